@@ -1,0 +1,47 @@
+# Everything a newcomer or a build machine runs. Needs only Python 3.11+ and make: each target sets up its own
+# environment in .venv first (seconds once it exists).
+#
+#   make PYTHON=python3.12 test     use another Python
+#   make test ARGS="tests/core -k wire"
+
+PYTHON ?= python3
+PY := .venv/bin/python
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test lint format lock clean
+
+help:  ## Say what can be made
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup:  ## Make the virtual environment .venv from the lock
+	@$(PYTHON) scripts/setup_environment.py
+
+test: setup  ## Run the tests (ARGS="tests/core -k wire" for some)
+	@$(PY) -m pytest $(ARGS)
+
+lint: setup  ## Check style, format, types and the architecture's import contracts
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m mypy
+	.venv/bin/lint-imports
+
+format: setup  ## Put sources in their format and order, mend what has one safe mending
+	$(PY) -m ruff check --fix
+	$(PY) -m ruff format
+
+# The resolver is wanted here only, so it has an environment of its own. The lock names no index and no host.
+lock:  ## Resolve the dependencies of pyproject.toml anew into requirements-dev.lock
+	@$(PYTHON) -m venv .lock-venv
+	@.lock-venv/bin/python -m pip install --quiet --disable-pip-version-check "uv>=0.8"
+	@.lock-venv/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links $(LOCKED) $(ARGS) -o requirements-dev.lock
+	@rm -rf .lock-venv
+
+# All that is worked with here. The operator's and the jobs' packages join the lock with their code.
+LOCKED := --extra broker --extra client --extra local --extra kernel --extra demo --group dev --group build
+
+clean:  ## Remove the environment, caches and reports
+	rm -rf .venv .venv.lock .lock-venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
+	    .coverage htmlcov demo-report bench-report soak-report
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
