@@ -1,0 +1,210 @@
+"""What must hold between objects of one fleet: names, references, the tree of heads, logs, ports.
+
+Each check is a generator of problems and judges one thing; `together` runs them in an order in which none can fail for
+another's reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+
+from plimsoll.core.spec import brokers, tree
+from plimsoll.core.spec.about import camel
+from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec, LoadBalancingSessionSpec, PolicySpec
+from plimsoll.core.spec.problems import Path, Problem, suggestion
+from plimsoll.core.spec.quantities import Quantity, bytes_text, seconds_text
+from plimsoll.core.spec.resources import Resource, Resources
+
+LOG_SHARE = 2  # a head's log may take one part in so many of its memory
+DEFAULT_LOG_SHARE = 4  # and takes one part in so many when nobody says
+
+
+def unique(objects: Iterable[Resource[AnySpec]]) -> Iterator[Problem]:
+    """One object per kind and name, one fleet, one namespace."""
+    seen: dict[tuple[str, str], Resource[AnySpec]] = {}
+    first_fleet: Resource[AnySpec] | None = None
+    namespace: Resource[AnySpec] | None = None
+    for item in objects:
+        first = seen.setdefault((item.kind, item.name), item)
+        if first is not item:
+            where = f"{first.document.file}:{first.document.line_of(('metadata', 'name')) or '?'}"
+            yield item.problem(("metadata", "name"), f"this object is already defined at {where}", "Remove one.")
+        elif item.kind == "BrokerFleet":
+            if first_fleet is not None:
+                found = f"a second fleet beside BrokerFleet/{first_fleet.name}"
+                yield item.problem(("metadata", "name"), found, "Run each fleet by itself.")
+            first_fleet = first_fleet or item
+        if item.namespace:
+            namespace = namespace or item
+            if item.namespace != namespace.namespace:
+                found = f'"{item.namespace}", while {namespace.subject} is in "{namespace.namespace}"'
+                yield item.problem(("metadata", "namespace"), found, "A fleet is one namespace: name the same one.")
+
+
+def together(resources: Resources) -> Iterator[Problem]:
+    """Everything that holds between objects."""
+    problems = [*_policies(resources), *_references(resources), *_sessions(resources)]
+    if not problems:
+        problems = [*_names(resources), *_tree(resources), *_logs(resources), *_listeners(resources)]
+    yield from problems
+
+
+def _policies(resources: Resources) -> Iterator[Problem]:
+    yield from _union(resources.fleet, resources.fleet.spec.defaults.policy, ("spec", "defaults", "policy"))
+    for cluster in resources.clusters.values():
+        yield from _union(cluster, cluster.spec.policy, ("spec", "policy"))
+
+
+def _union(owner: Resource[AnySpec], policy: PolicySpec | None, path: Path) -> Iterator[Problem]:
+    if policy is None:
+        return
+    own = policy.type[:1].lower() + policy.type[1:]
+    for name in ("padres", "random", "least_loaded", "greedy"):
+        if getattr(policy, name) is not None and camel(name) != own:
+            found = f"parameters of another policy than {policy.type}"
+            yield owner.problem((*path, camel(name)), found, f"Move them into `{own}:`, or change `type`.")
+
+
+def _references(resources: Resources) -> Iterator[Problem]:
+    path: Path
+    for cluster in resources.clusters.values():
+        yield from _profile(resources, cluster, cluster.spec.head.profile, ("spec", "head", "profile"))
+        for index, group in enumerate(cluster.spec.edges):
+            yield from _profile(resources, cluster, group.profile, ("spec", "edges", index, "profile"))
+        for index, neighbor in enumerate(cluster.spec.neighbors):
+            path = ("spec", "neighbors", index, "name")
+            if neighbor.name == cluster.name:
+                yield cluster.problem(path, "a cluster cannot be its own neighbor", "Remove this item.")
+            else:
+                yield from _reference(cluster, neighbor.name, "BrokerCluster", list(resources.clusters), path)
+    for edge in resources.edges.values():
+        yield from _profile(resources, edge, edge.spec.profile, ("spec", "profile"))
+        path = ("spec", "clusterRef", "name")
+        yield from _reference(edge, edge.spec.cluster_ref.name, "BrokerCluster", list(resources.clusters), path)
+
+
+def _profile(resources: Resources, owner: Resource[AnySpec], name: str, path: Path) -> Iterator[Problem]:
+    yield from _reference(owner, name, "HardwareProfile", list(resources.profiles), path)
+
+
+def _reference(owner: Resource[AnySpec], name: str, kind: str, known: list[str], path: Path) -> Iterator[Problem]:
+    if name not in known:
+        yield owner.problem(path, f'there is no {kind} "{name}"', suggestion(name, known, kind))
+
+
+def _sessions(resources: Resources) -> Iterator[Problem]:
+    for session in resources.sessions.values():
+        yield from _session(resources, session)
+
+
+def _session(resources: Resources, session: Resource[LoadBalancingSessionSpec]) -> Iterator[Problem]:
+    spec = session.spec
+    local = spec.scope == "Local"
+    edges = {edge.name: edge.spec.cluster_ref.name for edge in brokers.edge_brokers(resources)}
+    known = list(edges) if local else list(resources.clusters)
+    for role, party in (("source", spec.source), ("target", spec.target)):
+        if party is not None:
+            kind = "EdgeBroker" if local else "BrokerCluster"
+            yield from _reference(session, party.name, kind, known, ("spec", role, "name"))
+    if spec.source is not None and spec.target is not None:
+        if spec.source == spec.target:
+            yield session.problem(("spec", "target", "name"), "target is source", "Name another one, or none.")
+        elif local and edges.get(spec.source.name) != edges.get(spec.target.name):
+            found = "source and target are in different clusters"
+            yield session.problem(("spec", "target", "name"), found, "Use `scope: Global` and name the clusters.")
+    if spec.action == "Drain" and spec.source is None:
+        yield session.problem(("spec", "source"), "this field is missing", "Say what to drain.")
+
+
+def _names(resources: Resources) -> Iterator[Problem]:
+    """Broker names are unique in the fleet: they are objects of one namespace, and identities on the wire."""
+    counts = Counter(place.name for place in brokers.places(resources))
+    for place in brokers.places(resources):
+        if len(place.name) > 63:
+            found = f'its broker would be called "{place.name}", which has {len(place.name)} characters'
+            yield place.owner.problem(place.path, found, "Use a shorter name: brokers' names have at most 63.")
+        elif counts[place.name] > 1:
+            found = f'the broker name "{place.name}" is used {counts[place.name]} times in this fleet'
+            yield place.owner.problem(place.path, found, "Give each edge or group of the fleet a name of its own.")
+
+
+def _tree(resources: Resources) -> Iterator[Problem]:
+    for ring, owner, path in tree.cycles(resources.clusters):
+        shown = " - ".join((*ring, ring[0]))
+        yield owner.problem(path, f"this closes a cycle of heads: {shown}", "Remove one link: heads must form a tree.")
+
+
+def _logs(resources: Resources) -> Iterator[Problem]:
+    """The log of a head holds at least 2 x re-attach deadline x input rate, and leaves room for the rest."""
+    for cluster in resources.clusters.values():
+        profile = resources.profiles[cluster.spec.head.profile]
+        given, owner, path = log_setting(resources, cluster)
+        most = Fraction(profile.spec.memory.value, LOG_SHARE)
+        needed = log_needed(resources, cluster)
+        if given is not None and given.value > most:
+            found = f"a log of {given} leaves too little of the {profile.spec.memory} of profile {profile.name}"
+            yield owner.problem(path, found, f"Write at most {bytes_text(most)}, or give the profile more memory.")
+        elif needed is not None and needed > (most if given is None else given.value):
+            yield _small_log(resources, cluster, needed)
+
+
+def _small_log(resources: Resources, cluster: Resource[BrokerClusterSpec], needed: Fraction) -> Problem:
+    given, owner, path = log_setting(resources, cluster)
+    profile = resources.profiles[cluster.spec.head.profile]
+    spec, most = profile.spec, Fraction(profile.spec.memory.value, LOG_SHARE)
+    deadline = resources.fleet.spec.defaults.timing.reattach_within
+    rate = spec.bandwidth.input_bytes_per_second
+    have = f"its log has {given}" if given is not None else f"the {spec.memory} of profile {profile.name} allow"
+    have += "" if given is not None else f" {bytes_text(most)}"
+    room = most if given is None else given.value
+    found = (
+        f"{cluster.subject}: the head needs a log of {bytes_text(needed)} = 2 x reattachWithin {deadline} x "
+        f"inputBytesPerSecond {rate}, but {have}"
+    )
+    first = f"Raise memory to {bytes_text(needed * LOG_SHARE * Fraction(21, 20))}"
+    if needed <= most:
+        first = f"Raise logSize to {bytes_text(needed * Fraction(21, 20))}"
+    remedy = (
+        f"{first}, lower inputBytesPerSecond to {int(room / (2 * deadline.value))}, "
+        f"or lower the fleet's timing.reattachWithin to {seconds_text(room * deadline.value / needed)}."
+    )
+    return owner.problem(path, found, remedy)
+
+
+def log_setting(
+    resources: Resources, cluster: Resource[BrokerClusterSpec]
+) -> tuple[Quantity | None, Resource[AnySpec], Path]:
+    """The log size that was asked for, if any, and where."""
+    if cluster.spec.head.log_size is not None:
+        return cluster.spec.head.log_size, cluster, ("spec", "head", "logSize")
+    default = resources.fleet.spec.defaults.log_size
+    if default is not None:
+        return default, resources.fleet, ("spec", "defaults", "logSize")
+    return None, cluster, ("spec", "head", "profile")
+
+
+def log_needed(resources: Resources, cluster: Resource[BrokerClusterSpec]) -> Fraction | None:
+    """Bytes of log that re-attaching needs at the head's input bandwidth; None where that is unlimited."""
+    rate = resources.profiles[cluster.spec.head.profile].spec.bandwidth.input_bytes_per_second
+    return None if rate is None else 2 * resources.fleet.spec.defaults.timing.reattach_within.value * rate.value
+
+
+def _listeners(resources: Resources) -> Iterator[Problem]:
+    used: dict[tuple[str, int], str] = {}
+    members = brokers.members(resources)
+    for cluster in resources.clusters.values():
+        listeners = cluster.spec.listeners
+        for index, listener in enumerate(listeners.brokers):
+            path: Path = ("spec", "listeners", "brokers", index)
+            known = members[cluster.name]
+            if listener.name not in known:
+                found = f'cluster {cluster.name} has no broker "{listener.name}"'
+                yield cluster.problem((*path, "name"), found, suggestion(listener.name, known, "broker"))
+            for port, key in ((listener.data_port, "dataPort"), (listener.control_port, "controlPort")):
+                taken = f"{listener.name}'s {key}"
+                first = used.setdefault((listeners.bind_address, port), taken) if port else taken
+                if first != taken:
+                    found = f"port {port} is already {first}"
+                    yield cluster.problem((*path, key), found, "Choose another, or 0 for any free one.")

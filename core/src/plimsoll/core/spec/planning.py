@@ -1,0 +1,163 @@
+"""From resources to what each broker process is told (`BrokerConfig`), in the order of starting: heads first.
+
+Pure: addresses and keys are the caller's. `wanted_ports` says which addresses must be found first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from plimsoll.core.config import BrokerConfig, Emulation, Hardware, Limits, Peer, Security, SlowPolicy
+from plimsoll.core.spec import checks, tree
+from plimsoll.core.spec.brokers import Place, head_name, places
+from plimsoll.core.spec.kinds import HardwareProfileSpec, ListenerSpec, WhenSlow
+from plimsoll.core.spec.quantities import Quantity
+from plimsoll.core.spec.resources import Resources
+
+_SLOW: dict[WhenSlow, SlowPolicy] = {"Block": "block", "DropOldest": "drop-oldest", "Disconnect": "disconnect"}
+
+
+@dataclass(frozen=True)
+class WantedPorts:
+    """The ports that a broker asks for on an address; 0 is any free one."""
+
+    bind_address: str
+    data_port: int
+    control_port: int
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a broker's two sockets listen, as ZeroMQ endpoints, and its CURVE key and files (empty without CURVE)."""
+
+    data: str
+    control: str
+    public_key: str = ""
+    secret_key_file: str = ""
+    authorized_keys_file: str = ""
+
+
+def wanted_ports(resources: Resources) -> dict[str, WantedPorts]:
+    """What each broker of the fleet asks for; an empty address is the caller's default."""
+    return {
+        place.name: WantedPorts(
+            bind_address=resources.clusters[place.cluster].spec.listeners.bind_address,
+            data_port=_listener(resources, place).data_port,
+            control_port=_listener(resources, place).control_port,
+        )
+        for place in places(resources)
+    }
+
+
+def plan(resources: Resources, addresses: Mapping[str, Address]) -> tuple[BrokerConfig, ...]:
+    """What every broker is told, in the order of starting."""
+    return tuple(_config(resources, place, addresses) for place in places(resources))
+
+
+def log_bytes(resources: Resources, cluster: str) -> int:
+    """The size of a head's log: as asked for; or a quarter of its memory, or more if re-attaching needs more."""
+    given, _, _ = checks.log_setting(resources, resources.clusters[cluster])
+    if given is not None:
+        return given.whole
+    profile = resources.profiles[resources.clusters[cluster].spec.head.profile].spec
+    quarter = profile.memory.value / checks.DEFAULT_LOG_SHARE
+    return int(max(quarter, checks.log_needed(resources, resources.clusters[cluster]) or 0))
+
+
+def carried_bytes_per_second(resources: Resources, cluster: str) -> float:
+    """The input rate up to which a head's log outlasts twice the re-attach deadline."""
+    return log_bytes(resources, cluster) / (2 * resources.fleet.spec.defaults.timing.reattach_within.seconds)
+
+
+def _config(resources: Resources, place: Place, addresses: Mapping[str, Address]) -> BrokerConfig:
+    fleet, own = resources.fleet.spec, addresses[place.name]
+    return BrokerConfig(
+        name=place.name,
+        role=place.role,
+        cluster=place.cluster,
+        fleet=resources.fleet.name,
+        data=own.data,
+        control=own.control,
+        advertised_data=_advertised(_listener(resources, place), own.data),
+        head=_peer(head_name(place.cluster), addresses) if place.role == "edge" else None,
+        edges=_edges(resources, place) if place.role == "head" else (),
+        neighbors=_neighbors(resources, place, addresses) if place.role == "head" else (),
+        hardware=_hardware(resources.profiles[place.profile].spec),
+        limits=_limits(resources, place),
+        security=Security(
+            plain=fleet.security.plain,
+            secret_key_file=own.secret_key_file,
+            authorized_keys_file=own.authorized_keys_file,
+        ),
+        time_factor=fleet.time_scale_percent / 100,
+    )
+
+
+def _listener(resources: Resources, place: Place) -> ListenerSpec:
+    listeners = resources.clusters[place.cluster].spec.listeners.brokers
+    return next((item for item in listeners if item.name == place.name), ListenerSpec(name=place.name))
+
+
+def _advertised(listener: ListenerSpec, data: str) -> str:
+    if not listener.advertised_host and not listener.advertised_port:
+        return ""
+    host, _, port = data.removeprefix("tcp://").rpartition(":")
+    return f"tcp://{listener.advertised_host or host}:{listener.advertised_port or port}"
+
+
+def _peer(name: str, addresses: Mapping[str, Address]) -> Peer:
+    address = addresses[name]
+    return Peer(name=name, data=address.data, control=address.control, public_key=address.public_key)
+
+
+def _edges(resources: Resources, place: Place) -> tuple[str, ...]:
+    return tuple(other.name for other in places(resources) if (other.role, other.cluster) == ("edge", place.cluster))
+
+
+def _neighbors(resources: Resources, place: Place, addresses: Mapping[str, Address]) -> tuple[Peer, ...]:
+    linked = tree.neighbors(resources.clusters)[place.cluster]
+    return tuple(_peer(head_name(cluster), addresses) for cluster in linked)
+
+
+def _hardware(profile: HardwareProfileSpec) -> Hardware:
+    emulation = profile.emulation
+    return Hardware(
+        output_bytes_per_second=_rate(profile.bandwidth.output_bytes_per_second),
+        input_bytes_per_second=_rate(profile.bandwidth.input_bytes_per_second),
+        memory_bytes=profile.memory.whole,
+        cpu_millicores=profile.cpu.milli,
+        emulation=None
+        if emulation is None
+        else Emulation(
+            base_seconds=emulation.base.seconds,
+            per_subscription_seconds=emulation.per_subscription.seconds,
+        ),
+    )
+
+
+def _rate(quantity: Quantity | None) -> float | None:
+    return None if quantity is None else float(quantity.value)
+
+
+def _limits(resources: Resources, place: Place) -> Limits:
+    fleet = resources.fleet.spec
+    defaults = fleet.defaults
+    subscribers, publishers, timing = defaults.subscribers, defaults.publishers, defaults.timing
+    return Limits(
+        max_publication_bytes=publishers.max_publication_size.whole,
+        log_bytes=log_bytes(resources, place.cluster),
+        queue_bytes=subscribers.queue_size.whole,
+        slow_policy=_SLOW[subscribers.when_slow],
+        block_seconds=subscribers.block_for.seconds,
+        max_subscriptions_per_subscriber=subscribers.max_subscriptions,
+        publisher_window=publishers.window,
+        publisher_rate_per_second=_rate(publishers.publications_per_second),
+        publisher_bytes_per_second=_rate(publishers.bytes_per_second),
+        confirm_seconds=publishers.confirm_within.seconds,
+        lease_seconds=timing.reattach_within.seconds,
+        heartbeat_seconds=timing.heartbeat.seconds,
+        dead_seconds=timing.dead_after.seconds,
+        progress_seconds=timing.progress.seconds,
+        report_seconds=fleet.telemetry.report_interval.seconds,
+    )

@@ -1,0 +1,187 @@
+"""From a loaded mapping to a frozen value of its kind, with every fault on the way located.
+
+The reader goes on after a fault, so that one run shows them all; a value with a fault in it is `BAD` and goes nowhere.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, Final
+
+from plimsoll.core.spec.about import About, Described, camel, fields
+from plimsoll.core.spec.problems import Document, Path, Problem, suggestion
+from plimsoll.core.spec.quantities import Duration, Quantity
+
+
+class Bad:
+    """The place of a value that could not be read."""
+
+
+BAD: Final = Bad()
+
+
+class Reader:
+    """Reads one document; collects problems."""
+
+    def __init__(self, document: Document, subject: str) -> None:
+        self.document = document
+        self.subject = subject
+        self.problems: list[Problem] = []
+
+    def fault(self, path: Path, found: str, remedy: str) -> Bad:
+        """Record a problem at a path."""
+        line = self.document.line_of(path)
+        self.problems.append(Problem(self.document.file, line, self.subject, path, found, remedy))
+        return BAD
+
+    def struct(self, kind: type, value: object, path: Path) -> Any:
+        """Read a mapping as a dataclass of described fields."""
+        if not isinstance(value, Mapping):
+            return self.fault(path, f"{_shown(value)} where a block of fields belongs", f"Write {_keys(kind)}.")
+        known = {item.key: item for item in fields(kind)}
+        for key in value:
+            if key not in known:
+                shown = key if isinstance(key, str) else repr(key)
+                remedy = suggestion(shown, list(known), "field") if known else "Remove it: this block has no fields."
+                self.fault((*path, shown), "this field is unknown", remedy)
+        read: dict[str, Any] = {}
+        for item in known.values():
+            found = value.get(item.key)
+            if found is not None:
+                read[item.name] = self.value(item.hint, item.about, found, (*path, item.key))
+            elif item.required:
+                read[item.name] = self._missing(item, (*path, item.key))
+        return BAD if any(part is BAD for part in read.values()) else kind(**read)
+
+    def value(self, hint: Any, about: About, value: object, path: Path) -> Any:
+        """Read a value as the hinted type, and check it against what is known about the field."""
+        origin = typing.get_origin(hint)
+        if origin in (types.UnionType, typing.Union):
+            return self.value(typing.get_args(hint)[0], about, value, path)
+        if origin is typing.Literal:
+            return self._choice(typing.get_args(hint), value, path)
+        if origin is tuple:
+            return self._list(typing.get_args(hint)[0], about, value, path)
+        if dataclasses.is_dataclass(hint) and hint not in (Quantity, Duration):
+            return self.struct(typing.cast(type, hint), value, path)
+        read = _SCALARS[hint](self, value, path)
+        return BAD if read is BAD or not self._within(about, read, path) else read
+
+    def _missing(self, item: Described, path: Path) -> Bad:
+        about = item.about
+        remedy = f"Add `{item.key}`: {about.text[:1].lower()}{about.text[1:]}"
+        return self.fault(path, "this field is missing", remedy)
+
+    def _choice(self, choices: tuple[str, ...], value: object, path: Path) -> Any:
+        if value in choices:
+            return value
+        return self.fault(path, f"{_shown(value)} is not a choice here", suggestion(str(value), choices, "choice"))
+
+    def _list(self, hint: Any, about: About, value: object, path: Path) -> Any:
+        if not isinstance(value, list):
+            return self.fault(path, f"{_shown(value)} where a list belongs", "Write a list: each item after a `- `.")
+        items = [self.value(hint, about, item, (*path, index)) for index, item in enumerate(value)]
+        if any(item is BAD for item in items):
+            return BAD
+        if about.key and not self._unique(items, about.key, path):
+            return BAD
+        return tuple(items)
+
+    def _unique(self, items: list[Any], key: str, path: Path) -> bool:
+        seen: dict[str, int] = {}
+        before = len(self.problems)
+        for index, item in enumerate(items):
+            name = getattr(item, key)
+            first = seen.setdefault(name, index)
+            if first != index:
+                self.fault((*path, index, camel(key)), f'"{name}" is already the name of item [{first}]', "Rename one.")
+        return len(self.problems) == before
+
+    def boolean(self, value: object, path: Path) -> Any:
+        """Read true or false."""
+        if isinstance(value, bool):
+            return value
+        return self.fault(path, f"{_shown(value)} is not true or false", "Write true or false, without quotes.")
+
+    def integer(self, value: object, path: Path) -> Any:
+        """Read a whole number."""
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        return self.fault(path, f"{_shown(value)} is not a whole number", "Write a whole number, without quotes.")
+
+    def string(self, value: object, path: Path) -> Any:
+        """Read text."""
+        if isinstance(value, str):
+            return value
+        return self.fault(path, f"{_shown(value)} is not text", 'Write text; in quotes if it looks like a number: "1".')
+
+    def quantity(self, value: object, path: Path) -> Any:
+        """Read a quantity; whole numbers are quantities too, floating-point numbers are not."""
+        if isinstance(value, float):
+            milli = Quantity.parse(str(value)).milli if value == value and abs(value) < 1e15 else 0
+            return self.fault(path, f"{_shown(value)} is a floating-point number", f'Write "{milli}m", or whole units.')
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            return self.fault(path, f"{_shown(value)} is not a quantity", "Write one such as 250m, 600k or 64Mi.")
+        try:
+            return Quantity.parse(str(value))
+        except ValueError as error:
+            return self.fault(path, f"{_shown(value)} is not readable", f"It {error}.")
+
+    def duration(self, value: object, path: Path) -> Any:
+        """Read a duration; a number without a unit is refused."""
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return self.fault(path, f"{_shown(value)} has no unit", f"Write {value}s or {value}ms.")
+        if not isinstance(value, str):
+            return self.fault(path, f"{_shown(value)} is not a duration", "Write one such as 500us, 250ms or 30s.")
+        try:
+            return Duration.parse(value)
+        except ValueError as error:
+            return self.fault(path, f"{_shown(value)} is not readable", f"It {error}.")
+
+    def _within(self, about: About, value: Any, path: Path) -> bool:
+        before = len(self.problems)
+        if isinstance(value, str):
+            if about.max_length is not None and len(value) > about.max_length:
+                self.fault(path, f"has {len(value)} characters", f"Use at most {about.max_length}.")
+            if about.pattern and not re.fullmatch(about.pattern, value):
+                self.fault(path, f"{_shown(value)} is not of the right form", f"Write {about.form}.")
+        elif not isinstance(value, bool):
+            self._bounds(about, value, path)
+        return len(self.problems) == before
+
+    def _bounds(self, about: About, value: Any, path: Path) -> None:
+        amount = value.value if isinstance(value, Quantity | Duration) else value
+        unit = "s" if isinstance(value, Duration) else f" {about.unit}" if about.unit else ""
+        if about.above is not None and amount <= about.above:
+            self.fault(path, f"{value} is too small", f"Write more than {about.above}{unit}.")
+        if about.low is not None and amount < about.low:
+            self.fault(path, f"{value} is too small", f"Write at least {about.low}{unit}.")
+        if about.high is not None and amount > about.high:
+            self.fault(path, f"{value} is too large", f"Write at most {about.high}{unit}.")
+
+
+_SCALARS: dict[Any, Any] = {
+    bool: Reader.boolean,
+    int: Reader.integer,
+    str: Reader.string,
+    Quantity: Reader.quantity,
+    Duration: Reader.duration,
+}
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "a block of fields"
+    if isinstance(value, list):
+        return "a list"
+    text = f'"{value}"' if isinstance(value, str) else "nothing" if value is None else str(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _keys(kind: type) -> str:
+    names = [f"`{item.key}:`" for item in fields(kind)]
+    return " and ".join(names[:2]) + (" ..." if len(names) > 2 else "") if names else "{}"

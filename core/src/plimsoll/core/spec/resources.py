@@ -1,0 +1,98 @@
+"""Resources: a fleet's objects, parsed together, and how an object is written as a mapping again."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from plimsoll.core.spec.about import fields
+from plimsoll.core.spec.kinds import (
+    API_VERSION,
+    KINDS,
+    AnySpec,
+    BrokerClusterSpec,
+    BrokerFleetSpec,
+    EdgeBrokerSpec,
+    HardwareProfileSpec,
+    LoadBalancingSessionSpec,
+)
+from plimsoll.core.spec.problems import Document, Path, Problem
+from plimsoll.core.spec.quantities import Duration, Quantity
+
+S_co = TypeVar("S_co", bound=AnySpec, covariant=True)
+
+
+@dataclass(frozen=True)
+class Resource(Generic[S_co]):
+    """One object: its kind, name, labels, specification, and the document it came from."""
+
+    kind: str
+    name: str
+    spec: S_co
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    namespace: str = ""
+    owner: tuple[str, str] | None = None
+    document: Document = field(default=Document({}), compare=False, repr=False)
+
+    @property
+    def subject(self) -> str:
+        """`Kind/name`."""
+        return f"{self.kind}/{self.name}"
+
+    def problem(self, path: Path, found: str, remedy: str) -> Problem:
+        """A problem at a path of this object."""
+        return Problem(self.document.file, self.document.line_of(path), self.subject, path, found, remedy)
+
+    def mapping(self) -> dict[str, Any]:
+        """The object as Kubernetes stores it, without status; defaults are left out."""
+        metadata: dict[str, Any] = {"name": self.name}
+        if self.namespace:
+            metadata["namespace"] = self.namespace
+        if self.labels:
+            metadata["labels"] = dict(self.labels)
+        if self.annotations:
+            metadata["annotations"] = dict(self.annotations)
+        if self.owner is not None:
+            kind, name = self.owner
+            metadata["ownerReferences"] = [{"apiVersion": API_VERSION, "kind": kind, "name": name, "controller": True}]
+        return {"apiVersion": API_VERSION, "kind": self.kind, "metadata": metadata, "spec": written(self.spec)}
+
+
+@dataclass(frozen=True)
+class Resources:
+    """The objects of one fleet, valid by themselves and together."""
+
+    fleet: Resource[BrokerFleetSpec]
+    clusters: Mapping[str, Resource[BrokerClusterSpec]]
+    edges: Mapping[str, Resource[EdgeBrokerSpec]]
+    profiles: Mapping[str, Resource[HardwareProfileSpec]]
+    sessions: Mapping[str, Resource[LoadBalancingSessionSpec]]
+
+    def __iter__(self) -> Iterator[Resource[AnySpec]]:
+        """Objects in the order in which they can be made: what is referred to comes first."""
+        yield self.fleet
+        for group in (self.profiles, self.clusters, self.edges, self.sessions):
+            yield from (group[name] for name in sorted(group))
+
+
+def written(value: Any, *, defaults: bool = False) -> Any:
+    """A specification as plain mappings, lists and scalars; with its defaults, or without what equals them."""
+    if isinstance(value, Quantity | Duration):
+        return str(value)
+    if isinstance(value, tuple):
+        return [written(item, defaults=defaults) for item in value]
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return value
+    result = {}
+    for item in fields(type(value)):
+        part = getattr(value, item.name)
+        if part is None or (not defaults and not item.required and part == item.default):
+            continue
+        result[item.key] = written(part, defaults=defaults)
+    return result
+
+
+__all__ = ["KINDS", "Resource", "Resources", "written"]

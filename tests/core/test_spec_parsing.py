@@ -1,0 +1,288 @@
+"""Each way in which resources can be wrong, one by one: where it is reported, and what is said."""
+
+import copy
+import re
+from typing import Any
+
+import pytest
+
+from plimsoll.core.spec import Document, InvalidResourcesError, parse
+from plimsoll.core.spec.problems import path_text
+
+
+def make(kind: str, name: str, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def fleet() -> dict[str, dict[str, Any]]:
+    """A valid fleet of two clusters; each test breaks one thing in it."""
+    return {
+        "fleet": make("BrokerFleet", "quotes"),
+        "big": make("HardwareProfile", "big", cpu="2", memory="512Mi"),
+        "small": make("HardwareProfile", "small", cpu="250m", bandwidth={"outputBytesPerSecond": "600k"}),
+        "east": make("BrokerCluster", "east", head={"profile": "big"}, edges=[{"name": "e", "profile": "small"}]),
+        "west": make(
+            "BrokerCluster", "west", head={"profile": "big"}, edges=[{"name": "w", "profile": "small", "replicas": 2}],
+            neighbors=[{"name": "east"}],
+        ),
+    }  # fmt: skip
+
+
+def documents(objects: dict[str, Any]) -> list[Document]:
+    return [Document(content, f"{name}.yaml", lambda path: 10 + len(path)) for name, content in objects.items()]
+
+
+def put(objects: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """Set `object.spec.edges[0].profile` to a value; None removes it."""
+    objects = copy.deepcopy(objects)
+    *ways, last = [int(part) if part.isdigit() else part for part in re.findall(r"[^.\[\]]+", path)]
+    place: Any = objects
+    for way in ways:
+        if isinstance(place, dict) and way not in place:
+            place[way] = {}
+        place = place[way]
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return objects
+
+
+def problems(objects: dict[str, Any]) -> list[Any]:
+    with pytest.raises(InvalidResourcesError) as caught:
+        parse(documents(objects))
+    return list(caught.value.problems)
+
+
+def test_a_valid_fleet_is_parsed():
+    resources = parse(documents(fleet()))
+    assert resources.fleet.name == "quotes"
+    assert sorted(resources.clusters) == ["east", "west"]
+    assert resources.clusters["west"].spec.edges[0].replicas == 2
+    assert resources.profiles["small"].spec.cpu.milli == 250
+
+
+def test_the_fleet_object_may_be_left_out():
+    objects = fleet()
+    del objects["fleet"]
+    assert parse(documents(objects)).fleet.name == "default"
+
+
+EDGE = "east.spec.edges[0]"
+SESSION = "session.spec"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "found", "remedy"),
+    [
+        # the envelope
+        ("east.apiVersion", "plimsoll.dev/v1", "is not known", "plimsoll.dev/v1alpha1"),
+        ("east.kind", "BrokerClutser", "is not a kind", 'Did you mean "BrokerCluster"?'),
+        ("east.metadata.name", "East", "is not a name", "lower-case"),
+        ("east.metadata.nmae", "x", "unknown", 'Did you mean "name"?'),
+        ("east.metadata.labels", "x", "not a block", "key:"),
+        ("east.metadata.labels.a", 1, "not text", "quotes"),
+        ("east.speck", {}, "unknown", 'Did you mean "spec"?'),
+        # unknown and missing fields, wrong types
+        ("east.spec.edge", [], "unknown", 'Did you mean "edges"?'),
+        (f"{EDGE}.profil", "small", "unknown", 'Did you mean "profile"?'),
+        (f"{EDGE}.Replicas", 1, "unknown", 'Did you mean "replicas"?'),
+        ("east.spec.head.profile", None, "missing", "Add `profile`"),
+        ("east.spec.head", "big", "a block of fields belongs", "profile"),
+        ("east.spec.edges", {"name": "e"}, "a list belongs", "- "),
+        (f"{EDGE}.replicas", "two", "not a whole number", "whole number"),
+        (f"{EDGE}.replicas", True, "not a whole number", "whole number"),
+        (f"{EDGE}.replicas", -1, "too small", "at least 0"),
+        (f"{EDGE}.replicas", 5000, "too large", "at most 1000"),
+        (f"{EDGE}.profile", 7, "not text", "quotes"),
+        ("fleet.spec.security.plain", "yes", "not true or false", "without quotes"),
+        ("fleet.spec.defaults.subscribers.whenSlow", "Wait", "not a choice", "Block, Disconnect, DropOldest"),
+        ("fleet.spec.defaults.subscribers.whenSlow", "block", "not a choice", 'Did you mean "Block"?'),
+        # quantities and durations
+        ("small.spec.cpu", 0.5, "floating-point", '"500m"'),
+        ("small.spec.cpu", "250x", "not readable", "unknown suffix"),
+        ("small.spec.cpu", "0", "too small", "more than 0 cores"),
+        ("small.spec.cpu", [], "not a quantity", "250m"),
+        ("small.spec.memory", "1Mi", "too small", "at least"),
+        ("small.spec.bandwidth.outputBytesPerSecond", "0", "too small", "more than 0 bytes/s"),
+        ("small.spec.bandwidth.inputBytesPerSecond", 0, "too small", "more than 0 bytes/s"),
+        ("small.spec.emulation.base", "500", "not readable", "500us"),
+        ("small.spec.emulation.base", 500, "has no unit", "500ms"),
+        ("fleet.spec.telemetry.reportInterval", "10ms", "too small", "at least 1s"),
+        # references
+        (f"{EDGE}.profile", "smal", 'no HardwareProfile "smal"', 'Did you mean "small"?'),
+        ("east.spec.head.profile", "huge", 'no HardwareProfile "huge"', "big, small"),
+        ("west.spec.neighbors[0].name", "eats", 'no BrokerCluster "eats"', 'Did you mean "east"?'),
+        ("west.spec.neighbors[0].name", "west", "its own neighbor", "Remove"),
+        # policy unions
+        ("east.spec.policy.type", "padres", "not a choice", 'Did you mean "Padres"?'),
+        # ports
+        ("east.spec.listeners.brokers", [{"name": "e", "dataPort": 70000}], "too large", "65535"),
+        ("east.spec.listeners.brokers", [{"name": "e", "dataPort": -1}], "too small", "at least 0"),
+        ("east.spec.listeners.brokers", [{"name": "e0"}], 'no broker "e0"', "Did you mean"),
+        ("east.spec.listeners.bindAddress", "127.0.0.1:80", "not of the right form", "an address"),
+        # logs
+        ("fleet.spec.defaults.logSize", "400Mi", "a log of 400Mi leaves", "at most 256Mi"),
+        ("big.spec.bandwidth.inputBytesPerSecond", "100M", "needs a log", "Raise memory to"),
+    ],
+)  # fmt: skip
+def test_one_fault_is_one_located_problem(path, value, found, remedy):
+    [*report] = problems(put(fleet(), path, value))
+    shown = [p for p in report if found in p.found and remedy in p.remedy]
+    assert shown, [str(p) for p in report]
+    first = shown[0]
+    if "log" not in found:
+        assert len(report) == 1
+        assert first.file == path.split(".")[0] + ".yaml"
+        assert path_text(first.path).startswith(path.split(".", 1)[1])
+    assert first.line == 10 + len(first.path)
+
+
+def test_a_text_shows_file_line_subject_path_finding_and_remedy():
+    [problem] = problems(put(fleet(), f"{EDGE}.profile", "smal"))
+    assert str(problem) == (
+        'east.yaml:14: BrokerCluster/east spec.edges[0].profile: there is no HardwareProfile "smal"\n'
+        '    Did you mean "small"?'
+    )
+
+
+def test_all_faults_are_reported_at_once():
+    broken = put(put(fleet(), f"{EDGE}.profil", "x"), "small.spec.cpu", "0")
+    assert [p.file for p in problems(broken)] == ["small.yaml", "east.yaml"]
+
+
+def test_a_log_that_is_too_small_says_what_the_memory_allows():
+    broken = put(fleet(), "big.spec.bandwidth.inputBytesPerSecond", "10M")
+    [first, _] = problems(broken)
+    assert "BrokerCluster/east: the head needs a log of 572Mi = 2 x reattachWithin 30s x inputBytesPerSecond 10M" in (
+        first.found
+    )
+    assert "the 512Mi of profile big allow 256Mi" in first.found
+    assert "lower inputBytesPerSecond to 4473924" in first.remedy
+    assert "timing.reattachWithin to 13s" in first.remedy
+    for change in (("big.spec.bandwidth.inputBytesPerSecond", "4473924"), ("big.spec.memory", "1201Mi")):
+        parse(documents(put(broken, *change)))
+    parse(documents(put(broken, "fleet.spec.defaults.timing.reattachWithin", "13s")))
+
+
+def test_a_log_size_that_is_too_small_can_be_raised_within_the_memory():
+    broken = put(fleet(), "big.spec.bandwidth.inputBytesPerSecond", "1M")
+    broken = put(broken, "east.spec.head.logSize", "10Mi")
+    [problem] = problems(broken)
+    assert path_text(problem.path) == "spec.head.logSize"
+    assert "Raise logSize to 60Mi" in problem.remedy
+    parse(documents(put(broken, "east.spec.head.logSize", "60Mi")))
+
+
+def test_neighbors_of_one_side_suffice_and_of_both_are_no_cycle():
+    parse(documents(put(fleet(), "east.spec.neighbors", [{"name": "west"}])))
+
+
+def test_a_cycle_of_heads_is_named():
+    objects = fleet()
+    objects["north"] = make("BrokerCluster", "north", head={"profile": "big"}, neighbors=[{"name": "east"}])
+    parse(documents(objects))
+    objects["north"]["spec"]["neighbors"].append({"name": "west"})
+    [problem] = problems(objects)
+    assert (problem.file, path_text(problem.path)) == ("west.yaml", "spec.neighbors[0].name")
+    assert "cycle of heads: east - north - west - east" in problem.found
+
+
+def test_a_neighbor_named_twice_is_a_duplicate():
+    [problem] = problems(put(fleet(), "west.spec.neighbors", [{"name": "east"}, {"name": "east"}]))
+    assert "already the name of item [0]" in problem.found
+
+
+def test_duplicate_objects_and_fleets():
+    objects = fleet()
+    objects["again"] = copy.deepcopy(objects["east"])
+    [problem] = problems(objects)
+    assert "already defined at east.yaml:12" in problem.found
+    objects = fleet()
+    objects["other"] = make("BrokerFleet", "other")
+    [problem] = problems(objects)
+    assert "a second fleet beside BrokerFleet/quotes" in problem.found
+
+
+def test_duplicate_broker_names():
+    found = problems(put(fleet(), "west.spec.edges[0]", {"name": "e", "profile": "small"}))
+    assert [(p.file, path_text(p.path)) for p in found] == [
+        ("east.yaml", "spec.edges[0].name"),
+        ("west.yaml", "spec.edges[0].name"),
+    ]
+    objects = fleet()
+    objects["edge"] = make("EdgeBroker", "w-1", clusterRef={"name": "east"}, profile="small")
+    assert {p.file for p in problems(objects)} == {"west.yaml", "edge.yaml"}
+
+
+def test_broker_names_that_grow_too_long():
+    [problem, *_] = problems(put(fleet(), "west.spec.edges[0].name", "w" * 62))
+    assert "has 64 characters" in problem.found
+
+
+def test_one_namespace():
+    found = problems(put(put(fleet(), "east.metadata.namespace", "a"), "west.metadata.namespace", "b"))
+    assert '"b", while BrokerCluster/east is in "a"' in found[0].found
+
+
+def test_parameters_of_another_policy():
+    [problem] = problems(put(fleet(), "east.spec.policy", {"type": "Padres", "random": {}}))
+    assert path_text(problem.path) == "spec.policy.random"
+    assert "`padres:`" in problem.remedy
+
+
+def test_a_port_is_given_once():
+    listeners = [{"name": "e", "dataPort": 7000, "controlPort": 7001}, {"name": "east-head", "dataPort": 7001}]
+    [problem] = problems(put(fleet(), "east.spec.listeners.brokers", listeners))
+    assert path_text(problem.path) == "spec.listeners.brokers[1].dataPort"
+    assert "already e's controlPort" in problem.found
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        ({}, "missing"),
+        ({"scope": "Local", "source": {"name": "x"}}, 'no EdgeBroker "x"'),
+        ({"scope": "Global", "source": {"name": "e"}}, 'no BrokerCluster "e"'),
+        ({"scope": "Local", "source": {"name": "e"}, "target": {"name": "e"}}, "target is source"),
+        ({"scope": "Local", "source": {"name": "e"}, "target": {"name": "w-0"}}, "different clusters"),
+        ({"scope": "Local", "action": "Drain"}, "missing"),
+        ({"scope": "Local", "approval": {"planHash": "xyz"}}, "not of the right form"),
+        ({"scope": "Local", "exclusions": {"brokers": ["A B"]}}, "not of the right form"),
+    ],
+)
+def test_sessions(spec, found):
+    objects = fleet()
+    objects["session"] = make("LoadBalancingSession", "s", **spec)
+    [problem] = problems(objects)
+    assert found in problem.found
+
+
+def test_a_valid_session():
+    objects = fleet()
+    objects["session"] = make(
+        "LoadBalancingSession", "s", scope="Local", source={"name": "w-0"}, target={"name": "w-1"}, action="Drain",
+        mode="Execute", approval={"policy": "Manual"}, limits={"maxMoves": 5}, exclusions={"subscribers": ["a b"]},
+        deadline="5m", ttl="1h",
+    )  # fmt: skip
+    assert parse(documents(objects)).sessions["s"].spec.limits.max_moves == 5
+
+
+@pytest.mark.parametrize("content", ["text", 7, [1], {}, {"kind": "BrokerFleet"}, {1: 2}])
+def test_documents_that_are_no_objects(content):
+    assert problems({"x": content})
+
+
+def test_empty_documents_are_skipped_and_lists_are_unpacked():
+    objects = fleet()
+    whole = {"apiVersion": "v1", "kind": "List", "items": list(objects.values())}
+    assert sorted(parse(documents({"none": None, "all": whole})).clusters) == ["east", "west"]
+    objects["east"]["spec"]["bad"] = 1
+    [problem] = problems({"all": whole})
+    assert problem.line == 14  # items, 3, spec, bad
+
+
+def test_what_is_written_is_read_again():
+    resources = parse(documents(fleet()))
+    again = parse([Document(resource.mapping()) for resource in resources])
+    assert again == resources

@@ -1,0 +1,151 @@
+"""What each broker process is told."""
+
+from typing import Any
+
+import pytest
+
+from plimsoll.core.config import BrokerConfig, decode, encode
+from plimsoll.core.spec import Address, Document, Resources, edge_brokers, parse, places, plan, wanted_ports
+from plimsoll.core.spec.conditions import Condition, merged
+from plimsoll.core.spec.planning import carried_bytes_per_second
+
+
+def make(kind: str, name: str, **spec: Any) -> Document:
+    content = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+    return Document(content)
+
+
+def chain() -> Resources:
+    """Three clusters in a line: a - b - c."""
+    return parse(
+        [
+            make(
+                "BrokerFleet", "quotes", timeScalePercent=50,
+                defaults={"subscribers": {"whenSlow": "DropOldest", "queueSize": "64Ki"}},
+            ),
+            make("HardwareProfile", "big", memory="512Mi"),
+            make(
+                "HardwareProfile", "small", cpu="250m", memory="64Mi",
+                bandwidth={"outputBytesPerSecond": "600k"}, emulation={"base": "1ms", "perSubscription": "2us"},
+            ),
+            make("BrokerCluster", "b", head={"profile": "big"}, neighbors=[{"name": "c"}, {"name": "a"}]),
+            make("BrokerCluster", "c", head={"profile": "small"}, edges=[{"name": "ce", "profile": "small"}]),
+            make(
+                "BrokerCluster", "a", head={"profile": "big", "logSize": "10Mi"},
+                edges=[
+                    {"name": "ae", "profile": "small", "replicas": 2},
+                    {"name": "none", "profile": "big", "replicas": 0},
+                ],
+                listeners={"bindAddress": "10.0.0.1", "brokers": [
+                    {"name": "a-head", "dataPort": 7000, "controlPort": 7001, "advertisedHost": "quotes.example.org"},
+                    {"name": "ae-1", "advertisedPort": 9},
+                ]},
+            ),
+            make("EdgeBroker", "extra", clusterRef={"name": "a"}, profile="big"),
+        ]
+    )  # fmt: skip
+
+
+def configs() -> dict[str, BrokerConfig]:
+    resources = chain()
+    addresses = {
+        name: Address(
+            f"tcp://127.0.0.1:{100 + i}", f"tcp://127.0.0.1:{200 + i}", f"key of {name}", f"{name}.key", "auth"
+        )
+        for i, name in enumerate(wanted_ports(resources))
+    }
+    return {config.name: config for config in plan(resources, addresses)}
+
+
+def test_order_is_heads_first():
+    assert [place.name for place in places(chain())] == ["a-head", "b-head", "c-head", "ae-0", "ae-1", "ce", "extra"]
+    assert list(configs()) == ["a-head", "b-head", "c-head", "ae-0", "ae-1", "ce", "extra"]
+
+
+def test_each_link_of_heads_is_told_to_both():
+    heads = {name: [peer.name for peer in config.neighbors] for name, config in configs().items()}
+    assert heads == {
+        "a-head": ["b-head"], "b-head": ["a-head", "c-head"], "c-head": ["b-head"],
+        "ae-0": [], "ae-1": [], "ce": [], "extra": [],
+    }  # fmt: skip
+
+
+def test_an_edge_knows_its_head_and_the_head_its_edges():
+    told = configs()
+    assert told["a-head"].edges == ("ae-0", "ae-1", "extra")
+    head = told["ae-1"].head
+    assert head is not None
+    assert (head.name, head.data, head.control, head.public_key) == (
+        "a-head", told["a-head"].data, told["a-head"].control, "key of a-head",
+    )  # fmt: skip
+    assert told["a-head"].head is None
+    assert told["ce"].edges == ()
+
+
+def test_hardware_and_limits():
+    edge = configs()["ce"]
+    assert edge.hardware.cpu_millicores == 250
+    assert edge.hardware.memory_bytes == 64 * 2**20
+    assert edge.hardware.output_bytes_per_second == 600_000
+    assert edge.hardware.input_bytes_per_second is None
+    assert edge.hardware.emulation is not None
+    assert edge.hardware.emulation.base_seconds == pytest.approx(0.001)
+    assert edge.hardware.emulation.per_subscription_seconds == pytest.approx(2e-6)
+    assert (edge.limits.slow_policy, edge.limits.queue_bytes) == ("drop-oldest", 65536)
+    assert edge.time_factor == 0.5
+    assert edge.security.secret_key_file == "ce.key"  # noqa: S105  a file's name
+    assert not edge.security.plain
+
+
+def test_log_is_as_asked_or_a_quarter_of_the_heads_memory():
+    told = configs()
+    assert told["a-head"].limits.log_bytes == 10 * 2**20
+    assert told["b-head"].limits.log_bytes == 128 * 2**20
+    assert told["c-head"].limits.log_bytes == 16 * 2**20
+    assert carried_bytes_per_second(chain(), "c") == pytest.approx(16 * 2**20 / 60)
+
+
+def test_log_grows_to_what_reattaching_needs():
+    resources = parse(
+        [
+            make("HardwareProfile", "p", memory="256Mi", bandwidth={"inputBytesPerSecond": "2M"}),
+            make("BrokerCluster", "a", head={"profile": "p"}),
+        ]
+    )
+    [head] = plan(resources, {"a-head": Address("tcp://127.0.0.1:1", "tcp://127.0.0.1:2")})
+    assert head.limits.log_bytes == 120_000_000
+
+
+def test_ports_and_advertised_addresses():
+    wanted = wanted_ports(chain())
+    assert (wanted["a-head"].bind_address, wanted["a-head"].data_port, wanted["a-head"].control_port) == (
+        "10.0.0.1", 7000, 7001,
+    )  # fmt: skip
+    assert (wanted["ce"].bind_address, wanted["ce"].data_port) == ("", 0)
+    told = configs()
+    assert told["a-head"].advertised == "tcp://quotes.example.org:100"
+    assert told["ae-1"].advertised == "tcp://127.0.0.1:9"
+    assert told["ce"].advertised == told["ce"].data
+
+
+def test_a_configuration_survives_json():
+    for config in configs().values():
+        assert decode(encode(config)) == config
+
+
+def test_edge_brokers_name_their_cluster_as_owner_unless_made_by_hand():
+    made = {edge.name: edge for edge in edge_brokers(chain())}
+    assert list(made) == ["ae-0", "ae-1", "ce", "extra"]
+    assert made["ae-0"].owner == ("BrokerCluster", "a")
+    assert made["extra"].owner is None
+    whole = [Document(item.mapping()) for item in [*chain(), *made.values()] if item.name != "extra"]
+    assert "ae-0" not in parse(whole).edges  # what a cluster makes is not taken for an edge made by hand
+
+
+def test_a_condition_keeps_its_transition_time_until_its_status_changes():
+    first = merged([], [Condition("Ready", "False", "Starting")], 1, "10:00")
+    second = merged(first, [Condition("Ready", "False", "Failing")], 2, "10:01")
+    third = merged(second, [Condition("Ready", "True", "AllReady")], 2, "10:02")
+    assert [c[0]["lastTransitionTime"] for c in (first, second, third)] == ["10:00", "10:00", "10:02"]
+    assert second[0]["reason"] == "Failing"
+    assert second[0]["observedGeneration"] == 2
