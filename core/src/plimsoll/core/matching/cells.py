@@ -1,0 +1,218 @@
+"""Templates as hash tables of cells: one look-up per set of equalities, one bisection per bound.
+
+Laws. A table maps the values of a set of equalities to a cell. A cell holds the ids of the subscriptions that ask for
+nothing more, and one leaf per bound: keys in ascending order beside a flat array of ids, so that what a publication
+satisfies is a slice, and equal subscriptions are a run of it. Leaves grow in place; one that passes `BLOCK_LIMIT` is
+split into blocks, so that an insertion moves little memory. Empty leaves, cells and tables are removed.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Iterable
+from operator import itemgetter
+from typing import Any
+
+from plimsoll.core.matching.shape import CUT, Filed, Names, Side
+
+Id = Hashable
+Slice = tuple[list[Any], int, int]  # (ids of a leaf, start, stop)
+BLOCK_LIMIT = 8192
+
+
+class Blocks:
+    """The keys and ids of a long leaf, in blocks of between 1 and `BLOCK_LIMIT` entries, in ascending key order."""
+
+    __slots__ = ("ids", "keys", "lows")
+
+    def __init__(self, keys: list[float], ids: list[Id]) -> None:
+        half = BLOCK_LIMIT // 2
+        cuts = range(0, len(keys), half)
+        self.keys = [keys[at : at + half] for at in cuts]
+        self.ids = [ids[at : at + half] for at in cuts]
+        self.lows = [block[0] for block in self.keys]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.ids))
+
+    def slices(self, side: Side, value: float) -> list[Slice]:
+        """The slices of ids whose bound the value satisfies."""
+        cut = CUT[side]
+        # The cut lies in the last block that begins before it.
+        at = max(cut(self.lows, value) - 1, 0)
+        inner = cut(self.keys[at], value)
+        if side <= Side.AT_LEAST:
+            return [(ids, 0, len(ids)) for ids in self.ids[:at]] + [(self.ids[at], 0, inner)]
+        return [(self.ids[at], inner, len(self.ids[at]))] + [(ids, 0, len(ids)) for ids in self.ids[at + 1 :]]
+
+    def insert(self, key: float, item: Id) -> None:
+        at = max(bisect_right(self.lows, key) - 1, 0)
+        keys, ids = self.keys[at], self.ids[at]
+        inner = bisect_right(keys, key)
+        keys.insert(inner, key)
+        ids.insert(inner, item)
+        self.lows[at] = keys[0]
+        if len(keys) > BLOCK_LIMIT:
+            half = len(keys) // 2
+            self.keys[at : at + 1] = [keys[:half], keys[half:]]
+            self.ids[at : at + 1] = [ids[:half], ids[half:]]
+            self.lows[at : at + 1] = [keys[0], keys[half]]
+
+    def delete(self, key: float, item: Id) -> None:
+        at = max(bisect_left(self.lows, key) - 1, 0)
+        while True:  # equal keys may run over several blocks
+            keys, ids = self.keys[at], self.ids[at]
+            found = _position(keys, ids, key, item)
+            if found >= 0:
+                break
+            at += 1
+        del keys[found], ids[found]
+        if keys:
+            self.lows[at] = keys[0]
+        else:
+            del self.keys[at], self.ids[at], self.lows[at]
+
+
+class Leaf:
+    """One bound of a cell: (attribute, side) with its keys and ids, flat or in blocks."""
+
+    __slots__ = ("attribute", "blocks", "cut", "head", "ids", "keys", "side")
+
+    def __init__(self, attribute: str, side: Side) -> None:
+        self.attribute = attribute
+        self.side = side
+        self.cut = CUT[side]
+        self.head = side <= Side.AT_LEAST
+        self.keys: list[float] = []
+        self.ids: list[Id] = []
+        self.blocks: Blocks | None = None
+
+    def insert(self, key: float, item: Id) -> None:
+        if self.blocks is not None:
+            self.blocks.insert(key, item)
+            return
+        at = bisect_right(self.keys, key)
+        self.keys.insert(at, key)
+        self.ids.insert(at, item)
+        self._split()
+
+    def extend(self, pairs: Iterable[tuple[float, Id]]) -> None:
+        """Insert many: one sort instead of many insertions."""
+        keys, ids = self.keys, self.ids
+        if self.blocks is not None:
+            keys = [key for block in self.blocks.keys for key in block]
+            ids = [item for block in self.blocks.ids for item in block]
+        merged = list(zip(keys, ids, strict=True))
+        merged.extend(pairs)
+        merged.sort(key=_key)
+        self.keys, self.ids, self.blocks = [key for key, _ in merged], [item for _, item in merged], None
+        self._split()
+
+    def delete(self, key: float, item: Id) -> None:
+        if self.blocks is None:
+            at = _position(self.keys, self.ids, key, item)
+            del self.keys[at], self.ids[at]
+            return
+        self.blocks.delete(key, item)
+        if not self.blocks.keys:
+            self.blocks = None
+
+    def slices(self, value: float) -> list[Slice]:
+        """The slices of ids whose bound the value, a number other than NaN, satisfies; none is empty."""
+        if self.blocks is not None:
+            return [piece for piece in self.blocks.slices(self.side, value) if piece[1] < piece[2]]
+        at = self.cut(self.keys, value)
+        start, stop = (0, at) if self.head else (at, len(self.ids))
+        return [(self.ids, start, stop)] if start < stop else []
+
+    def __len__(self) -> int:
+        return len(self.ids) if self.blocks is None else len(self.blocks)
+
+    def _split(self) -> None:
+        if len(self.keys) > BLOCK_LIMIT:
+            self.blocks = Blocks(self.keys, self.ids)
+            self.keys, self.ids = [], []
+
+
+class Cell:
+    """The subscriptions of one set of equality values: ids without a bound, and the leaves."""
+
+    __slots__ = ("ids", "leaves")
+
+    def __init__(self) -> None:
+        self.ids: list[Id] = []
+        self.leaves: tuple[Leaf, ...] = ()
+
+    def leaf(self, attribute: str, side: Side) -> Leaf | None:
+        for leaf in self.leaves:
+            if leaf.attribute == attribute and leaf.side == side:
+                return leaf
+        return None
+
+    def open_leaf(self, attribute: str, side: Side) -> Leaf:
+        leaf = self.leaf(attribute, side)
+        if leaf is None:
+            leaf = Leaf(attribute, side)
+            self.leaves = (*self.leaves, leaf)
+        return leaf
+
+
+class Table:
+    """The cells of one set of equalities."""
+
+    __slots__ = ("cells", "getter", "guard", "names", "template_count")
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.cells: dict[object, Cell] = {}
+        attributes = tuple(name for name, _ in names)
+        self.getter: Callable[[Any], Any] = itemgetter(*attributes) if attributes else _nothing
+        # A string is equal to strings only, but 1 == True: other kinds are looked at again after a hit.
+        self.guard = tuple((name, kind) for name, kind in names if kind != "string")
+
+    def add(self, filing: Filed, item: Id) -> None:
+        cell = self._open(filing.key)
+        if filing.template.attribute:
+            cell.open_leaf(filing.template.attribute, filing.template.side).insert(filing.bound, item)
+        else:
+            cell.ids.append(item)
+
+    def extend(self, key: object, attribute: str, side: Side, pairs: list[tuple[float, Id]]) -> None:
+        """Add many (bound, id) pairs of one template and one key."""
+        cell = self._open(key)
+        if attribute:
+            cell.open_leaf(attribute, side).extend(pairs)
+        else:
+            cell.ids.extend(item for _, item in pairs)
+
+    def remove(self, filing: Filed, item: Id) -> None:
+        cell = self.cells[filing.key]
+        leaf = cell.leaf(filing.template.attribute, filing.template.side) if filing.template.attribute else None
+        if leaf is None:
+            del cell.ids[cell.ids.index(item)]
+        else:
+            leaf.delete(filing.bound, item)
+            if not len(leaf):
+                cell.leaves = tuple(other for other in cell.leaves if other is not leaf)
+        if not cell.ids and not cell.leaves:
+            del self.cells[filing.key]
+
+    def _open(self, key: object) -> Cell:
+        cell = self.cells.get(key)
+        if cell is None:
+            cell = self.cells[key] = Cell()
+        return cell
+
+
+def _position(keys: list[float], ids: list[Id], key: float, item: Id) -> int:
+    """Where (key, id) is, or -1."""
+    try:
+        return ids.index(item, bisect_left(keys, key), bisect_right(keys, key))
+    except ValueError:
+        return -1
+
+
+def _key(pair: tuple[float, Id]) -> float:
+    return pair[0]
+
+
+def _nothing(attributes: object) -> tuple[()]:
+    return ()

@@ -1,0 +1,80 @@
+"""The shape of a subscription: what the template index files it under.
+
+Equalities are hashed, one bound is bisected. So a subscription that is some equalities and at most one bound is filed
+exactly by (names and kinds of the equalities, side of the bound): its template. Everything else is `residual`.
+"""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from plimsoll.core.predicates import Exactly, Interval, Subscription, Value
+
+Names = tuple[tuple[str, str], ...]  # (attribute, kind) of each equality, in attribute order
+
+
+class Side(IntEnum):
+    """Which numbers a bound admits."""
+
+    ABOVE = 0  # >
+    AT_LEAST = 1  # >=
+    BELOW = 2  # <
+    AT_MOST = 3  # <=
+
+
+# Of keys in ascending order, a value satisfies the head [:cut] of lower bounds or the tail [cut:] of upper bounds.
+CUT: tuple[Callable[..., int], ...] = (bisect_left, bisect_right, bisect_right, bisect_left)
+
+
+class Template(NamedTuple):
+    """Names of the equalities, and the bounded attribute with its side; attribute "" when there is no bound."""
+
+    names: Names
+    attribute: str
+    side: Side
+
+
+NO_BOUND = ("", Side.ABOVE)
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """Where a subscription belongs: its template, the values of its equalities as a table key, and its bound."""
+
+    template: Template
+    key: object  # the value itself for one equality, a tuple of values else: what `operator.itemgetter` returns
+    bound: float
+
+
+def side_of(interval: Interval) -> tuple[Side, float] | None:
+    """Side and bound of an interval with one bound and no holes; None for others. The whole line is >= -inf."""
+    if interval.without:
+        return None
+    if interval.high == math.inf and not interval.high_open:
+        return (Side.ABOVE if interval.low_open else Side.AT_LEAST), interval.low
+    if interval.low == -math.inf and not interval.low_open:
+        return (Side.BELOW if interval.high_open else Side.AT_MOST), interval.high
+    return None
+
+
+def filed(subscription: Subscription) -> Filed | None:
+    """The template filing of a subscription, or None when it has more than equalities and one bound."""
+    names: list[tuple[str, str]] = []
+    values: list[Value] = []
+    bound: tuple[str, Side, float] | None = None
+    for name, constraint in subscription.constraints:
+        if constraint.__class__ is Exactly:
+            names.append((name, constraint.kind))
+            values.append(constraint.value)
+            continue
+        side = side_of(constraint) if isinstance(constraint, Interval) and bound is None else None
+        if side is None:
+            return None
+        bound = (name, *side)
+    key = values[0] if len(values) == 1 else tuple(values)
+    if bound is None:
+        return Filed(Template(tuple(names), *NO_BOUND), key, 0.0)
+    return Filed(Template(tuple(names), bound[0], bound[1]), key, bound[2])
