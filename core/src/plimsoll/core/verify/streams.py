@@ -1,0 +1,274 @@
+"""The laws over one subscriber's stream: nothing lost (I1), repeated (I2), reordered (I3), late (I7) or untrue (I8).
+
+What a subscriber must have had. A publication is *due* when it was accepted and a subscription that matches it was in
+force when it was logged. What was due may be missing only inside a gap that the subscriber was told of. Three bands
+are uncertain rather than due: between a request and its acknowledgement; what is missing at an end (withdrawal,
+lapse, end of the incarnation), unless something later of the same origin had come before that end, for then order
+says that it can no longer come; and what was never answered.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from plimsoll.core.verify import observations as seen
+from plimsoll.core.verify.records import FOREVER, Life, Publication, Reader
+
+if TYPE_CHECKING:
+    from plimsoll.core.verify.audit import Audit
+
+Key = tuple[int, int]
+
+
+class Highs:
+    """The highest offset per origin that a stream had reached, by a time or by a place in it."""
+
+    def __init__(self) -> None:
+        self._rises: dict[tuple[str, int], tuple[list[int], list[float], list[int]]] = {}
+
+    def reached(self, origin: seen.Origin, place: int, at: float) -> None:
+        places, times, highs = self._rises.setdefault(origin[:2], ([], [], []))
+        if not highs or origin[2] > highs[-1]:
+            places.append(place)
+            times.append(at)
+            highs.append(origin[2])
+
+    def before(self, origin: seen.Origin, at: float) -> int:
+        """The highest offset of this head epoch among the deliveries before a time; -1 if none."""
+        _, times, highs = self._rises.get(origin[:2], ([], [], []))
+        found = bisect_left(times, at)
+        return highs[found - 1] if found else -1
+
+    def at_place(self, origin: seen.Origin, place: int) -> int:
+        """The highest offset of this head epoch among the first `place` deliveries; -1 if none."""
+        places, _, highs = self._rises.get(origin[:2], ([], [], []))
+        found = bisect_left(places, place)
+        return highs[found - 1] if found else -1
+
+
+def spanned(gap: seen.GapTold, one: Publication) -> bool | None:
+    """Whether the publication lies in the positions of the gap; None if its position at that head is not known."""
+    known = [(epoch, position) for (head, epoch), position in one.positions.items() if head == gap.head]
+    if not known:
+        return None
+    return any((gap.low_epoch, gap.low) <= key <= (gap.epoch, gap.high) for key in known)
+
+
+class StreamAudit:
+    """The laws for one incarnation of a subscriber."""
+
+    def __init__(self, reader: Reader, audit: Audit, matched: list[array[int]], settled_until: float) -> None:
+        self.reader, self.audit, self.settled_until = reader, audit, settled_until
+        self.found, self.all = audit.found, audit.publications.all
+        self.first: dict[int, int] = {}
+        self.highs = Highs()
+        self.due: dict[int, list[Life]] = {}
+        for lives in reader.lives.values():
+            for life in lives:
+                for number in matched[life.filter]:
+                    self.due.setdefault(number, []).append(life)
+
+    def run(self) -> None:
+        self._walk()
+        for number in sorted(self.due):
+            self._delivery(number, self.all[number], self.due[number])
+
+    def _bad(self, law: str, text: str, at: float) -> None:
+        self.found.add(law, self.reader.subject, text, at)
+
+    # -- what came -----------------------------------------------------------------------------------------------------
+
+    def _walk(self) -> None:
+        """Follow the stream, deliveries and gaps as they came."""
+        order = Order(self)
+        told = GapsTold(self)
+        gaps = iter(self.reader.gaps)
+        upcoming = next(gaps, None)
+        for place, (number, at) in enumerate(zip(self.reader.items, self.reader.times, strict=True)):
+            while upcoming and upcoming.after <= place:
+                told.take(upcoming.gap)
+                upcoming = next(gaps, None)
+            one = self.all[number]
+            if number in self.first:
+                self.found.counts["duplicated"] += 1
+                self._bad("I2", f"{one} came again", at)
+                continue
+            self.first[number] = place
+            order.take(one, at)
+            told.check(one, at)
+            self._wanted(number, one, at)
+            if one.origin:
+                self.highs.reached(one.origin, place, at)
+        while upcoming:
+            told.take(upcoming.gap)
+            upcoming = next(gaps, None)
+        self.found.counts["gaps"] += len(self.reader.gaps)
+
+    def _wanted(self, number: int, one: Publication, at: float) -> None:
+        if not any(life.could_match(at) for life in self.due.get(number, ())):
+            self.found.counts["unwanted"] += 1
+            self._bad("I8", f"{one} came, which no subscription of that time matches", at)
+        else:
+            self.found.counts["delivered"] += 1
+        if at > self.reader.ended_at:
+            self._bad("I8", f"{one} came after the end", at)
+        if at < one.published_at < FOREVER:
+            self._bad("I8", f"{one} came before it was published", at)
+        for claim in self._claims(one):
+            self.found.counts["undisturbed"] += 1
+            if at - one.published_at > claim.latency_seconds:
+                late = f"{one} took {at - one.published_at:.3f} s, claimed were {claim.latency_seconds:g} s"
+                self._bad("I7", late, at)
+
+    def _claims(self, one: Publication) -> list[seen.Undisturbed]:
+        return [
+            claim
+            for claim in self.audit.claims
+            if claim.since <= one.published_at <= claim.until
+            and self.reader.name not in claim.exempt
+            and one.identity[0] not in claim.exempt
+        ]
+
+    # -- what should have come -----------------------------------------------------------------------------------------
+
+    def _delivery(self, number: int, one: Publication, lives: list[Life]) -> None:
+        """Judge one matching publication: delivered, excused, lost or uncertain."""
+        count = self.found.counts
+        due_until = self._due_until(one, lives)
+        if number in self.first:
+            count["expected"] += due_until is not None
+        elif due_until is None:
+            count["uncertain"] += self._might_be_due(one, lives)
+        elif self._told(one):
+            count["expected"] += 1
+            count["excused"] += 1
+            if self._claims(one):
+                self._bad("I7", f"{one} fell into a gap while all was claimed to be undisturbed", one.counts_from)
+        elif due_until < FOREVER and not self._overtaken(one, due_until):
+            count["uncertain"] += 1
+        else:
+            count["expected"] += 1
+            count["lost"] += 1
+            self._bad("I1", f"{one} was lost", one.counts_from)
+
+    def _due_until(self, one: Publication, lives: list[Life]) -> float | None:
+        """Until when it had to come (for ever, or until an end of the subscription); None if it did not have to."""
+        at = one.counts_from
+        if not one.is_accepted or at >= self.reader.ended_at:
+            return None
+        ends = []
+        for life in lives:
+            held = life.holding(at)
+            if held and self._reached(one, held[0], held[1]):
+                ends.append(held[2])
+        if not ends:
+            return None
+        end = min(max(ends), self.reader.ended_at)
+        # Not settled: as good as an end that lies after everything that has been seen.
+        return end if at <= self.settled_until else min(end, 1e300)
+
+    def _reached(self, one: Publication, head: str, unreached: tuple[str, ...]) -> bool:
+        if not unreached:
+            return True
+        return one.origin is not None and self.audit.tree.reaches(head, one.origin[0], unreached)
+
+    def _might_be_due(self, one: Publication, lives: list[Life]) -> bool:
+        if one.answer == "refused" or one.published_at >= self.reader.ended_at:
+            return False
+        return any(life.requested_at <= one.answered_at and life.withdrawn_at >= one.published_at for life in lives)
+
+    def _overtaken(self, one: Publication, end: float) -> bool:
+        return one.origin is not None and self.highs.before(one.origin, end) > one.origin[2]
+
+    # -- gaps ----------------------------------------------------------------------------------------------------------
+
+    def _told(self, one: Publication) -> bool:
+        return any(self._covers(told.gap, told.after, one) for told in self.reader.gaps)
+
+    def _covers(self, gap: seen.GapTold, after: int, one: Publication) -> bool:
+        spans = spanned(gap, one)
+        if spans is not None:
+            return spans
+        origin = one.origin or self._guess(one)
+        if origin is None or self.highs.at_place(origin, after) >= origin[2]:
+            return False
+        if any(lost[:2] == origin[:2] and origin[2] <= lost[2] for lost in gap.last):
+            return True
+        # A head that restarts has lost what only it had: then those behind it are told of a gap, without its offsets.
+        ended = self.audit.heads_ended
+        passed = [origin[:2], *one.positions]
+        return any(where in ended and ended[where] <= gap.at for where in passed)
+
+    def _guess(self, one: Publication) -> seen.Origin | None:
+        """An origin for what nobody has had: behind the publisher's one before it, for heads accept in order."""
+        publisher, incarnation, seq = one.identity
+        numbers = self.audit.publications.numbers
+        for earlier in range(seq - 1, max(seq - 1000, 0), -1):
+            number = numbers.get((publisher, incarnation, earlier))
+            if number is not None and (known := self.all[number].origin):
+                return (known[0], known[1], known[2] + 1)
+        return None
+
+
+class Order:
+    """I3: per origin offsets rise, and so do a publisher's numbers within one origin."""
+
+    def __init__(self, stream: StreamAudit) -> None:
+        self._stream = stream
+        self._offsets: dict[tuple[str, int], int] = {}
+        self._numbers: dict[tuple[str, int, str, int], int] = {}
+
+    def take(self, one: Publication, at: float) -> None:
+        if one.origin is None:
+            return
+        head, epoch, offset = one.origin
+        publisher, incarnation, seq = one.identity
+        by_origin, by_publisher = (head, epoch), (head, epoch, publisher, incarnation)
+        if offset <= self._offsets.get(by_origin, -1) or seq <= self._numbers.get(by_publisher, -1):
+            self._stream.found.counts["reordered"] += 1
+            text = f"{one} came after offset {self._offsets[by_origin]} of the same head"
+            self._stream._bad("I3", text, at)
+        self._offsets[by_origin] = max(offset, self._offsets.get(by_origin, -1))
+        self._numbers[by_publisher] = max(seq, self._numbers.get(by_publisher, -1))
+
+
+class GapsTold:
+    """I8: what lies in a gap is not delivered, neither before it nor after it."""
+
+    def __init__(self, stream: StreamAudit) -> None:
+        self._stream = stream
+        self._gaps: list[seen.GapTold] = []
+        self._highest: dict[str, Key] = {}
+        self._delivered: dict[str, list[Key]] = {}
+        self._last: dict[tuple[str, int], int] = {}
+
+    def take(self, gap: seen.GapTold) -> None:
+        low, high = (gap.low_epoch, gap.low), (gap.epoch, gap.high)
+        if low > high:
+            self._stream._bad("I8", f"gap from {low} to {high} at {gap.head} ends before it begins", gap.at)
+        # Only while all comes from one head: later heads may have in their logs what came through an earlier one.
+        had = self._delivered.get(gap.head, ()) if len(self._stream.reader.heads) <= 1 else ()
+        inside = [key for key in had[bisect_left(had, low) :] if key <= high]
+        if inside:
+            text = f"is told that positions {low} to {high} at {gap.head} are lost, and had {inside[:3]}"
+            self._stream._bad("I8", text, gap.at)
+        self._gaps.append(gap)
+        self._highest[gap.head] = max(high, self._highest.get(gap.head, high))
+        for head, epoch, offset in gap.last:
+            self._last[head, epoch] = max(offset, self._last.get((head, epoch), -1))
+
+    def check(self, one: Publication, at: float) -> None:
+        for (head, epoch), position in one.positions.items():
+            delivered = self._delivered.setdefault(head, [])
+            if not delivered or delivered[-1] < (epoch, position):
+                delivered.append((epoch, position))
+            if head in self._highest and (epoch, position) <= self._highest[head]:
+                for gap in self._gaps:
+                    if spanned(gap, one) and gap.head == head:
+                        text = f"{one} came after it was told that {gap.head} {gap.low} to {gap.high} are lost"
+                        self._stream._bad("I8", text, at)
+                        break
+        if one.origin and one.origin[2] <= self._last.get(one.origin[:2], -1):
+            self._stream._bad("I8", f"{one} came after a gap whose last lost offset is later", at)

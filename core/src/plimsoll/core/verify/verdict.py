@@ -1,0 +1,63 @@
+"""What an audit concludes: counts, and each violation with its place."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A broken law. `at` is on the journal's clock, in seconds; `subject` is whom it happened to."""
+
+    law: str
+    subject: str
+    text: str
+    at: float
+
+    def __str__(self) -> str:
+        return f"{self.law} at {self.at:.6f} {self.subject}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Counts over the whole journal.
+
+    `expected` counts pairs of publication and subscriber that had to be delivered, told gaps included; of these
+    `excused` lie in a gap that the subscriber was told of and `lost` do not. `delivered` counts first deliveries that
+    were wanted. `uncertain` pairs might or might not have come: the subscription or its end was being acknowledged,
+    or the answer to the publisher is unknown. `violations` holds the first ones found, `violated` the number of all
+    of them per law.
+    """
+
+    published: int
+    accepted: int
+    refused: int
+    unknown: int
+    unanswered: int
+    expected: int
+    delivered: int
+    lost: int
+    duplicated: int
+    reordered: int
+    unwanted: int
+    gaps: int
+    excused: int
+    uncertain: int
+    undisturbed: int
+    violated: dict[str, int]
+    violations: tuple[Violation, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every law held."""
+        return not self.violated
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON-able values, violations as text."""
+        return {**asdict(self), "violations": [str(one) for one in self.violations]}
+
+    def __str__(self) -> str:
+        counts = {name: value for name, value in asdict(self).items() if isinstance(value, int) and value}
+        told = ", ".join(f"{name} {value}" for name, value in counts.items())
+        return "\n".join([told or "nothing happened", *map(str, self.violations)])
