@@ -6,65 +6,65 @@ Two runs at a time are safe: the second waits for the first and finds its work d
 
 import fcntl
 import hashlib
-import os
 import subprocess
 import sys
+from pathlib import Path
 
 NEEDED = (3, 11)
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-VENV = os.path.join(ROOT, ".venv")
-STAMP = os.path.join(VENV, ".complete")
-INPUTS = ("requirements-dev.lock", "pyproject.toml")
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+STAMP = VENV / ".complete"
+LOCK = ROOT / "requirements-dev.lock"
 
 
 def fingerprint():
     """A digest of all that the environment is made from; the stamp holds it."""
     digest = hashlib.sha256(sys.version.encode())
-    for name in INPUTS:
-        with open(os.path.join(ROOT, name), "rb") as source:
-            digest.update(source.read())
+    for source in (LOCK, ROOT / "pyproject.toml"):
+        digest.update(source.read_bytes())
     return digest.hexdigest()
 
 
 def is_complete(wanted):
-    try:
-        with open(STAMP) as stamp:
-            return stamp.read() == wanted
-    except FileNotFoundError:
+    return STAMP.exists() and PYTHON.exists() and STAMP.read_text() == wanted
+
+
+def works():
+    """Whether an existing environment still runs and is of this Python: an upgrade of Python breaks or ages it."""
+    if not PYTHON.exists():
         return False
+    asked = [str(PYTHON), "-c", "import sys, pip; print(sys.version)"]
+    answer = subprocess.run(asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return answer.stdout.decode().strip() == sys.version
 
 
 def build(wanted):
-    python = os.path.join(VENV, "bin", "python")
-    if os.path.exists(STAMP):
-        os.remove(STAMP)
-    if not os.path.exists(python) or not runs(python):
-        subprocess.check_call([sys.executable, "-m", "venv", "--clear", VENV])
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    subprocess.check_call([*pip, "install", "--require-hashes", "-r", os.path.join(ROOT, INPUTS[0])])
-    subprocess.check_call([*pip, "install", "--no-deps", "--no-build-isolation", "-e", ROOT])
-    with open(STAMP, "w") as stamp:
-        stamp.write(wanted)
-
-
-def runs(python):
-    """Whether an existing environment still works and is of this Python (an upgrade of Python breaks or ages it)."""
-    asked = [python, "-c", "import sys, pip; print(sys.version_info[:2] == %r)" % (sys.version_info[:2],)]  # noqa: UP031
-    return subprocess.run(asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.strip() == b"True"
+    if STAMP.exists():
+        STAMP.unlink()  # from here on the environment counts as unfinished until the stamp is back
+    if not works():
+        subprocess.check_call([sys.executable, "-m", "venv", "--clear", str(VENV)])
+    install = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
+    subprocess.check_call([*install, "--require-hashes", "-r", str(LOCK)])
+    subprocess.check_call([*install, "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
+    STAMP.write_text(wanted)
 
 
 def main():
     if sys.version_info < NEEDED:
+        found = ".".join(map(str, sys.version_info[:3]))
         sys.exit(
-            "Plimsoll needs Python %d.%d or newer; %s is %d.%d. Name another: make PYTHON=python3.12 ..."  # noqa: UP031
-            % (*NEEDED, sys.executable, *sys.version_info[:2])
+            "Plimsoll needs Python 3.11 or newer, and "
+            + sys.executable
+            + " is "
+            + found
+            + ". Name another: make PYTHON=python3.12"
         )
-    os.makedirs(VENV, exist_ok=True)
-    with open(os.path.join(ROOT, ".venv.lock"), "w") as lock:
+    with (ROOT / ".venv.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         wanted = fingerprint()
         if not is_complete(wanted):
-            print("Setting up .venv (locked packages, then this project) ...", flush=True)
+            print("Setting up .venv: the locked packages, then this project ...", flush=True)
             build(wanted)
 
 

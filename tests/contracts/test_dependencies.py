@@ -1,0 +1,94 @@
+"""Every dependency is declared by the role that imports it, is used, and has its reason beside it."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "pyproject.toml").read_text()
+PYPROJECT = tomllib.loads(TEXT)
+EXTRAS: dict[str, list[str]] = PYPROJECT["project"]["optional-dependencies"]
+GROUPS: dict[str, list[str]] = PYPROJECT["dependency-groups"]
+BASE: list[str] = PYPROJECT["project"]["dependencies"]
+
+MODULE_OF = {"pyzmq": "zmq", "pyyaml": "yaml", "protobuf": "google"}  # where a package is not imported by its own name
+EXTRAS_OF = {  # which extras a package's imports may come from, beside what every role has
+    "core": ["kernel"],
+    "broker": ["broker"],
+    "client": ["client"],
+    "local": ["local", "demo"],
+    "cli": ["local"],
+    "simulator": [],
+    "operator": ["operator"],
+    "telemetry": ["spark"],
+    "sparkjobs": ["spark"],
+}
+# An extra is in use once its package is there; until then nothing can import what it declares.
+USERS_OF = {"kernel": ["core"], "demo": ["local"], "spark": ["sparkjobs"]}
+
+
+def name_of(requirement: str) -> str:
+    return re.split(r"[<>=!~;\[ ]", requirement, maxsplit=1)[0].lower()
+
+
+def module_of(requirement: str) -> str:
+    return MODULE_OF.get(name_of(requirement), name_of(requirement))
+
+
+def folders_of(package: str) -> list[Path]:
+    return sorted(ROOT.glob(f"*/src/plimsoll/{package}"))
+
+
+def imported_by(package: str) -> set[str]:
+    """Top-level names that a package's modules import from outside the project and the standard library."""
+    names: set[str] = set()
+    for folder in folders_of(package):
+        for path in folder.rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Import):
+                    names |= {alias.name.split(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                    names.add(node.module.split(".")[0])
+    return names - set(sys.stdlib_module_names) - {"plimsoll"}
+
+
+@pytest.mark.parametrize("requirement", sorted({*BASE, *itertools.chain(*EXTRAS.values(), *GROUPS.values())}))
+def test_a_dependency_has_its_reason(requirement: str):
+    lines = [line for line in TEXT.splitlines() if line.strip().startswith(f'"{requirement}"')]
+    assert lines
+    for line in lines:
+        reason = line.partition("#")[2]
+        assert len(reason.split()) >= 3, f"say in pyproject.toml why {requirement} is needed"
+
+
+@pytest.mark.parametrize("package", sorted(EXTRAS_OF))
+def test_a_role_imports_only_what_it_declares(package: str):
+    declared = {module_of(each) for each in BASE}
+    declared |= {module_of(each) for extra in EXTRAS_OF[package] for each in EXTRAS[extra]}
+    assert imported_by(package) <= declared
+
+
+def test_every_package_has_its_row_above():
+    assert {path.name for path in ROOT.glob("*/src/plimsoll/*") if path.is_dir()} <= set(EXTRAS_OF)
+
+
+def test_the_lock_names_no_host_and_has_a_hash_for_everything():
+    lock = (ROOT / "requirements-dev.lock").read_text()
+    assert not re.search(r"://|--index|--find-links|--extra-index|--trusted-host| @ ", lock)
+    pinned = re.split(r"\n(?=[a-z])", lock.strip())
+    assert pinned
+    assert [each.splitlines()[0] for each in pinned if "==" not in each or "--hash=sha256:" not in each] == []
+
+
+def test_the_lock_has_all_that_is_worked_with_here():
+    locked = {line.split("==")[0] for line in (ROOT / "requirements-dev.lock").read_text().splitlines() if "==" in line}
+    built = [extra for extra in EXTRAS if any(folders_of(user) for user in USERS_OF.get(extra, [extra]))]
+    wanted = [*BASE, *itertools.chain(*GROUPS.values()), *(each for extra in built for each in EXTRAS[extra])]
+    assert {name_of(each).replace("_", "-") for each in wanted} - {each.replace("_", "-") for each in locked} == set()

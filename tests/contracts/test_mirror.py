@@ -1,0 +1,66 @@
+"""Each module has its tests, where a reader looks for them.
+
+`core/src/plimsoll/core/wire.py` is tested in `tests/core/test_wire.py` and `tests/core/test_wire_*.py`, or in the files
+of a folder `tests/core/wire/`. A part of a subpackage, `core/policies/padres.py`, may instead be tested with its
+subpackage, in `tests/core/policies/` or `tests/core/test_policies.py`.
+A module without tests of its own is named below, with the reason and with what tests it instead.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TESTS = ROOT / "tests"
+
+EXCEPTIONS: dict[str, str] = {}
+
+
+def modules() -> list[tuple[str, Path]]:
+    """Every module with code in it, as its path below `plimsoll/` and its file."""
+    found = []
+    for package in sorted(ROOT.glob("*/src/plimsoll/*/")):
+        for path in sorted(package.rglob("*.py")):
+            if has_code(path):
+                found.append((str(path.relative_to(package.parent)), path))
+    return found
+
+
+def has_code(path: Path) -> bool:
+    """Whether there is anything to test: a docstring, imports and `__all__` are not."""
+    for node in ast.parse(path.read_text()).body:
+        is_prose = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        is_export = isinstance(node, ast.Assign) and all(
+            isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets
+        )
+        if not (is_prose or is_export or isinstance(node, ast.Import | ast.ImportFrom)):
+            return True
+    return False
+
+
+def covering_tests(module: str) -> list[Path]:
+    """The test files of a module, or else those of the subpackage that it is a part of."""
+    path = TESTS / Path(module).with_suffix("")
+    found = []
+    while path.parent != TESTS and not found:
+        name = path.name.strip("_")
+        found = [*path.parent.glob(f"test_{name}.py"), *path.parent.glob(f"test_{name}_*.py"), *path.glob("test_*.py")]
+        path = path.parent
+    return found
+
+
+@pytest.mark.parametrize("module", [name for name, _ in modules()])
+def test_a_module_has_its_tests(module: str):
+    if module not in EXCEPTIONS:
+        assert covering_tests(module), (
+            f"no tests/{Path(module).parent}/test_{Path(module).stem}.py, nor a reason in EXCEPTIONS"
+        )
+
+
+def test_exceptions_are_still_needed():
+    known = {name for name, _ in modules()}
+    assert {name for name in EXCEPTIONS if name not in known or covering_tests(name)} == set()
+    assert [name for name, reason in EXCEPTIONS.items() if len(reason.split()) < 5] == []
