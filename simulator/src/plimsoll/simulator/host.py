@@ -1,0 +1,135 @@
+"""A process: one machine of the core, its sockets, and the rounds in which a shell would serve it.
+
+A round: control frames first, then data frames grouped by peer in order, then `tick`, then what the machine wants
+sent, control first. Frames that arrive close together share a round, as they do at a poll. A paused host (SIGSTOP)
+keeps its sockets and serves nothing; a host that is down has nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Protocol
+
+from plimsoll.core.node import Dial, Node
+from plimsoll.simulator.network import Network
+from plimsoll.simulator.schedule import Schedule, Timer
+
+LEAST_WAIT_SECONDS = 0.0001
+"""A machine that wants to be woken at once is woken after this long: a poll takes time, too."""
+
+Peer = Hashable
+
+
+class Keeper(Protocol):
+    """Who looks at a machine at the end of each of its rounds: an application at a client, or nobody."""
+
+    def __call__(self) -> None: ...
+
+
+class Host:
+    """One process. `poll_seconds`: a round begins so long after the first frame that it serves."""
+
+    def __init__(self, name: str, schedule: Schedule, network: Network, poll_seconds: float = 0.0002) -> None:
+        self.name, self.schedule, self.network, self.poll_seconds = name, schedule, network, poll_seconds
+        self.node: Node | None = None
+        self.rounds = 0
+        self.is_paused = False
+        self.keeper: Keeper | None = None
+        self._data: deque[tuple[Peer, bytes]] = deque()
+        self._control: deque[tuple[Peer, bytes]] = deque()
+        self._timer: Timer | None = None
+
+    # -- life
+
+    def start(self, make: Callable[[], Node], *endpoints: str) -> Node:
+        """Start the process with a new machine, listening at these endpoints."""
+        self.node = make()
+        self.is_paused = False
+        self.network.listen(self, *endpoints)
+        self.wake()
+        return self.node
+
+    def crash(self) -> None:
+        """SIGKILL."""
+        self.node = None
+        self.keeper = None
+        self._data.clear()
+        self._control.clear()
+        self._cancel()
+        self.network.down(self)
+
+    def pause(self) -> None:
+        """SIGSTOP."""
+        self.is_paused = True
+        self._cancel()
+
+    def go_on(self) -> None:
+        """SIGCONT."""
+        self.is_paused = False
+        self.wake()
+
+    # -- rounds
+
+    def arrived(self, peer: Peer, frame: bytes, control: bool) -> None:
+        if self.node is None:
+            return
+        (self._control if control else self._data).append((peer, frame))
+        self.wake(self.poll_seconds)
+
+    def wake(self, seconds: float = 0.0) -> None:
+        """Have a round within so many seconds."""
+        at = self.schedule.now + seconds
+        if self.node is None or self.is_paused or (self._timer is not None and self._timer.at <= at):
+            return
+        self._cancel()
+        self._timer = self.schedule.at(at, self._round)
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _round(self) -> None:
+        self._timer = None
+        node, now = self.node, self.schedule.now
+        if node is None:
+            return
+        self.rounds += 1
+        while self._control:
+            peer, frame = self._control.popleft()
+            node.receive_control(peer, frame, now)
+        grouped: dict[Peer, list[bytes]] = {}
+        while self._data:
+            peer, frame = self._data.popleft()
+            grouped.setdefault(peer, []).append(frame)
+        for peer, frames in grouped.items():
+            node.receive(peer, frames, now)
+        node.tick(now)
+        if self.keeper is not None:
+            self.keeper()
+        self._send(node, now)
+        self.wake(max(node.next_tick() - now, LEAST_WAIT_SECONDS))
+
+    def _send(self, node: Node, now: float) -> None:
+        """Dials, farewells to those hung up on, control frames, data frames."""
+        dials, data = node.take_dials(), node.take()
+        for what in dials:
+            if isinstance(what, Dial):
+                self.network.dial(self, what.peer, what.endpoint, what.control)
+            else:
+                if not what.control:
+                    data = self._say_farewell(what.peer, data)
+                self.network.hang_up(self, what.peer, what.control)
+        for peer, frame in node.take_control():
+            self.network.send(self, peer, frame, True)
+        for peer, frame in data:
+            if not self.network.send(self, peer, frame, False):
+                node.gone(peer, now)
+
+    def _say_farewell(self, peer: Peer, data: list[tuple[Peer, bytes]]) -> list[tuple[Peer, bytes]]:
+        """Send what there is for a peer before its connection is closed; returns the rest."""
+        for to, frame in data:
+            if to == peer:
+                self.network.send(self, to, frame, False)
+        return [each for each in data if each[0] != peer]

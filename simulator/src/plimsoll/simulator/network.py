@@ -1,0 +1,259 @@
+"""A network with the manners of ZeroMQ over TCP, so far as they matter.
+
+- Frames of one connection and direction arrive in order, once, after a delay; a partition holds them back.
+- A connection that breaks loses in silence what was under way in both directions. The dialling side dials again by
+  itself and does not notice; what it sends meanwhile waits. The accepting side sees a stranger: a new routing id.
+- Sending to a routing id that has gone is answered `unreachable`. Nobody is told of a connection that closes.
+
+Frames that are lost, doubled or overtaken one by one are no manners of TCP: those faults are for tests of the link
+alone.
+"""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections import deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Protocol
+
+from plimsoll.simulator.schedule import Schedule
+
+Peer = Hashable
+
+
+class Party(Protocol):
+    """What has sockets: a host."""
+
+    name: str
+
+    def arrived(self, peer: Peer, frame: bytes, control: bool) -> None:
+        """A frame is at the socket."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weather:
+    """How a connection behaves. Seconds, bytes per second, and chances between 0 and 1 per frame."""
+
+    delay_seconds: float = 0.001
+    jitter_seconds: float = 0.001
+    bytes_per_second: float = float("inf")
+    drop: float = 0.0
+    duplicate: float = 0.0
+    reorder: float = 0.0
+
+
+class Direction:
+    """One way of a connection."""
+
+    __slots__ = ("arrives", "departs", "held", "is_held")
+
+    def __init__(self) -> None:
+        self.departs = self.arrives = 0.0
+        self.is_held = False
+        self.held: deque[tuple[int, bytes]] = deque()
+
+
+class Connection:
+    """One dialled connection, through all its reconnects. `life` numbers them; frames of an older life are lost."""
+
+    __slots__ = (
+        "back", "closed", "control", "dialler", "endpoint", "forth", "host", "life", "local", "retry", "routing_id",
+        "waiting",
+    )  # fmt: skip
+
+    def __init__(self, dialler: Party, local: str, endpoint: str, control: bool) -> None:
+        self.dialler, self.local, self.endpoint, self.control = dialler, local, endpoint, control
+        self.host: Party | None = None
+        self.routing_id = b""
+        self.life = 0
+        self.forth, self.back = Direction(), Direction()
+        self.waiting: deque[bytes] = deque()
+        self.retry = False
+        self.closed = False
+
+    @property
+    def is_up(self) -> bool:
+        return self.host is not None
+
+    def __str__(self) -> str:
+        return f"{self.dialler.name}->{self.endpoint}{' control' if self.control else ''}"
+
+
+class Network:
+    """All sockets. Who sends gives a party and its own name of the peer, as sockets do."""
+
+    def __init__(self, schedule: Schedule, draw: random.Random, weather: Weather) -> None:
+        self.schedule, self.draw, self.weather = schedule, draw, weather
+        self.weathers: dict[frozenset[str], Weather] = {}
+        self.digest = 0
+        self.frames = self.lost = 0
+        self.trace: Callable[[str], None] | None = None
+        self.connect_seconds = 0.01
+        self._listening: dict[str, Party] = {}
+        self._dialled: dict[tuple[str, str, bool], Connection] = {}
+        self._accepted: dict[tuple[str, bytes, bool], Connection] = {}
+        self._walls: set[tuple[str, str]] = set()
+        self._routing_ids = 0
+
+    def say(self, text: str) -> None:
+        if self.trace is not None:
+            self.trace(text)
+
+    # -- sockets
+
+    def listen(self, party: Party, *endpoints: str) -> None:
+        for endpoint in endpoints:
+            self._listening[endpoint] = party
+
+    def dial(self, party: Party, peer: str, endpoint: str, control: bool) -> None:
+        self.hang_up(party, peer, control)
+        connection = Connection(party, peer, endpoint, control)
+        self._dialled[party.name, peer, control] = connection
+        self._retry(connection, 0.0)
+
+    def hang_up(self, party: Party, peer: str, control: bool) -> None:
+        connection = self._dialled.pop((party.name, peer, control), None)
+        if connection is not None:
+            self._drain(connection)
+            connection.closed = True
+
+    def _drain(self, connection: Connection) -> None:
+        """A socket that is closed in good order still sends what it has; then nobody is there."""
+        life, at = connection.life, max(connection.forth.arrives, self.schedule.now)
+        self.schedule.at(at, lambda: self._break(connection) if connection.life == life else None)
+
+    def send(self, party: Party, peer: Peer, frame: bytes, control: bool) -> bool:
+        """Give a frame to a socket. False: unreachable, which only an accepting side is told."""
+        if isinstance(peer, str):
+            connection = self._dialled.get((party.name, peer, control))
+            if connection is None:
+                raise KeyError(f"{party.name} sends to {peer!r}, which it has not dialled")
+            if connection.is_up:
+                self._depart(connection, connection.forth, frame)
+            else:
+                connection.waiting.append(frame)
+            return True
+        if not isinstance(peer, bytes):
+            raise TypeError(f"{party.name} sends to {peer!r}, which is no peer")
+        accepted = self._accepted.get((party.name, peer, control))
+        if accepted is None:
+            return False
+        self._depart(accepted, accepted.back, frame)
+        return True
+
+    # -- connections
+
+    def _retry(self, connection: Connection, seconds: float) -> None:
+        if not connection.retry:
+            connection.retry = True
+            self.schedule.after(seconds, self._connect, connection)
+
+    def _connect(self, connection: Connection) -> None:
+        connection.retry = False
+        if connection.closed or connection.is_up:
+            return
+        host = self._listening.get(connection.endpoint)
+        if host is None or self._walled(connection.dialler.name, host.name):
+            self._retry(connection, self.connect_seconds * (1 + self.draw.random()))
+            return
+        self._routing_ids += 1
+        connection.host, connection.routing_id = host, b"\0" + self._routing_ids.to_bytes(4, "big")
+        self._accepted[host.name, connection.routing_id, connection.control] = connection
+        self.say(f"{connection} is up as {self._routing_ids}")
+        while connection.waiting:
+            self._depart(connection, connection.forth, connection.waiting.popleft())
+
+    def _break(self, connection: Connection) -> None:
+        """Lose the connection and what is under way on it."""
+        if connection.host is None:
+            return
+        self.say(f"{connection} is lost")
+        del self._accepted[connection.host.name, connection.routing_id, connection.control]
+        connection.host = None
+        connection.life += 1
+        for way in (connection.forth, connection.back):
+            self.lost += len(way.held)
+            way.held.clear()
+            way.is_held = False
+            way.departs = way.arrives = self.schedule.now
+        if not connection.closed:
+            self._retry(connection, self.connect_seconds * (1 + self.draw.random()))
+
+    def _depart(self, connection: Connection, way: Direction, frame: bytes) -> None:
+        assert connection.host is not None  # noqa: S101 - both callers have looked
+        now, draw = self.schedule.now, self.draw
+        pair = frozenset((connection.dialler.name, connection.host.name))
+        weather = self.weathers.get(pair, self.weather)
+        self.frames += 1
+        way.departs = max(way.departs, now) + len(frame) / weather.bytes_per_second
+        at = way.departs + weather.delay_seconds + weather.jitter_seconds * draw.random()
+        if weather.drop and draw.random() < weather.drop:
+            self.lost += 1
+            return
+        if not (weather.reorder and draw.random() < weather.reorder):
+            at = way.arrives = max(way.arrives, at)
+        copies = 2 if weather.duplicate and draw.random() < weather.duplicate else 1
+        for _ in range(copies):
+            self.schedule.at(at, self._arrive, connection, way, connection.life, frame)
+
+    def _arrive(self, connection: Connection, way: Direction, life: int, frame: bytes) -> None:
+        if connection.life != life or connection.host is None:
+            self.lost += 1
+            return
+        forth = way is connection.forth
+        if connection.closed and not forth:
+            return
+        src, dst = (connection.dialler, connection.host) if forth else (connection.host, connection.dialler)
+        if way.is_held or self._walled(src.name, dst.name):
+            way.is_held = True
+            way.held.append((life, frame))
+            return
+        self.digest = zlib.crc32(frame, zlib.crc32(f"{self.schedule.now!r}{src.name}{dst.name}".encode(), self.digest))
+        dst.arrived(connection.routing_id if forth else connection.local, frame, connection.control)
+
+    # -- faults
+
+    def connections(self) -> list[Connection]:
+        """All that is dialled, in the order of dialling."""
+        return list(self._dialled.values())
+
+    def reconnect(self, connection: Connection) -> None:
+        """The connection breaks; its dialling side finds its way back."""
+        self._break(connection)
+
+    def _walled(self, src: str, dst: str) -> bool:
+        return (src, dst) in self._walls
+
+    def wall(self, src: str, dst: str) -> None:
+        """From now on nothing gets from one to the other; TCP keeps what is sent."""
+        self._walls.add((src, dst))
+
+    def unwall(self, src: str, dst: str) -> None:
+        """What was kept arrives, in order."""
+        self._walls.discard((src, dst))
+        for connection in self.connections():
+            for way, ends in ((connection.forth, (connection.dialler, connection.host)),
+                              (connection.back, (connection.host, connection.dialler))):  # fmt: skip
+                if (
+                    way.is_held
+                    and ends[0] is not None
+                    and ends[1] is not None
+                    and (ends[0].name, ends[1].name) == (src, dst)
+                ):
+                    way.is_held = False
+                    held, way.held = way.held, deque()
+                    for life, frame in held:
+                        self._arrive(connection, way, life, frame)
+
+    def down(self, party: Party) -> None:
+        """The process is gone: its sockets with it, and what waited in them."""
+        for endpoint in [endpoint for endpoint, host in self._listening.items() if host is party]:
+            del self._listening[endpoint]
+        for key in [key for key in self._dialled if key[0] == party.name]:
+            connection = self._dialled.pop(key)
+            connection.closed = True
+            self._break(connection)
+        for connection in [c for c in self._dialled.values() if c.host is party]:
+            self._break(connection)
