@@ -1,0 +1,223 @@
+"""What goes wrong, and when: faults drawn from a seed, each with an end, so that a run can settle and be judged.
+
+A fault acts on hosts and connections from outside, as an operating system or a network would. `Faults.heal` ends all
+that are under way. One kind of fault never touches what it does not name: a run that must leave somebody alone says
+so in `spared`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from plimsoll.simulator.fleet import Fleet
+from plimsoll.simulator.host import Host
+from plimsoll.simulator.network import Connection, Network
+from plimsoll.simulator.schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Chances:
+    """How often each fault happens, per second of the run; and how long those last that last, in seconds."""
+
+    reconnect: float = 0.0
+    storm: float = 0.0
+    pause_client: float = 0.0
+    pause_edge: float = 0.0
+    pause_head: float = 0.0
+    wall: float = 0.0
+    one_way: float = 0.0
+    slow: float = 0.0
+    crash_client: float = 0.0
+    crash_edge: float = 0.0
+    crash_head: float = 0.0
+    seconds: tuple[float, float] = (0.05, 2.0)
+
+
+class Clients:
+    """What faults need of the applications; the run provides it."""
+
+    def names(self) -> list[str]:
+        """Client processes that are up."""
+        raise NotImplementedError
+
+    def host(self, name: str) -> Host:
+        raise NotImplementedError
+
+    def crash(self, name: str) -> None:
+        raise NotImplementedError
+
+    def restart(self, name: str) -> None:
+        raise NotImplementedError
+
+
+class Faults:
+    """Draws faults over an interval and lets them happen."""
+
+    def __init__(
+        self, chances: Chances, fleet: Fleet, clients: Clients, network: Network, schedule: Schedule, draw: random.Random,
+        spared: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self.chances, self.fleet, self.clients, self.network = chances, fleet, clients, network
+        self.schedule, self.draw, self.spared = schedule, draw, frozenset(spared)
+        self.happened: dict[str, int] = {}
+        self._ends: dict[int, tuple[str, Callable[[], None]]] = {}
+        self._next = 0
+
+    def plan(self, start: float, until: float) -> None:
+        """Draw all faults of an interval."""
+        for field in dataclasses.fields(self.chances):
+            rate = getattr(self.chances, field.name)
+            if not isinstance(rate, float) or not rate:
+                continue
+            at = start + self.draw.expovariate(rate)
+            while at < until:
+                self.schedule.at(at, self._strike, field.name)
+                at += self.draw.expovariate(rate)
+
+    def heal(self) -> None:
+        """End everything that is under way."""
+        for key in sorted(self._ends):
+            self._end(key)
+
+    def _strike(self, kind: str) -> None:
+        if getattr(self, f"_{kind}")():
+            self.happened[kind] = self.happened.get(kind, 0) + 1
+
+    def _lasting(self, text: str, end: Callable[[], None]) -> bool:
+        """Say what happens, and let it end in a while."""
+        self._next += 1
+        self._ends[self._next] = (text, end)
+        low, high = self.chances.seconds
+        # Many faults are short and some are long: the exponent spreads them over the orders of magnitude between.
+        seconds = low * (high / low) ** self.draw.random()
+        self.network.say(f"! {text} for {seconds:.3f} s")
+        self.schedule.after(seconds, self._end, self._next)
+        return True
+
+    def _end(self, key: int) -> None:
+        text, end = self._ends.pop(key, ("", None))
+        if end is not None:
+            self.network.say(f"! end of: {text}")
+            end()
+
+    # -- connections
+
+    def _connections(self) -> list[Connection]:
+        return [
+            connection
+            for connection in self.network.connections()
+            if connection.host is not None and not {connection.dialler.name, connection.host.name} & self.spared
+        ]
+
+    def _reconnect(self) -> bool:
+        found = self._connections()
+        if found:
+            connection = self.draw.choice(found)
+            self.network.say(f"! {connection} breaks")
+            self.network.reconnect(connection)
+        return bool(found)
+
+    def _storm(self) -> bool:
+        """All clients lose their connections at once."""
+        self.network.say("! all connections of clients break")
+        clients = set(self.clients.names())
+        for connection in self._connections():
+            if connection.dialler.name in clients:
+                self.network.reconnect(connection)
+        return True
+
+    def _pair(self) -> tuple[str, str] | None:
+        found = self._connections()
+        if not found:
+            return None
+        connection = self.draw.choice(found)
+        assert connection.host is not None  # noqa: S101 - chosen so
+        ends = [connection.dialler.name, connection.host.name]
+        self.draw.shuffle(ends)
+        return ends[0], ends[1]
+
+    def _wall(self) -> bool:
+        pair = self._pair()
+        return pair is not None and self._raise(f"no way between {pair[0]} and {pair[1]}", [pair, pair[::-1]])
+
+    def _one_way(self) -> bool:
+        pair = self._pair()
+        return pair is not None and self._raise(f"no way from {pair[0]} to {pair[1]}", [pair])
+
+    def _raise(self, text: str, ways: list[tuple[str, str]]) -> bool:
+        """Hold what goes these ways; when it ends, the connections may have broken meanwhile."""
+        breaks = self.draw.random() < 0.5
+        for way in ways:
+            self.network.wall(*way)
+
+        def end() -> None:
+            if breaks:
+                for connection in self._connections():
+                    if connection.host and {connection.dialler.name, connection.host.name} == set(ways[0]):
+                        self.network.reconnect(connection)
+            for way in ways:
+                self.network.unwall(*way)
+
+        return self._lasting(text, end)
+
+    def _slow(self) -> bool:
+        pair = self._pair()
+        if pair is None or frozenset(pair) in self.network.weathers:
+            return False
+        ends = frozenset(pair)
+        slow = dataclasses.replace(
+            self.network.weather,
+            delay_seconds=self.draw.uniform(0.02, 0.5),
+            jitter_seconds=self.draw.uniform(0.0, 0.3),
+            bytes_per_second=self.draw.choice([2_000.0, 20_000.0, float("inf")]),
+        )
+        self.network.weathers[ends] = slow
+
+        def end() -> None:
+            self.network.weathers.pop(ends, None)
+
+        return self._lasting(f"{pair[0]} and {pair[1]} are far apart", end)
+
+    # -- processes
+
+    def _pause(self, hosts: list[Host]) -> bool:
+        up = [host for host in hosts if host.node is not None and not host.is_paused and host.name not in self.spared]
+        if not up:
+            return False
+        host = self.draw.choice(up)
+        host.pause()
+        return self._lasting(f"{host.name} stands still", lambda: host.go_on() if host.is_paused else None)
+
+    def _pause_client(self) -> bool:
+        return self._pause([self.clients.host(name) for name in self.clients.names()])
+
+    def _pause_edge(self) -> bool:
+        return self._pause([broker.host for broker in self.fleet.edges()])
+
+    def _pause_head(self) -> bool:
+        return self._pause([broker.host for broker in self.fleet.heads()])
+
+    def _crash_client(self) -> bool:
+        names = [name for name in self.clients.names() if name not in self.spared]
+        if not names:
+            return False
+        name = self.draw.choice(names)
+        self.clients.crash(name)
+        return self._lasting(f"{name} is killed", lambda: self.clients.restart(name))
+
+    def _crash(self, names: list[str]) -> bool:
+        up = [name for name in names if self.fleet.brokers[name].is_up and name not in self.spared]
+        if not up:
+            return False
+        name = self.draw.choice(up)
+        self.fleet.crash(name)
+        return self._lasting(f"{name} is killed", lambda: self.fleet.start(name))
+
+    def _crash_edge(self) -> bool:
+        return self._crash([broker.name for broker in self.fleet.edges()])
+
+    def _crash_head(self) -> bool:
+        return self._crash([broker.name for broker in self.fleet.heads()])
