@@ -1,0 +1,178 @@
+"""One subscriber at one edge, and the link that it shares with others.
+
+A subscriber that keeps up has no queue: its records go straight into the link's buffer. A queue exists only while
+the link or the
+subscriber is behind, paused or catching up, and it is bounded; what happens at the bound is the subscriber's stated
+policy.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum
+from typing import Protocol
+
+from plimsoll.core import wire
+from plimsoll.core.link import Link
+from plimsoll.core.log import Origin
+from plimsoll.core.predicates import Subscription
+from plimsoll.core.records import Gap, PubOpen
+from plimsoll.core.records import to_edge as decoder
+from plimsoll.core.wire import OwnerEpoch
+
+HANDLE_BYTES = 7
+
+
+class Sink(Protocol):
+    """Where a subscriber's records go: a link's buffer, its own queue, or nowhere."""
+
+    def append(self, record: bytes, /) -> None: ...
+
+    def __len__(self) -> int: ...
+
+
+class State(Enum):
+    """`RESUMING`: the head has not answered yet. `CATCHUP`: served from the head's log. `LIVE`: served from the
+    stream.
+
+    `BLOCKED`: its queue is full and does not grow. `CLOSED`: no longer attached; its cover stays until the head
+    releases it.
+    """
+
+    RESUMING = "resuming"
+    CATCHUP = "catchup"
+    LIVE = "live"
+    BLOCKED = "blocked"
+    CLOSED = "closed"
+
+
+class Attachment:
+    """A subscriber attached to this edge.
+
+    `position`: all up to it in the head's log has been dealt with, if not LIVE.
+    """
+
+    __slots__ = (
+        "block_seconds",
+        "blocked_at",
+        "closed_at",
+        "counted",
+        "dropped",
+        "epoch",
+        "expiring",
+        "handle",
+        "id",
+        "last_position",
+        "link",
+        "out",
+        "paused",
+        "policy",
+        "position",
+        "queue",
+        "queue_bytes",
+        "queue_limit_bytes",
+        "since",
+        "state",
+        "subscriber",
+        "subscriptions",
+        "version",
+    )
+
+    def __init__(
+        self, subscriber: str, attachment_id: int, link: Link, epoch: OwnerEpoch, version: int, void: Sink
+    ) -> None:
+        self.subscriber, self.id, self.link, self.epoch, self.version = subscriber, attachment_id, link, epoch, version
+        self.handle = b"\x93\x03\xce" + attachment_id.to_bytes(4, "big")
+        self.subscriptions: dict[int, tuple[Subscription, int]] = {}
+        self.state = State.RESUMING
+        self.out: Sink = void
+        self.queue: deque[bytes] = deque()
+        self.queue_bytes = self.counted = 0
+        self.queue_limit_bytes = 0
+        self.policy = "block"
+        self.block_seconds = 0.0
+        self.position = self.last_position = 0
+        self.since = (0, 0)
+        self.paused = False
+        self.blocked_at = self.closed_at = 0.0
+        self.expiring = False
+        self.dropped: Dropped | None = None
+
+    def count_queue(self) -> int:
+        """Bytes in the queue, what has come since the last call counted in."""
+        queue, counted = self.queue, self.counted
+        for i in range(counted, len(queue)):
+            self.queue_bytes += len(queue[i])
+        self.counted = len(queue)
+        return self.queue_bytes
+
+    def pop(self) -> bytes:
+        """The oldest record of the queue."""
+        record = self.queue.popleft()
+        if self.counted:
+            self.counted -= 1
+            self.queue_bytes -= len(record)
+        return record
+
+    def drop_oldest(self, head: str, epoch: int) -> int:
+        """Drop records until the queue fits its limit; they become one gap in front of it.
+
+        Returns how many were dropped.
+        """
+        count = 0
+        while self.queue_bytes > self.queue_limit_bytes and len(self.queue) > 1:
+            if self.dropped is None:
+                self.dropped = Dropped(head, epoch)
+            self.dropped.add(decoder.decode(self.pop()[HANDLE_BYTES:]))
+            count += 1
+        return count
+
+    def clear(self) -> None:
+        """Forget the queue."""
+        self.queue.clear()
+        self.queue_bytes = self.counted = 0
+        self.dropped = None
+
+
+class Dropped:
+    """What a full queue has dropped since the last gap that was told: positions, and the last offset per origin."""
+
+    def __init__(self, head: str, epoch: int) -> None:
+        self.head, self.epoch = head, epoch
+        self.low = self.high = 0
+        self.last: dict[Origin, int] = {}
+
+    def add(self, item: object) -> None:
+        if isinstance(item, PubOpen):
+            self._widen(item.position, item.position)
+            self.last[item.head, item.epoch] = item.offset
+        elif isinstance(item, Gap):
+            self._widen(item.low if item.low_epoch == self.epoch else 0, item.high)
+            self.last.update({(head, epoch): offset for head, epoch, offset in item.last})
+
+    def _widen(self, low: int, high: int) -> None:
+        self.low, self.high = self.low or low, high
+
+    def record(self) -> bytes:
+        last = [(head, epoch, offset) for (head, epoch), offset in sorted(self.last.items())]
+        return wire.encode(Gap(self.head, self.epoch, self.low, self.epoch, self.high, last, "queue"))
+
+
+class Port:
+    """An edge's link to a client process: its attachments, and those of them that have something queued."""
+
+    __slots__ = ("attachments", "behind", "link", "queued", "stuck_since", "told")
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.attachments: dict[int, Attachment] = {}
+        self.queued: dict[Attachment, None] = {}
+        self.behind = False
+        self.stuck_since: float | None = None
+        self.told = 0
+
+    def lagging(self) -> list[int]:
+        """Attachments for which the stream's position says nothing."""
+        if not self.queued and not self.behind and all(a.state is State.LIVE for a in self.attachments.values()):
+            return []
+        return [a.id for a in self.attachments.values() if a.state is not State.LIVE or a.queue or a.dropped]

@@ -1,0 +1,129 @@
+"""What one broker process is told at its start: who it is, whom it talks to, and how much it may use.
+
+The local runtime and the operator both derive these values from the custom resources; a broker reads nothing else.
+Durations are in seconds, sizes in bytes, rates per second. `time_factor` scales durations and rates together, once,
+when a machine is built from the configuration.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Role = Literal["head", "edge"]
+SlowPolicy = Literal["block", "drop-oldest", "disconnect"]
+
+
+class Emulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Hardware that is not there: a publication occupies the broker for `base + per_subscription * n` seconds.
+
+    It is a virtual finish time, never a sleep: work queues up as it would on the real hardware.
+    """
+
+    base_seconds: float = 0.0
+    per_subscription_seconds: float = 0.0
+
+
+class Hardware(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Capacity of one broker. `None` means that the resource is not limited by Plimsoll."""
+
+    output_bytes_per_second: float | None = None
+    input_bytes_per_second: float | None = None
+    memory_bytes: int = 256 * 1024 * 1024
+    cpu_millicores: int = 1000
+    emulation: Emulation | None = None
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Bounds of memory and of waiting. Every queue of a broker has one of these above it."""
+
+    max_frame_bytes: int = 1024 * 1024
+    max_publication_bytes: int = 256 * 1024
+    window_bytes: int = 1024 * 1024
+    window_frames: int = 1024
+    log_bytes: int = 64 * 1024 * 1024
+    inbox_bytes: int = 8 * 1024 * 1024
+    link_buffer_bytes: int = 256 * 1024
+    queue_bytes: int = 1024 * 1024
+    slow_policy: SlowPolicy = "block"
+    block_seconds: float = 30.0
+    max_subscriptions: int = 1_000_000
+    max_subscriptions_per_subscriber: int = 10_000
+    publisher_window: int = 1024
+    publisher_rate_per_second: float | None = None
+    publisher_bytes_per_second: float | None = None
+    confirm_seconds: float = 10.0
+    lease_seconds: float = 30.0
+    heartbeat_seconds: float = 1.0
+    dead_seconds: float = 10.0
+    progress_seconds: float = 0.25
+    report_seconds: float = 1.0
+
+
+class Peer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Another broker: its name, where its two sockets listen, and its CURVE public key (Z85) on encrypted links."""
+
+    name: str
+    data: str = ""
+    control: str = ""
+    public_key: str = ""
+
+
+class Security(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """CURVE for every socket, unless `plain` is set, which status shows.
+
+    `secret_key_file` holds this broker's Z85 secret key. `authorized_keys_file` holds one `Z85-public-key role name`
+    per line and is read again when it changes; a key that is not in it is refused.
+    """
+
+    plain: bool = False
+    secret_key_file: str = ""
+    authorized_keys_file: str = ""
+
+
+class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that one broker process is told. Heads name their edges and neighbours; an edge names its head.
+
+    Of two neighbouring heads, the one whose name sorts first connects to the other.
+    """
+
+    name: str
+    role: Role
+    cluster: str
+    fleet: str = "default"
+    data: str
+    control: str
+    advertised_data: str = ""
+    head: Peer | None = None
+    edges: tuple[str, ...] = ()
+    neighbors: tuple[Peer, ...] = ()
+    hardware: Hardware = Hardware()
+    limits: Limits = Limits()
+    security: Security = Security()
+    time_factor: float = 1.0
+
+    @property
+    def head_name(self) -> str:
+        """The head of this broker's cluster: itself, if it is one."""
+        return self.head.name if self.head else self.name
+
+    @property
+    def advertised(self) -> str:
+        """The endpoint that clients are sent to; the bound one unless an address was advertised."""
+        return self.advertised_data or self.data
+
+
+def decode(text: bytes | str) -> BrokerConfig:
+    """Read a configuration from JSON.
+
+    Raises:
+        msgspec.ValidationError: naming the field that is wrong.
+
+    """
+    return msgspec.json.decode(text, type=BrokerConfig)
+
+
+def encode(config: BrokerConfig) -> bytes:
+    """Write a configuration as JSON that `decode` reads back to an equal value."""
+    return msgspec.json.format(msgspec.json.encode(config), indent=2)

@@ -1,0 +1,573 @@
+"""The head of a cluster: accepts publications, gives them a position, and sends each to the links that need it.
+
+A publication is matched once, when it is logged. Everything that defines a point in a stream travels in that stream,
+behind what
+was sent before it. A restarted head has a new epoch and an empty log; it works again when its edges and neighbours
+have reported
+what they hold, or their lease has passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from plimsoll.core import predicates, wire
+from plimsoll.core import records as r
+from plimsoll.core.config import BrokerConfig
+from plimsoll.core.confirm import Confirmations
+from plimsoll.core.covering import Delta
+from plimsoll.core.link import Link, LinkLimits, Peer
+from plimsoll.core.load import Bucket, Meter
+from plimsoll.core.log import Entry, Log
+from plimsoll.core.node import Node
+from plimsoll.core.outlet import Outlet
+from plimsoll.core.owners import Owners, catch_up
+from plimsoll.core.publishers import Publisher, Publishers
+from plimsoll.core.reports import Reporter
+from plimsoll.core.routes import Routes
+from plimsoll.core.seats import Seats
+from plimsoll.core.service import Server
+from plimsoll.core.streams import Streams
+from plimsoll.core.wire import FLAG_CONFIRM_EDGES, Info, WireError
+
+FETCH_SLICE_BYTES = 256 * 1024
+"""So much of the log is read for one FETCH; the cursor asks again for more."""
+
+FETCH_SLICE_ENTRIES = 4096
+
+
+_parse = lru_cache(maxsize=4096)(predicates.parse)
+
+
+def link_limits(config: BrokerConfig) -> LinkLimits:
+    """The limits of a broker's links, with the time factor applied."""
+    limits, factor = config.limits, config.time_factor
+    return LinkLimits(
+        window_bytes=limits.window_bytes,
+        window_frames=limits.window_frames,
+        heartbeat_seconds=limits.heartbeat_seconds * factor,
+        dead_seconds=limits.dead_seconds * factor,
+    )
+
+
+def output_bucket(config: BrokerConfig) -> Bucket | None:
+    """The token bucket that keeps a broker to its output bandwidth; it saves up a twentieth of a second."""
+    rate = config.hardware.output_bytes_per_second
+    return None if rate is None else Bucket(rate, max(rate / 20, 4096.0))
+
+
+class Head(Node):
+    """The machine of a head. `epoch` is made at process start and never used again."""
+
+    def __init__(self, config: BrokerConfig, epoch: int, new_id: Callable[[], int]) -> None:
+        super().__init__(
+            Info(config.name, "head", epoch),
+            link_limits(config),
+            new_id,
+            max_frame_bytes=config.limits.max_frame_bytes,
+            bucket=output_bucket(config),
+        )
+        self.config, self.epoch = config, epoch
+        self.log = Log(config.limits.log_bytes)
+        self.origin = (config.name, epoch)
+        self.offset = 0
+        self.routes = Routes(peer.name for peer in config.neighbors)
+        self.owners = Owners()
+        self.publishers = Publishers(config.limits)
+        self.seats = Seats()
+        self.streams = Streams(self, self.log, self.origin)
+        confirm_seconds = config.limits.confirm_seconds * config.time_factor
+        self.confirmations = Confirmations(self.streams, self.publishers, confirm_seconds)
+        self.server: Server[tuple[Link, int, Any, bool]] = Server(config.hardware)
+        self.meter = Meter()
+        self.reporter = Reporter(self, config, epoch, self.meter)
+        self.missing: set[str] = {*config.edges, *(peer.name for peer in config.neighbors)}
+        self.ghosts: dict[str, float] = {}
+        self.seen: dict[tuple[str, int], int] = {}
+        self._epochs: dict[str, int] = {}
+        self._waiting: list[tuple[Link, r.Open]] = []
+        self._started: float | None = None
+        self._next_progress = 0.0
+        self._left = False
+        for peer in config.neighbors:
+            if config.name < peer.name:
+                self.dial(peer.name, peer.data, peer.public_key)
+
+    # -- links
+
+    def admits(self, info: Info) -> str:
+        if info.role == "edge" and info.name not in self.config.edges:
+            return f"{info.name} is not an edge of {self.config.name}; its cluster names it first"
+        if info.role == "head" and info.name not in self.routes.upstreams:
+            return f"{info.name} is not a neighbour of {self.config.name}; name it in spec.neighbors"
+        return ""
+
+    def on_open(self, link: Link) -> None:
+        if link.remote is None or link.remote.role == "client":
+            return
+        is_head = link.remote.role == "head"
+        outlet = self.streams.open(link, is_head)
+        if is_head:
+            self.routes.upstreams[outlet.name].up = True
+            self._report_to_neighbors()
+            self._note_epoch(link.remote)
+            self._acknowledge_covers()
+        self.streams.pump(outlet)
+
+    def _report_to_neighbors(self) -> None:
+        """What a neighbour is told depends on all the others: on a tree, reports come in and go out leaf by leaf."""
+        for name, upstream in self.routes.upstreams.items():
+            outlet = self.streams.outlets.get(name)
+            if outlet is not None and not upstream.synced and not self.missing - {name}:
+                self.streams.tell(outlet, r.NeighborReport(self.routes.whole(name)))
+
+    def _note_epoch(self, neighbor: Info) -> None:
+        """A neighbour that has restarted has lost what it had for us: an entry of our log."""
+        before = self._epochs.get(neighbor.name)
+        self._epochs[neighbor.name] = neighbor.incarnation
+        if before is not None and before != neighbor.incarnation:
+            at = self.log.last + 1
+            self._log_gap(r.Gap(self.config.name, self.epoch, at, self.epoch, at, [], "restart"), neighbor.name)
+
+    def on_lost(self, link: Link) -> None:
+        outlet = link.owner
+        if not isinstance(outlet, Outlet):
+            self.publishers.lost(link)
+            self._waiting = [(at, opening) for at, opening in self._waiting if at is not link]
+            return
+        self.streams.lost(outlet)
+        self.confirmations.lost(outlet.key)
+        if outlet.is_head:
+            self.routes.down(outlet.name)
+            self._acknowledge_covers()
+        else:
+            self.seats.remove(outlet.name)
+            self.ghosts[outlet.key] = self.now + self.config.limits.lease_seconds * self.config.time_factor
+            self._drop_ghosts()
+
+    def on_room(self, link: Link) -> None:
+        if isinstance(outlet := link.owner, Outlet):
+            self.streams.pump(outlet)
+            if through := outlet.settle():
+                self.confirmations.acknowledged(outlet, through)
+
+    def flags_for(self, link: Link) -> int:
+        outlet = link.owner
+        return wire.FLAG_ACK_NOW if isinstance(outlet, Outlet) and outlet.awaiting else 0
+
+    def sent(self, link: Link, count: int, size: int) -> None:
+        self.meter.bytes_out += size
+        self.meter.deliveries += count
+        if isinstance(outlet := link.owner, Outlet):
+            outlet.sealed()
+
+    # -- frames of records
+
+    def on_data(self, link: Link, frame: wire.Data, size: int) -> None:
+        role = link.remote.role if link.remote else "client"
+        decoder = {"client": r.from_client, "edge": r.from_edge, "head": r.between_heads}[role]
+        last = len(frame.records) - 1
+        if not frame.records:
+            self.took(link)
+        for i, raw in enumerate(frame.records):
+            try:
+                record: Any = r.decode(decoder, raw)
+            except WireError as error:
+                self.counters[f"records_refused_{error.code}"] += 1
+                record = None
+            if self.server.transparent:
+                self._handle(link, record, i == last)
+            else:
+                self._queue(link, record, len(memoryview(raw)), i == last)
+
+    def _queue(self, link: Link, record: Any, size: int, ends_frame: bool) -> None:
+        cost = 0.0
+        if isinstance(record, r.Publish | r.Pub):
+            cost = self.server.cost(sum(self.routes.size(key) for key in self.streams.outlets))
+            self.meter.service_seconds += cost
+            self.meter.served += 1
+        self.server.submit((link, link.id, record, ends_frame), cost, size, self.now)
+
+    def _serve(self) -> None:
+        while (item := self.server.finished(self.now)) is not None:
+            self.meter.input_wait_seconds += item[0]
+            self.meter.input_waits += 1
+            link, link_id, record, ends_frame = item[1]
+            if link.id == link_id:
+                self._handle(link, record, ends_frame)
+
+    def _handle(self, link: Link, record: Any, ends_frame: bool) -> None:
+        if record is not None:
+            try:
+                self._HANDLERS[type(record)](self, link, record)
+            except WireError as error:
+                self.counters[f"records_refused_{error.code}"] += 1
+        if ends_frame:
+            self.took(link)
+
+    # -- publishing
+
+    def _on_open_publisher(self, link: Link, opening: r.Open) -> None:
+        if self.missing:
+            self._waiting.append((link, opening))
+            return
+        opened = self.publishers.open(link, opening, self.config.name, self.epoch, self.now)
+        if opened is None:
+            text = f"publisher {opening.publisher!r} is open in a newer incarnation; give each its own name"
+            self.say(link, r.Refused(opening.handle, 0, "incarnation", text))
+        else:
+            self.say(link, opened)
+
+    def _on_close_publisher(self, link: Link, closing: r.Close) -> None:
+        self.publishers.close(link, closing.handle)
+
+    def _on_publish(self, link: Link, record: r.Publish) -> None:
+        self.meter.arrivals += 1
+        publisher = self.publishers.get(link, record.handle)
+        if publisher is None:
+            self.say(link, r.Refused(record.handle, record.seq, "not-open", "open a publisher with this handle first"))
+        elif record.seq <= publisher.last_seq:
+            self.counters["publications_repeated"] += 1
+            self.publishers.touch(publisher.name)
+        elif record.seq > publisher.through:
+            text = f"number {record.seq} is above the credit of {publisher.through}; wait for CREDIT"
+            self.say(link, r.Refused(record.handle, record.seq, "over-credit", text))
+        else:
+            self._accept(link, publisher, record)
+
+    def _accept(self, link: Link, publisher: Publisher, record: r.Publish) -> None:
+        size = len(memoryview(record.body))
+        self.publishers.took(publisher, record.seq, size, self.now)
+        try:
+            if size > self.config.limits.max_publication_bytes:
+                most = self.config.limits.max_publication_bytes
+                raise WireError("oversized", f"a publication of {size} bytes; at most {most} are taken")
+            attributes = r.decode(r.body, record.body).attributes
+        except WireError as error:
+            self.counters["publications_refused"] += 1
+            self.say(link, r.Refused(record.handle, record.seq, error.code, str(error)))
+            return
+        self.offset += 1
+        pub = r.Pub(
+            self.log.last + 1, self.config.name, self.epoch, self.offset, publisher.name, publisher.incarnation,
+            record.seq, record.flags, record.sent_us, record.body,
+        )  # fmt: skip
+        keys = self._log_pub(pub, attributes, "")
+        if record.flags & FLAG_CONFIRM_EDGES and keys:
+            pending = self.publishers.await_edges(publisher, record.seq)
+            self.confirmations.of_publisher(pub.position, publisher.name, pending, keys, self.now)
+
+    def _log_pub(self, pub: r.Pub, attributes: dict[str, wire.Scalar], source: str) -> set[str]:
+        """Log a publication and offer it to every link that needs it; returns the keys of those links."""
+        piece = wire.encode(pub)
+        position = self.log.append(Entry(piece, (((pub.head, pub.epoch), pub.offset),), False))
+        keys = self.routes.match(attributes)
+        keys.discard(source)
+        self.streams.offer(sorted(keys) if len(keys) > 1 else keys, position, piece)
+        return keys
+
+    # -- between heads
+
+    def _on_pub(self, link: Link, pub: r.Pub) -> None:
+        outlet = self._outlet(link)
+        origin = (pub.head, pub.epoch)
+        if pub.offset <= self.seen.get(origin, 0):
+            self.counters["relays_repeated"] += 1
+            if pub.flags & FLAG_CONFIRM_EDGES:
+                self.streams.tell(outlet, r.Confirmed([pub.position], []))
+            return
+        self.meter.arrivals += 1
+        self.seen[origin] = pub.offset
+        attributes = r.decode(r.body, pub.body).attributes
+        upstream = pub.position
+        pub = r.Pub(
+            self.log.last + 1, pub.head, pub.epoch, pub.offset, pub.publisher, pub.incarnation, pub.seq, pub.flags,
+            pub.sent_us, pub.body,
+        )  # fmt: skip
+        keys = self._log_pub(pub, attributes, outlet.name)
+        if pub.flags & FLAG_CONFIRM_EDGES:
+            self.confirmations.of_neighbor(pub.position, outlet.name, upstream, keys, self.now)
+
+    def _on_gap(self, link: Link, gap: r.Gap) -> None:
+        """handover.md, Gaps inside a session: a gap between heads is an entry of the receiver's log."""
+        at = self.log.last + 1
+        own = r.Gap(self.config.name, self.epoch, at, self.epoch, at, gap.last, gap.reason)
+        for head, epoch, offset in gap.last:
+            self.seen[head, epoch] = max(offset, self.seen.get((head, epoch), 0))
+        self._log_gap(own, self._outlet(link).name)
+
+    def _log_gap(self, gap: r.Gap, source: str) -> None:
+        last = tuple(((head, epoch), offset) for head, epoch, offset in gap.last)
+        record = wire.encode(gap)
+        position = self.log.append(Entry(record, last, True))
+        self.counters["gaps_logged"] += 1
+        keys = [key for key in self.streams.all_keys() if key != source and self.routes.size(key)]
+        self.streams.offer(keys, position, record)
+
+    def _on_neighbor_report(self, link: Link, report: r.NeighborReport) -> None:
+        name = self._outlet(link).name
+        self._announce(self.routes.replace(name, report.cover))
+        self.routes.wait(name, report.cover.seq)
+        self._reported(name)
+        self._acknowledge_covers()
+
+    def _on_progress(self, link: Link, progress: r.Progress) -> None:
+        """A neighbour's position means nothing here: every head has a log of its own."""
+
+    # -- covers
+
+    def _on_cover(self, link: Link, cover: r.Cover) -> None:
+        key = self._outlet(link).key
+        self._announce(self.routes.apply(key, cover))
+        self.routes.wait(key, cover.seq)
+        self._acknowledge_covers()
+
+    def _announce(self, deltas: dict[str, Delta[int]]) -> None:
+        """Send what neighbours must know. A restarted head waits, so as not to shrink what they know of it."""
+        for name, delta in deltas.items():
+            outlet = self.streams.outlets.get(name)
+            if outlet is not None and self.routes.upstreams[name].synced:
+                self.streams.tell(outlet, self.routes.update(name, delta))
+
+    def _on_cover_ack(self, link: Link, ack: r.CoverAck) -> None:
+        upstream = self.routes.upstreams[self._outlet(link).name]
+        upstream.acked = max(upstream.acked, ack.seq)
+        self._acknowledge_covers()
+
+    def _acknowledge_covers(self) -> None:
+        if self.missing:
+            return
+        for key, seq, unreached in self.routes.settled():
+            if (outlet := self.streams.outlets.get(key)) is not None:
+                self.streams.tell(outlet, r.CoverAck(seq, unreached))
+
+    # -- edges and subscribers
+
+    def _on_report(self, link: Link, report: r.Report) -> None:
+        outlet = self._outlet(link)
+        self.seats.add(outlet.name, report.endpoint, report.public_key)
+        self._announce(self.routes.replace(outlet.key, report.cover))
+        self.routes.wait(outlet.key, report.cover.seq)
+        for item in report.owned:
+            loser = self.owners.adopt(item.subscriber, outlet.key, item.epoch, item.since)
+            if loser is not None:
+                self._release(loser.key, item.subscriber, self.owners.entries[item.subscriber].epoch)
+        self.streams.tell(outlet, r.Welcome(self.log.last))
+        self._reported(outlet.name)
+        self._acknowledge_covers()
+
+    def _on_resume(self, link: Link, resume: r.ResumeUp) -> None:
+        """handover.md, Resume: in one step apply the cover, swap the owner and say where the subscriber goes on."""
+        outlet, x = self._outlet(link), resume.subscriber
+        self._announce(self.routes.apply(outlet.key, resume.cover))
+        self.routes.wait(outlet.key, resume.cover.seq)
+        newest = self.owners.newest(x)
+        if newest >= resume.epoch:
+            self.streams.tell(outlet, r.Release(x, (newest[0], newest[1] + 1)))
+        else:
+            old = self.owners.swap(x, outlet.key, resume.epoch, (self.epoch, self.log.last))
+            since = self.owners.entries[x].since
+            at = catch_up(resume.token, since, self.config.name, self.epoch, self.log)
+            self.streams.tell(
+                outlet, r.ResumedDown(x, resume.epoch, self.log.last, at.start, since, at.gap, at.lapsed)
+            )  # fmt: skip
+            if old is not None and old.key != outlet.key:
+                self._release(old.key, x, resume.epoch)
+            self._drop_ghosts()
+        self._acknowledge_covers()
+
+    def _release(self, key: str, subscriber: str, epoch: wire.OwnerEpoch) -> None:
+        if (outlet := self.streams.outlets.get(key)) is not None:
+            self.streams.tell(outlet, r.Release(subscriber, epoch))
+
+    def _on_fetch(self, link: Link, fetch: r.Fetch) -> None:
+        """Read a slice of the log for one cursor of an edge; the stream goes on behind it."""
+        outlet = self._outlet(link)
+        wanted = [_parse(text) for text in fetch.filters]
+        gap, at, size = None, fetch.after, 0
+        if at + 1 < self.log.first:
+            gap = self.streams.gap(at + 1, self.log.first - 1)
+            at = self.log.first - 1
+        end = min(self.log.last, at + FETCH_SLICE_ENTRIES)
+        for position, entry in self.log.after(at):
+            if size >= FETCH_SLICE_BYTES or position > end:
+                break
+            at = position
+            if entry.is_gap or self._wanted(entry.record, wanted, outlet.key):
+                self.streams.tell_raw(outlet, b"\x93\x38\xce" + fetch.cursor.to_bytes(4, "big") + entry.record)
+                size += len(entry.record)
+        self.streams.tell(outlet, r.Fetched(fetch.cursor, at, at >= self.log.last, gap))
+
+    def _wanted(self, record: bytes, wanted: list[Any], key: str) -> bool:
+        attributes = r.to_edge.decode(record).body.attributes
+        if wanted:
+            return any(subscription.matches(attributes) for subscription in wanted)
+        return key in self.routes.match(attributes)
+
+    def _on_expire(self, link: Link, expire: r.Expire) -> None:
+        """A closed record's lease has ended: compare and swap, then RELEASE."""
+        key, x = self._outlet(link).key, expire.subscriber
+        entry = self.owners.entries.get(x)
+        if entry is not None and entry.key == key and entry.epoch == expire.epoch:
+            self.owners.forget(x)
+        if (entry := self.owners.entries.get(x)) is None or entry.key != key:
+            self.streams.tell(self._outlet(link), r.Release(x, (expire.epoch[0], expire.epoch[1] + 1)))
+        self._drop_ghosts()
+
+    def _on_forget(self, link: Link, gone: r.Forget) -> None:
+        entry = self.owners.entries.get(gone.subscriber)
+        if entry is not None and entry.key == self._outlet(link).key and entry.epoch == gone.epoch:
+            self.owners.forget(gone.subscriber)
+
+    def _on_leaving(self, link: Link, leaving: r.Leaving) -> None:
+        outlet = self._outlet(link)
+        outlet.leaving = True
+        self.seats.remove(outlet.name)
+
+    def _on_join(self, link: Link, join: r.Join) -> None:
+        if self.missing:
+            self.say(
+                link, r.Unplaced(join.subscriber, f"{self.config.name} is starting", 0.2 * self.config.time_factor)
+            )
+            return
+        seat = self.seats.place(join.exclude, join.prefer)
+        if seat is None:
+            text = f"no edge of {self.config.cluster} can take a subscriber now"
+            self.say(link, r.Unplaced(join.subscriber, text, 0.5 * self.config.time_factor))
+        else:
+            self.say(link, r.Placed(join.subscriber, seat.name, seat.endpoint, seat.public_key))
+
+    def _on_confirmed(self, link: Link, confirmed: r.Confirmed) -> None:
+        self.confirmations.confirmed(self._outlet(link), confirmed)
+
+    def _outlet(self, link: Link) -> Outlet:
+        if not isinstance(link.owner, Outlet):
+            raise WireError("order", f"{link.name} is not an open link of an edge or neighbour")
+        return link.owner
+
+    # -- time
+
+    def on_tick(self) -> None:
+        if self._started is None:
+            self._started = self._next_progress = self.now
+            self.meter.started = self.now
+        if self.missing and self.now - self._started > self.config.limits.lease_seconds * self.config.time_factor:
+            for name in sorted(self.missing):
+                self._reported(name)
+        self._serve()
+        self.confirmations.expire(self.now)
+        for link, answer in self.publishers.answers(self.now):
+            self.say(link, answer)
+        if self.now >= self._next_progress:
+            self._next_progress = self.now + self.config.limits.progress_seconds * self.config.time_factor
+            self._every_progress()
+        if self.reporter.due(self.now):
+            self._report()
+
+    def _report(self) -> None:
+        extra = {
+            "subscribers": len(self.owners.entries),
+            "subscriptions": sum(self.routes.size(key) for key in self.streams.outlets),
+            "input_queue_messages": len(self.server.queue),
+            "output_queue_messages": self.streams.waiting(),
+            "counters": {**self.meter.total, **self.counters},
+        }
+        self.reporter.tell_mediators(self.reporter.make(self.now, "OK", extra))
+
+    def _every_progress(self) -> None:
+        self.streams.progress()
+        self._expire_ghosts()
+        self.publishers.forget_idle(self.now, 10 * self.config.limits.lease_seconds)
+
+    def _expire_ghosts(self) -> None:
+        """handover.md, Time: a dead edge's entries expire at the head."""
+        for key in [key for key, at in self.ghosts.items() if at <= self.now]:
+            for subscriber in self.owners.of(key):
+                self.owners.forget(subscriber)
+        self._drop_ghosts()
+
+    def _drop_ghosts(self) -> None:
+        """handover.md, Resume: a dead edge's cover stays until no owner entry names it."""
+        if not self.ghosts:
+            return
+        owned = self.owners.keys()
+        for key in [key for key in self.ghosts if key not in owned]:
+            del self.ghosts[key]
+            self._announce(self.routes.drop(key))
+
+    def _reported(self, name: str) -> None:
+        self.missing.discard(name)
+        self._report_to_neighbors()
+        if not self.missing and self._waiting:
+            waiting, self._waiting = self._waiting, []
+            for link, opening in waiting:
+                self._on_open_publisher(link, opening)
+
+    def wake_at(self) -> float:
+        return min(
+            self._next_progress, self.server.wake_at(), self.publishers.wake_at(self.now), self.reporter.next_report
+        )  # fmt: skip
+
+    # -- control
+
+    def on_control(self, peer: Peer, record: Any) -> None:
+        record = self.reporter.on_control(peer, record, self.now)
+        if isinstance(record, r.Load):
+            self.seats.heard(record.report)
+        elif isinstance(record, r.Leave):
+            self.leave(self.now)
+
+    def leave(self, now: float) -> None:
+        """Go: a head has nowhere to send its subscribers, so it says goodbye and stops."""
+        self.now = now
+        for link in [*self.accepted_links(), *self.dialled.values()]:
+            if link.open:
+                self._out.append((link.peer, wire.bye_frame(link.id, "the head is leaving")))
+        self._left = True
+
+    def done(self) -> bool:
+        """Whether everything that leaving needs has been said."""
+        return self._left
+
+    def served(self, frames: int, seconds: float) -> None:
+        if self.server.transparent and frames:
+            self.meter.service_seconds += seconds
+            self.meter.served = self.meter.arrivals
+
+    def status(self) -> dict[str, Any]:
+        return {
+            **super().status(),
+            "cluster": self.config.cluster,
+            "epoch": self.epoch,
+            "ready": not self.missing,
+            "waiting_for": sorted(self.missing),
+            "log_entries": len(self.log),
+            "log_bytes": self.log.bytes,
+            "publishers": len(self.publishers),
+            "subscribers": len(self.owners.entries),
+            "edges": sorted(o.name for o in self.streams.outlets.values() if not o.is_head),
+            "lagging": sorted(o.name for o in self.streams.outlets.values() if o.lagging),
+            "plain": self.config.security.plain,
+        }
+
+    _HANDLERS: ClassVar[dict[type[Any], Callable[..., None]]] = {
+        r.Publish: _on_publish,
+        r.Open: _on_open_publisher,
+        r.Close: _on_close_publisher,
+        r.Join: _on_join,
+        r.Pub: _on_pub,
+        r.Gap: _on_gap,
+        r.Progress: _on_progress,
+        r.NeighborReport: _on_neighbor_report,
+        r.Confirmed: _on_confirmed,
+        r.Cover: _on_cover,
+        r.CoverAck: _on_cover_ack,
+        r.Report: _on_report,
+        r.ResumeUp: _on_resume,
+        r.Fetch: _on_fetch,
+        r.Expire: _on_expire,
+        r.Forget: _on_forget,
+        r.Leaving: _on_leaving,
+    }

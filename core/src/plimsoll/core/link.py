@@ -1,0 +1,292 @@
+"""The reliable link: ZeroMQ drops in silence on a reconnect and at its high-water marks; a link does not.
+
+Rules of the place:
+- Frames of records are numbered from 1. The receiver takes them in order and exactly once, and acknowledges
+  cumulatively.
+- What is unacknowledged is kept, at most `window_bytes` of it, and is sent again only after a HELLO has said what
+  arrived.
+- The receiver's credit (the highest number that may be sent) holds the sender when the application behind it is slow.
+- A link has one identity from HELLO to its end. Whoever has lost its state answers `fresh`; then both sides start a
+  new link and
+  the machine above is told that the old one is over. Nothing is ever delivered across that line.
+
+Pure: frames in, frames out, time as an argument. Numbers count frames, not records.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from plimsoll.core import wire
+from plimsoll.core.wire import Info
+
+Peer = Hashable
+
+FRAME_BYTES = 64 * 1024
+"""A frame is closed when it has reached this size; a single larger record still travels in a frame of its own."""
+
+ACK_EVERY_FRAMES = 16
+ACK_EVERY_BYTES = 128 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LinkLimits:
+    """Bounds of one link. `window_bytes`: unacknowledged bytes of the sender.
+
+    `window_frames`: credit given by the receiver.
+    """
+
+    window_bytes: int = 1024 * 1024
+    window_frames: int = 1024
+    heartbeat_seconds: float = 1.0
+    dead_seconds: float = 10.0
+    ack_seconds: float = 0.02
+
+
+class Link:
+    """One side of a reliable link.
+
+    `buffer` holds encoded records that wait for the end of the round; the list stays the same object for the life of
+    the link.
+    """
+
+    __slots__ = (
+        "_new_id",
+        "ack_due_at",
+        "acked",
+        "buffer",
+        "consumed",
+        "credit",
+        "credit_told",
+        "expected",
+        "id",
+        "inflight_bytes",
+        "initiator",
+        "last_heard",
+        "last_hello",
+        "last_progress",
+        "limits",
+        "local",
+        "next_seq",
+        "open",
+        "owner",
+        "peer",
+        "remote",
+        "resync_asked",
+        "rtt_seconds",
+        "stats",
+        "unacked",
+        "unacked_in_bytes",
+        "unacked_in_frames",
+        "was_open",
+    )
+
+    def __init__(
+        self, peer: Peer, *, local: Info, limits: LinkLimits, initiator: bool, new_id: Callable[[], int], now: float
+    ) -> None:
+        self.peer, self.local, self.limits, self.initiator, self._new_id = peer, local, limits, initiator, new_id
+        self.remote: Info | None = None
+        self.owner: object = None
+        self.rtt_seconds = 0.0
+        self.last_heard = self.last_progress = now
+        self.last_hello = float("-inf")
+        self.stats = LinkStats()
+        self.buffer: list[bytes] = []
+        self._start(new_id() if initiator else 0)
+
+    def _start(self, link_id: int) -> None:
+        self.id = link_id
+        self.open = self.was_open = False
+        self.next_seq, self.acked, self.credit = 1, 0, 0
+        self.unacked: deque[tuple[int, bytes]] = deque()
+        self.inflight_bytes = 0
+        self.buffer.clear()
+        self.expected, self.consumed, self.credit_told = 1, 0, 0
+        self.unacked_in_frames = self.unacked_in_bytes = 0
+        self.ack_due_at = float("inf")
+        self.resync_asked = float("-inf")
+
+    @property
+    def name(self) -> str:
+        """The name of the other side, or an empty string before it has said HELLO."""
+        return self.remote.name if self.remote else ""
+
+    @property
+    def incarnation(self) -> int:
+        """The incarnation of the other side, or 0 before it has said HELLO."""
+        return self.remote.incarnation if self.remote else 0
+
+    # -- sending
+
+    def writable_bytes(self) -> int:
+        """How many bytes may be sent now; zero or less when the link is closed, out of credit or its window is full."""
+        if not self.open or self.next_seq > self.credit:
+            return 0
+        return self.limits.window_bytes - self.inflight_bytes
+
+    def seal(self, chunks: list[bytes], count: int, now: float, flags: int = 0) -> bytes:
+        """Number a frame of `count` records, keep it until it is acknowledged, and return it to be sent."""
+        seq = self.next_seq
+        frame = wire.data_frame(self.id, flags, seq, self.expected - 1, self._grant(), chunks, count)
+        if not self.unacked:
+            self.last_progress = now
+        self.next_seq = seq + 1
+        self.unacked.append((seq, frame))
+        self.inflight_bytes += len(frame)
+        self._ack_sent()
+        self.stats.frames_out += 1
+        self.stats.records_out += count
+        self.stats.bytes_out += len(frame)
+        return frame
+
+    def _grant(self) -> int:
+        self.credit_told = self.consumed + self.limits.window_frames
+        return self.credit_told
+
+    def _ack_sent(self) -> None:
+        self.unacked_in_frames = self.unacked_in_bytes = 0
+        self.ack_due_at = float("inf")
+
+    # -- receiving
+
+    def accept(self, frame: wire.Data, size: int, now: float) -> bool:
+        """Whether this frame is the next one; if so it is counted as received.
+
+        Takes its acknowledgement in either case.
+        """
+        self.last_heard = now
+        self.acknowledged(frame.ack, frame.credit, now)
+        if frame.seq != self.expected:
+            self.stats.frames_refused += 1
+            if frame.seq < self.expected:
+                self.ack_due_at = now
+            return False
+        self.expected += 1
+        self.stats.frames_in += 1
+        self.stats.records_in += len(frame.records)
+        self.stats.bytes_in += size
+        self.unacked_in_frames += 1
+        self.unacked_in_bytes += size
+        if (
+            frame.flags & wire.FLAG_ACK_NOW
+            or self.unacked_in_frames >= ACK_EVERY_FRAMES
+            or self.unacked_in_bytes >= ACK_EVERY_BYTES
+        ):
+            self.ack_due_at = now
+        elif self.ack_due_at == float("inf"):
+            self.ack_due_at = now + self.limits.ack_seconds
+        return True
+
+    def took(self, frames: int, now: float) -> None:
+        """The application has taken so many frames; their credit goes back with the next acknowledgement."""
+        self.consumed += frames
+        if self.consumed + self.limits.window_frames - self.credit_told >= self.limits.window_frames // 2:
+            self.ack_due_at = now
+
+    def acknowledged(self, ack: int, credit: int, now: float) -> bool:
+        """Take a cumulative acknowledgement and credit. True when either moved forward."""
+        moved = credit > self.credit
+        if moved:
+            self.credit = credit
+        if ack > self.acked and ack < self.next_seq:
+            self.acked = ack
+            unacked = self.unacked
+            while unacked and unacked[0][0] <= ack:
+                self.inflight_bytes -= len(unacked.popleft()[1])
+            self.last_progress = now
+            moved = True
+        return moved
+
+    def ack(self) -> bytes:
+        """An acknowledgement on its own."""
+        self._ack_sent()
+        self.stats.acks_out += 1
+        return wire.ack_frame(self.id, self.expected - 1, self._grant())
+
+    # -- handshake
+
+    def hello(self, now: float) -> bytes:
+        """Say who we are and what has arrived: at the start, after a reconnect, and when numbers do not fit.
+
+        Initiator only.
+        """
+        self.last_hello = now
+        self.open = False
+        return wire.hello_frame(self.id, self.expected - 1, self.was_open, self.local)
+
+    def on_hello(self, hello: wire.Hello, now: float) -> list[bytes]:
+        """Acceptor: the other side is there (again); returns the answer and what it has not received."""
+        if not self.was_open:
+            self._start(hello.link)
+        self._opened(hello.info, hello.received, now)
+        return [wire.hello_ok_frame(self.id, self.expected - 1, False, self.local), self.ack(), *self._again()]
+
+    def on_hello_ok(self, answer: wire.HelloOk, now: float) -> tuple[bool, list[bytes]]:
+        """Initiator: returns (lost, frames). `lost`: the other side had lost the link; a new one is being opened."""
+        if answer.link != self.id or self.open:
+            return False, []
+        if answer.lost:
+            if not self.was_open:
+                return False, []
+            self._start(self._new_id())
+            self.last_heard = now
+            return True, [self.hello(now)]
+        self._opened(answer.info, answer.received, now)
+        return False, [self.ack(), *self._again()]
+
+    def _opened(self, info: Info, received: int, now: float) -> None:
+        self.remote, self.open, self.was_open = info, True, True
+        self.last_heard = self.last_progress = now
+        self.resync_asked = float("-inf")
+        self.acknowledged(received, self.credit, now)
+
+    def _again(self) -> list[bytes]:
+        self.stats.frames_again += len(self.unacked)
+        return [frame for _, frame in self.unacked]
+
+    def over(self, now: float) -> None:
+        """Initiator: the link is over; the next HELLO opens a new one."""
+        self._start(self._new_id())
+        self.last_heard = now
+
+    # -- time
+
+    def resync(self, now: float) -> bytes | None:
+        """Numbers do not fit, or nothing has been acknowledged for long: start over from what the other side has."""
+        if now - self.resync_asked < self.limits.heartbeat_seconds:
+            return None
+        self.resync_asked = now
+        return self.hello(now) if self.initiator else wire.who_frame()
+
+    def stalled(self, now: float) -> bool:
+        """Whether what was sent has gone unacknowledged for three heartbeats while the other side is alive."""
+        return self.open and bool(self.unacked) and now - self.last_progress > 3 * self.limits.heartbeat_seconds
+
+    def dead(self, now: float) -> bool:
+        """Whether the other side has been silent for `dead_seconds`."""
+        return now - self.last_heard > self.limits.dead_seconds
+
+
+class LinkStats:
+    """Counters of one side of a link, since it was made; they count frames and bytes, and records inside frames."""
+
+    __slots__ = (
+        "acks_out",
+        "bytes_in",
+        "bytes_out",
+        "frames_again",
+        "frames_in",
+        "frames_out",
+        "frames_refused",
+        "records_in",
+        "records_out",
+    )
+
+    def __init__(self) -> None:
+        self.acks_out = self.bytes_in = self.bytes_out = self.frames_again = self.frames_in = 0
+        self.frames_out = self.frames_refused = self.records_in = self.records_out = 0
+
+    def as_dict(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in self.__slots__}

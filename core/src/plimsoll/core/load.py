@@ -1,0 +1,110 @@
+"""Rates, delays and utilisations of one broker: counted per publication or frame, folded into a report per interval.
+
+All averaging of load lives here. Times are seconds, sizes bytes; a utilisation is a ratio and may exceed 1 at the
+input, where
+work queues up, but not at the output, where no more can leave than the bandwidth lets through.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+class Bucket:
+    """A token bucket in bytes: `rate` bytes per second, at most `burst` saved up; one frame may overdraw it."""
+
+    __slots__ = ("_at", "_tokens", "burst", "rate")
+
+    def __init__(self, rate: float, burst: float, now: float = 0.0) -> None:
+        self.rate, self.burst = rate, burst
+        self._tokens, self._at = burst, now
+
+    def open(self, now: float) -> bool:
+        """Whether something may leave now."""
+        self._refill(now)
+        return self._tokens > 0
+
+    def spend(self, size: int, now: float) -> None:
+        self._refill(now)
+        self._tokens -= size
+
+    def ready_at(self, now: float) -> float:
+        """When something may leave; `now` if it may already."""
+        self._refill(now)
+        return now if self._tokens > 0 else now + (1.0 - self._tokens) / self.rate
+
+    def _refill(self, now: float) -> None:
+        if now > self._at:
+            self._tokens = min(self.burst, self._tokens + (now - self._at) * self.rate)
+            self._at = now
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Load over one interval: input utilisation = arrival rate x matching delay, output = bytes per second / bandwidth."""
+
+    seconds: float
+    input_rate: float
+    output_rate: float
+    output_bytes_per_second: float
+    match_delay_seconds: float
+    index_delay_seconds: float
+    input_utilization: float
+    output_utilization: float
+    input_queue_delay_seconds: float
+    output_queue_delay_seconds: float
+
+
+@dataclass(slots=True)
+class Meter:
+    """Counts since the last report. The hot path adds to its fields; `fold` makes a `Sample` of them and starts over."""
+
+    started: float = 0.0
+    arrivals: int = 0
+    served: int = 0
+    service_seconds: float = 0.0
+    index_seconds: float = 0.0
+    indexed: int = 0
+    deliveries: int = 0
+    bytes_out: int = 0
+    input_wait_seconds: float = 0.0
+    input_waits: int = 0
+    output_wait_seconds: float = 0.0
+    output_waits: int = 0
+    total: dict[str, int] = field(default_factory=dict)
+    _last_match_delay: float = 0.0
+
+    def fold(self, now: float, bandwidth: float | None) -> Sample:
+        """The load since the last fold. `bandwidth` in bytes per second, or None where output is not limited."""
+        seconds = max(now - self.started, 1e-9)
+        if self.served:
+            self._last_match_delay = self.service_seconds / self.served
+        bytes_out = self.bytes_out / seconds
+        sample = Sample(
+            seconds=seconds,
+            input_rate=self.arrivals / seconds,
+            output_rate=self.deliveries / seconds,
+            output_bytes_per_second=bytes_out,
+            match_delay_seconds=self._last_match_delay,
+            index_delay_seconds=self.index_seconds / self.indexed if self.indexed else 0.0,
+            # PADRES 2006, 3.2: I_r = rate of incoming messages / (1 / matching delay)
+            input_utilization=self.arrivals / seconds * self._last_match_delay,
+            output_utilization=bytes_out / bandwidth if bandwidth else 0.0,
+            input_queue_delay_seconds=_mean(self.input_wait_seconds, self.input_waits),
+            output_queue_delay_seconds=_mean(self.output_wait_seconds, self.output_waits),
+        )
+        self._start_over(now)
+        return sample
+
+    def _start_over(self, now: float) -> None:
+        for name in ("arrivals", "deliveries", "bytes_out"):
+            self.total[name] = self.total.get(name, 0) + getattr(self, name)
+        self.started = now
+        self.arrivals = self.served = self.indexed = self.deliveries = self.bytes_out = 0
+        self.service_seconds = self.index_seconds = 0.0
+        self.input_wait_seconds = self.output_wait_seconds = 0.0
+        self.input_waits = self.output_waits = 0
+
+
+def _mean(total: float, count: int) -> float:
+    return total / count if count else 0.0

@@ -1,0 +1,64 @@
+"""The head's log: what has passed, by position, bounded in bytes; the oldest goes first.
+
+An entry is the record as it travels (a publication, or the gap that a neighbour told of). What has been evicted is
+remembered
+only as the last offset per origin, which is what a gap needs to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+Origin = tuple[str, int]
+"""The head that accepted a publication and its epoch: a space of offsets."""
+
+ENTRY_OVERHEAD_BYTES = 200
+"""What an entry costs beside its record: measured with 120-byte records, rounded up."""
+
+
+class Entry(NamedTuple):
+    """One entry. `last` are the offsets that it accounts for: one for a publication, any number for a gap."""
+
+    record: bytes
+    last: tuple[tuple[Origin, int], ...]
+    is_gap: bool
+
+
+class Log:
+    """Positions `first` to `last`, both included; empty when `first > last`."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.first, self.last, self.bytes = 1, 0, 0
+        self.gone: dict[Origin, int] = {}
+        self._entries: dict[int, Entry] = {}
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+    def append(self, entry: Entry) -> int:
+        """Add an entry and return its position; evicts what no longer fits, but never the new one."""
+        self.last += 1
+        self._entries[self.last] = entry
+        self.bytes += len(entry.record) + ENTRY_OVERHEAD_BYTES
+        while self.bytes > self.limit_bytes and self.first < self.last:
+            self._evict()
+        return self.last
+
+    def _evict(self) -> None:
+        entry = self._entries.pop(self.first)
+        self.first += 1
+        self.bytes -= len(entry.record) + ENTRY_OVERHEAD_BYTES
+        for origin, offset in entry.last:
+            if offset > self.gone.get(origin, 0):
+                self.gone[origin] = offset
+
+    def get(self, position: int) -> Entry | None:
+        """The entry at a position, or None if it has been evicted or is not there yet."""
+        return self._entries.get(position)
+
+    def after(self, position: int) -> Iterator[tuple[int, Entry]]:
+        """What is there after a position, oldest first."""
+        for at in range(max(position + 1, self.first), self.last + 1):
+            yield at, self._entries[at]

@@ -1,0 +1,133 @@
+"""What a head has still to send on one link: positions of its log, with in-band messages between them.
+
+A fan-out never waits for one of its links: a link that is behind keeps positions, not copies. What the log evicts
+before it was
+sent is lost to this link and becomes a gap, split at in-band messages; those are never dropped.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from plimsoll.core.link import Link
+from plimsoll.core.log import Log
+
+
+class Hole(NamedTuple):
+    """Positions that this link has lost, both included."""
+
+    low: int
+    high: int
+
+
+class Outlet:
+    """The sending side of a head towards an edge or a neighbouring head."""
+
+    def __init__(self, link: Link, key: str, is_head: bool) -> None:
+        self.link, self.key, self.is_head = link, key, is_head
+        self.name = link.name
+        self.backlog: deque[int | bytes | Hole] = deque()
+        self.room = 0
+        self.lagging = False
+        self.leaving = False
+        self.told = 0
+        self.awaiting: deque[int] = deque()
+        self.unacked: deque[int] = deque()
+        self._marks: deque[tuple[int, int]] = deque()
+
+    def offer(self, position: int, record: bytes) -> bool:
+        """Send a log entry now if there is room, else keep its position. True if the link's buffer has grown."""
+        if self.backlog or self.room <= 0:
+            self.backlog.append(position)
+            return False
+        self._send(position, record)
+        return True
+
+    def tell(self, record: bytes) -> bool:
+        """Send an in-band message behind all that is waiting. True if the link's buffer has grown."""
+        if self.backlog:
+            self.backlog.append(record)
+            return False
+        self.room -= len(record)
+        self.link.buffer.append(record)
+        return True
+
+    def _send(self, position: int, record: bytes) -> None:
+        self.room -= len(record)
+        self.link.buffer.append(record)
+        self.told = position
+        self.unacked.append(position)
+
+    def measure(self) -> None:
+        """See how much the link takes now, what waits in its buffer taken into account."""
+        self.room = self.link.writable_bytes() - sum(map(len, self.link.buffer))
+
+    def pump(self, log: Log) -> Iterator[Hole]:
+        """Move what was waiting into the link's buffer while there is room; yields each hole at its place."""
+        backlog = self.backlog
+        while backlog and self.room > 0:
+            item = backlog.popleft()
+            if isinstance(item, bytes):
+                self.room -= len(item)
+                self.link.buffer.append(item)
+            elif isinstance(item, int) and (entry := log.get(item)) is not None:
+                self._send(item, entry.record)
+            else:
+                yield self._hole(item, log)
+        if not backlog:
+            self.lagging = False
+
+    def _hole(self, item: int | Hole, log: Log) -> Hole:
+        """Widen a hole over all that follows it up to the next in-band message."""
+        low, high = item if isinstance(item, Hole) else (item, item)
+        while self.backlog:
+            after = self.backlog[0]
+            if isinstance(after, bytes) or (isinstance(after, int) and after >= log.first):
+                break
+            high = after.high if isinstance(after, Hole) else after
+            self.backlog.popleft()
+        self.lagging = True
+        self.told = max(self.told, high)
+        return Hole(low, high)
+
+    def compact(self, log: Log) -> None:
+        """Fold evicted positions into holes, so that the backlog of a link that does not move stays bounded."""
+        if len(self.backlog) <= 2 * len(log) + 1024:
+            return
+        items, self.backlog = self.backlog, deque()
+        for item in items:
+            before = self.backlog[-1] if self.backlog else None
+            if isinstance(item, int) and item < log.first:
+                if isinstance(before, Hole):
+                    self.backlog[-1] = Hole(before.low, item)
+                else:
+                    self.backlog.append(Hole(item, item))
+                self.lagging = True
+            else:
+                self.backlog.append(item)
+
+    # acknowledged positions
+
+    def sealed(self) -> None:
+        """A frame has been sealed: its acknowledgement will cover all that was sent so far."""
+        if self.unacked:
+            self._marks.append((self.link.next_seq - 1, self.unacked[-1]))
+
+    def settle(self) -> int:
+        """The highest position that the other side has acknowledged since the last call, or 0."""
+        through = 0
+        while self._marks and self._marks[0][0] <= self.link.acked:
+            through = self._marks.popleft()[1]
+        while self.unacked and self.unacked[0] <= through:
+            self.unacked.popleft()
+        return through
+
+    def renew(self, link: Link) -> None:
+        """A neighbour is back on a new link: what it has not acknowledged is sent again; it knows what it has."""
+        waiting = [item for item in self.backlog if not isinstance(item, bytes)]
+        self.backlog = deque([*self.unacked, *waiting])
+        self.unacked.clear()
+        self._marks.clear()
+        self.link, self.room = link, 0

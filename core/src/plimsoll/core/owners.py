@@ -1,0 +1,109 @@
+"""Who serves whom: the head's table of owners, which alone decides where a subscriber's publications go.
+
+An entry is (link key, owner epoch, since). Epochs are (incarnation, n), compared in that order; a lower one is
+refused, even
+after the entry has gone. `since` is where the cover of the subscriber began: before it nothing is promised.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+from plimsoll.core.log import Log
+from plimsoll.core.records import Gap
+from plimsoll.core.wire import OwnerEpoch, Token
+
+Since = tuple[int, int]
+REMEMBERED = 100_000
+"""So many owner epochs are kept of subscribers that have gone."""
+
+
+class Owner(NamedTuple):
+    key: str
+    epoch: OwnerEpoch
+    since: Since
+
+
+class Catchup(NamedTuple):
+    """Where a resumed subscriber goes on: from `start` in this head's log, after a gap if there is one."""
+
+    start: int
+    gap: Gap | None
+    lapsed: bool
+
+
+class Owners:
+    """Owner entries by subscriber."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Owner] = {}
+        self._past: OrderedDict[str, OwnerEpoch] = OrderedDict()
+
+    def newest(self, subscriber: str) -> OwnerEpoch:
+        """The highest epoch known of a subscriber; (0, 0) of one never seen."""
+        entry = self.entries.get(subscriber)
+        past = self._past.get(subscriber, (0, 0))
+        return max(entry.epoch, past) if entry else past
+
+    def swap(self, subscriber: str, key: str, epoch: OwnerEpoch, now_at: Since) -> Owner | None:
+        """Compare and swap: make `key` the owner if this epoch is newer. Returns the old entry; see `newest` first.
+
+        Without an old entry the cover has lapsed, or has never been, and begins at `now_at`.
+        """
+        old = self.entries.get(subscriber)
+        self.entries[subscriber] = Owner(key, epoch, old.since if old else now_at)
+        return old
+
+    def adopt(self, subscriber: str, key: str, epoch: OwnerEpoch, since: Since) -> Owner | None:
+        """Take an owner over from an edge's report: the highest epoch wins. Returns the entry that lost, or None.
+
+        The loser may be the one that reports.
+        """
+        old = self.entries.get(subscriber)
+        if old is not None and old.epoch >= epoch:
+            return None if old.key == key else Owner(key, epoch, since)
+        self.entries[subscriber] = Owner(key, epoch, since)
+        return old
+
+    def forget(self, subscriber: str) -> None:
+        """Remove an entry; its epoch stays, for an older RESUME may be on its way."""
+        self._past[subscriber] = self.entries.pop(subscriber).epoch
+        self._past.move_to_end(subscriber)
+        if len(self._past) > REMEMBERED:
+            self._past.popitem(last=False)
+
+    def of(self, key: str) -> list[str]:
+        """The subscribers that a link owns."""
+        return [subscriber for subscriber, entry in self.entries.items() if entry.key == key]
+
+    def keys(self) -> set[str]:
+        return {entry.key for entry in self.entries.values()}
+
+
+def catch_up(token: Token | None, since: Since, head: str, epoch: int, log: Log) -> Catchup:
+    """From a token to a place in the log, and the gap between them.
+
+    handover.md, Resume: a position older than the log's oldest entry is a gap, which watermarks alone cannot see; a
+    token of
+    another epoch is an open gap; a token before `since` has lapsed.
+    """
+    if token is None:
+        return Catchup(log.last, None, False)
+    token_head, low_epoch, at = token
+    here = token_head == head
+    low, reason, lapsed = at + 1, "", (low_epoch if here else 0, at) < since
+    if not here:
+        low_epoch, low, at, reason = 0, 0, 0, "elsewhere"
+    elif low_epoch != epoch:
+        at, reason = 0, "restart"
+    if lapsed:
+        at, reason = max(at, since[1]) if since[0] == epoch else at, reason or "lapsed"
+    if at + 1 < log.first:
+        reason, at = reason or "log", log.first - 1
+    if at > log.last:
+        at = log.last
+    if not reason:
+        return Catchup(at, None, False)
+    last = [(origin[0], origin[1], offset) for origin, offset in sorted(log.gone.items())]
+    return Catchup(at, Gap(head, low_epoch, low, epoch, at, last, reason), lapsed)

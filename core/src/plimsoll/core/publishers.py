@@ -1,0 +1,175 @@
+"""Publishers at a head: identity, credit, quota, and an answer for every publication.
+
+Acceptance is cumulative: `ACCEPTED through` answers all up to a number that were not refused one by one. With
+`confirm: edges` an
+answer waits until every edge that needs the publication has it, at most `confirm_seconds`; then it names those that
+do not.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from plimsoll.core.config import Limits
+from plimsoll.core.link import Link
+from plimsoll.core.load import Bucket
+from plimsoll.core.records import Accepted, Credit, Open, Opened, Unconfirmed
+
+
+@dataclass(slots=True)
+class Pending:
+    """A publication that waits for edges: `missing` while some of them may still confirm it, then `late` names the rest."""
+
+    seq: int
+    missing: bool = True
+    late: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Publisher:
+    """One publisher, as long as the head remembers it. `through`: the highest number that it may use."""
+
+    name: str
+    incarnation: int
+    link: Link | None = None
+    handle: int = 0
+    last_seq: int = 0
+    answered: int = 0
+    through: int = 0
+    messages: Bucket | None = None
+    bytes: Bucket | None = None
+    pending: deque[Pending] = field(default_factory=deque)
+    seen_at: float = 0.0
+
+
+class Publishers:
+    """All publishers of a head, by name, and by link and handle."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.by_name: dict[str, Publisher] = {}
+        self._by_handle: dict[tuple[Link, int], Publisher] = {}
+        self._touched: dict[str, Publisher] = {}
+        self._held: dict[str, Publisher] = {}
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    def get(self, link: Link, handle: int) -> Publisher | None:
+        return self._by_handle.get((link, handle))
+
+    def open(self, link: Link, opening: Open, head: str, epoch: int, now: float) -> Opened | None:
+        """Open or re-open a publisher; None if its name is used by a newer incarnation."""
+        known = self.by_name.get(opening.publisher)
+        if known is not None and known.incarnation > opening.incarnation:
+            return None
+        if known is None or known.incarnation < opening.incarnation:
+            known = self._new(opening, now)
+        elif known.link is not None:
+            self._by_handle.pop((known.link, known.handle), None)
+        known.link, known.handle, known.seen_at = link, opening.handle, now
+        self._by_handle[link, opening.handle] = known
+        known.through, known.answered = max(known.through, known.last_seq), 0
+        self._touched[known.name] = known
+        self._grant(known, now)
+        return Opened(opening.handle, head, epoch, known.last_seq, known.through)
+
+    def _new(self, opening: Open, now: float) -> Publisher:
+        limits = self.limits
+        publisher = Publisher(opening.publisher, opening.incarnation)
+        if (rate := limits.publisher_rate_per_second) is not None:
+            publisher.messages = Bucket(rate, max(rate, 1.0), now)
+        if (rate := limits.publisher_bytes_per_second) is not None:
+            publisher.bytes = Bucket(rate, max(rate, 1.0), now)
+        self.by_name[opening.publisher] = publisher
+        return publisher
+
+    def close(self, link: Link, handle: int) -> None:
+        publisher = self._by_handle.pop((link, handle), None)
+        if publisher is not None:
+            publisher.link = None
+
+    def lost(self, link: Link) -> None:
+        """A link is over; its publishers are remembered, in case they come back and ask again."""
+        for key in [key for key in self._by_handle if key[0] is link]:
+            self._by_handle.pop(key).link = None
+
+    def forget_idle(self, now: float, seconds: float) -> None:
+        """Forget publishers that have been away for so long."""
+        for name in [n for n, p in self.by_name.items() if p.link is None and now - p.seen_at > seconds]:
+            del self.by_name[name]
+
+    # -- one publication
+
+    def took(self, publisher: Publisher, seq: int, size: int, now: float) -> None:
+        """A publication has been logged, or refused for good."""
+        publisher.last_seq, publisher.seen_at = seq, now
+        if publisher.messages is not None:
+            publisher.messages.spend(1, now)
+        if publisher.bytes is not None:
+            publisher.bytes.spend(size, now)
+        self._touched[publisher.name] = publisher
+
+    def await_edges(self, publisher: Publisher, seq: int) -> Pending:
+        """The answer to this publication, and to those after it, waits."""
+        pending = Pending(seq)
+        publisher.pending.append(pending)
+        self._touched[publisher.name] = publisher
+        return pending
+
+    def touch(self, name: str) -> None:
+        """Something that this publisher waits for has changed."""
+        publisher = self.by_name.get(name)
+        if publisher is not None:
+            self._touched[name] = publisher
+
+    # -- answers, at the end of a round
+
+    def answers(self, now: float) -> Iterator[tuple[Link, Accepted | Credit | Unconfirmed]]:
+        """What publishers are told at the end of this round."""
+        touched = {**self._touched, **self._held}
+        self._touched, self._held = {}, {}
+        for publisher in touched.values():
+            if publisher.link is not None:
+                yield from self._answer(publisher, publisher.link, now)
+
+    def _answer(
+        self, publisher: Publisher, link: Link, now: float
+    ) -> Iterator[tuple[Link, Accepted | Credit | Unconfirmed]]:
+        while publisher.pending and not publisher.pending[0].missing:
+            first = publisher.pending.popleft()
+            if first.late:
+                yield link, Unconfirmed(publisher.handle, first.seq, first.late)
+        through = publisher.pending[0].seq - 1 if publisher.pending else publisher.last_seq
+        if through > publisher.answered:
+            publisher.answered = through
+            yield link, Accepted(publisher.handle, through)
+        if self._grant(publisher, now):
+            yield link, Credit(publisher.handle, publisher.through)
+
+    def _grant(self, publisher: Publisher, now: float) -> bool:
+        """Raise the credit once half of it is used; over its quota, a publisher waits until its buckets have refilled."""
+        window = self.limits.publisher_window
+        if publisher.through - publisher.last_seq > window // 2:
+            return False
+        if not all(bucket is None or bucket.open(now) for bucket in (publisher.messages, publisher.bytes)):
+            self._held[publisher.name] = publisher
+            return False
+        if publisher.messages is not None:
+            window = max(1, min(window, int(publisher.messages.burst)))
+        through = publisher.last_seq + window
+        if through <= publisher.through:
+            return False
+        publisher.through = through
+        return True
+
+    def wake_at(self, now: float) -> float:
+        """When a publisher that is held may be given credit."""
+        at = float("inf")
+        for publisher in self._held.values():
+            for bucket in (publisher.messages, publisher.bytes):
+                if bucket is not None:
+                    at = min(at, bucket.ready_at(now))
+        return max(at, now + 0.001) if at != float("inf") else at

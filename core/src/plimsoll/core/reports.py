@@ -1,0 +1,97 @@
+"""Load reports (PIE) and the control sockets: what a broker says of itself, and to whom.
+
+Control records are unnumbered and may be lost; each report stands for itself. An edge reports to its head, a head passes
+on what its edges say and adds its own report for every mediator that has made itself known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from plimsoll.core import records as r
+from plimsoll.core.config import BrokerConfig
+from plimsoll.core.link import Peer
+from plimsoll.core.load import Meter, Sample
+
+if TYPE_CHECKING:
+    from plimsoll.core.node import Node
+
+Report = dict[str, Any]
+MEDIATOR_SILENT_SECONDS = 30.0
+
+
+class Reporter:
+    """The control side of one broker. The machine fills in its own fields through `describe`."""
+
+    def __init__(self, node: Node, config: BrokerConfig, epoch: int, meter: Meter) -> None:
+        self.node, self.config, self.epoch, self.meter = node, config, epoch, meter
+        self.seq = 0
+        self.next_report = 0.0
+        self.last: Report = {}
+        self.heard: dict[str, Report] = {}
+        self.mediators: dict[Peer, float] = {}
+        self.cpu_ratio = self.memory_ratio = 0.0
+
+    def on_control(self, peer: Peer, record: Any, now: float) -> Any:
+        """Deal with what every broker answers; returns the record if it is for the machine."""
+        if isinstance(record, r.Identify) and record.role == "mediator":
+            self.mediators[peer] = now
+        elif isinstance(record, r.StatusQuery):
+            if peer in self.mediators:
+                self.mediators[peer] = now
+            self.node.say_control(peer, r.StatusReply(record.id, _flat(self.node.status())))
+        elif isinstance(record, r.Load):
+            self.heard[str(record.report.get("broker"))] = dict(record.report)
+            for mediator in self.mediators:
+                self.node.say_control(mediator, record)
+            return record
+        else:
+            return record
+        return None
+
+    def due(self, now: float) -> bool:
+        return now >= self.next_report
+
+    def make(self, now: float, state: str, extra: Report) -> Report:
+        """The report of the interval that ends now; see design section 3 for the definitions."""
+        factor = self.config.time_factor
+        self.next_report = now + self.config.limits.report_seconds * factor
+        self.mediators = {p: at for p, at in self.mediators.items() if now - at < MEDIATOR_SILENT_SECONDS}
+        sample = self.meter.fold(now, self.config.hardware.output_bytes_per_second)
+        self.seq += 1
+        self.last = {
+            "broker": self.config.name,
+            "cluster": self.config.cluster,
+            "role": self.config.role,
+            "epoch": self.epoch,
+            "seq": self.seq,
+            "time_us": int(now * 1e6),
+            "state": state,
+            **_measured(sample),
+            "cpu_ratio": self.cpu_ratio,
+            "memory_ratio": self.memory_ratio,
+            "balanced_set": [],
+            **extra,
+        }
+        return self.last
+
+    def tell_mediators(self, report: Report) -> None:
+        for mediator in self.mediators:
+            self.node.say_control(mediator, r.Load(report))
+
+
+def _measured(sample: Sample) -> Report:
+    names = (
+        "input_utilization", "output_utilization", "match_delay_seconds", "index_delay_seconds", "input_rate",
+        "output_rate", "output_bytes_per_second", "input_queue_delay_seconds", "output_queue_delay_seconds",
+    )  # fmt: skip
+    return {name: getattr(sample, name) for name in names}
+
+
+def _flat(status: dict[str, Any]) -> dict[str, Any]:
+    """Status as it fits into a control record: scalars, lists of names, and maps of scalars."""
+    return {
+        key: value
+        for key, value in status.items()
+        if value is None or isinstance(value, str | int | float | list | dict)
+    }
