@@ -57,8 +57,8 @@ class Faults:
     """Draws faults over an interval and lets them happen."""
 
     def __init__(
-        self, chances: Chances, fleet: Fleet, clients: Clients, network: Network, schedule: Schedule, draw: random.Random,
-        spared: Sequence[str] = (),
+        self, chances: Chances, fleet: Fleet, clients: Clients, network: Network, schedule: Schedule,
+        draw: random.Random, spared: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.chances, self.fleet, self.clients, self.network = chances, fleet, clients, network
         self.schedule, self.draw, self.spared = schedule, draw, frozenset(spared)
