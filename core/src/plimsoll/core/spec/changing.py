@@ -1,0 +1,95 @@
+"""What may change while a fleet runs: edges come and go; what a running broker was told at its start stays.
+
+Each refusal names the field that changed, so that nobody believes in a change that has not happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plimsoll.core.spec import tree
+from plimsoll.core.spec.about import camel
+from plimsoll.core.spec.brokers import places
+from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec
+from plimsoll.core.spec.problems import Path, Problem
+from plimsoll.core.spec.resources import Resource, Resources
+
+REMEDY = "Take the change back; or stop the fleet with `plimsoll down`, and start it with the changed files."
+
+
+def refusals(running: Resources, wanted: Resources) -> Iterator[Problem]:
+    """What of the wanted resources cannot be had without stopping brokers that run."""
+    yield from _fleet(running, wanted)
+    yield from _clusters(running, wanted)
+    yield from _brokers(running, wanted)
+
+
+def _fleet(running: Resources, wanted: Resources) -> Iterator[Problem]:
+    old, new = running.fleet, wanted.fleet
+    if old.name != new.name:
+        yield _refusal(new, ("metadata", "name"), f"the running fleet is called {old.name}")
+    for field in ("security", "telemetry", "time_scale_percent"):
+        if getattr(old.spec, field) != getattr(new.spec, field):
+            yield _refusal(new, ("spec", camel(field)), "this cannot change while the fleet runs")
+    for field in ("subscribers", "publishers", "timing", "log_size"):
+        if getattr(old.spec.defaults, field) != getattr(new.spec.defaults, field):
+            yield _refusal(new, ("spec", "defaults", camel(field)), "this cannot change while the fleet runs")
+
+
+def _clusters(running: Resources, wanted: Resources) -> Iterator[Problem]:
+    before, after = tree.neighbors(running.clusters), tree.neighbors(wanted.clusters)
+    for name, old in sorted(running.clusters.items()):
+        new = wanted.clusters.get(name)
+        if new is None:
+            if before[name]:
+                found = f"this cluster is linked to {', '.join(before[name])}"
+                yield _refusal(old, ("metadata", "name"), f"{found}, which cannot change while the fleet runs")
+            continue
+        if before[name] != after[name] and all(other in wanted.clusters for other in before[name]):
+            found = f"neighbors were {_listed(before[name])} and would be {_listed(after[name])}"
+            yield _refusal(new, ("spec", "neighbors"), f"{found}; links of running heads cannot change")
+        if old.spec.head != new.spec.head:
+            yield _refusal(new, ("spec", "head"), "the head cannot change while it runs")
+        if old.spec.listeners.bind_address != new.spec.listeners.bind_address:
+            yield _refusal(new, ("spec", "listeners", "bindAddress"), "this cannot change while brokers listen on it")
+        yield from _listeners(running, old, new)
+
+
+def _listeners(
+    running: Resources, old: Resource[BrokerClusterSpec], new: Resource[BrokerClusterSpec]
+) -> Iterator[Problem]:
+    exist = {place.name for place in places(running) if place.cluster == old.name}
+    before = {item.name: item for item in old.spec.listeners.brokers}
+    after = {item.name: item for item in new.spec.listeners.brokers}
+    for broker in sorted(exist):
+        if before.get(broker) != after.get(broker):
+            found = f"the listener of {broker} cannot change while it runs"
+            yield _refusal(new, ("spec", "listeners", "brokers"), found)
+
+
+def _brokers(running: Resources, wanted: Resources) -> Iterator[Problem]:
+    before = {place.name: place for place in places(running)}
+    changed: set[str] = set()
+    for place in places(wanted):
+        old = before.get(place.name)
+        if old is None or place.role == "head":
+            pass
+        elif old.cluster != place.cluster:
+            found = f"{place.name} belongs to cluster {old.cluster} and cannot change to {place.cluster} while it runs"
+            yield _refusal(place.owner, place.path, found)
+        elif old.profile != place.profile:
+            found = f"{place.name} runs with profile {old.profile} and cannot change to {place.profile}"
+            yield _refusal(place.owner, place.path, found)
+        if old is not None and running.profiles[old.profile].spec != wanted.profiles[place.profile].spec:
+            changed.add(place.profile if old.profile == place.profile else "")
+    for name in sorted(changed - {""}):
+        users = _listed([place.name for place in before.values() if place.profile == name])
+        yield _refusal(wanted.profiles[name], ("spec",), f"{users} run with this profile; it cannot change meanwhile")
+
+
+def _refusal(owner: Resource[AnySpec], path: Path, found: str) -> Problem:
+    return owner.problem(path, found, REMEDY)
+
+
+def _listed(names: tuple[str, ...] | list[str]) -> str:
+    return ", ".join(names) if names else "none"

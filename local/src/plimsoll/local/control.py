@@ -1,0 +1,133 @@
+"""The control-plane client: a DEALER to each broker's control socket, and what the brokers say on it.
+
+It makes itself known to heads as a mediator, asks every broker for its status, and hands on load reports. Messages may
+be lost; each is asked or sent again. Nothing is queued for a broker that is not connected.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import zmq
+
+from plimsoll.core import records, wire
+from plimsoll.core.config import Peer, Role
+
+NAME = "supervisor"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The client side of CURVE: our own pair."""
+
+    public: str
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A broker answered to `ask`."""
+
+    broker: str
+    status: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A load report of a broker, by itself or through its head."""
+
+    broker: str
+    report: Mapping[str, Any]
+
+
+@dataclass
+class _Line:
+    peer: Peer
+    role: Role
+    socket: zmq.Socket[bytes]
+
+
+class ControlPlane:
+    """Lines to the control sockets of a changing set of brokers. Not thread-safe."""
+
+    def __init__(self, curve: Curve | None, epoch: int) -> None:
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._curve = curve
+        self._epoch = epoch
+        self._lines: dict[str, _Line] = {}
+        self._poller = zmq.Poller()
+        self._asked = 0
+        self.refused = 0
+
+    def close(self) -> None:
+        for name in list(self._lines):
+            self.hang_up(name)
+        self._context.term()
+
+    def dial(self, peer: Peer, role: Role) -> None:
+        """Connect to a broker, now or when it comes up; dialling the same address again does nothing."""
+        line = self._lines.get(peer.name)
+        if line is not None and line.peer == peer:
+            return
+        self.hang_up(peer.name)
+        socket = self._context.socket(zmq.DEALER)
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.IMMEDIATE, 1)
+        socket.setsockopt(zmq.RECONNECT_IVL, 100)
+        socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
+        if ":" in peer.control.removeprefix("tcp://").rpartition(":")[0]:
+            socket.setsockopt(zmq.IPV6, 1)
+        if self._curve is not None:
+            socket.setsockopt_string(zmq.CURVE_SERVERKEY, peer.public_key)
+            socket.setsockopt_string(zmq.CURVE_PUBLICKEY, self._curve.public)
+            socket.setsockopt_string(zmq.CURVE_SECRETKEY, self._curve.secret)
+        socket.connect(peer.control.replace("//*:", "//127.0.0.1:"))
+        self._lines[peer.name] = _Line(peer, role, socket)
+        self._poller.register(socket, zmq.POLLIN)
+
+    def hang_up(self, broker: str) -> None:
+        line = self._lines.pop(broker, None)
+        if line is not None:
+            self._poller.unregister(line.socket)
+            line.socket.close()
+
+    def ask(self, broker: str) -> None:
+        """Ask for its status; heads also learn, again and again, to whom reports go."""
+        line = self._lines.get(broker)
+        if line is None:
+            return
+        self._asked += 1
+        said: list[Any] = [records.StatusQuery(self._asked)]
+        if line.role == "head":
+            said.insert(0, records.Identify(NAME, "mediator", self._epoch))
+        self._send(line, *said)
+
+    def poll(self, seconds: float) -> Iterator[Answered | Reported]:
+        """Wait for at most so long; what has been said until then."""
+        for socket, _ in self._poller.poll(max(0, int(seconds * 1000))):
+            line = next(line for line in self._lines.values() if line.socket is socket)
+            with contextlib.suppress(zmq.Again):
+                while True:
+                    yield from self._heard(line, line.socket.recv(zmq.NOBLOCK))
+
+    def _send(self, line: _Line, *said: Any) -> None:
+        with contextlib.suppress(zmq.Again):  # not connected: it is asked again at the next round
+            line.socket.send(wire.control_frame(*said), zmq.NOBLOCK)
+
+    def _heard(self, line: _Line, data: bytes) -> Iterator[Answered | Reported]:
+        try:
+            frame = wire.decode_frame(data)
+            if not isinstance(frame, wire.Control):
+                raise wire.WireError("misplaced", "only CONTROL frames travel on control sockets")
+            said = [records.decode(records.control, raw) for raw in frame.records]
+        except wire.WireError:
+            self.refused += 1
+            return
+        for record in said:
+            if isinstance(record, records.StatusReply):
+                yield Answered(line.peer.name, record.status)
+            elif isinstance(record, records.Load):
+                yield Reported(str(record.report.get("broker", "")), record.report)

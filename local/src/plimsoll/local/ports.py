@@ -1,0 +1,117 @@
+"""Addresses of this machine: which ports are free, and why one is not.
+
+Free ports are taken from below the range from which systems choose ports of outgoing connections, so that a broker
+that is started again finds its own port free.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import socket
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+
+from plimsoll.core.spec import Address, Resources, places, wanted_ports
+from plimsoll.core.spec.planning import WantedPorts
+from plimsoll.core.spec.problems import InvalidResourcesError, Path, Problem
+
+LOOPBACK = "127.0.0.1"
+LOWEST, HIGHEST = 20_000, 32_000
+
+
+class PortError(OSError):
+    """An address cannot be bound; the message says why."""
+
+
+def check(resources: Resources) -> None:
+    """Try every address and port that the resources name; raises `InvalidResourcesError` with all that are not free."""
+    problems: list[Problem] = []
+    wanted = wanted_ports(resources)
+    with contextlib.ExitStack() as held:
+        for broker, ports in wanted.items():
+            cluster, path = _where(resources, broker)
+            for port, key in ((ports.data_port, "dataPort"), (ports.control_port, "controlPort")):
+                try:
+                    held.enter_context(_bound(ports.bind_address or LOOPBACK, port))
+                except PortError as error:
+                    own = (*path, key) if port else ("spec", "listeners", "bindAddress")
+                    remedy = (
+                        "Choose another one, or 0 for any free one." if port else "Name an address of this machine."
+                    )
+                    problems.append(resources.clusters[cluster].problem(own, str(error), remedy))
+    if problems:
+        raise InvalidResourcesError(list(dict.fromkeys(problems)))
+
+
+def choose(fleet: str, wanted: Mapping[str, WantedPorts], taken: Mapping[str, Address]) -> dict[str, Address]:
+    """An address for each broker; those in `taken` keep theirs. Raises `PortError`."""
+    addresses = {name: taken[name] for name in wanted if name in taken}
+    with contextlib.ExitStack() as held:
+        candidates = _candidates(fleet, {_port(e) for a in addresses.values() for e in (a.data, a.control)})
+        for name, ports in wanted.items():
+            if name not in addresses:
+                host = ports.bind_address or LOOPBACK
+                data = _pick(held, host, ports.data_port, candidates)
+                control = _pick(held, host, ports.control_port, candidates)
+                addresses[name] = Address(data=_endpoint(host, data), control=_endpoint(host, control))
+    return addresses
+
+
+def _pick(held: contextlib.ExitStack, host: str, port: int, candidates: Iterator[int]) -> int:
+    if port:
+        held.enter_context(_bound(host, port))
+        return port
+    for candidate in candidates:
+        with contextlib.suppress(PortError):
+            held.enter_context(_bound(host, candidate))
+            return candidate
+    raise PortError(f"no free port on {host} between {LOWEST} and {HIGHEST}")
+
+
+def _candidates(fleet: str, taken: Iterable[int]) -> Iterator[int]:
+    """Ports in an order of the fleet's own, so that a fleet that is started again tends to have the same ones."""
+    first = zlib.crc32(fleet.encode()) % (HIGHEST - LOWEST)
+    avoid = set(taken)
+    for step in range(HIGHEST - LOWEST):
+        port = LOWEST + (first + step) % (HIGHEST - LOWEST)
+        if port not in avoid:
+            yield port
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as ZeroMQ does
+    try:
+        listener.bind(("0.0.0.0" if host == "*" else host.strip("[]"), port))  # noqa: S104  `*` asks for it
+        listener.listen(1)
+    except OSError as error:
+        listener.close()
+        raise PortError(_reason(error, host, port)) from error
+    return listener
+
+
+def _reason(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} of {host} is in use by another process"
+    if error.errno == errno.EACCES:
+        return f"port {port} of {host} may not be used by this user"
+    if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
+        return f'"{host}" is not an address of this machine'
+    return f"port {port} of {host} cannot be bound: {error.strerror or error}"
+
+
+def _endpoint(host: str, port: int) -> str:
+    return f"tcp://[{host.strip('[]')}]:{port}" if ":" in host else f"tcp://{host}:{port}"
+
+
+def _port(endpoint: str) -> int:
+    return int(endpoint.rpartition(":")[2] or 0)
+
+
+def _where(resources: Resources, broker: str) -> tuple[str, Path]:
+    for cluster in resources.clusters.values():
+        for index, listener in enumerate(cluster.spec.listeners.brokers):
+            if listener.name == broker:
+                return cluster.name, ("spec", "listeners", "brokers", index)
+    return next(place.cluster for place in places(resources) if place.name == broker), ("spec", "listeners")

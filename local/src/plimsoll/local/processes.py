@@ -1,0 +1,85 @@
+"""Starting and ending one broker process: its own session, its log file, and its death with ours.
+
+A terminal's Ctrl-C reaches the supervisor only, because each broker leads a session of its own: the supervisor says in
+which order brokers leave.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+Command = Callable[[Path], Sequence[str]]
+"""What runs a broker that is configured by a file; the first word is a path."""
+
+LOG_BYTES = 4 * 1024 * 1024
+_CHILD = str(Path(__file__).with_name("child.py"))
+
+
+def broker_command(config: Path) -> Sequence[str]:
+    """The broker of this installation."""
+    own = str(os.getpid())
+    return (sys.executable, "-m", "plimsoll.broker", "--config", str(config), "--parent-pid", own)
+
+
+class Process:
+    """One run of a program."""
+
+    def __init__(self, command: Sequence[str], log: Path) -> None:
+        self._log = log
+        _rotate(log)
+        with log.open("ab") as output:
+            self._start = output.tell()
+            self._popen = subprocess.Popen(
+                [sys.executable, "-I", "-S", _CHILD, str(os.getpid()), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    def ended(self) -> int | None:
+        """Its exit code if it has ended: negative for the signal that ended it."""
+        return self._popen.poll()
+
+    def terminate(self) -> None:
+        """Ask it to leave."""
+        if self._popen.poll() is None:
+            self._popen.terminate()
+
+    def kill(self) -> None:
+        """End it now, and wait until it has."""
+        if self._popen.poll() is None:
+            self._popen.kill()
+        self._popen.wait()
+
+    def last_words(self, limit: int = 400) -> str:
+        """The end of what this run wrote, in one line: usually why it ended."""
+        with self._log.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(self._start, size - 4096))
+            lines = [line.strip() for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]
+        return lines[-1][:limit] if lines else ""
+
+
+def how_it_ended(code: int) -> str:
+    """An exit code in words."""
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+def _rotate(log: Path) -> None:
+    if log.exists() and log.stat().st_size > LOG_BYTES:
+        log.replace(log.with_suffix(".log.1"))

@@ -1,0 +1,191 @@
+"""What the status of objects says of brokers: pure functions from observations to status and conditions.
+
+Amounts are whole numbers with their unit in the name, as the custom resources have no floating-point numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll.core.config import Role
+from plimsoll.core.spec.conditions import Condition, merged
+
+UNANSWERED_SECONDS = 5.0
+"""A broker that was ready and has not answered for so long is not ready."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is known of one broker now. Ages are seconds since it happened, None if it never did."""
+
+    name: str
+    role: Role
+    cluster: str
+    profile: str
+    data: str
+    control: str
+    public_key: str
+    pid: int | None = None
+    restarts: int = 0
+    last_end: str = ""
+    answer_age: float | None = None
+    report_age: float | None = None
+    report: Mapping[str, Any] = field(default_factory=dict)
+    stopping: bool = False
+    waiting_seconds: float | None = None
+
+    @property
+    def ready(self) -> bool:
+        return self._readiness()[0]
+
+    def _readiness(self) -> tuple[bool, str, str]:
+        if self.stopping:
+            return False, "Stopping", "it lets its subscribers go elsewhere"
+        if self.pid is None and self.waiting_seconds is not None:
+            return False, "BackOff", f"it {self.last_end}; starts again after {self.waiting_seconds:.0f} s"
+        if self.pid is None:
+            return False, "Stopped", "no process runs"
+        if self.answer_age is None:
+            return False, "Starting", f"process {self.pid} does not answer yet"
+        if self.answer_age > UNANSWERED_SECONDS:
+            return False, "NotAnswering", f"process {self.pid} has stopped answering on {self.control}"
+        return True, "Answering", f"process {self.pid} answers on {self.control}"
+
+    def readiness(self) -> Condition:
+        ready, reason, message = self._readiness()
+        return Condition("Ready", "True" if ready else "False", reason, message)
+
+
+def freshness(brokers: Sequence[Seen], interval_seconds: float) -> Condition:
+    """Whether load reports of all brokers are recent: at most three intervals old."""
+    limit = 3 * interval_seconds
+    missing = [b.name for b in brokers if b.report_age is None]
+    stale = [b.name for b in brokers if b.report_age is not None and b.report_age > limit]
+    if missing:
+        return Condition("LoadDataFresh", "False", "NoReports", f"no load report yet from {_some(missing)}")
+    if stale:
+        return Condition("LoadDataFresh", "False", "Stale", f"no load report for {limit:g} s from {_some(stale)}")
+    return Condition(
+        "LoadDataFresh", "True", "Reporting", f"{len(brokers)} brokers report every {interval_seconds:g} s"
+    )
+
+
+def edge_status(edge: Mapping[str, Any], seen: Seen, interval_seconds: float, time: str) -> dict[str, Any]:
+    """The status of an EdgeBroker."""
+    generation = int(edge["metadata"].get("generation", 1))
+    progressing = not seen.ready and seen.readiness().reason in ("Starting", "Stopping", "BackOff")
+    conditions = [
+        seen.readiness(),
+        _progress(progressing, seen.readiness().reason if progressing else "Settled"),
+        freshness([seen], interval_seconds),
+    ]
+    return {"observedGeneration": generation, **broker_status(seen), **_conditions(edge, conditions, time)}
+
+
+def cluster_status(
+    cluster: Mapping[str, Any], head: Seen, edges: Sequence[Seen], interval_seconds: float, time: str
+) -> dict[str, Any]:
+    """The status of a BrokerCluster."""
+    generation = int(cluster["metadata"].get("generation", 1))
+    brokers = [head, *edges]
+    return {
+        "observedGeneration": generation,
+        "head": {"name": head.name, **broker_status(head)},
+        "endpoint": head.data,
+        "edges": {"desired": len(edges), "ready": sum(edge.ready for edge in edges)},
+        "subscribers": sum(int(edge.report.get("subscribers", 0)) for edge in edges),
+        **_conditions(cluster, _summary(brokers, interval_seconds), time),
+    }
+
+
+def fleet_status(
+    fleet: Mapping[str, Any], brokers: Sequence[Seen], *, plain: bool, pid: int, interval_seconds: float, time: str
+) -> dict[str, Any]:
+    """The status of a BrokerFleet."""
+    return {
+        "observedGeneration": int(fleet["metadata"].get("generation", 1)),
+        "clusters": len({broker.cluster for broker in brokers}),
+        "brokers": {"desired": len(brokers), "ready": sum(broker.ready for broker in brokers)},
+        "security": "Plain" if plain else "Curve",
+        "supervisor": {"pid": pid},
+        "mediatorEpoch": fleet.get("status", {}).get("mediatorEpoch", 0),
+        **_conditions(fleet, _summary(brokers, interval_seconds), time),
+    }
+
+
+def broker_status(seen: Seen) -> dict[str, Any]:
+    """What is said of any broker."""
+    status: dict[str, Any] = {
+        "state": seen.report.get("state", "N/A") if seen.ready else "N/A",
+        "profile": seen.profile,
+        "endpoints": {"data": seen.data, "control": seen.control, "publicKey": seen.public_key},
+        "restarts": seen.restarts,
+        "load": load_summary(seen.report),
+    }
+    if seen.pid is not None:
+        status["pid"] = seen.pid
+    if seen.last_end:
+        status["lastEnd"] = seen.last_end
+    if "subscribers" in seen.report:
+        status["subscribers"] = int(seen.report["subscribers"])
+    return status
+
+
+def load_summary(report: Mapping[str, Any]) -> dict[str, int]:
+    """A load report in whole numbers; what the broker did not report is left out."""
+    scales = {
+        "input_utilization": ("inputUtilizationPercent", 100),
+        "output_utilization": ("outputUtilizationPercent", 100),
+        "match_delay_seconds": ("matchDelayMicroseconds", 1_000_000),
+        "input_rate": ("publicationsPerSecond", 1),
+        "output_rate": ("deliveriesPerSecond", 1),
+        "output_bytes_per_second": ("outputBytesPerSecond", 1),
+        "input_queue_delay_seconds": ("inputQueueDelayMilliseconds", 1000),
+        "output_queue_delay_seconds": ("outputQueueDelayMilliseconds", 1000),
+        "input_queue_messages": ("inputQueueMessages", 1),
+        "output_queue_messages": ("outputQueueMessages", 1),
+        "output_queue_bytes": ("outputQueueBytes", 1),
+        "cpu_ratio": ("cpuPercent", 100),
+        "memory_ratio": ("memoryPercent", 100),
+        "subscriptions": ("subscriptions", 1),
+    }
+    return {
+        name: round(report[key] * scale)
+        for key, (name, scale) in scales.items()
+        if isinstance(report.get(key), int | float)
+    }
+
+
+def _summary(brokers: Sequence[Seen], interval_seconds: float) -> list[Condition]:
+    waiting = [broker for broker in brokers if not broker.ready]
+    failing = [broker for broker in waiting if broker.readiness().reason in ("BackOff", "NotAnswering")]
+    moving = [broker for broker in waiting if broker not in failing]
+    ready = Condition("Ready", "True", "AllReady", f"{len(brokers)} of {len(brokers)} brokers are ready")
+    if waiting:
+        reason = failing[0].readiness().reason if failing else moving[0].readiness().reason
+        message = (
+            f"{len(brokers) - len(waiting)} of {len(brokers)} brokers are ready; not {_some(b.name for b in waiting)}"
+        )
+        ready = Condition("Ready", "False", reason, message)
+    degraded = Condition("Degraded", "False", "AsExpected")
+    if failing:
+        words = "; ".join(f"{broker.name}: {broker.readiness().message}" for broker in failing[:3])
+        degraded = Condition("Degraded", "True", failing[0].readiness().reason, words)
+    reason = moving[0].readiness().reason if moving else "Settled"
+    return [ready, degraded, _progress(bool(moving), reason), freshness(brokers, interval_seconds)]
+
+
+def _progress(moving: bool, reason: str) -> Condition:
+    return Condition("Progressing", "True" if moving else "False", reason)
+
+
+def _conditions(owner: Mapping[str, Any], conditions: Iterable[Condition], time: str) -> dict[str, Any]:
+    old = owner.get("status", {}).get("conditions", [])
+    return {"conditions": merged(old, conditions, int(owner["metadata"].get("generation", 1)), time)}
+
+
+def _some(names: Iterable[str]) -> str:
+    known = list(names)
+    return ", ".join(known[:3]) + (f" and {len(known) - 3} more" if len(known) > 3 else "")

@@ -1,0 +1,261 @@
+"""The embedded store: objects with resource versions, compare-and-set, and a log of changes to watch.
+
+It behaves as an API server does where the two can be compared: every write raises one counter, which becomes the
+object's `resourceVersion`; a write that names another version than the stored one is refused; `generation` counts
+changes of `spec` only; status is written apart; a watch starts at a version, and starts over when that is too old.
+Several processes may have it open. Times are RFC 3339 text, given by the caller.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+Object = dict[str, Any]
+CHANGES_KEPT = 2000
+EVENTS_KEPT = 1000
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS objects (
+    kind TEXT NOT NULL, name TEXT NOT NULL, object TEXT NOT NULL, PRIMARY KEY (kind, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS changes (
+    version INTEGER PRIMARY KEY AUTOINCREMENT,
+    type TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, object TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS events (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    type TEXT NOT NULL, reason TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
+    message TEXT NOT NULL, first TEXT NOT NULL, last TEXT NOT NULL, count INTEGER NOT NULL
+);
+"""
+
+
+class ConflictError(RuntimeError):
+    """Somebody else wrote the object in between; read it again."""
+
+
+class MissingError(LookupError):
+    """There is no such object."""
+
+
+class ExpiredError(RuntimeError):
+    """The changes since that version are no longer kept; list again."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One write: the object as it was afterwards, or as it was last."""
+
+    version: int
+    type: Literal["ADDED", "MODIFIED", "DELETED"]
+    kind: str
+    name: str
+    object: Object
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to an object; repeats are counted, not stored again."""
+
+    id: int
+    type: str
+    reason: str
+    kind: str
+    name: str
+    message: str
+    first: str
+    last: str
+    count: int
+
+
+class Store:
+    """One fleet's objects. Use it in a `with`; it is for one thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, isolation_level=None, timeout=10)
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        self._db.executescript(_SCHEMA)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._db.close()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Several writes, seen by others all at once or not at all."""
+        if self._db.in_transaction:
+            yield
+            return
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    # -- reading
+
+    def get(self, kind: str, name: str) -> Object:
+        """One object; raises `MissingError`."""
+        row = self._db.execute("SELECT object FROM objects WHERE kind = ? AND name = ?", (kind, name)).fetchone()
+        if row is None:
+            raise MissingError(f'there is no {kind} "{name}"')
+        return _object(row[0])
+
+    def objects(self, kind: str | None = None) -> tuple[int, list[Object]]:
+        """All objects (of a kind), by kind and name, and the version at which to start a watch."""
+        self._db.execute("BEGIN")
+        try:
+            query = "SELECT object FROM objects WHERE ? IS NULL OR kind = ? ORDER BY kind, name"
+            rows = self._db.execute(query, (kind, kind)).fetchall()
+            return self.version(), [_object(text) for (text,) in rows]
+        finally:
+            self._db.execute("COMMIT")
+
+    def version(self) -> int:
+        """The version of the last write."""
+        row = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()
+        return int(row[0]) if row else 0
+
+    def changes(self, since: int) -> list[Change]:
+        """Every write after a version; raises `ExpiredError` when some are no longer kept."""
+        (oldest,) = self._db.execute("SELECT min(version) FROM changes").fetchone()
+        if oldest is not None and since + 1 < oldest:
+            raise ExpiredError(f"changes since version {since} are no longer kept; the oldest is {oldest}")
+        rows = self._db.execute("SELECT * FROM changes WHERE version > ? ORDER BY version", (since,)).fetchall()
+        return [Change(version, kind, of, name, _object(text)) for version, kind, of, name, text in rows]
+
+    # -- writing
+
+    def create(self, new: Mapping[str, Any], now: str) -> Object:
+        """Store a new object; raises `ConflictError` if it exists."""
+        kind, name = new["kind"], new["metadata"]["name"]
+        with self.transaction():
+            if self._db.execute("SELECT 1 FROM objects WHERE kind = ? AND name = ?", (kind, name)).fetchone():
+                raise ConflictError(f"{kind}/{name} already exists")
+            metadata = {**new["metadata"], "uid": str(uuid.uuid4()), "generation": 1, "creationTimestamp": now}
+            return self._write("ADDED", {**new, "metadata": metadata})
+
+    def update(self, new: Mapping[str, Any]) -> Object:
+        """Replace labels, annotations and spec; raises `ConflictError` unless `resourceVersion` is the stored one."""
+        kind, name = new["kind"], new["metadata"]["name"]
+        with self.transaction():
+            old = self.get(kind, name)
+            given, stored = new["metadata"].get("resourceVersion"), old["metadata"]["resourceVersion"]
+            if given != stored:
+                raise ConflictError(f"{kind}/{name} is at version {stored}, not {given}: read it again")
+            return self._replace(old, new)
+
+    def apply(self, new: Mapping[str, Any], now: str) -> tuple[str, Object]:
+        """Create or replace, whatever the version; says `created`, `configured` or `unchanged`."""
+        with self.transaction():
+            try:
+                old = self.get(new["kind"], new["metadata"]["name"])
+            except MissingError:
+                return "created", self.create(new, now)
+            stored = self._replace(old, new)
+            return ("unchanged" if stored is old else "configured"), stored
+
+    def set_status(self, kind: str, name: str, change: Callable[[Object], Mapping[str, Any]]) -> Object:
+        """Replace the status by what `change` makes of the object; nothing is written if that is what it was."""
+        with self.transaction():
+            old = self.get(kind, name)
+            status = json.loads(json.dumps(change(old)))
+            return old if old.get("status") == status else self._write("MODIFIED", {**old, "status": status})
+
+    def delete(self, kind: str, name: str, version: str | None = None) -> Object:
+        """Delete an object; raises `MissingError`, or `ConflictError` if `version` is given and not the stored one."""
+        with self.transaction():
+            old = self.get(kind, name)
+            if version is not None and old["metadata"]["resourceVersion"] != version:
+                raise ConflictError(f"{kind}/{name} is at version {old['metadata']['resourceVersion']}, not {version}")
+            self._db.execute("DELETE FROM objects WHERE kind = ? AND name = ?", (kind, name))
+            self._log("DELETED", kind, name, old)
+            return old
+
+    def mark_deleted(self, kind: str, name: str, now: str) -> Object:
+        """Ask for an object's deletion: what runs for it leaves first, then its supervisor deletes it."""
+        with self.transaction():
+            old = self.get(kind, name)
+            if "deletionTimestamp" in old["metadata"]:
+                return old
+            return self._write("MODIFIED", {**old, "metadata": {**old["metadata"], "deletionTimestamp": now}})
+
+    def _replace(self, old: Object, new: Mapping[str, Any]) -> Object:
+        ours = {key: value for key, value in new["metadata"].items() if key in ("labels", "annotations", "namespace")}
+        kept = {
+            key: value for key, value in old["metadata"].items() if key not in ("labels", "annotations", "namespace")
+        }
+        owners = new["metadata"].get("ownerReferences")
+        if owners is not None:
+            kept["ownerReferences"] = owners
+        metadata = {**kept, **ours}
+        if new.get("spec") != old.get("spec"):
+            metadata["generation"] = old["metadata"]["generation"] + 1
+        elif metadata == old["metadata"]:
+            return old
+        changed = {**old, "metadata": metadata, "spec": new.get("spec", {})}
+        return self._write("MODIFIED", changed)
+
+    def _write(self, change: str, new: Object) -> Object:
+        kind, name = new["kind"], new["metadata"]["name"]
+        version = self._log(change, kind, name, new)
+        stored = {**new, "metadata": {**new["metadata"], "resourceVersion": str(version)}}
+        text = json.dumps(stored)
+        self._db.execute("UPDATE changes SET object = ? WHERE version = ?", (text, version))
+        self._db.execute("INSERT OR REPLACE INTO objects VALUES (?, ?, ?)", (kind, name, text))
+        return stored
+
+    def _log(self, change: str, kind: str, name: str, new: Object) -> int:
+        row = (change, kind, name, json.dumps(new))
+        cursor = self._db.execute("INSERT INTO changes (type, kind, name, object) VALUES (?, ?, ?, ?)", row)
+        version = cursor.lastrowid or 0
+        self._db.execute("DELETE FROM changes WHERE version <= ?", (version - CHANGES_KEPT,))
+        return version
+
+    # -- events
+
+    def record(self, kind: str, name: str, type_: str, reason: str, message: str, now: str) -> None:
+        """Note that something happened; a repeat of an object's last event raises its count."""
+        with self.transaction():
+            last = self._db.execute(
+                "SELECT id, type, reason, message FROM events WHERE kind = ? AND name = ? ORDER BY id DESC LIMIT 1",
+                (kind, name),
+            ).fetchone()
+            if last is not None and tuple(last[1:]) == (type_, reason, message):
+                self._db.execute("UPDATE events SET last = ?, count = count + 1 WHERE id = ?", (now, last[0]))
+                return
+            row = (type_, reason, kind, name, message, now, now)
+            sql = "INSERT INTO events (type, reason, kind, name, message, first, last, count) VALUES (?,?,?,?,?,?,?,1)"
+            self._db.execute(sql, row)
+            self._db.execute("DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ?", (EVENTS_KEPT,))
+
+    def events(self, kind: str | None = None, name: str | None = None) -> list[Event]:
+        """Events (of an object), oldest first."""
+        rows = self._db.execute(
+            "SELECT * FROM events WHERE (? IS NULL OR kind = ?) AND (? IS NULL OR name = ?) ORDER BY id",
+            (kind, kind, name, name),
+        ).fetchall()
+        return [Event(*row) for row in rows]
+
+
+def _object(text: str) -> Object:
+    value: Object = json.loads(text)
+    return value

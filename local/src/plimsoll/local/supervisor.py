@@ -1,0 +1,305 @@
+"""The process that runs a fleet: one loop that looks at the store, the processes and the control sockets in turn.
+
+It decides nothing about the fleet. What should run is `desired`; when an ended process starts again is `restarts`; what
+status says is `reports`. It holds no state that is not in the store or observed again after a restart.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from plimsoll.core.config import BrokerConfig
+from plimsoll.core.spec import Address, InvalidResourcesError, Resources, edge_brokers, places, plan, wanted_ports
+from plimsoll.core.spec.brokers import head_name
+from plimsoll.local import desired, keys, ports, reports
+from plimsoll.local.brokers import Broker
+from plimsoll.local.control import Answered, ControlPlane, Curve, Reported
+from plimsoll.local.home import FleetFolder
+from plimsoll.local.processes import Command, broker_command
+from plimsoll.local.store import MissingError, Store
+
+START_SECONDS = 60.0
+GRACE_SECONDS = 15.0
+ASK_SECONDS = 1.0
+ASK_EARLY_SECONDS = 0.1
+STATUS_SECONDS = 1.0
+ROUND_SECONDS = 0.1
+
+
+class StartError(RuntimeError):
+    """The fleet did not come up; everything that had started was stopped again."""
+
+
+def now_text() -> str:
+    """The time of day as objects carry it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Supervisor:
+    """Runs one fleet from its store, until told to stop. `announce` is given a line about each thing of note."""
+
+    def __init__(
+        self,
+        folder: FleetFolder,
+        store: Store,
+        pid: int,
+        command: Command = broker_command,
+        announce: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self._folder, self._store, self._pid = folder, store, pid
+        self._command, self._announce = command, announce
+        self._brokers: dict[str, Broker] = {}
+        self._resources = desired.resources(store.objects()[1])
+        self._fleet = self._resources.fleet.name
+        self._plain = self._resources.fleet.spec.security.plain
+        self._control = ControlPlane(self._curve(), self._raise_epoch())
+        self._known: object = None
+        self._version = -1
+        self._ask_at = self._status_at = 0.0
+        self._stop = False
+        self._hurry = False
+
+    def stop(self) -> None:
+        """Stop in order at the next round; a second call ends everything at once. Safe in a signal handler."""
+        self._hurry = self._stop
+        self._stop = True
+
+    def run(self) -> None:
+        """Start the fleet, keep it running until `stop`, and leave no process behind.
+
+        Raises:
+            StartError: a broker ended, or did not answer, before all were ready.
+
+        """
+        try:
+            self._reconcile(time.monotonic())
+            self._await_ready()
+            while not self._stop:
+                self._round(ROUND_SECONDS)
+            self._leave_in_order()
+        finally:
+            for broker in self._brokers.values():
+                broker.kill()
+            self._write_status(time.monotonic())
+            self._control.close()
+
+    # -- phases
+
+    def _await_ready(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while not self._stop:
+            self._round(ROUND_SECONDS)
+            now = time.monotonic()
+            failed = [broker for broker in self._brokers.values() if broker.failed]
+            if failed:
+                raise StartError(
+                    f"broker {failed[0].name} {failed[0].failed} (log: {self._folder.log(failed[0].name)})"
+                )
+            waiting = [broker.name for broker in self._brokers.values() if not broker.seen(now).ready]
+            if not waiting:
+                self._write_status(now)
+                self._announce(f"fleet {self._fleet} is ready: {len(self._brokers)} brokers")
+                return
+            if now > deadline:
+                raise StartError(
+                    f"not ready after {START_SECONDS:g} s: {', '.join(waiting)}; see {self._folder.path}/logs"
+                )
+
+    def _leave_in_order(self) -> None:
+        """Edges first, so that they let their subscribers go while their heads are there; then heads."""
+        self._announce(f"stopping fleet {self._fleet}")
+        for role in ("edge", "head"):
+            wave = [broker for broker in self._brokers.values() if broker.config.role == role]
+            for broker in wave:
+                broker.leave(time.monotonic(), GRACE_SECONDS)
+            while any(broker.running for broker in wave) and not self._hurry:
+                self._round(0.02)
+
+    def _round(self, seconds: float) -> None:
+        now = time.monotonic()
+        if self._store.version() != self._version and not self._stop:
+            self._reconcile(now)
+        for broker in list(self._brokers.values()):
+            broker.step(now, self._command, self._record)
+            if broker.stopping and not broker.running and not self._stop:
+                self._forget(broker)
+        if now >= self._ask_at:
+            for name in self._brokers:
+                self._control.ask(name)
+            early = any(broker.seen(now).answer_age is None for broker in self._brokers.values())
+            self._ask_at = now + (ASK_EARLY_SECONDS if early else ASK_SECONDS)
+        for said in self._control.poll(seconds):
+            self._heard(said, time.monotonic())
+        if now >= self._status_at:
+            self._write_status(now)
+
+    def _heard(self, said: Answered | Reported, now: float) -> None:
+        broker = self._brokers.get(said.broker)
+        if broker is None or not broker.running:
+            return
+        if isinstance(said, Answered):
+            broker.answered(now, self._record)
+        else:
+            broker.reported(said.report, now)
+
+    # -- what should run
+
+    def _reconcile(self, now: float) -> None:
+        version, objects = self._store.objects()
+        self._version = version
+        known = desired.fingerprint(objects)
+        if known == self._known:
+            return
+        self._known = known
+        try:
+            self._resources = desired.resources(objects)
+            configs = self._configs(self._resources)
+        except (InvalidResourcesError, ports.PortError) as error:
+            self._store.record("BrokerFleet", self._fleet, "Warning", "InvalidSpec", str(error), now_text())
+            self._announce(f"what the store asks for cannot be run, so everything stays as it is: {error}")
+            if not self._brokers:
+                raise StartError(str(error)) from error
+            return
+        self._store_edges(self._resources)
+        profiles = {place.name: place.profile for place in places(self._resources)}
+        for config in configs:
+            broker = self._brokers.get(config.name)
+            if broker is None:
+                self._add(config, profiles[config.name])
+        wanted = {config.name for config in configs}
+        for broker in self._brokers.values():
+            if broker.name not in wanted:
+                broker.leave(now, GRACE_SECONDS)
+
+    def _configs(self, resources: Resources) -> tuple[BrokerConfig, ...]:
+        taken = {
+            name: Address(data=broker.config.data, control=broker.config.control)
+            for name, broker in self._brokers.items()
+        }
+        addresses = ports.choose(self._fleet, wanted_ports(resources), taken)
+        if not self._plain:
+            keys.authorize(self._folder, ((place.name, place.role) for place in places(resources)))
+            addresses = {name: self._with_keys(name, address) for name, address in addresses.items()}
+        return plan(resources, addresses)
+
+    def _with_keys(self, name: str, address: Address) -> Address:
+        pair = keys.pair(self._folder, name)
+        return Address(
+            data=address.data,
+            control=address.control,
+            public_key=pair.public,
+            secret_key_file=str(pair.secret_file),
+            authorized_keys_file=str(self._folder.authorized_keys),
+        )
+
+    def _add(self, config: BrokerConfig, profile: str) -> None:
+        public_key = "" if self._plain else keys.pair(self._folder, config.name).public
+        broker = Broker(config, profile, public_key, self._folder)
+        self._brokers[config.name] = broker
+        broker.start(self._command, self._record)
+        self._control.dial(broker.peer, config.role)
+        self._ask_at = 0.0
+
+    def _forget(self, broker: Broker) -> None:
+        """A broker that was to go has gone: so do its object and its configuration."""
+        del self._brokers[broker.name]
+        self._control.hang_up(broker.name)
+        self._folder.config(broker.name).unlink(missing_ok=True)
+        if broker.config.role == "edge":
+            self._delete("EdgeBroker", broker.name)
+        cluster = broker.config.cluster
+        if cluster not in self._resources.clusters and cluster not in {
+            b.config.cluster for b in self._brokers.values()
+        }:
+            self._delete("BrokerCluster", cluster)
+
+    def _delete(self, kind: str, name: str) -> None:
+        try:
+            if "deletionTimestamp" in self._store.get(kind, name)["metadata"]:
+                self._store.delete(kind, name)
+        except MissingError:
+            return
+
+    def _store_edges(self, resources: Resources) -> None:
+        """Clusters make EdgeBrokers, and mark those that they no longer ask for."""
+        wanted = {edge.name: edge for edge in edge_brokers(resources)}
+        with self._store.transaction():
+            for edge in wanted.values():
+                if edge.owner is not None:
+                    self._store.apply(edge.mapping(), now_text())
+            for item in self._store.objects("EdgeBroker")[1]:
+                name = item["metadata"]["name"]
+                if name not in wanted and desired.made_by_cluster(item) is not None:
+                    self._remove(name)
+            self._known = desired.fingerprint(self._store.objects()[1])
+
+    def _remove(self, edge: str) -> None:
+        if edge in self._brokers:
+            self._store.mark_deleted("EdgeBroker", edge, now_text())
+        else:
+            self._store.delete("EdgeBroker", edge)
+
+    # -- what is said
+
+    def _write_status(self, now: float) -> None:
+        self._status_at = now + STATUS_SECONDS
+        interval = self._resources.fleet.spec.telemetry.report_interval.seconds
+        seen = {name: broker.seen(now) for name, broker in sorted(self._brokers.items())}
+        text = now_text()
+        with self._store.transaction():
+            for name, edge in seen.items():
+                if edge.role == "edge":
+                    change = partial(reports.edge_status, seen=edge, interval_seconds=interval, time=text)
+                    self._set("EdgeBroker", name, change)
+            for name in self._resources.clusters:
+                head = seen.get(head_name(name))
+                edges = [broker for broker in seen.values() if (broker.cluster, broker.role) == (name, "edge")]
+                if head is not None:
+                    change = partial(
+                        reports.cluster_status, head=head, edges=edges, interval_seconds=interval, time=text
+                    )
+                    self._set("BrokerCluster", name, change)
+            change = partial(
+                reports.fleet_status,
+                brokers=list(seen.values()),
+                plain=self._plain,
+                pid=self._pid,
+                interval_seconds=interval,
+                time=text,
+            )
+            self._set("BrokerFleet", self._fleet, change)
+
+    def _set(self, kind: str, name: str, change: Callable[[dict[str, Any]], Mapping[str, Any]]) -> None:
+        try:
+            self._store.set_status(kind, name, change)
+        except MissingError:  # deleted by a user meanwhile; the next round takes notice of that
+            return
+
+    def _record(self, broker: str, type_: str, reason: str, message: str) -> None:
+        known = self._brokers.get(broker)
+        kind, name = "EdgeBroker", broker
+        if known is not None and known.config.role == "head":
+            kind, name, message = "BrokerCluster", known.config.cluster, f"{broker}: {message}"
+        self._store.record(kind, name, type_, reason, message, now_text())
+        if type_ == "Warning" or reason == "Ready":
+            self._announce(f"{broker}: {message.removeprefix(f'{broker}: ')}")
+
+    def _curve(self) -> Curve | None:
+        if self._plain:
+            return None
+        pair = keys.pair(self._folder, keys.file_name(keys.SUPERVISOR, "mediator"))
+        return Curve(pair.public, pair.secret())
+
+    def _raise_epoch(self) -> int:
+        """Each supervisor speaks with a higher epoch than those before it."""
+
+        def raised(fleet: dict[str, Any]) -> dict[str, Any]:
+            status = fleet.get("status", {})
+            return {**status, "mediatorEpoch": int(status.get("mediatorEpoch", 0)) + 1}
+
+        stored = self._store.set_status("BrokerFleet", self._fleet, raised)
+        return int(stored["status"]["mediatorEpoch"])
