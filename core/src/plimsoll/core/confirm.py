@@ -18,7 +18,7 @@ from plimsoll.core.streams import Streams
 
 @dataclass(slots=True)
 class Awaited:
-    """One logged publication. `pending`: of a publisher here; else it came from `neighbor`, at its position `upstream`."""
+    """One logged publication. `pending`: of a publisher here; else it came from `neighbor`, as its `upstream`."""
 
     missing: set[str]
     late: set[str]

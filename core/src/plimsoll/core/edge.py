@@ -23,13 +23,12 @@ from plimsoll.core.load import Meter
 from plimsoll.core.matching import Index
 from plimsoll.core.node import Node
 from plimsoll.core.predicates import Subscription
+from plimsoll.core.queues import Queues
 from plimsoll.core.reports import Reporter
 from plimsoll.core.service import Server
 from plimsoll.core.wire import Info, WireError
 
 LEAVING_SECONDS = 10.0
-REFILL_RECORDS = 64
-"""So many records of one queue are moved before the next queue has its turn."""
 
 
 class Edge(Node):
@@ -54,16 +53,15 @@ class Edge(Node):
         self.records: dict[str, Attachment] = {}
         self.ports: dict[Link, Port] = {}
         self.cursor = Cursor()
+        self.queues = Queues(self, self.cursor, self.ports)
         self.server: Server[tuple[int, Any, bytes, bool]] = Server(config.hardware)
         self.meter = Meter()
         self.reporter = Reporter(self, config, epoch, self.meter)
         self.leaving_since: float | None = None
-        self._void: list[bytes] = [b""]
         self._waits: list[tuple[int, Attachment, int]] = []
         self._unreached: list[tuple[int, Attachment, int]] = []
         self._next_id = 0
         self._several: set[Attachment] = set()
-        self._queueing: dict[Port, None] = {}
         self._epoch_before = 0
         self._lag_until = 0.0
         self._next_progress = 0.0
@@ -106,13 +104,13 @@ class Edge(Node):
         if link is self.head:
             return
         port = self.ports.pop(link)
-        self._queueing.pop(port, None)
+        self.queues.forget(port)
         for attachment in list(port.attachments.values()):
             self._close(attachment)
 
     def on_room(self, link: Link) -> None:
         if isinstance(port := link.owner, Port) and (port.queued or link.buffer):
-            self._refill(port)
+            self.queues.refill(port)
             self.dirty[link] = None
 
     # -- frames of records
@@ -261,7 +259,7 @@ class Edge(Node):
             ),
         )
         if resumed.start >= resumed.position:
-            self._live(attachment)
+            self.queues.live(attachment)
         else:
             self.cursor.join(attachment)
         self._acknowledge([])
@@ -291,10 +289,10 @@ class Edge(Node):
             return
         attachment.position = position
         attachment.queue.append(attachment.handle + record)
-        self._queue(attachment)
+        self.queues.put_aside(attachment)
         self.meter.deliveries += 1
         if attachment.count_queue() > attachment.queue_limit_bytes:
-            self._block(attachment)
+            self.queues.block(attachment)
 
     def _on_fetched(self, fetched: r.Fetched, piece: bytes) -> None:
         if fetched.cursor != self.cursor.id:
@@ -304,14 +302,14 @@ class Edge(Node):
             for member in list(self.cursor.members):
                 self._gap_in_catch_up(member, fetched.gap, record)
         for attachment in self.cursor.end(fetched):
-            self._live(attachment)
+            self.queues.live(attachment)
 
     def _gap_in_catch_up(self, member: Attachment, gap: r.Gap, record: bytes) -> None:
         """The log has lost what this member still needed; the gap stands before what was replayed after it."""
         if member.position < gap.high:
             member.queue.append(member.handle + record)
             member.position = gap.high
-            self._queue(member)
+            self.queues.put_aside(member)
 
     # -- from clients
 
@@ -325,7 +323,7 @@ class Edge(Node):
             return
         if (other := port.attachments.get(resume.attachment)) is not None:
             self._shut(other, "replaced", "its attachment number was used again")
-        attachment = Attachment(x, resume.attachment, link, resume.epoch, resume.version, self._void)
+        attachment = Attachment(x, resume.attachment, link, resume.epoch, resume.version, self.queues.void)
         self._apply_policy(attachment, resume.policy)
         removes: list[int] = []
         if old is not None:
@@ -409,13 +407,13 @@ class Edge(Node):
     def _on_pause(self, link: Link, pause: r.Pause) -> None:
         if (attachment := self._attached(link, pause.attachment)) is not None:
             attachment.paused = True
-            self._route(attachment)
+            self.queues.route(attachment)
 
     def _on_continue(self, link: Link, go: r.Continue) -> None:
         if (attachment := self._attached(link, go.attachment)) is not None:
             attachment.paused = False
-            self._refill(self.ports[link])
-            self._route(attachment)
+            self.queues.refill(self.ports[link])
+            self.queues.route(attachment)
             self.dirty[link] = None
 
     def _attached(self, link: Link, attachment_id: int) -> Attachment | None:
@@ -424,45 +422,12 @@ class Edge(Node):
 
     # -- states of an attachment
 
-    def _live(self, attachment: Attachment) -> None:
-        if attachment.state is not State.CLOSED:
-            attachment.state = State.LIVE
-            attachment.position = self.position
-            self._route(attachment)
-
-    def _route(self, attachment: Attachment) -> None:
-        """Where the stream's records for this attachment go."""
-        port = self.ports[attachment.link]
-        if attachment.queue or attachment.dropped:
-            self._queue(attachment)
-        if attachment.state is not State.LIVE:
-            attachment.out = self._void
-        elif port.behind or attachment.paused or attachment.queue or attachment.dropped:
-            attachment.out = attachment.queue
-            self._queue(attachment)
-        else:
-            attachment.out = attachment.link.buffer
-
-    def _queue(self, attachment: Attachment) -> None:
-        """This attachment has, or may get, something in its own queue."""
-        port = self.ports[attachment.link]
-        port.queued[attachment] = None
-        self._queueing[port] = None
-
-    def _block(self, attachment: Attachment) -> None:
-        """Its queue is full: it stops growing, and the rest is fetched from the head's log once there is room."""
-        if attachment.state is State.LIVE:
-            attachment.position = self.position
-        self.cursor.leave(attachment)
-        attachment.state, attachment.blocked_at = State.BLOCKED, self.now
-        self._route(attachment)
-
     def _close(self, attachment: Attachment) -> None:
         """No longer attached; still in the cover until the head releases it, or its lease ends."""
         if attachment.state is State.CLOSED:
             return
         self.cursor.leave(attachment)
-        attachment.state, attachment.closed_at, attachment.out = State.CLOSED, self.now, self._void
+        attachment.state, attachment.closed_at, attachment.out = State.CLOSED, self.now, self.queues.void
         attachment.clear()
         self._several.discard(attachment)
         self._uninstall(i for _, i in attachment.subscriptions.values())
@@ -486,18 +451,9 @@ class Edge(Node):
             if (delta.announce or delta.withdraw) and self.head.open:
                 self.say(self.head, self._cover(delta))
 
-    # -- queues
-
     def on_stuck(self, link: Link) -> None:
-        port = link.owner
-        if not isinstance(port, Port):
-            return
-        if port.stuck_since is None:
-            port.stuck_since = self.now
-        if not port.behind and sum(map(len, link.buffer)) > self.config.limits.link_buffer_bytes:
-            port.behind = True
-            for attachment in port.attachments.values():
-                self._route(attachment)
+        if isinstance(port := link.owner, Port):
+            self.queues.stuck(port)
 
     def sent(self, link: Link, count: int, size: int) -> None:
         if isinstance(port := link.owner, Port):
@@ -507,91 +463,20 @@ class Edge(Node):
                 self.meter.output_wait_seconds += self.now - port.stuck_since
                 port.stuck_since = None if not link.buffer else self.now
 
-    def _refill(self, port: Port) -> None:
-        """Move queued records into the link's buffer, a few of each attachment in turn, as far as it takes them."""
-        link = port.link
-        room = min(link.writable_bytes(), self.config.limits.link_buffer_bytes) - sum(map(len, link.buffer))
-        waiting = [a for a in port.queued if not a.paused and (a.queue or a.dropped)]
-        while room > 0 and waiting:
-            attachment = waiting.pop(0)
-            room -= self._move(attachment, link, room)
-            if attachment.queue or attachment.dropped:
-                waiting.append(attachment)
-            else:
-                self._emptied(port, attachment)
-        if port.behind and not waiting and room > 0:
-            port.behind = False
-            for attachment in port.attachments.values():
-                self._route(attachment)
-
-    def _move(self, attachment: Attachment, link: Link, room: int) -> int:
-        moved = 0
-        if attachment.dropped is not None:
-            gap = attachment.handle + attachment.dropped.record()
-            attachment.dropped = None
-            link.buffer.append(gap)
-            moved += len(gap)
-        for _ in range(min(REFILL_RECORDS, len(attachment.queue))):
-            record = attachment.pop()
-            link.buffer.append(record)
-            moved += len(record)
-            if moved >= room:
-                break
-        return moved
-
-    def _emptied(self, port: Port, attachment: Attachment) -> None:
-        port.queued.pop(attachment, None)
-        if attachment.state is State.BLOCKED:
-            self.cursor.join(attachment)
-        self._route(attachment)
-
-    def _bound_queues(self) -> None:
-        """Apply each subscriber's policy to what has grown in this round."""
-        for port in list(self._queueing):
-            for attachment in list(port.queued):
-                if attachment.count_queue() > attachment.queue_limit_bytes and attachment.state is State.LIVE:
-                    self._overflow(attachment)
-                elif attachment.state is State.BLOCKED and self.now - attachment.blocked_at > attachment.block_seconds:
-                    self._unblock_with_gap(attachment)
-            if port.link.open:
-                self._refill(port)
-                self.dirty[port.link] = None
-            if not port.queued:
-                del self._queueing[port]
-
-    def _overflow(self, attachment: Attachment) -> None:
-        if attachment.policy == "drop-oldest":
-            dropped = attachment.drop_oldest(self.config.head_name, self.head_epoch)
-            self.counters["deliveries_dropped"] += dropped
-        elif attachment.policy == "disconnect":
-            self.counters["subscribers_disconnected"] += 1
-            self._shut(attachment, "slow", "the subscriber did not keep up; its policy is to be disconnected")
-            self.say(self.head, r.Forget(attachment.subscriber, attachment.epoch))
-            self._drop(attachment)
-        else:
-            self._block(attachment)
-
-    def _unblock_with_gap(self, attachment: Attachment) -> None:
-        """`block` has an end: what came while the queue was full is lost, as a gap behind what it holds."""
-        self.counters["blocks_ended_by_gap"] += 1
-        low, high = attachment.position + 1, self.position
-        attachment.blocked_at = self.now
-        if low > high:
-            return
-        gap = r.Gap(self.config.head_name, self.head_epoch, low, self.head_epoch, high, [], "blocked")
-        attachment.queue.append(attachment.handle + wire.encode(gap))
-        attachment.count_queue()
-        attachment.position = high
+    def disconnect(self, attachment: Attachment) -> None:
+        """The policy `disconnect`: the subscriber is gone for good."""
+        self.counters["subscribers_disconnected"] += 1
+        self._shut(attachment, "slow", "the subscriber did not keep up; its policy is to be disconnected")
+        self.say(self.head, r.Forget(attachment.subscriber, attachment.epoch))
+        self._drop(attachment)
 
     # -- time
 
     def on_tick(self) -> None:
         self._serve()
-        if self._queueing:
-            self._bound_queues()
+        self.queues.tick()
         if (fetch := self.cursor.begin() if self.head.open else None) is not None:
             self.say(self.head, fetch)
-        del self._void[1:]
         if self.now >= self._next_progress:
             self._next_progress = self.now + self.config.limits.progress_seconds * self.config.time_factor
             self._tell_progress()

@@ -41,7 +41,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Load over one interval: input utilisation = arrival rate x matching delay, output = bytes per second / bandwidth."""
+    """Load over one interval. Input utilisation = arrival rate x matching delay, output = bytes/s / bandwidth."""
 
     seconds: float
     input_rate: float
@@ -57,7 +57,7 @@ class Sample:
 
 @dataclass(slots=True)
 class Meter:
-    """Counts since the last report. The hot path adds to its fields; `fold` makes a `Sample` of them and starts over."""
+    """Counts since the last report. The hot path adds to the fields; `fold` makes a `Sample` and starts over."""
 
     started: float = 0.0
     arrivals: int = 0

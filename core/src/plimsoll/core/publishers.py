@@ -150,7 +150,7 @@ class Publishers:
             yield link, Credit(publisher.handle, publisher.through)
 
     def _grant(self, publisher: Publisher, now: float) -> bool:
-        """Raise the credit once half of it is used; over its quota, a publisher waits until its buckets have refilled."""
+        """Raise the credit once half is used; over its quota a publisher waits until its buckets have refilled."""
         window = self.limits.publisher_window
         if publisher.through - publisher.last_seq > window // 2:
             return False

@@ -132,7 +132,7 @@ class Routes:
         return Cover(upstream.seq, [CoverItem(i, str(s)) for i, s in delta.announce], list(delta.withdraw))
 
     def whole(self, name: str) -> Cover:
-        """All that a neighbour must know, for a new link: numbering starts over, and who waits for it waits for this."""
+        """All that a neighbour must know, for a new link: numbering starts over; who waits for it waits for this."""
         upstream = self.upstreams[name]
         upstream.seq, upstream.acked, upstream.up = 1, 0, True
         upstream.synced = True

@@ -31,7 +31,7 @@ class Server(Generic[T]):
         return self.emulation.base_seconds + self.emulation.per_subscription_seconds * subscriptions
 
     def submit(self, item: T, cost_seconds: float, size_bytes: int, now: float) -> None:
-        """Queue one item: it comes in at the input's rate, and is finished once those before it are and its cost has passed."""
+        """Queue one item: it comes in at the input's rate, and is finished after those before it and its own cost."""
         if self.input_bytes_per_second is not None:
             self.arrived_at = max(self.arrived_at, now) + size_bytes / self.input_bytes_per_second
         self.free_at = max(self.free_at, self.arrived_at, now) + cost_seconds

@@ -89,7 +89,7 @@ class Streams:
             self._behind.discard(outlet.key)
 
     def gap(self, low: int, high: int) -> r.Gap:
-        """A gap of evicted positions. handover.md: it carries the last offset per origin, from a table kept at eviction."""
+        """A gap of evicted positions. handover.md: with the last offset per origin, from a table kept at eviction."""
         head, epoch = self.origin
         return r.Gap(head, epoch, low, epoch, high, self.gone(), "log")
 
