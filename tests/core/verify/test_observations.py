@@ -19,6 +19,7 @@ EVERY = [
     seen.Withdrawn("s", 1, [4], 0.9),
     seen.Forgotten("s", 1, [4], 1.0),
     seen.Delivered("s", 1, ("p", 1, 2), ("h1", 7, 1), 0.4),
+    seen.Delivered("s", 1, ("p", 1, 2), ("h1", 7, 1), 0.4, ("h2", 8, 9)),
     seen.GapTold("s", 1, "h1", 6, 3, 7, 5, [("h1", 7, 5)], "log", 0.6),
     seen.Lapsed("s", 1, 0.7),
     seen.Ended("s", 1, 1.1),

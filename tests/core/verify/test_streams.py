@@ -109,12 +109,13 @@ def test_what_nobody_ever_had_is_placed_behind_its_publishers_last():
 
 def test_the_crash_of_a_head_loses_what_only_it_had_if_it_says_so():
     far = [each for seq in (1, 2) for each in publish(seq, 2.0 + seq, head="g")]
-    told = seen.GapTold("s", 1, "h", 1, 9, 1, 9, [], "restart", 12.0)
+    told = seen.GapTold("s", 1, "h", 1, 9, 1, 9, [], "restart", 17.0)
     crash = seen.HeadEnded("g", 1, 9.0)
-    assert audit([*subscribe(), *far, have(1, 8.0, "g"), crash, told]).ok
-    assert audit([*subscribe(), *far, have(1, 8.0, "g"), crash]).violated == {"I1": 1}
-    assert audit([*subscribe(), *far, have(1, 8.0, "g"), told]).violated == {"I1": 1}
-    assert audit([*subscribe(), *far, have(2, 8.0, "g"), crash, told]).violated == {"I1": 1}
+    base = [*subscribe(), *FIVE, *LATE, *far]
+    assert audit([*base, have(1, 16.0, "g"), crash, told]).ok
+    assert audit([*base, have(1, 16.0, "g"), crash]).violated == {"I1": 1}
+    assert audit([*base, have(1, 16.0, "g"), told]).violated == {"I1": 1}
+    assert audit([*base, have(2, 16.0, "g"), crash, told]).violated == {"I1": 1}
 
 
 @pytest.mark.parametrize("acknowledged_at", [3.05, 3.15])
@@ -262,3 +263,31 @@ def test_the_undisturbed_have_each_delivery_in_time():
 def test_a_gap_is_no_way_to_leave_the_undisturbed_alone():
     told = [have(1, 2.2), gap(2, 5, 11.5)]
     assert audit([*subscribe(), *FIVE, *told, seen.Undisturbed(0.0, 100.0, 9.6, [])]).violated == {"I7": 4}
+
+
+def placed(name: str, seq: int, position: int, at: float) -> seen.Delivered:
+    return seen.Delivered(name, 1, ("p-h", 1, seq), ("h", 1, seq), at, ("h", 1, position))
+
+
+def test_without_logs_the_places_of_others_deliveries_decide():
+    bare = [one for one in FIVE if not isinstance(one, seen.Logged)]
+    other = [placed("t", seq, 10 + seq, 10.0 + seq) for seq in range(1, 6)]
+    both = [seen.Subscribed("t", 1, 1, ANY, 0.5), seen.Acknowledged("t", 1, [1], "h", [], 1.0), *other]
+    mine = [placed("s", seq, 10 + seq, 10.0 + seq) for seq in (1, 4, 5)]
+    told = seen.GapTold("s", 1, "h", 1, 12, 1, 13, [], "blocked", 11.5)
+    verdict = audit([*subscribe(), *bare, *both, mine[0], told, *mine[1:]])
+    assert verdict.ok, str(verdict)
+    assert verdict.excused == 2
+    told = seen.GapTold("s", 1, "h", 1, 12, 1, 12, [], "blocked", 11.5)
+    assert audit([*subscribe(), *bare, *both, mine[0], told, *mine[1:]]).violated == {"I1": 1}
+
+
+def test_what_nobody_had_may_lie_in_a_gap_between_its_publishers_others():
+    bare = [one for one in FIVE if not isinstance(one, seen.Logged)]
+    mine = [placed("s", seq, 10 + seq, 10.0 + seq) for seq in (1, 4, 5)]
+    told = seen.GapTold("s", 1, "h", 1, 12, 1, 13, [], "blocked", 11.5)
+    verdict = audit([*subscribe(), *bare, mine[0], told, *mine[1:]])
+    assert verdict.ok, str(verdict)
+    assert verdict.uncertain == 2, "the journal does not say"
+    elsewhere = seen.GapTold("s", 1, "h", 1, 15, 1, 18, [], "blocked", 20.5)
+    assert audit([*subscribe(), *bare, *mine, elsewhere]).violated["I1"] == 2

@@ -16,9 +16,9 @@ from plimsoll.core import verify
 from plimsoll.core.config import BrokerConfig, Hardware, Limits, Peer, Security
 from plimsoll.core.edge import Edge
 from plimsoll.core.head import Head
-from plimsoll.core.log import Entry, Log
+from plimsoll.core.log import Entry
 from plimsoll.core.node import Node
-from plimsoll.core.owners import Owner, Owners, Since
+from plimsoll.core.owners import Owner, Since
 from plimsoll.core.verify import observations as seen
 from plimsoll.core.wire import OwnerEpoch
 from plimsoll.simulator.host import Host
@@ -67,46 +67,35 @@ class Journal:
         return self.schedule.now
 
 
-class WatchedLog(Log):
-    """The log of a head; each publication that is appended is written into the journal."""
+def watch(head: Head, journal: Journal) -> None:
+    """Write each publication that the head logs, and each owner that it makes, into the journal."""
+    append, swap, adopt = head.log.append, head.owners.swap, head.owners.adopt
 
-    def __init__(self, limit_bytes: int, head: str, epoch: int, journal: Journal) -> None:
-        super().__init__(limit_bytes)
-        self._head, self._epoch, self._journal = head, epoch, journal
-
-    def append(self, entry: Entry) -> int:
-        position = super().append(entry)
-        if not entry.is_gap:
-            pub = r.to_edge.decode(entry.record)
-            assert isinstance(pub, r.PubOpen)  # noqa: S101 - a head logs publications and gaps, nothing else
+    def watched_append(entry: Entry) -> int:
+        position = append(entry)
+        pub = None if entry.is_gap else r.to_edge.decode(entry.record)
+        if isinstance(pub, r.PubOpen):
             identity, origin = (pub.publisher, pub.incarnation, pub.seq), (pub.head, pub.epoch, pub.offset)
-            self._journal.see(
-                seen.Logged(self._head, self._epoch, position, identity, origin, self._journal.now)
-            )  # fmt: skip
+            journal.see(seen.Logged(head.info.name, head.epoch, position, identity, origin, journal.now))
         return position
 
+    def owned(subscriber: str) -> None:
+        entry = head.owners.entries[subscriber]
+        journal.see(seen.Owned(subscriber, entry.epoch, entry.key.partition("#")[0], journal.now))
 
-class WatchedOwners(Owners):
-    """The table of owners of a head; each new owner is written into the journal."""
-
-    def __init__(self, journal: Journal) -> None:
-        super().__init__()
-        self._journal = journal
-
-    def _saw(self, subscriber: str) -> None:
-        entry = self.entries[subscriber]
-        edge = entry.key.partition("#")[0]
-        self._journal.see(seen.Owned(subscriber, entry.epoch, edge, self._journal.now))
-
-    def swap(self, subscriber: str, key: str, epoch: OwnerEpoch, now_at: Since) -> Owner | None:
-        old = super().swap(subscriber, key, epoch, now_at)
-        self._saw(subscriber)
+    def watched_swap(subscriber: str, key: str, epoch: OwnerEpoch, now_at: Since) -> Owner | None:
+        old = swap(subscriber, key, epoch, now_at)
+        owned(subscriber)
         return old
 
-    def adopt(self, subscriber: str, key: str, epoch: OwnerEpoch, since: Since) -> Owner | None:
-        loser = super().adopt(subscriber, key, epoch, since)
-        self._saw(subscriber)
+    def watched_adopt(subscriber: str, key: str, epoch: OwnerEpoch, since: Since) -> Owner | None:
+        loser = adopt(subscriber, key, epoch, since)
+        owned(subscriber)
         return loser
+
+    setattr(head.log, "append", watched_append)  # noqa: B010 - others hold the same log: it is watched, not replaced
+    setattr(head.owners, "swap", watched_swap)  # noqa: B010
+    setattr(head.owners, "adopt", watched_adopt)  # noqa: B010
 
 
 @dataclass(slots=True)
@@ -182,8 +171,7 @@ class Fleet:
 
     def _head(self, config: BrokerConfig, epoch: int, new_id: Callable[[], int]) -> Head:
         head = Head(config, epoch, new_id)
-        head.log = WatchedLog(config.limits.log_bytes, config.name, epoch, self.journal)
-        head.owners = WatchedOwners(self.journal)
+        watch(head, self.journal)
         return head
 
     def crash(self, name: str) -> None:

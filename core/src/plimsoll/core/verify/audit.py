@@ -28,6 +28,7 @@ class Audit:
         self.owners: dict[tuple[str, tuple[int, int]], set[str]] = {}
         self.ended: dict[tuple[str, int], float] = {}
         self.heads_ended: dict[tuple[str, int], float] = {}
+        self.logging: set[str] = set()
         self.logged: dict[seen.Origin, set[seen.Identity]] = {}
         self.sessions: dict[str, tuple[float, float]] = {}
         self.session_ends: dict[str, float] = {}
@@ -69,6 +70,7 @@ class Audit:
     @take.register
     def _(self, one: seen.Logged) -> None:
         publication = self.publications.logged(one)
+        self.logging.add(one.head)
         self._origin(publication.identity, one.origin)
 
     def _origin(self, identity: seen.Identity, origin: seen.Origin) -> None:
@@ -131,6 +133,9 @@ class Audit:
     def _(self, one: seen.Delivered) -> None:
         reader = self.reader(one.subscriber, one.incarnation)
         self._origin(one.publication, one.origin)
+        if one.place is not None:
+            head, epoch, position = one.place
+            self.publications.of(one.publication).positions.setdefault((head, epoch), position)
         reader.items.append(self.publications.number(one.publication))
         reader.times.append(one.at)
 

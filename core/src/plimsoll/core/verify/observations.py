@@ -101,11 +101,14 @@ class Forgotten(Observation, frozen=True, tag="forgotten"):
 
 
 class Delivered(Observation, frozen=True, tag="delivered"):
+    """`place`: the log position in the stream that it came in, as (head, head epoch, position), where that is known."""
+
     subscriber: str
     incarnation: int
     publication: Identity
     origin: Origin
     at: float
+    place: Origin | None = None
 
 
 class GapTold(Observation, frozen=True, tag="gap"):

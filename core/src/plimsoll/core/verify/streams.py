@@ -141,7 +141,9 @@ class StreamAudit:
             count["expected"] += due_until is not None
         elif due_until is None:
             count["uncertain"] += self._might_be_due(one, lives)
-        elif self._told(one):
+        elif (told := self._told(one)) is None:
+            count["uncertain"] += 1
+        elif told:
             count["expected"] += 1
             count["excused"] += 1
             if self._claims(one):
@@ -184,22 +186,53 @@ class StreamAudit:
 
     # -- gaps ----------------------------------------------------------------------------------------------------------
 
-    def _told(self, one: Publication) -> bool:
-        return any(self._covers(told.gap, told.after, one) for told in self.reader.gaps)
+    def _told(self, one: Publication) -> bool | None:
+        """Whether some gap covers it; None if one may, and the journal does not say."""
+        answers = {self._covers(told.gap, told.after, one) for told in self.reader.gaps}
+        return True if True in answers else None if None in answers else False
 
-    def _covers(self, gap: seen.GapTold, after: int, one: Publication) -> bool:
+    def _covers(self, gap: seen.GapTold, after: int, one: Publication) -> bool | None:
         spans = spanned(gap, one)
         if spans is not None:
             return spans
         origin = one.origin or self._guess(one)
-        if origin is None or self.highs.at_place(origin, after) >= origin[2]:
+        if origin is None:
+            return self._may_lie_in(gap, one)
+        if one.origin is not None and self.highs.at_place(origin, after) >= origin[2]:
             return False
         if any(lost[:2] == origin[:2] and origin[2] <= lost[2] for lost in gap.last):
             return True
         # A head that restarts has lost what only it had: then those behind it are told of a gap, without its offsets.
         ended = self.audit.heads_ended
         passed = [origin[:2], *one.positions]
-        return any(where in ended and ended[where] <= gap.at for where in passed)
+        if any(where in ended and ended[where] <= gap.at for where in passed):
+            return True
+        return self._may_lie_in(gap, one)
+
+    def _may_lie_in(self, gap: seen.GapTold, one: Publication) -> bool | None:
+        """None unless it certainly does not: by the gap itself, or by where its publisher's others lie in the log.
+
+        A head logs what one publisher says in order.
+        """
+        if gap.last or gap.head in self.audit.logging:
+            return False
+        after = self._neighbor(one, -1, gap.head)
+        before = self._neighbor(one, 1, gap.head)
+        low, high = (gap.low_epoch, gap.low), (gap.epoch, gap.high)
+        apart = (after is not None and after >= high) or (before is not None and before <= low)
+        return False if apart else None
+
+    def _neighbor(self, one: Publication, step: int, head: str) -> Key | None:
+        publisher, incarnation, seq = one.identity
+        numbers = self.audit.publications.numbers
+        for other in range(seq + step, seq + 1000 * step, step):
+            number = numbers.get((publisher, incarnation, other))
+            if number is None:
+                return None
+            known = [(epoch, at) for (name, epoch), at in self.all[number].positions.items() if name == head]
+            if known:
+                return min(known) if step > 0 else max(known)
+        return None
 
     def _guess(self, one: Publication) -> seen.Origin | None:
         """An origin for what nobody has had: behind the publisher's one before it, for heads accept in order."""
