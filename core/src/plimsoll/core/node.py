@@ -68,6 +68,8 @@ class Node:
         self._acking: dict[Link, None] = {}
         self.dirty: dict[Link, None] = {}
         self._next_beat = 0.0
+        self.process: dict[str, Any] = {}
+        """What the shell knows of its process: scalars, for `status`."""
 
     # -- what a subclass answers
 
@@ -176,6 +178,7 @@ class Node:
             "role": self.info.role,
             "links": len(self.links),
             "counters": dict(self.counters),
+            "process": dict(self.process),
         }
 
     def served(self, frames: int, seconds: float) -> None:
