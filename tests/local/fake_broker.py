@@ -1,0 +1,60 @@
+"""Stands in for a broker process: answers on its control socket and reports loads, as its mode file says.
+
+Run by the supervisor with `--config FILE --parent-pid PID`. A file FILE.mode beside the configuration chooses what it
+does: `crash` (exit 3 at once), `silent` (never answer), `stubborn` (ignore SIGTERM). Its end is noted in FILE.left.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import zmq
+
+from plimsoll.core import records, wire
+
+
+def main() -> int:
+    file = Path(sys.argv[sys.argv.index("--config") + 1])
+    config = json.loads(file.read_text())
+    mode_file = file.with_suffix(".mode")
+    mode = mode_file.read_text() if mode_file.exists() else ""
+    if mode == "crash":
+        print("cannot go on: told to crash", flush=True)
+        return 3
+    stopped = []
+    signal.signal(signal.SIGTERM, lambda *_: stopped.append(1) if mode != "stubborn" else None)
+    context = zmq.Context()
+    control = context.socket(zmq.ROUTER)
+    control.setsockopt(zmq.LINGER, 0)
+    if not config["security"]["plain"]:
+        control.setsockopt(zmq.CURVE_SERVER, 1)
+        control.setsockopt_string(zmq.CURVE_SECRETKEY, Path(config["security"]["secret_key_file"]).read_text().strip())
+    control.bind(config["control"])
+    mediators: set[bytes] = set()
+    seq, next_report = 0, 0.0
+    while not stopped:
+        if control.poll(20) and mode != "silent":
+            peer, data = control.recv_multipart()
+            for raw in wire.decode_frame(data).records:
+                record = records.decode(records.control, raw)
+                if isinstance(record, records.Identify):
+                    mediators.add(peer)
+                elif isinstance(record, records.StatusQuery):
+                    control.send_multipart([peer, wire.control_frame(records.StatusReply(record.id, {"ready": True}))])
+        if time.monotonic() > next_report:
+            seq, next_report = seq + 1, time.monotonic() + 0.1
+            for peer in mediators:
+                for name in [config["name"], *config["edges"]]:
+                    report = {"broker": name, "epoch": 1, "seq": seq, "state": "OK", "input_utilization": 0.25}
+                    control.send_multipart([peer, wire.control_frame(records.Load({**report, "subscribers": 7}))])
+    file.with_suffix(".left").write_text(str(time.monotonic()))
+    context.destroy()
+    return 0
+
+
+if __name__ == "__main__":
+    assert int(sys.argv[sys.argv.index("--parent-pid") + 1]) == os.getppid()
+    sys.exit(main())

@@ -1,0 +1,24 @@
+"""Runs a fleet of stand-in brokers: `run_fleet.py FILE...`, as `plimsoll up -f FILE...` runs real ones."""
+
+import os
+import sys
+from pathlib import Path
+
+from plimsoll.core.spec import InvalidResourcesError
+from plimsoll.local import manifests, processes, runtime, supervisor
+
+FAKE = str(Path(__file__).with_name("fake_broker.py"))
+supervisor.GRACE_SECONDS = 2.0
+
+
+def fake_command(config):
+    return (sys.executable, FAKE, "--config", str(config), "--parent-pid", str(os.getpid()))
+
+
+if __name__ == "__main__":
+    try:
+        processes.LOG_BYTES = 1000
+        runtime.up(runtime.check(manifests.load(sys.argv[1:])), lambda line: print(line, flush=True), fake_command)
+    except (InvalidResourcesError, runtime.StartError, runtime.FleetBusyError) as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
