@@ -99,14 +99,14 @@ class Frontier(Generic[K]):
         if filing is None:
             return True
         cell = self._open(*_equalities(node.subscription))
-        attribute, side = filing.template.attribute, filing.template.side
+        (_, attribute, side), _, bound = filing
         if not attribute:
             cell.plain = node
             return True
         chain = cell.chains.get((attribute, side))
         if chain is None:
             chain = cell.chains[attribute, side] = Chain(attribute, side)
-        chain.insert(filing.bound, node)
+        chain.insert(bound, node)
         return chain.extreme() is node
 
     def remove(self, node: Node[K]) -> Node[K] | None:
@@ -117,13 +117,13 @@ class Frontier(Generic[K]):
         names, values = _equalities(node.subscription)
         cell = self._tables[names][values]
         exposed = None
-        if filing.template.attribute:
-            place = filing.template.attribute, filing.template.side
-            chain = cell.chains[place]
+        (_, attribute, side), _, bound = filing
+        if attribute:
+            chain = cell.chains[attribute, side]
             was_extreme = chain.extreme() is node
-            chain.remove(filing.bound)
+            chain.remove(bound)
             if not chain.nodes:
-                del cell.chains[place]
+                del cell.chains[attribute, side]
             elif was_extreme:
                 exposed = chain.extreme()
         else:
@@ -134,10 +134,10 @@ class Frontier(Generic[K]):
     def leads(self, node: Node[K]) -> bool:
         """Whether no other of the node's chain covers it."""
         filing = filed(node.subscription)
-        if filing is None or not filing.template.attribute:
+        if filing is None or not filing[0][1]:
             return True
         names, values = _equalities(node.subscription)
-        return self._tables[names][values].chains[filing.template[1:]].extreme() is node
+        return self._tables[names][values].chains[filing[0][1:]].extreme() is node
 
     def announce(self, node: Node[K]) -> None:
         for place in _places(node.subscription):

@@ -33,13 +33,12 @@ class Blocks:
     def __len__(self) -> int:
         return sum(map(len, self.ids))
 
-    def slices(self, side: Side, value: float) -> list[Slice]:
-        """The slices of ids whose bound the value satisfies."""
-        cut = CUT[side]
+    def slices(self, cut: Callable[..., int], head: bool, value: float) -> list[Slice]:
+        """The slices of ids whose bound the value, a number other than NaN, satisfies; the outermost may be empty."""
         # The cut lies in the last block that begins before it.
         at = max(cut(self.lows, value) - 1, 0)
         inner = cut(self.keys[at], value)
-        if side <= Side.AT_LEAST:
+        if head:
             return [(ids, 0, len(ids)) for ids in self.ids[:at]] + [(self.ids[at], 0, inner)]
         return [(self.ids[at], inner, len(self.ids[at]))] + [(ids, 0, len(ids)) for ids in self.ids[at + 1 :]]
 
@@ -85,14 +84,19 @@ class Leaf:
         self.ids: list[Id] = []
         self.blocks: Blocks | None = None
 
-    def insert(self, key: float, item: Id) -> None:
+    def probe(self) -> "Probe":
+        """The leaf as the hot path reads it."""
+        return self.attribute, self.cut, self.head, self.keys, self.ids, self.blocks
+
+    def insert(self, key: float, item: Id) -> bool:
+        """True when the layout changed."""
         if self.blocks is not None:
             self.blocks.insert(key, item)
-            return
+            return False
         at = bisect_right(self.keys, key)
         self.keys.insert(at, key)
         self.ids.insert(at, item)
-        self._split()
+        return self._split()
 
     def extend(self, pairs: Iterable[tuple[float, Id]]) -> None:
         """Insert many: one sort instead of many insertions."""
@@ -106,40 +110,39 @@ class Leaf:
         self.keys, self.ids, self.blocks = [key for key, _ in merged], [item for _, item in merged], None
         self._split()
 
-    def delete(self, key: float, item: Id) -> None:
-        if self.blocks is None:
-            at = _position(self.keys, self.ids, key, item)
-            del self.keys[at], self.ids[at]
-            return
-        self.blocks.delete(key, item)
-        if not self.blocks.keys:
-            self.blocks = None
-
-    def slices(self, value: float) -> list[Slice]:
-        """The slices of ids whose bound the value, a number other than NaN, satisfies; none is empty."""
+    def delete(self, key: float, item: Id) -> bool:
+        """True when the layout changed: the leaf is empty."""
         if self.blocks is not None:
-            return [piece for piece in self.blocks.slices(self.side, value) if piece[1] < piece[2]]
-        at = self.cut(self.keys, value)
-        start, stop = (0, at) if self.head else (at, len(self.ids))
-        return [(self.ids, start, stop)] if start < stop else []
+            self.blocks.delete(key, item)
+            return not self.blocks.keys
+        at = _position(self.keys, self.ids, key, item)
+        del self.keys[at], self.ids[at]
+        return not self.keys
 
     def __len__(self) -> int:
         return len(self.ids) if self.blocks is None else len(self.blocks)
 
-    def _split(self) -> None:
-        if len(self.keys) > BLOCK_LIMIT:
-            self.blocks = Blocks(self.keys, self.ids)
-            self.keys, self.ids = [], []
+    def _split(self) -> bool:
+        if len(self.keys) <= BLOCK_LIMIT:
+            return False
+        self.blocks = Blocks(self.keys, self.ids)
+        self.keys, self.ids = [], []
+        return True
+
+
+# (attribute, how to cut, whether the head is satisfied, keys, ids, blocks in their place)
+Probe = tuple[str, Callable[..., int], bool, list[float], list[Any], Blocks | None]
 
 
 class Cell:
     """The subscriptions of one set of equality values: ids without a bound, and the leaves."""
 
-    __slots__ = ("ids", "leaves")
+    __slots__ = ("ids", "leaves", "probes")
 
     def __init__(self) -> None:
         self.ids: list[Id] = []
         self.leaves: tuple[Leaf, ...] = ()
+        self.probes: tuple[Probe, ...] = ()
 
     def leaf(self, attribute: str, side: Side) -> Leaf | None:
         for leaf in self.leaves:
@@ -152,13 +155,18 @@ class Cell:
         if leaf is None:
             leaf = Leaf(attribute, side)
             self.leaves = (*self.leaves, leaf)
+            self.refresh()
         return leaf
+
+    def refresh(self) -> None:
+        """Note anew where the leaves keep their arrays: after a leaf came, went, or changed its layout."""
+        self.probes = tuple([leaf.probe() for leaf in self.leaves])
 
 
 class Table:
     """The cells of one set of equalities."""
 
-    __slots__ = ("cells", "getter", "guard", "names", "template_count")
+    __slots__ = ("cells", "getter", "guard", "names")
 
     def __init__(self, names: Names) -> None:
         self.names = names
@@ -169,31 +177,33 @@ class Table:
         self.guard = tuple((name, kind) for name, kind in names if kind != "string")
 
     def add(self, filing: Filed, item: Id) -> None:
-        cell = self._open(filing.key)
-        if filing.template.attribute:
-            cell.open_leaf(filing.template.attribute, filing.template.side).insert(filing.bound, item)
-        else:
+        (_, attribute, side), key, bound = filing
+        cell = self._open(key)
+        if not attribute:
             cell.ids.append(item)
+        elif cell.open_leaf(attribute, side).insert(bound, item):
+            cell.refresh()
 
     def extend(self, key: object, attribute: str, side: Side, pairs: list[tuple[float, Id]]) -> None:
         """Add many (bound, id) pairs of one template and one key."""
         cell = self._open(key)
         if attribute:
             cell.open_leaf(attribute, side).extend(pairs)
+            cell.refresh()
         else:
-            cell.ids.extend(item for _, item in pairs)
+            cell.ids.extend([item for _, item in pairs])
 
     def remove(self, filing: Filed, item: Id) -> None:
-        cell = self.cells[filing.key]
-        leaf = cell.leaf(filing.template.attribute, filing.template.side) if filing.template.attribute else None
+        (_, attribute, side), key, bound = filing
+        cell = self.cells[key]
+        leaf = cell.leaf(attribute, side) if attribute else None
         if leaf is None:
             del cell.ids[cell.ids.index(item)]
-        else:
-            leaf.delete(filing.bound, item)
-            if not len(leaf):
-                cell.leaves = tuple(other for other in cell.leaves if other is not leaf)
+        elif leaf.delete(bound, item):
+            cell.leaves = tuple(other for other in cell.leaves if len(other))
+            cell.refresh()
         if not cell.ids and not cell.leaves:
-            del self.cells[filing.key]
+            del self.cells[key]
 
     def _open(self, key: object) -> Cell:
         cell = self.cells.get(key)

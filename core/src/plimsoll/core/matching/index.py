@@ -1,23 +1,33 @@
 """The index: ids of the subscriptions that a publication matches.
 
-Two tiers. Subscriptions of a template that is worth a probe of its own live in tables of cells (`cells`); the rest are
-filed under their rarest predicate and checked one by one (`residual`). Which tables and look-ups can apply depends on
-the attributes of a publication only, so it is planned once per attribute tuple and kept.
+Three tiers, each exact. Subscriptions of a template that is worth a probe of its own live in tables of cells (`cells`).
+The rest are filed under their rarest predicate and checked one by one: as they come in Python (`residual`), and, where
+numba is installed, in arrays by a compiled loop (`compiled`), into which the residual is merged when it has grown.
+Which tables and look-ups can apply depends on the attributes of a publication only: it is planned once per attribute
+tuple.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from plimsoll.core.matching.cells import Cell, Slice, Table
-from plimsoll.core.matching.residual import Residual, ResidualPlan
+from plimsoll.core.matching import kernel
+from plimsoll.core.matching.cells import Slice, Table
+from plimsoll.core.matching.residual import Residual, ResidualPlan, access_of
 from plimsoll.core.matching.shape import Filed, Names, Template, filed
 from plimsoll.core.predicates import Attributes, Exactly, Subscription
 from plimsoll.core.predicates.constraints import kind_of
 
+if TYPE_CHECKING:  # numpy is optional
+    from plimsoll.core.matching.compiled import Compiled, CompiledPlan
+
 Id = Hashable
 MOST_PLANS = 1024  # attribute tuples whose plan is kept; past it all are dropped and planned anew
 SMALLEST_TEMPLATE = 16  # members below which a template gets no table
-PROBE_CANDIDATES = 1.5  # a table's probe costs about as much as checking this many candidates
+FEW_TEMPLATES = 16  # so many templates may all have tables, whatever their chances: their probes cost little together
+PROBE_IN_CHECKS = 1.5  # a probe of a table or leaf costs about as much as checking this many candidates in Python,
+PROBE_IN_SCANS = 30.0  # and this many in the compiled loop
+SMALLEST_MERGE = 1024  # residual rows below which the compiled loop is not worth its call
+MERGE_FRACTION = 1 / 64  # of the compiled rows: so many new or removed ones are merged
 
 
 class StaleResultError(RuntimeError):
@@ -58,18 +68,29 @@ class Groups:
         return iter(self.slices())
 
 
-class Index:
-    """Subscriptions by id, asked which of them a publication matches. See docs/matching.md for costs."""
+# Per table (getter, find, guard), then the plans of the residual and of the compiled rows where there are any.
+TableProbe = tuple[Callable[[Any], Any], Callable[[Any], Any], Names]
+Plan = tuple[tuple[TableProbe, ...], ResidualPlan | None, "CompiledPlan | None"]
 
-    def __init__(self) -> None:
+
+class Index:
+    """Subscriptions by id, asked which of them a publication matches. See docs/matching.md for costs.
+
+    An id is anything hashable, small ints are the cheapest. `compiled=False` keeps to Python where numba is installed.
+    """
+
+    def __init__(self, *, compiled: bool = True) -> None:
         self.generation = 0
         self._subscriptions: dict[Id, Subscription] = {}
         self._tables: dict[Names, Table] = {}
-        self._templates: dict[Template, dict[Id, Filed] | None] = {}  # None: promoted to a table
+        self._members: dict[Template, dict[Id, None]] = {}  # of templates without a table
+        self._promoted: dict[Template, int] = {}  # template with a table -> its subscriptions
         self._residual = Residual()
+        self._compiled: Compiled | None = None
+        self._may_compile = compiled
         self._seen: dict[str, dict[object, int]] = {}  # attribute -> value -> subscriptions with that equality
         self._with: dict[str, int] = {}  # attribute -> subscriptions with any equality on it
-        self._plans: dict[tuple[str, ...], tuple[tuple[Any, ...], ResidualPlan | None]] = {}
+        self._plans: dict[tuple[str, ...], Plan] = {}
 
     def __len__(self) -> int:
         return len(self._subscriptions)
@@ -77,12 +98,13 @@ class Index:
     def __contains__(self, item: Id) -> bool:
         return item in self._subscriptions
 
-    def add(self, item: Id, subscription: Subscription) -> None:
+    def __getitem__(self, item: Id) -> Subscription:
+        return self._subscriptions[item]
+
+    def add(self, item: Id, subscription: Subscription, /) -> None:
         """Put a subscription in. ValueError when the id is taken: `remove` it first."""
         if item in self._subscriptions:
-            raise ValueError(
-                f"id {item!r} is in the index already; remove it before adding another subscription under it"
-            )
+            raise ValueError(f"id {item!r} is in the index already; remove it before adding it again")
         self.generation += 1
         self._subscriptions[item] = subscription
         self._count(subscription, 1)
@@ -90,99 +112,143 @@ class Index:
         if filing is None:
             self._add_residual(item, subscription)
             return
-        members = self._templates.setdefault(filing.template, {})
-        if members is None:
-            self._tables[filing.template.names].add(filing, item)
+        template = filing[0]
+        if template in self._promoted:
+            self._promoted[template] += 1
+            self._tables[template[0]].add(filing, item)
             return
-        members[item] = filing
+        members = self._members.setdefault(template, {})
+        members[item] = None
         self._add_residual(item, subscription)
         if len(members) >= SMALLEST_TEMPLATE and not len(members) & (len(members) - 1) and self._worth(members):
-            self._promote(filing.template, members)
+            self._promote(template)
 
-    def remove(self, item: Id) -> None:
+    def remove(self, item: Id, /) -> None:
         """Take a subscription out. KeyError when the id is unknown."""
         subscription = self._subscriptions.pop(item)
         self.generation += 1
         self._count(subscription, -1)
         filing = filed(subscription)
         if filing is not None:
-            members = self._templates[filing.template]
-            if members is None:
+            template = filing[0]
+            if template in self._promoted:
                 self._remove_filed(filing, item)
                 return
+            members = self._members[template]
             del members[item]
             if not members:
-                del self._templates[filing.template]
-        if self._residual.remove(item):
-            self._plans.clear()
+                del self._members[template]
+        self._remove_checked(item)
 
     def load(self, items: Iterable[tuple[Id, Subscription]]) -> None:
         """Add many at once, faster than one by one. ValueError when an id is taken, with nothing added."""
         fresh: dict[Id, Subscription] = {}
+        count = 0
         for item, subscription in items:
-            if item in fresh or item in self._subscriptions:
-                raise ValueError(f"id {item!r} is given twice or in the index already; nothing was loaded")
             fresh[item] = subscription
-        for item, subscription in fresh.items():
-            self.add(item, subscription)
+            count += 1
+        if len(fresh) != count or not self._subscriptions.keys().isdisjoint(fresh):
+            raise ValueError("an id is given twice or is in the index already; nothing was loaded")
+        self.generation += 1
+        self._plans.clear()
+        self._subscriptions.update(fresh)
+        cells, rest = self._sorted_out(fresh)
+        for template, keys in cells.items():
+            if template not in self._promoted:
+                members = self._members.setdefault(template, {})
+                members.update((item, None) for pairs in keys.values() for _, item in pairs)
+        for template, keys in cells.items():
+            if template not in self._promoted:
+                members = self._members[template]
+                if len(members) < SMALLEST_TEMPLATE or not self._worth(members):
+                    rest.extend(item for pairs in keys.values() for _, item in pairs)
+                    continue
+                loaded = {item for pairs in keys.values() for _, item in pairs}
+                self._promote(template, without=loaded)
+            self._promoted[template] += sum(map(len, keys.values()))
+            table = self._tables[template[0]]
+            for key, pairs in keys.items():
+                table.extend(key, template[1], template[2], pairs)
+        self._load_rest(rest)
 
     def match(self, attributes: Attributes) -> list[Any]:
         """Ids of the subscriptions that a publication with these attributes matches, in no particular order.
 
         The list is the caller's own: it holds what matched at the time of the call.
         """
-        plan = self._plans.get(tuple(attributes))
-        if plan is None:
-            plan = self._plan(tuple(attributes))
-        out: list[Id] = []
-        for getter, find, guard in plan[0]:
+        names = tuple(attributes)
+        tables, residual, compiled = self._plans.get(names) or self._plan(names)
+        out: list[Any] = []
+        for getter, find, guard in tables:
             cell = find(getter(attributes))
             if cell is None or (guard and not _kinds_hold(guard, attributes)):
                 continue
             out += cell.ids
-            for leaf in cell.leaves:
-                value = attributes.get(leaf.attribute)
-                if _is_number(value):
-                    for ids, start, stop in leaf.slices(value):
-                        out += ids[start:stop]
-        if plan[1] is not None:
-            plan[1].match(attributes, out, self._subscriptions)
+            for attribute, cut, head, keys, ids, blocks in cell.probes:
+                value = attributes.get(attribute)
+                kind = value.__class__
+                if kind is int or (value == value if kind is float else _is_number(value)):
+                    if blocks is None:
+                        at = cut(keys, value)
+                        out += ids[:at] if head else ids[at:]
+                    else:
+                        for block, start, stop in blocks.slices(cut, head, value):
+                            out += block[start:stop]
+        if residual is not None:
+            residual.match(attributes, out, self._subscriptions)
+        if compiled is not None and self._compiled is not None:
+            self._compiled.match(compiled, attributes, out, self._subscriptions)
         return out
 
     def match_groups(self, attributes: Attributes) -> Groups:
-        """The same as slices of leaves; residual matches make a slice of their own. Valid until the next change."""
-        plan = self._plans.get(tuple(attributes))
-        if plan is None:
-            plan = self._plan(tuple(attributes))
+        """The same as slices of leaves, valid until the next change. What was checked one by one is one slice more."""
+        names = tuple(attributes)
+        tables, residual, compiled = self._plans.get(names) or self._plan(names)
         out: list[Slice] = []
-        for getter, find, guard in plan[0]:
-            cell: Cell | None = find(getter(attributes))
+        for getter, find, guard in tables:
+            cell = find(getter(attributes))
             if cell is None or (guard and not _kinds_hold(guard, attributes)):
                 continue
             if cell.ids:
                 out.append((cell.ids, 0, len(cell.ids)))
-            for leaf in cell.leaves:
-                value = attributes.get(leaf.attribute)
-                if _is_number(value):
-                    out += leaf.slices(value)  # type: ignore[arg-type]
-        if plan[1] is not None:
-            rest: list[Id] = []
-            plan[1].match(attributes, rest, self._subscriptions)
-            if rest:
-                out.append((rest, 0, len(rest)))
+            for attribute, cut, head, keys, ids, blocks in cell.probes:
+                value = attributes.get(attribute)
+                kind = value.__class__
+                if kind is int or (value == value if kind is float else _is_number(value)):
+                    if blocks is None:
+                        at = cut(keys, value)
+                        if head:
+                            if at:
+                                out.append((ids, 0, at))
+                        elif at < len(ids):
+                            out.append((ids, at, len(ids)))
+                    else:
+                        out += [piece for piece in blocks.slices(cut, head, value) if piece[1] < piece[2]]
+        if residual is not None or compiled is not None:
+            checked: list[Any] = []
+            if residual is not None:
+                residual.match(attributes, checked, self._subscriptions)
+            if compiled is not None and self._compiled is not None:
+                self._compiled.match(compiled, attributes, checked, self._subscriptions)
+            if checked:
+                out.append((checked, 0, len(checked)))
         return Groups(self, self.generation, out)
 
     def stats(self) -> dict[str, int]:
-        """Counts of what the index holds, for metrics and for the curious."""
+        """Counts of what the index holds and where."""
+        compiled = self._compiled
         return {
             "subscriptions": len(self._subscriptions),
+            "filed": sum(self._promoted.values()),
+            "templates": len(self._promoted),
             "tables": len(self._tables),
             "cells": sum(len(table.cells) for table in self._tables.values()),
             "residual": len(self._residual),
+            "compiled": len(compiled) if compiled is not None else 0,
             "plans": len(self._plans),
         }
 
-    def _plan(self, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ResidualPlan | None]:
+    def _plan(self, names: tuple[str, ...]) -> Plan:
         present = frozenset(names)
         tables = tuple(
             (table.getter, table.cells.get, table.guard)
@@ -191,40 +257,129 @@ class Index:
         )
         if len(self._plans) >= MOST_PLANS:
             self._plans.clear()
-        plan = self._plans[names] = (tables, self._residual.plan(present) if len(self._residual) else None)
+        residual = self._residual.plan(present) if len(self._residual) else None
+        compiled = self._compiled.plan(present) if self._compiled is not None else None
+        plan = self._plans[names] = (tables, residual, compiled)
         return plan
 
     def _add_residual(self, item: Id, subscription: Subscription) -> None:
         first = not len(self._residual)
         if self._residual.add(item, subscription, self._seen_with) or first:
             self._plans.clear()
+        if self._residual.compilable >= self._merge_limit():
+            self._merge(())
 
-    def _remove_filed(self, filing: Filed, item: Id) -> None:
-        table = self._tables[filing.template.names]
-        table.remove(filing, item)
-        if not table.cells:
-            del self._tables[filing.template.names]
-            for template in [t for t in self._templates if t.names == filing.template.names]:
-                if self._templates[template] is None:
-                    del self._templates[template]
+    def _remove_checked(self, item: Id) -> None:
+        compiled = self._compiled
+        if compiled is not None and item in compiled:
+            compiled.remove(item)
+            if not len(compiled):
+                self._compiled = None
+                self._plans.clear()
+            elif compiled.dead > self._merge_limit():
+                self._merge(())
+        elif self._residual.remove(item):
             self._plans.clear()
 
-    def _promote(self, template: Template, members: dict[Id, Filed]) -> None:
-        """Give a template its place in a table and move its members there."""
-        table = self._tables.get(template.names)
-        if table is None:
-            table = self._tables[template.names] = Table(template.names)
-        for item, filing in members.items():
-            self._residual.remove(item)
-            table.add(filing, item)
-        self._templates[template] = None
+    def _remove_filed(self, filing: Filed, item: Id) -> None:
+        template = filing[0]
+        table = self._tables[template[0]]
+        table.remove(filing, item)
+        self._promoted[template] -= 1
+        if not self._promoted[template]:
+            del self._promoted[template]
+        if not table.cells:
+            del self._tables[template[0]]
+            self._plans.clear()
+
+    def _merge_limit(self) -> float:
+        compiled = self._compiled
+        return max(SMALLEST_MERGE, len(compiled) * MERGE_FRACTION if compiled is not None else 0)
+
+    def _merge(self, more: Iterable[Id]) -> None:
+        """Move what can be compiled out of the residual, and `more`, into the arrays."""
+        scan = kernel.load() if self._may_compile else None
+        if scan is None:
+            self._may_compile = False
+            for item in more:
+                self._residual.add(item, self._subscriptions[item], self._seen_with)
+            return
+        from plimsoll.core.matching.compiled import Compiled  # numpy is there if the loop is
+
+        moving = [*self._residual.take_compilable(), *more]
+        if self._compiled is None or self._compiled.is_wasteful:
+            moving.extend(self._compiled.ids() if self._compiled is not None else ())
+            self._compiled = Compiled(scan)
+        of = self._subscriptions
+        self._compiled.merge([(item, of[item], access_of(of[item], self._seen_with)[0]) for item in moving])
         self._plans.clear()
 
-    def _worth(self, members: dict[Id, Filed]) -> bool:
+    def _sorted_out(
+        self, fresh: dict[Id, Subscription]
+    ) -> tuple[dict[Template, dict[object, list[tuple[float, Id]]]], list[Id]]:
+        """Fresh subscriptions by template and key, and those that have no template; equalities are counted."""
+        cells: dict[Template, dict[object, list[tuple[float, Id]]]] = {}
+        rest: list[Id] = []
+        for item, subscription in fresh.items():
+            filing = filed(subscription)
+            if filing is None:
+                rest.append(item)
+                self._count(subscription, 1)
+                continue
+            template, key, bound = filing
+            keys = cells.get(template)
+            if keys is None:
+                keys = cells[template] = {}
+            pairs = keys.get(key)
+            if pairs is None:
+                keys[key] = [(bound, item)]
+            else:
+                pairs.append((bound, item))
+        for keys in cells.values():
+            for pairs in keys.values():
+                self._count(fresh[pairs[0][1]], len(pairs))
+        return cells, rest
+
+    def _load_rest(self, rest: list[Id]) -> None:
+        """Put loaded subscriptions that got no table where they are checked: into the arrays if they are many."""
+        if not self._may_compile or len(rest) + self._residual.compilable < self._merge_limit():
+            for item in rest:
+                self._residual.add(item, self._subscriptions[item], self._seen_with)
+            return
+        compilable = []
+        for item in rest:
+            if self._residual.is_compilable(self._subscriptions[item]):
+                compilable.append(item)
+            else:
+                self._residual.add(item, self._subscriptions[item], self._seen_with)
+        self._merge(compilable)
+
+    def _promote(self, template: Template, without: Iterable[Id] = ()) -> None:
+        """Give a template its place in a table and move its members there, but those that are nowhere yet."""
+        table = self._tables.get(template[0])
+        if table is None:
+            table = self._tables[template[0]] = Table(template[0])
+        members = self._members.pop(template)
+        for item in without:
+            del members[item]
+        self._promoted[template] = len(members)
+        for item in members:
+            filing = filed(self._subscriptions[item])
+            if filing is None:
+                raise RuntimeError(f"{self._subscriptions[item]} is a member of a template that it does not have")
+            self._remove_checked(item)
+            table.add(filing, item)
+        self._plans.clear()
+
+    def _worth(self, members: dict[Id, None]) -> bool:
         """Whether a probe costs less than the members that a publication would otherwise have to check."""
-        sample = list(members)[: 4 * SMALLEST_TEMPLATE]
+        templates = len(self._members) + len(self._promoted)
+        if templates <= FEW_TEMPLATES:
+            return True
+        sample = [item for item, _ in zip(members, range(4 * SMALLEST_TEMPLATE), strict=False)]
         chance = sum(map(self._chance, sample)) / len(sample)
-        return chance * len(members) > PROBE_CANDIDATES
+        compiling = self._may_compile and kernel.is_installed()
+        return chance * len(members) > (PROBE_IN_SCANS if compiling else PROBE_IN_CHECKS)
 
     def _chance(self, item: Id) -> float:
         """How likely a publication opens a subscription's bucket, if publications are spread as equalities are."""

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
-from plimsoll.core.predicates import Attributes, Exactly, Interval, OneOf, Subscription, Text
+from plimsoll.core.predicates import Attributes, Exactly, Interval, OneOf, Present, Subscription, Text
 from plimsoll.core.predicates.constraints import AnyConstraint, kind_of
 
 Id = Hashable
@@ -68,6 +68,7 @@ class Residual:
     def __init__(self) -> None:
         self._lookups: dict[tuple[str, str, int], Lookup] = {}
         self._buckets_of: dict[Id, tuple[Bucket, ...]] = {}
+        self._compilable: dict[Id, None] = {}
         self._bounded: dict[str, int] = {}  # attribute -> rows with a number bound on it that is checked
 
     def __len__(self) -> int:
@@ -76,9 +77,32 @@ class Residual:
     def __contains__(self, item: Id) -> bool:
         return item in self._buckets_of
 
+    @property
+    def compilable(self) -> int:
+        """How many could be rows of arrays."""
+        return len(self._compilable)
+
+    @staticmethod
+    def is_compilable(subscription: Subscription) -> bool:
+        """Whether every constraint has a form as tests of columns: no string operator but `=` and `!=`, no `in`."""
+        for _, constraint in subscription.constraints:
+            form = constraint.__class__
+            if form is Exactly or form is Interval or form is Present:
+                continue
+            if not isinstance(constraint, Text) or constraint.prefix or constraint.suffix or constraint.pieces:
+                return False
+        return True
+
+    def take_compilable(self) -> list[Id]:
+        """Take out all that could be rows of arrays."""
+        taken = list(self._compilable)
+        for item in taken:
+            self.remove(item)
+        return taken
+
     def add(self, item: Id, subscription: Subscription, seen: Callable[[str, object], int]) -> bool:
         """File a subscription; `seen` counts an equality's subscriptions. True when a new look-up was made for it."""
-        name, constraint = _access(subscription, seen)
+        name, constraint = access_of(subscription, seen)
         checks = tuple(
             check for other, rest in subscription.constraints for check in _checks(other, rest, looked_up=other == name)
         )
@@ -94,6 +118,8 @@ class Residual:
             bucket.rows[item] = checks
             buckets.append(bucket)
         self._buckets_of[item] = tuple(buckets)
+        if self.is_compilable(subscription):
+            self._compilable[item] = None
         new_bound = False
         for attribute in {attribute for attribute, test, _ in checks if test in _ORDER}:
             count = self._bounded.get(attribute, 0)
@@ -104,6 +130,7 @@ class Residual:
     def remove(self, item: Id) -> bool:
         """Take a subscription out. True when a look-up is gone with it."""
         gone = False
+        self._compilable.pop(item, None)
         checks: tuple[Check, ...] = ()
         for bucket in self._buckets_of.pop(item):
             checks = bucket.rows.pop(item)
@@ -175,7 +202,7 @@ class ResidualPlan:
                     continue
 
 
-def _access(subscription: Subscription, seen: Callable[[str, object], int]) -> tuple[str, AnyConstraint]:
+def access_of(subscription: Subscription, seen: Callable[[str, object], int]) -> tuple[str, AnyConstraint]:
     """The constraint to look a subscription up by: the rarest equality, else the most telling of the others."""
     equalities = [(name, c) for name, c in subscription.constraints if isinstance(c, Exactly)]
     if equalities:

@@ -7,9 +7,8 @@ exactly by (names and kinds of the equalities, side of the bound): its template.
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any
 
 from plimsoll.core.predicates import Exactly, Interval, Subscription, Value
 
@@ -29,24 +28,11 @@ class Side(IntEnum):
 CUT: tuple[Callable[..., int], ...] = (bisect_left, bisect_right, bisect_right, bisect_left)
 
 
-class Template(NamedTuple):
-    """Names of the equalities, and the bounded attribute with its side; attribute "" when there is no bound."""
-
-    names: Names
-    attribute: str
-    side: Side
-
-
-NO_BOUND = ("", Side.ABOVE)
-
-
-@dataclass(frozen=True, slots=True)
-class Filed:
-    """Where a subscription belongs: its template, the values of its equalities as a table key, and its bound."""
-
-    template: Template
-    key: object  # the value itself for one equality, a tuple of values else: what `operator.itemgetter` returns
-    bound: float
+# Names of the equalities, and the bounded attribute with its side; attribute "" when there is no bound.
+Template = tuple[Names, str, Side]
+# A template, the values of the equalities as a table key (the value itself for one equality, else a tuple of values:
+# what `operator.itemgetter` returns), and the bound.
+Filed = tuple[Template, Any, float]
 
 
 def side_of(interval: Interval) -> tuple[Side, float] | None:
@@ -70,11 +56,13 @@ def filed(subscription: Subscription) -> Filed | None:
             names.append((name, constraint.kind))
             values.append(constraint.value)
             continue
-        side = side_of(constraint) if isinstance(constraint, Interval) and bound is None else None
+        if bound is not None or constraint.__class__ is not Interval:
+            return None
+        side = side_of(constraint)
         if side is None:
             return None
         bound = (name, *side)
     key = values[0] if len(values) == 1 else tuple(values)
     if bound is None:
-        return Filed(Template(tuple(names), *NO_BOUND), key, 0.0)
-    return Filed(Template(tuple(names), bound[0], bound[1]), key, bound[2])
+        return (tuple(names), "", Side.ABOVE), key, 0.0
+    return (tuple(names), bound[0], bound[1]), key, bound[2]

@@ -1,0 +1,340 @@
+"""Residual subscriptions as arrays, for the compiled loop.
+
+Laws. A row is a subscription: a bucket (the code of its access predicate) and its tests, closed intervals of a column.
+A publication becomes a vector of floats, a column per (attribute, aspect): the code of an equality's value, the number
+itself, or presence. Every test is exact: bounds are moved to the nearest double that means the same for doubles,
+equality goes by code, and a publication with an integer that no double equals is answered by the subscriptions.
+Rows come in batches (`merge`); a removed row is made unsatisfiable and dropped by the next merge.
+"""
+
+import math
+import struct
+import sys
+from collections.abc import Callable, Hashable, Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plimsoll.core.matching.kernel import Scan
+from plimsoll.core.predicates import Attributes, Exactly, Interval, Subscription, Text
+from plimsoll.core.predicates.constraints import AnyConstraint, kind_of
+
+Id = Hashable
+Test = tuple[int, float, float]  # column (complemented: all but `low`), low, high
+Place = tuple[str, str]  # attribute, aspect: "string", "number", "boolean" (codes), "value", "present"
+LARGEST_LABEL = 2**63 - 1
+NAN = math.nan
+
+
+class InexactError(Exception):
+    """A publication has an integer that no double equals."""
+
+
+class Compiled:
+    """The rows, and the look-ups that turn a publication into a vector."""
+
+    def __init__(self, scan: Scan) -> None:
+        self._scan = scan
+        self._columns: dict[Place, int] = {}
+        self._codes: dict[Place, dict[object, int]] = {}
+        self._strict: set[Place] = set()  # string columns in which "some other string" differs from "no string"
+        self._code_count = 1  # code 0: a value that no subscription names; its bucket is empty
+        self._slots: dict[Id, int] = {}
+        self._ids: list[Id] = []  # by slot
+        self._free: list[int] = []
+        self._labels_are_ids = True
+        self._dead = 0
+        self._buckets = np.zeros(0, np.int64)
+        self._row_slots = np.zeros(0, np.int64)
+        self._positions = np.zeros(0, np.int64)  # slot -> row
+        self._starts = np.zeros(1, np.int64)
+        self._test_columns = np.zeros(0, np.int32)
+        self._lows = np.zeros(0, np.float64)
+        self._highs = np.zeros(0, np.float64)
+        self._labels = np.zeros(0, np.int64)
+        self._offsets = np.zeros(2, np.int64)
+        self._out = np.zeros(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def __contains__(self, item: Id) -> bool:
+        return item in self._slots
+
+    @property
+    def dead(self) -> int:
+        """Rows removed since the last merge."""
+        return self._dead
+
+    @property
+    def is_wasteful(self) -> bool:
+        """Whether most codes name values that are gone, so that starting anew frees memory."""
+        return self._code_count > 4096 + 8 * len(self._slots)
+
+    def ids(self) -> list[Id]:
+        """The ids of the rows."""
+        return list(self._slots)
+
+    def remove(self, item: Id) -> None:
+        """Take a row out."""
+        slot = self._slots.pop(item)
+        self._free.append(slot)
+        self._ids[slot] = None
+        test = self._starts[self._positions[slot]]
+        self._test_columns[test] = 0
+        self._lows[test], self._highs[test] = math.inf, -math.inf
+        self._row_slots[self._positions[slot]] = -1
+        self._dead += 1
+
+    def merge(self, rows: Iterable[tuple[Id, Subscription, str]]) -> None:
+        """Take in rows (id, subscription, the attribute to look it up by), drop removed ones, sort all by bucket."""
+        buckets: list[int] = []
+        slots: list[int] = []
+        lengths: list[int] = []
+        columns: list[int] = []
+        lows: list[float] = []
+        highs: list[float] = []
+        for item, subscription, access in rows:
+            bucket, tests = self._encode(subscription, access)
+            slot = self._slot(item)
+            buckets.append(bucket)
+            slots.append(slot)
+            lengths.append(len(tests))
+            for column, low, high in tests:
+                columns.append(column)
+                lows.append(low)
+                highs.append(high)
+        old = np.diff(self._starts)
+        self._arrange(
+            np.concatenate([self._buckets, np.array(buckets, np.int64)]),
+            np.concatenate([self._row_slots, np.array(slots, np.int64)]),
+            np.concatenate([old, np.array(lengths, np.int64)]),
+            (
+                np.concatenate([self._test_columns, np.array(columns, np.int32)]),
+                np.concatenate([self._lows, np.array(lows, np.float64)]),
+                np.concatenate([self._highs, np.array(highs, np.float64)]),
+            ),
+        )
+
+    def plan(self, attributes: frozenset[str]) -> "CompiledPlan | None":
+        """How publications with these attributes become vectors, until the next merge. None when no row can match."""
+        plan = CompiledPlan(self._columns, self._codes, self._strict, attributes)
+        return plan if len(plan.access) else None
+
+    def match(
+        self, plan: "CompiledPlan", attributes: Attributes, out: list[Any], subscriptions: dict[Id, Subscription]
+    ) -> None:
+        """Append the ids of the rows that match."""
+        try:
+            vector = plan.vector(attributes)
+        except InexactError:
+            out.extend(item for item in self._candidates(plan, attributes) if subscriptions[item].matches(attributes))
+            return
+        found = self._out
+        count = self._scan(
+            vector,
+            plan.access,
+            self._offsets,
+            self._starts,
+            self._test_columns,
+            self._lows,
+            self._highs,
+            self._labels,
+            found,
+        )
+        if count:
+            labels = found[:count].tolist()
+            out += labels if self._labels_are_ids else map(self._ids.__getitem__, labels)
+
+    def _candidates(self, plan: "CompiledPlan", attributes: Attributes) -> Iterable[Id]:
+        for code in plan.codes(attributes):
+            for row in range(self._offsets[code], self._offsets[code + 1]):
+                slot = self._row_slots[row]
+                if slot >= 0:
+                    yield self._ids[slot]
+
+    def _slot(self, item: Id) -> int:
+        if type(item) is not int or not -LARGEST_LABEL <= item <= LARGEST_LABEL:
+            self._labels_are_ids = False
+        if self._free:
+            slot = self._free.pop()
+            self._ids[slot] = item
+        else:
+            slot = len(self._ids)
+            self._ids.append(item)
+        self._slots[item] = slot
+        return slot
+
+    def _arrange(
+        self,
+        buckets: NDArray[np.int64],
+        slots: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+        tests: tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]],
+    ) -> None:
+        """Keep the rows that are alive, ordered by bucket."""
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        order = np.argsort(buckets, kind="stable")
+        order = order[slots[order] >= 0]
+        lengths = lengths[order]
+        self._starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        # Test t of row r moves from starts[r] + t to self._starts[r'] + t.
+        moved = np.repeat(starts[:-1][order] - self._starts[:-1], lengths) + np.arange(self._starts[-1])
+        self._test_columns, self._lows, self._highs = tests[0][moved], tests[1][moved], tests[2][moved]
+        self._buckets, self._row_slots = buckets[order], slots[order]
+        self._offsets = np.searchsorted(self._buckets, np.arange(self._code_count + 1))
+        self._positions = np.zeros(len(self._ids), np.int64)
+        self._positions[self._row_slots] = np.arange(len(order))
+        if self._labels_are_ids:
+            by_slot = np.array([0 if item is None else item for item in self._ids], np.int64)
+            self._labels = by_slot[self._row_slots]
+        else:
+            self._labels = self._row_slots
+        self._out = np.zeros(len(order), np.int64)
+        self._dead = 0
+
+    def _encode(self, subscription: Subscription, access: str) -> tuple[int, list[Test]]:
+        """Bucket and tests of a subscription; at least one test, so that a row can be made unsatisfiable."""
+        bucket = 0
+        tests: list[Test] = []
+        spare: Test = (0, 0.0, 0.0)
+        for name, constraint in subscription.constraints:
+            if constraint.__class__ is Exactly:
+                code = self._code((name, constraint.kind), constraint.value)
+                test = (self._column((name, constraint.kind)), float(code), float(code))
+                if name == access:
+                    bucket, spare = code, test
+                else:
+                    tests.append(test)
+                continue
+            if name == access:
+                bucket = self._code((name, "present"), None)
+                spare = (self._column((name, "present")), 0.0, math.inf)
+            tests.extend(self._tests(name, constraint))
+        return bucket, tests or [spare]
+
+    def _tests(self, name: str, constraint: AnyConstraint) -> list[Test]:
+        if isinstance(constraint, Interval):
+            column = self._column((name, "value"))
+            tests = [
+                (column, _floor(constraint.low, constraint.low_open), _ceiling(constraint.high, constraint.high_open))
+            ]
+            for hole in constraint.without:
+                # A hole between two doubles excludes no double.
+                if _is_double(hole):
+                    tests.append((~column, float(hole), 0.0))
+            return tests
+        if isinstance(constraint, Text):
+            place = (name, "string")
+            column = self._column(place)
+            self._codes.setdefault(place, {})
+            self._strict.add(place)
+            excluded = [(~column, float(self._code(place, value)), 0.0) for value in sorted(constraint.without)]
+            return [(column, 0.0, math.inf), *excluded]
+        self._code((name, "present"), None)
+        return [(self._column((name, "present")), 0.0, math.inf)]
+
+    def _column(self, place: Place) -> int:
+        column = self._columns.get(place)
+        if column is None:
+            column = self._columns[place] = len(self._columns)
+        return column
+
+    def _code(self, place: Place, value: object) -> int:
+        codes = self._codes.setdefault(place, {})
+        code = codes.get(value)
+        if code is None:
+            code = codes[value] = self._code_count
+            self._code_count += 1
+        return code
+
+
+class CompiledPlan:
+    """The columns that publications with certain attributes fill: first string codes, then numbers, then the others."""
+
+    __slots__ = ("_array", "_blank", "_others", "_pack", "_values", "_where", "_words", "access")
+
+    def __init__(
+        self,
+        columns: dict[Place, int],
+        codes: dict[Place, dict[object, int]],
+        strict: set[Place],
+        attributes: frozenset[str],
+    ) -> None:
+        here = {place: column for place, column in columns.items() if place[0] in attributes}
+        words = [place for place in here if place[1] == "string" and place not in strict]
+        values = [place for place in here if place[1] == "value"]
+        others = [place for place in here if place[1] != "value" and (place[1] != "string" or place in strict)]
+        self._words = tuple((name, codes[name, aspect].get) for name, aspect in words)
+        self._values = tuple(name for name, _ in values)
+        self._others = tuple((name, aspect, codes[name, aspect].get) for name, aspect in others)
+        filled = [here[place] for place in (*words, *values, *others)]
+        self._pack = struct.Struct(f"{len(filled)}d").pack_into
+        self._array = np.full(len(columns), NAN)
+        self._blank = np.zeros(len(filled), np.float64)
+        self._where: NDArray[np.int64] | None = None
+        if any(b != a + 1 for a, b in pairwise([-1, *filled, len(columns)])):
+            self._where = np.array(filled, np.int64)
+        self.access = np.array([here[place] for place in (*words, *others)], np.int32)
+
+    def vector(self, attributes: Attributes) -> NDArray[np.float64]:
+        """The publication as a vector, valid until the next call. `InexactError` when it has none."""
+        values: list[float] = [get(attributes[name], 0) for name, get in self._words]
+        values += [value if (value := attributes[name]).__class__ is float else _number(value) for name in self._values]
+        if self._others:
+            values += [_other(attributes[name], aspect, get) for name, aspect, get in self._others]
+        if self._where is None:
+            self._pack(self._array.data, 0, *values)
+        else:
+            self._pack(self._blank.data, 0, *values)
+            self._array[self._where] = self._blank
+        return self._array
+
+    def codes(self, attributes: Attributes) -> list[int]:
+        """The codes of the buckets that a publication opens."""
+        codes: list[float] = [get(attributes[name], 0) for name, get in self._words]
+        codes += [_other(attributes[name], aspect, get) for name, aspect, get in self._others]
+        return [int(code) for code in codes if code == code]
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return NAN
+    if not _is_double(value):
+        raise InexactError
+    return float(value)
+
+
+def _other(value: object, aspect: str, get: Callable[[object, int], int]) -> float:
+    if aspect == "present":
+        return get(None, 0)
+    return get(value, 0) if kind_of(value) == aspect else NAN
+
+
+def _is_double(number: float) -> bool:
+    return (
+        abs(number) <= 2**53
+        or abs(number) == math.inf
+        or (abs(number) <= sys.float_info.max and float(number) == number)
+    )
+
+
+def _floor(bound: float, is_open: bool) -> float:
+    """The least double that a lower bound admits."""
+    double = _nearest(bound)
+    return math.nextafter(double, math.inf) if double < bound or (is_open and double == bound) else double
+
+
+def _ceiling(bound: float, is_open: bool) -> float:
+    """The greatest double that an upper bound admits."""
+    return -_floor(-bound, is_open)
+
+
+def _nearest(bound: float) -> float:
+    """A double next to the bound, below it if the bound is none itself: 2**1024 is nearest to the largest."""
+    try:
+        return float(bound)
+    except OverflowError:
+        return sys.float_info.max if bound > 0 else -math.inf

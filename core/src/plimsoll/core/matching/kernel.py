@@ -1,0 +1,83 @@
+"""The loop that checks candidates, compiled where numba is installed.
+
+`scan` is plain Python over arrays; `load` compiles it. The machine code is kept beside the module (or where numba's own
+settings say), and is used on a read-only file system too: an image compiles once while it is built. Without numba the
+index answers by its Python path; a processor other than the one that the image was built on compiles again in memory.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+SIGNATURE = (
+    "int64(float64[::1], int32[::1], int64[::1], int64[::1], int32[::1], float64[::1], float64[::1], int64[::1], "
+    "int64[::1])"
+)
+Scan = Callable[..., int]
+
+
+def scan(
+    vector: Any, access: Any, offsets: Any, starts: Any, columns: Any, lows: Any, highs: Any, labels: Any, out: Any
+) -> int:
+    """Write the labels of the rows that a publication satisfies to `out`; how many.
+
+    `vector` is the publication as floats, NaN where it has nothing. Each column of `access` holds the code of a bucket;
+    bucket b is the rows offsets[b] to offsets[b + 1]. Row r is satisfied when all its tests are, from starts[r] to
+    starts[r + 1]. A test asks that vector[column] lies in [low, high], or, of a complemented column, that it is a
+    number other than low.
+    """
+    count = 0
+    for i in range(len(access)):
+        code = vector[access[i]]
+        if not code >= 0.0:
+            continue
+        bucket = int(code)
+        for row in range(offsets[bucket], offsets[bucket + 1]):
+            satisfied = True
+            for test in range(starts[row], starts[row + 1]):
+                column = columns[test]
+                if column >= 0:
+                    value = vector[column]
+                    satisfied = lows[test] <= value and value <= highs[test]
+                else:
+                    value = vector[~column]
+                    satisfied = value < lows[test] or value > lows[test]
+                if not satisfied:
+                    break
+            if satisfied:
+                out[count] = labels[row]
+                count += 1
+    return count
+
+
+@cache
+def load() -> Scan | None:
+    """The compiled loop, or None where numba and numpy are not installed. The first time takes seconds."""
+    try:
+        numba = import_module("numba")
+    except ImportError:
+        return None
+    ours = f"{__name__}_cache.KeptCacheLocator"
+    before = numba.config.CACHE_LOCATOR_CLASSES
+    numba.config.CACHE_LOCATOR_CLASSES = f"UserProvidedCacheLocator,InTreeCacheLocator,{ours},UserWideCacheLocator"
+    try:
+        compiled: Scan = numba.njit(SIGNATURE, cache=True)(scan)
+    except (OSError, RuntimeError):  # no place to keep it: neither beside the module nor in a cache directory
+        compiled = numba.njit(SIGNATURE)(scan)
+    finally:
+        numba.config.CACHE_LOCATOR_CLASSES = before
+    return compiled
+
+
+@cache
+def is_installed() -> bool:
+    """Whether numba and numpy are there, without importing them."""
+    return find_spec("numba") is not None and find_spec("numpy") is not None
+
+
+def kept() -> list[Path]:
+    """The files of kept machine code beside the module."""
+    return sorted(Path(__file__).parent.glob("__pycache__/kernel.scan-*.nb[ic]"))
