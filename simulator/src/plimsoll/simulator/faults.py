@@ -11,6 +11,7 @@ import dataclasses
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from plimsoll.simulator.fleet import Fleet
 from plimsoll.simulator.host import Host
@@ -36,21 +37,17 @@ class Chances:
     seconds: tuple[float, float] = (0.05, 2.0)
 
 
-class Clients:
+class Clients(Protocol):
     """What faults need of the applications; the run provides it."""
 
     def names(self) -> list[str]:
         """Client processes that are up."""
-        raise NotImplementedError
 
-    def host(self, name: str) -> Host:
-        raise NotImplementedError
+    def host(self, name: str) -> Host: ...
 
-    def crash(self, name: str) -> None:
-        raise NotImplementedError
+    def crash(self, name: str) -> None: ...
 
-    def restart(self, name: str) -> None:
-        raise NotImplementedError
+    def restart(self, name: str) -> None: ...
 
 
 class Faults:
