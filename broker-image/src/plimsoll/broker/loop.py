@@ -1,0 +1,191 @@
+"""The loop: bytes and time into the machine, its effects onto the sockets.
+
+One thread, no callbacks. A round is: wait; control sockets, all of it; data sockets, up to a budget, so that the next
+look at the control sockets is never far; let time pass; send, control first. The budget also coalesces: all that
+a round brings for one link leaves as one frame.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from plimsoll.broker.gate import Gate
+from plimsoll.broker.meter import Meter, Usage
+from plimsoll.broker.process import Watch
+from plimsoll.broker.security import Authority
+from plimsoll.broker.sockets import Peer, Sockets
+from plimsoll.core.config import Hardware
+from plimsoll.core.node import Dial, Hangup
+
+log = logging.getLogger(__name__)
+
+ROUND_FRAMES: Final = 256
+ROUND_BYTES: Final = 256 * 1024
+CONTROL_FRAMES: Final = 1_000
+CONTROL_BYTES: Final = 8 * 1024 * 1024
+LONGEST_WAIT_SECONDS: Final = 0.5
+HOUSE_SECONDS: Final = 1.0
+ORPHAN_SECONDS: Final = 1.0
+"""A broker whose supervisor has gone leaves within this time: nobody would hear how it went on."""
+
+
+class Machine(Protocol):
+    """What the loop needs of a head or an edge."""
+
+    def receive(self, peer: Any, frames: list[bytes], now: float) -> None: ...
+    def receive_control(self, peer: Any, data: bytes, now: float) -> None: ...
+    def gone(self, peer: Any, now: float) -> None: ...
+    def tick(self, now: float) -> None: ...
+    def next_tick(self) -> float: ...
+    def take(self) -> list[tuple[Any, bytes]]: ...
+    def take_control(self) -> list[tuple[Any, bytes]]: ...
+    def take_dials(self) -> list[Dial | Hangup]: ...
+    def served(self, frames: int, seconds: float) -> None: ...
+    def status(self) -> dict[str, Any]: ...
+    def leave(self, now: float) -> None: ...
+    def done(self) -> bool: ...
+
+
+class Loop:
+    """Runs one machine on its sockets until it has left."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        sockets: Sockets,
+        watch: Watch,
+        hardware: Hardware,
+        *,
+        authority: Authority | None = None,
+        leave_seconds: float = 30.0,
+        on_usage: Callable[[Usage], None] = lambda usage: None,
+    ) -> None:
+        self.machine, self.sockets, self.watch, self.authority = machine, sockets, watch, authority
+        self.gate = None if authority is None else Gate(authority)
+        self.leave_seconds, self._on_usage = leave_seconds, on_usage
+        self.meter = Meter(hardware, time.monotonic())
+        self.rounds = 0
+        self._stop_at: float | None = None
+        self._next_house = 0.0
+        self._descriptors = watch.descriptors
+        for fd in self._descriptors:
+            sockets.watch(fd)
+
+    def run(self) -> None:
+        """Serve until the machine has left, or the time for leaving is over."""
+        gc.collect()
+        gc.freeze()  # what is there now stays; the collector need not look at it again
+        while not self._is_over(time.monotonic()):
+            self.round()
+        self._send()
+
+    def round(self) -> None:
+        """Wait for something to do, and do it."""
+        machine, sockets = self.machine, self.sockets
+        due = machine.next_tick()
+        now = time.monotonic()
+        sockets.wait(min(due - now, LONGEST_WAIT_SECONDS))
+        started = time.monotonic()
+        if started > due > 0:
+            self.meter.late(started - due)
+        sockets.keep_house()
+        if any(map(sockets.is_readable, self._descriptors)):
+            self._look(started)
+        if started >= self._next_house:
+            self._keep_house(started)
+        self._retry(started)
+        self._take_control(started)
+        frames = self._take_data(started)
+        machine.tick(time.monotonic())
+        self._send()
+        if frames:
+            machine.served(frames, time.monotonic() - started)
+        self.rounds += 1
+
+    # -- in ------------------------------------------------------------------------------------------------------------
+
+    def _take_control(self, now: float) -> None:
+        lane, gate = self.sockets.control, self.gate
+        for peer, frames in self.sockets.receive(lane, CONTROL_FRAMES, CONTROL_BYTES):
+            for data in frames:
+                if gate is None or isinstance(peer, str) or gate.admit_control(peer, data, lane.users):
+                    self.machine.receive_control(peer, data, now)
+
+    def _take_data(self, now: float) -> int:
+        lane, gate, count = self.sockets.data, self.gate, 0
+        for peer, frames in self.sockets.receive(lane, ROUND_FRAMES, ROUND_BYTES):
+            count += len(frames)
+            if gate is not None and isinstance(peer, bytes):
+                frames = gate.admit(peer, frames, lane.users)
+            self.machine.receive(peer, frames, now)
+        return count
+
+    # -- out -----------------------------------------------------------------------------------------------------------
+
+    def _send(self) -> None:
+        machine, sockets, now = self.machine, self.sockets, time.monotonic()
+        if dials := machine.take_dials():
+            sockets.apply(dials)
+        if control := machine.take_control():
+            sockets.control.send(control)
+        if data := machine.take():
+            self._gone(sockets.data.send(data), now)
+        if self.gate is not None and self.gate.answers:
+            answers: list[tuple[Peer, bytes]] = list(self.gate.answers)
+            self.gate.answers.clear()
+            sockets.data.send(answers)
+
+    def _retry(self, now: float) -> None:
+        sockets = self.sockets
+        if sockets.control.waiting:
+            sockets.control.retry()
+        if sockets.data.waiting:
+            self._gone(sockets.data.retry(), now)
+
+    def _gone(self, peers: list[Peer], now: float) -> None:
+        for peer in peers:
+            self.machine.gone(peer, now)
+
+    # -- now and then --------------------------------------------------------------------------------------------------
+
+    def _keep_house(self, now: float) -> None:
+        self._next_house = now + HOUSE_SECONDS
+        self._on_usage(self.meter.sample(now))
+        self._look(now)
+        if self.authority is not None:
+            self._refresh_keys(self.authority, now)
+
+    def _refresh_keys(self, authority: Authority, now: float) -> None:
+        fault = authority.fault
+        if authority.refresh():
+            log.info("authorised keys read again: %d keys", len(authority.keys))
+            self.sockets.control.deny(authority.names)
+            for peer in sorted(self.sockets.data.deny(authority.names)):
+                self.machine.gone(peer, now)
+        if authority.fault and authority.fault != fault:
+            log.error("%s; the keys read before stay in force", authority.fault)
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def _is_over(self, now: float) -> bool:
+        if self._stop_at is not None and (now >= self._stop_at or self.watch.signals > 1):
+            return True
+        return self.machine.done()
+
+    def _look(self, now: float) -> None:
+        """See whether there is a reason to leave; a second signal ends the wait for the first."""
+        self.watch.clear()
+        if self._stop_at is None and (self.watch.signals or self.watch.parent_is_gone()):
+            self._leave(now)
+
+    def _leave(self, now: float) -> None:
+        seconds = self.leave_seconds if self.watch.signals else ORPHAN_SECONDS
+        why = "asked to end" if self.watch.signals else "the process that started this one has gone"
+        log.info("%s: leaving, within %.0f seconds", why, seconds)
+        self._stop_at = now + seconds
+        self.machine.leave(now)
+        self.machine.tick(now)

@@ -1,0 +1,207 @@
+"""Start one broker from a configuration file, and end it in good order.
+
+Exit codes: 0 it has left; 1 a fault of the program; 2 the configuration cannot be used; 3 an endpoint cannot be bound.
+Keys and epochs never come from the environment: keys are read from files, an epoch is made here and used once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from plimsoll.broker.loop import Loop
+from plimsoll.broker.meter import Usage
+from plimsoll.broker.process import Watch, raise_open_files
+from plimsoll.broker.security import Authority, SecurityError, is_key, read_secret_key
+from plimsoll.broker.sockets import Curve, EndpointError, Sockets
+from plimsoll.core import config as configuration
+from plimsoll.core.config import BrokerConfig
+from plimsoll.core.edge import Edge
+from plimsoll.core.head import Head
+
+log = logging.getLogger("plimsoll.broker")
+
+EXIT_CONFIG: Final = 2
+EXIT_ENDPOINT: Final = 3
+_EVERYWHERE: Final = ("tcp://*:", "tcp://0.0.0.0:", "tcp://[::]:")
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used; says where and what to do."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run a broker until it has left; returns the exit code."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    try:
+        return run(read_config(options.config), options.parent_pid, options.leave_seconds)
+    except (ConfigError, SecurityError) as error:
+        print(f"plimsoll.broker: {error}", file=sys.stderr)  # noqa: T201  # a person is meant to read it
+        return EXIT_CONFIG
+    except EndpointError as error:
+        print(f"plimsoll.broker: {error.strerror}", file=sys.stderr)  # noqa: T201
+        return EXIT_ENDPOINT
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m plimsoll.broker", description="Run one head or edge.")
+    parser.add_argument("--config", required=True, type=Path, metavar="FILE", help="what this broker is told, as JSON")
+    parser.add_argument("--parent-pid", type=int, metavar="PID", help="leave when this process has ended")
+    parser.add_argument(
+        "--leave-seconds",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="exit this long after SIGTERM at the latest",
+    )
+    return parser
+
+
+def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float) -> int:
+    """Bind, serve, leave."""
+    if trouble := raise_open_files():
+        log.warning("%s", trouble)
+    curve, authority = _security(config)
+    if curve is None:
+        log.warning("security.plain is set: connections are neither encrypted nor authenticated")
+    watch = Watch(parent_pid)
+    sockets = Sockets(config.limits, curve, authority)
+    try:
+        control, data = sockets.control.bind(config.control), sockets.data.bind(config.data)
+        config = msgspec.structs.replace(config, control=control, data=data)
+        machine = make_machine(config, curve.public.decode() if curve else "")
+        loop = Loop(
+            machine,
+            sockets,
+            watch,
+            config.hardware,
+            authority=authority,
+            leave_seconds=leave_seconds,
+            on_usage=lambda usage: report_usage(machine, sockets, authority, usage),
+        )
+        log.info("%s %s of %s listens: data %s, control %s", config.role, config.name, config.cluster, data, control)
+        loop.run()
+    finally:
+        sockets.close()
+        watch.close()
+    log.info("%s has left", config.name)
+    return 0
+
+
+def make_machine(config: BrokerConfig, public_key: str) -> Head | Edge:
+    """The machine of this broker, in an epoch of its own."""
+    if config.role == "head":
+        return Head(config, new_epoch(), new_id)
+    return Edge(config, new_epoch(), new_id, public_key)
+
+
+def new_epoch() -> int:
+    """A number that no earlier start of this broker has had: microseconds of the clock, then 10 random bits.
+
+    Later starts have greater epochs unless the clock was set back.
+    """
+    return (time.time_ns() // 1000 << 10 | int.from_bytes(os.urandom(2), "big") & 0x3FF) & (2**63 - 1)
+
+
+def new_id() -> int:
+    return int.from_bytes(os.urandom(4), "big")
+
+
+def report_usage(machine: Head | Edge, sockets: Sockets, authority: Authority | None, usage: Usage) -> None:
+    """Give the machine what only the shell can see: for its load reports and its status."""
+    machine.reporter.cpu_ratio, machine.reporter.memory_ratio = usage.cpu_ratio, usage.memory_ratio
+    machine.process = {
+        "pid": os.getpid(),
+        "cpu_ratio": usage.cpu_ratio,
+        "memory_ratio": usage.memory_ratio,
+        "memory_bytes": usage.memory_bytes,
+        "loop_lag_seconds": usage.lag_seconds,
+        "accepting": sockets.ready,
+        "security": "plain" if authority is None else "curve",
+        "keys_fault": authority.fault if authority else "",
+        "keys_refused": authority.refused if authority else 0,
+        **{f"data_{name}": count for name, count in sorted(sockets.data.counters.items())},
+        **{f"control_{name}": count for name, count in sorted(sockets.control.counters.items())},
+    }
+
+
+# -- configuration -----------------------------------------------------------------------------------------------------
+
+
+def read_config(path: Path) -> BrokerConfig:
+    """Read and check the configuration.
+
+    Raises:
+        ConfigError: naming file, field and remedy.
+
+    """
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"--config: cannot read {path}: {error.strerror}") from error
+    try:
+        config = configuration.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    if troubles := problems(config):
+        raise ConfigError("\n".join(f"{path}: {trouble}" for trouble in troubles))
+    return config
+
+
+def problems(config: BrokerConfig) -> list[str]:
+    """What is wrong with a configuration that has the right shape; each with the field's path and a remedy."""
+    found = [*_problems_of_peers(config), *_problems_of_numbers(config)]
+    for field in ("data", "control"):
+        if not getattr(config, field).startswith("tcp://"):
+            found.append(f"{field}: {getattr(config, field)!r} is not an endpoint; write tcp://HOST:PORT")
+    if not config.advertised_data and config.role == "edge" and config.data.startswith(_EVERYWHERE):
+        found.append(f"advertised_data: {config.data} is no address for a client; give the one to send them to")
+    if config.data == config.control and not config.data.endswith((":0", ":*")):
+        found.append(f"control: {config.control} is the data endpoint, too; give it another port")
+    security = config.security
+    for field in ("secret_key_file", "authorized_keys_file"):
+        if not security.plain and not getattr(security, field):
+            found.append(f"security.{field}: is not set; name the file, or set security.plain on a trusted network")
+    return found
+
+
+def _problems_of_peers(config: BrokerConfig) -> list[str]:
+    peers = [(f"neighbors[{i}]", peer) for i, peer in enumerate(config.neighbors)]
+    if config.role == "edge":
+        if config.head is None:
+            return ["head: is not set; an edge needs the name and the endpoints of its head"]
+        peers.append(("head", config.head))
+    found = [f"{where}.name: {config.name} cannot be its own peer" for where, peer in peers if peer.name == config.name]
+    for where, peer in peers:
+        dials = where == "head" or config.name < peer.name
+        if dials and not (peer.data.startswith("tcp://") and (where != "head" or peer.control.startswith("tcp://"))):
+            found.append(f"{where}: {peer.name} is connected to from here and needs its endpoints as tcp://HOST:PORT")
+        if dials and not config.security.plain and not is_key(peer.public_key):
+            found.append(f"{where}.public_key: {peer.name} needs its Z85 public key of 40 characters")
+    return found
+
+
+def _problems_of_numbers(config: BrokerConfig) -> list[str]:
+    values: dict[str, object] = {"time_factor": config.time_factor}
+    for part, struct in (("hardware", config.hardware), ("limits", config.limits)):
+        values |= {f"{part}.{name}": value for name, value in msgspec.structs.asdict(struct).items()}
+    return [
+        f"{name}: {value} must be more than 0; leave it out for the default"
+        for name, value in values.items()
+        if isinstance(value, int | float) and not value > 0
+    ]
+
+
+def _security(config: BrokerConfig) -> tuple[Curve | None, Authority | None]:
+    if config.security.plain:
+        return None, None
+    secret = read_secret_key(config.security.secret_key_file)
+    return Curve(secret), Authority.read(config.security.authorized_keys_file)

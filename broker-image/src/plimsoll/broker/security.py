@@ -1,0 +1,198 @@
+"""Who may connect, and as whom: the authorised keys, the answers to ZAP, and the check of names against keys.
+
+CURVE proves that a peer holds a key; this module says what the key is worth. It fails closed: a key that is not in the
+file and a request that is not understood are answered with a refusal. It opens no socket.
+
+The file has one `Z85-public-key role name` per line; `#` starts a comment. Roles are client, edge, head and mediator.
+A name has one role, and may have several keys, so that a key can be replaced without a pause: add the new one, change
+over, remove the old one. The name `*` is for clients that may call themselves anything; all others must use the name
+that stands beside their key.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+DATA_DOMAIN: Final = "plimsoll.data"
+CONTROL_DOMAIN: Final = "plimsoll.control"
+
+ROLES: Final = ("client", "edge", "head", "mediator")
+ADMITTED: Final[Mapping[str, frozenset[str]]] = {
+    DATA_DOMAIN: frozenset({"client", "edge", "head"}),
+    CONTROL_DOMAIN: frozenset({"edge", "head", "mediator"}),
+}
+"""Which roles may open a connection to which socket."""
+
+ANY_NAME: Final = "*"
+KEY_CHARACTERS: Final = 40
+
+# ZeroMQ RFC 32 (Z85)
+_ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+# ZeroMQ RFC 27 (ZAP)
+_ZAP_VERSION: Final = b"1.0"
+_OK, _REFUSED, _FAILED = b"200", b"400", b"500"
+
+
+class SecurityError(ValueError):
+    """A key or a file of keys that cannot be used; says where and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a key is worth."""
+
+    role: str
+    name: str
+
+
+def z85(raw: bytes) -> str:
+    """Z85 text of `raw`, whose length is a multiple of four."""
+    words = (word for (word,) in struct.iter_unpack(">I", raw))
+    return "".join(_ALPHABET[word // 85**power % 85] for word in words for power in (4, 3, 2, 1, 0))
+
+
+def is_key(text: str) -> bool:
+    return len(text) == KEY_CHARACTERS and all(character in _ALPHABET for character in text)
+
+
+def parse_authorized_keys(text: str, where: str) -> dict[str, Identity]:
+    """Read the lines of an authorised-keys file: key -> identity.
+
+    Raises:
+        SecurityError: naming file, line, and what is wrong.
+
+    """
+    found: dict[str, Identity] = {}
+    role_of: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        # A key may hold a '#', so a comment is a line that starts with one or text behind the name.
+        fields = line.split()
+        if not fields or (fields[0].startswith("#") and not is_key(fields[0])):
+            continue
+        key, identity = _parse_fields(fields, f"{where}:{number}")
+        if key in found:
+            raise SecurityError(
+                f"{where}:{number}: this key is already listed for {found[key].name}; a key has one owner"
+            )
+        if role_of.setdefault(identity.name, identity.role) != identity.role:
+            raise SecurityError(
+                f"{where}:{number}: {identity.name} is a {role_of[identity.name]} above and a {identity.role} here; "
+                "a name has one role"
+            )
+        found[key] = identity
+    return found
+
+
+def _parse_fields(fields: list[str], where: str) -> tuple[str, Identity]:
+    if len(fields) < 3 or (len(fields) > 3 and not fields[3].startswith("#")):
+        raise SecurityError(f"{where}: expected `public-key role name`, found {len(fields)} fields")
+    key, role, name = fields[:3]
+    if not is_key(key):
+        raise SecurityError(
+            f"{where}: a public key is {KEY_CHARACTERS} characters of Z85, found {len(key)}: {key[:8]}..."
+        )
+    if role not in ROLES:
+        raise SecurityError(f"{where}: unknown role {role!r}; roles are {', '.join(ROLES)}")
+    if name == ANY_NAME and role != "client":
+        raise SecurityError(f"{where}: only a client may have the name {ANY_NAME!r}; give the {role} its own name")
+    return key, Identity(role, name)
+
+
+def read_secret_key(path: str) -> str:
+    """The Z85 secret key that the file holds.
+
+    Raises:
+        SecurityError: the file cannot be read, or holds something else.
+
+    """
+    try:
+        text = Path(path).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SecurityError(f"security.secret_key_file: cannot read {path}: {error}") from error
+    if not is_key(text):
+        raise SecurityError(
+            f"security.secret_key_file: {path} does not hold a Z85 secret key of {KEY_CHARACTERS} characters"
+        )
+    return text
+
+
+@dataclass(slots=True)
+class Authority:
+    """The authorised keys of one broker, read again when the file changes, and the answers to ZAP.
+
+    A file that has become unreadable leaves the last good keys in force, and `fault` says so.
+    """
+
+    path: Path
+    keys: dict[str, Identity] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    fault: str = ""
+    admitted: int = 0
+    refused: int = 0
+    _seen: tuple[int, int, int] = (0, 0, 0)
+
+    @classmethod
+    def read(cls, path: str) -> Authority:
+        """Read the file for the first time.
+
+        Raises:
+            SecurityError: it cannot be used; a broker must not start without it.
+
+        """
+        authority = cls(Path(path))
+        authority.refresh()
+        if authority.fault:
+            raise SecurityError(f"security.authorized_keys_file: {authority.fault}")
+        return authority
+
+    def refresh(self) -> bool:
+        """Read the file again if it has changed; true when the keys in force are now others."""
+        try:
+            stat = self.path.stat()
+            seen = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+            if seen == self._seen:
+                return False
+            keys = parse_authorized_keys(self.path.read_text(encoding="utf-8"), str(self.path))
+        except (OSError, UnicodeDecodeError) as error:
+            self.fault = f"cannot read {self.path}: {error}"
+            return False
+        except SecurityError as error:
+            self.fault = str(error)
+            return False
+        changed = keys != self.keys
+        self.keys, self._seen, self.fault = keys, seen, ""
+        self.names = {identity.name: identity.role for identity in keys.values()}
+        return changed
+
+    def answer(self, request: Sequence[bytes]) -> list[bytes]:
+        """The reply to one ZAP request. User-Id is the name beside the key."""
+        if len(request) < 6 or request[0] != _ZAP_VERSION:
+            self.refused += 1
+            return [_ZAP_VERSION, request[1] if len(request) > 1 else b"", _FAILED, b"not a ZAP 1.0 request", b"", b""]
+        _, request_id, domain, _address, _routing_id, mechanism, *credentials = request
+        identity = None
+        if mechanism == b"CURVE" and len(credentials) == 1 and len(credentials[0]) == 32:
+            identity = self.keys.get(z85(credentials[0]))
+        if identity is None:
+            self.refused += 1
+            return [_ZAP_VERSION, request_id, _REFUSED, b"this key is not authorised here", b"", b""]
+        if identity.role not in ADMITTED.get(domain.decode("ascii", "replace"), frozenset()):
+            self.refused += 1
+            return [_ZAP_VERSION, request_id, _REFUSED, b"this role may not use this socket", b"", b""]
+        self.admitted += 1
+        return [_ZAP_VERSION, request_id, _OK, b"OK", identity.name.encode(), b""]
+
+    def refusal(self, user: str, role: str, name: str) -> str:
+        """Why the holder of the key of `user` may not present itself so; an empty string if it may."""
+        known = self.names.get(user)
+        if known is None:
+            return f"the key of {user} is no longer authorised"
+        if role != known:
+            return f"the key of {user} is for the role {known}, not {role}"
+        if user not in (ANY_NAME, name):
+            return f"the key of {user} is not for the name {name}"
+        return ""

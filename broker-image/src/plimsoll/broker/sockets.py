@@ -1,0 +1,454 @@
+"""The sockets of a broker: the only place that knows ZeroMQ.
+
+A *lane* is a bound ROUTER with the DEALERs that this broker has dialled for the same purpose; there are two, data and
+control. Rules of the place:
+- One frame is one message part. A message of several parts is thrown away and counted, whoever sent it.
+- A frame that cannot leave now waits, and whatever is for the same peer waits behind it. Only a HELLO clears the way,
+  since it starts the link over.
+- What may lie inside ZeroMQ is bounded by the windows of the links; the high-water marks are set so that they do not
+  bite before the windows do.
+- Unless the configuration says `plain`, each socket is CURVE, and a missing or failed ZAP handler refuses everyone:
+  libzmq asks nobody, and lets everybody in, when a domain is empty or not enforced (libzmq curve_server.cpp).
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import zmq
+from zmq.backend import Socket as _RawSocket
+from zmq.utils.monitor import parse_monitor_message
+
+from plimsoll.broker.security import CONTROL_DOMAIN, DATA_DOMAIN, Authority
+from plimsoll.broker.timer import FineTimer
+from plimsoll.core import wire
+from plimsoll.core.config import Limits
+from plimsoll.core.node import Dial, Hangup
+
+Peer = str | bytes
+
+log = logging.getLogger(__name__)
+
+_NOBLOCK: Final = int(zmq.NOBLOCK)
+_FIRST_PART: Final = int(zmq.SNDMORE | zmq.NOBLOCK)
+# The method of the C layer: the one that applications use looks at options that are not used here, for a third of the
+# time of a send.
+_send: Final = _RawSocket.send
+
+OVERSIZE_MARGIN_BYTES: Final = 64 * 1024
+"""A frame above the limit is refused with an answer; above limit and margin libzmq drops the connection."""
+
+KNOWN_USERS: Final = 65_536
+"""So many connections are remembered with their names; an older one is asked for again when it speaks."""
+
+RECEIVE_FRAMES_PER_PEER: Final = 256
+RETRY_SECONDS: Final = 0.005
+LINGER_MS: Final = 500
+HANDSHAKE_MS: Final = 5_000
+HEARTBEAT_MS: Final = 5_000
+HEARTBEAT_TIMEOUT_MS: Final = 15_000
+RECONNECT_MS: Final = 100
+RECONNECT_MAX_MS: Final = 2_000
+BACKLOG: Final = 4_096
+
+_HELLO_KIND: Final = bytes([wire.HELLO])
+_EVENTS: Final = {
+    zmq.EVENT_ACCEPTED: "accepted",
+    zmq.EVENT_ACCEPT_FAILED: "accept_failed",
+    zmq.EVENT_DISCONNECTED: "disconnected",
+    zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL: "handshake_failed",
+    zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL: "handshake_failed",
+    zmq.EVENT_HANDSHAKE_FAILED_AUTH: "handshake_refused",
+}
+_EVENT_MASK: Final = sum(int(event) for event in _EVENTS)
+
+
+class EndpointError(OSError):
+    """An endpoint that cannot be bound; says which and what to do."""
+
+
+class Curve:
+    """This broker's key pair. Both are Z85."""
+
+    def __init__(self, secret: str) -> None:
+        self.secret = secret.encode("ascii")
+        self.public = zmq.curve_public(self.secret)
+
+
+class Lane:
+    """One purpose: the bound ROUTER, the dialled DEALERs, what waits, and who speaks from where."""
+
+    def __init__(
+        self, context: zmq.Context[zmq.Socket[bytes]], domain: str, limits: Limits, curve: Curve | None
+    ) -> None:
+        self._context, self._domain, self._limits, self._curve = context, domain, limits, curve
+        self.counters: Counter[str] = Counter()
+        self.dealers: dict[str, zmq.Socket[bytes]] = {}
+        self.waiting: dict[Peer, deque[bytes]] = {}
+        self.users: dict[bytes, str] = {}
+        self.denied: set[bytes] = set()
+        self.router = self._socket(zmq.ROUTER)
+        self.router.router_mandatory = True
+        self.router.backlog = BACKLOG
+        if curve is not None:
+            self.router.curve_server = True
+            self.router.curve_secretkey = curve.secret
+            self.router.setsockopt(zmq.ZAP_DOMAIN, domain.encode())
+            self.router.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
+
+    def _socket(self, kind: int) -> zmq.Socket[bytes]:
+        limits = self._limits
+        socket = self._context.socket(kind)
+        socket.linger = LINGER_MS
+        socket.sndhwm = 2 * limits.window_frames
+        socket.rcvhwm = min(RECEIVE_FRAMES_PER_PEER, 2 * limits.window_frames)
+        socket.maxmsgsize = limits.max_frame_bytes + OVERSIZE_MARGIN_BYTES
+        socket.handshake_ivl = HANDSHAKE_MS
+        socket.heartbeat_ivl = HEARTBEAT_MS
+        socket.heartbeat_timeout = HEARTBEAT_TIMEOUT_MS
+        socket.reconnect_ivl = RECONNECT_MS
+        socket.reconnect_ivl_max = RECONNECT_MAX_MS
+        return socket
+
+    def bind(self, endpoint: str) -> str:
+        """Listen; returns the endpoint with its port, which `*` leaves to the system.
+
+        Raises:
+            EndpointError: naming the endpoint and the remedy.
+
+        """
+        try:
+            self.router.bind(endpoint)
+        except zmq.ZMQError as error:
+            raise EndpointError(error.errno, _bind_trouble(endpoint, self._domain, error)) from error
+        bound: bytes = self.router.getsockopt(zmq.LAST_ENDPOINT)  # type: ignore[assignment]
+        return bound.rstrip(b"\0").decode()
+
+    # -- connections that this side makes ------------------------------------------------------------------------------
+
+    def dial(self, peer: str, endpoint: str, public_key: str) -> zmq.Socket[bytes]:
+        """Connect under this name; an earlier connection of the name is closed."""
+        self.hang_up(peer)
+        socket = self._socket(zmq.DEALER)
+        # Nothing is put in line for a connection that does not exist: it waits here, where a HELLO can clear it.
+        socket.immediate = True
+        if self._curve is not None:
+            socket.curve_serverkey = public_key.encode("ascii")
+            socket.curve_secretkey, socket.curve_publickey = self._curve.secret, self._curve.public
+        socket.connect(endpoint)
+        self.dealers[peer] = socket
+        return socket
+
+    def hang_up(self, peer: str) -> zmq.Socket[bytes] | None:
+        """Close the connection of this name; what is on its way still goes, for a moment."""
+        self.waiting.pop(peer, None)
+        socket = self.dealers.pop(peer, None)
+        if socket is not None:
+            socket.close()
+        return socket
+
+    # -- receiving -----------------------------------------------------------------------------------------------------
+
+    def drain(self, frames: int, size: int) -> dict[Peer, list[bytes]]:
+        """What has arrived at the bound socket, by peer and in order: at most `frames`, and about `size` bytes."""
+        receive, users, denied = self.router.recv, self.users, self.denied
+        found: dict[Peer, list[bytes]] = {}
+        secured = self._curve is not None
+        try:
+            while frames > 0 and size > 0:
+                frames -= 1
+                peer = receive(_NOBLOCK)
+                part = receive(0, False)
+                if part.more:
+                    self._throw_away(peer)
+                    continue
+                if secured and peer not in users:
+                    self._remember(peer, part)
+                if denied and peer in denied:
+                    self.counters["frames_of_revoked_keys"] += 1
+                    continue
+                data = part.bytes
+                size -= len(data)
+                if peer in found:
+                    found[peer].append(data)
+                else:
+                    found[peer] = [data]
+        except zmq.Again:
+            pass
+        return found
+
+    def drain_dealer(self, peer: str, frames: int, size: int) -> list[bytes]:
+        """The same for one dialled connection."""
+        receive = self.dealers[peer].recv
+        found: list[bytes] = []
+        try:
+            while frames > 0 and size > 0:
+                frames -= 1
+                part = receive(_NOBLOCK, False)
+                if part.more:
+                    self._throw_away(peer)
+                    continue
+                found.append(part.bytes)
+                size -= len(found[-1])
+        except zmq.Again:
+            pass
+        return found
+
+    def _throw_away(self, peer: Peer) -> None:
+        """Read the rest of a message of several parts and keep nothing of it."""
+        receive = (self.router if isinstance(peer, bytes) else self.dealers[peer]).recv
+        self.counters["messages_of_many_parts"] += 1
+        while receive(0, False).more:
+            pass
+
+    def _remember(self, peer: bytes, part: zmq.Frame) -> None:
+        user = part.get("User-Id")
+        if len(self.users) >= KNOWN_USERS:
+            oldest = next(iter(self.users))
+            del self.users[oldest]
+            self.denied.discard(oldest)
+        self.users[peer] = str(user)
+
+    def deny(self, names: Iterable[str]) -> set[bytes]:
+        """From now on only connections of these names are heard and answered; returns those that newly are not."""
+        allowed = set(names)
+        denied = {peer for peer, user in self.users.items() if user not in allowed}
+        newly = denied - self.denied
+        self.denied = denied
+        return newly
+
+    # -- sending -------------------------------------------------------------------------------------------------------
+
+    def send(self, frames: Iterable[tuple[Peer, bytes]]) -> list[Peer]:
+        """Put frames on their way, in order per peer; returns the peers that are not connected any more."""
+        router, waiting, send = self.router, self.waiting, _send
+        unreachable: list[Peer] = []
+        for peer, data in frames:
+            if waiting and peer in waiting:
+                self._wait(peer, data)
+                continue
+            try:
+                if type(peer) is bytes:
+                    send(router, peer, _FIRST_PART)
+                    send(router, data, _NOBLOCK)
+                else:
+                    send(self.dealers[peer], data, _NOBLOCK)  # type: ignore[index]
+            except zmq.Again:
+                self._wait(peer, data)
+            except zmq.ZMQError as error:
+                if error.errno != errno.EHOSTUNREACH:
+                    raise
+                unreachable.append(peer)
+            except KeyError:
+                self.counters["frames_for_nobody"] += 1
+        for peer in unreachable:
+            self._gone(peer)
+        return unreachable
+
+    def _wait(self, peer: Peer, data: bytes) -> None:
+        line = self.waiting.setdefault(peer, deque())
+        if data[2:3] == _HELLO_KIND:
+            line.clear()
+        elif len(line) >= 4 * self._limits.window_frames:
+            # The link's window ends long before this; whoever gets here does not keep to it, and starts over.
+            self.counters["lines_cut"] += 1
+            line.clear()
+        line.append(data)
+        self.counters["frames_delayed"] += 1
+
+    def retry(self) -> list[Peer]:
+        """Try what waits again; returns the peers that are not connected any more."""
+        lines, self.waiting = self.waiting, {}
+        delayed = self.counters["frames_delayed"]
+        unreachable = self.send([(peer, data) for peer, line in lines.items() for data in line])
+        self.counters["frames_delayed"] = delayed
+        return unreachable
+
+    def _gone(self, peer: Peer) -> None:
+        self.counters["peers_unreachable"] += 1
+        self.waiting.pop(peer, None)
+        if isinstance(peer, bytes):
+            self.users.pop(peer, None)
+            self.denied.discard(peer)
+
+    def close(self) -> None:
+        for peer in list(self.dealers):
+            self.hang_up(peer)
+        self.router.close()
+
+
+class Sockets:
+    """All sockets of one broker and the wait for any of them."""
+
+    def __init__(self, limits: Limits, curve: Curve | None = None, authority: Authority | None = None) -> None:
+        if (curve is None) != (authority is None):
+            raise ValueError("a key pair and an authority belong together: both, or neither for plain TCP")
+        self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self.context.set(zmq.MAX_SOCKETS, self.context.get(zmq.SOCKET_LIMIT))
+        self._poller = zmq.Poller()
+        self._authority = authority
+        self._zap: zmq.Socket[bytes] | None = None
+        self.zap_fault = ""
+        if authority is not None:
+            # Before anything is bound: until somebody answers here, libzmq refuses.
+            self._zap = self.context.socket(zmq.REP)
+            self._zap.linger = 0
+            self._zap.bind("inproc://zeromq.zap.01")
+            self._poller.register(self._zap, zmq.POLLIN)
+        self.control = Lane(self.context, CONTROL_DOMAIN, limits, curve)
+        self.data = Lane(self.context, DATA_DOMAIN, limits, curve)
+        self._monitors = {self._monitor(lane): lane for lane in (self.control, self.data)}
+        for socket in (*self._monitors, self.control.router, self.data.router):
+            self._poller.register(socket, zmq.POLLIN)
+        self._writable: set[zmq.Socket[bytes]] = set()
+        self._timer = FineTimer.open()
+        if self._timer is not None:
+            self._poller.register(self._timer.fd, zmq.POLLIN)
+        self._ready: dict[object, int] = {}
+
+    def _monitor(self, lane: Lane) -> zmq.Socket[bytes]:
+        monitor = lane.router.get_monitor_socket(_EVENT_MASK)
+        monitor.linger = 0
+        return monitor
+
+    @property
+    def ready(self) -> bool:
+        """Whether somebody who connects now is let in, if the key is right."""
+        return not self.zap_fault
+
+    # -- waiting -------------------------------------------------------------------------------------------------------
+
+    def watch(self, fd: int) -> None:
+        """Let `wait` end when this file descriptor is readable."""
+        self._poller.register(fd, zmq.POLLIN)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until something can be read, a stalled connection takes frames again, or `seconds` are over."""
+        self._watch_writable()
+        if self.control.waiting or self.data.waiting:
+            seconds = min(seconds, RETRY_SECONDS)
+        milliseconds = int(seconds * 1000)
+        if 0 < seconds < 0.002:
+            milliseconds += 1
+            if self._timer is not None:
+                self._timer.arm(seconds)
+        self._ready = dict(self._poller.poll(max(0, milliseconds)))
+        if self._timer is not None and self._timer.fd in self._ready:
+            self._timer.clear()
+
+    def _watch_writable(self) -> None:
+        """Dialled connections with something in line are watched for room, too."""
+        if not (self.control.waiting or self.data.waiting or self._writable):
+            return
+        stalled = {
+            lane.dealers[peer]
+            for lane in (self.control, self.data)
+            for peer in lane.waiting
+            if isinstance(peer, str) and peer in lane.dealers
+        }
+        for socket in stalled - self._writable:
+            self._poller.modify(socket, zmq.POLLIN | zmq.POLLOUT)
+        for socket in self._writable - stalled:
+            if not socket.closed:
+                self._poller.modify(socket, zmq.POLLIN)
+        self._writable = stalled
+
+    def is_readable(self, fd: int) -> bool:
+        return fd in self._ready
+
+    # -- receiving -----------------------------------------------------------------------------------------------------
+
+    def receive(self, lane: Lane, frames: int, size: int) -> Iterator[tuple[Peer, list[bytes]]]:
+        """What the last `wait` found on this lane, by peer; at most `frames` and about `size` bytes per socket."""
+        if lane.router in self._ready:
+            yield from lane.drain(frames, size).items()
+        if lane.dealers:
+            for peer, socket in list(lane.dealers.items()):
+                if self._ready.get(socket, 0) & zmq.POLLIN:
+                    yield peer, lane.drain_dealer(peer, frames, size)
+
+    def keep_house(self) -> None:
+        """Answer ZAP requests and count what happened to connections."""
+        if self._zap is not None and self._zap in self._ready:
+            self._answer_zap(self._zap)
+        for monitor, lane in self._monitors.items():
+            if monitor in self._ready:
+                _count_events(monitor, lane)
+
+    def _answer_zap(self, zap: zmq.Socket[bytes]) -> None:
+        assert self._authority is not None  # noqa: S101  # there is no such socket without an authority
+        try:
+            while True:
+                zap.send_multipart(self._authority.answer(zap.recv_multipart(zmq.NOBLOCK)))
+        except zmq.Again:
+            pass
+        except zmq.ZMQError as error:
+            # Nobody is let in any more; whoever is connected is not disturbed.
+            self.zap_fault = f"the ZAP handler has failed: {error}"
+            self._poller.unregister(zap)
+            zap.close()
+            self._zap = None
+            log.critical("%s; no new connection is accepted", self.zap_fault)
+
+    # -- connections ---------------------------------------------------------------------------------------------------
+
+    def apply(self, dials: Iterable[Dial | Hangup]) -> None:
+        """Make and close connections as the machine asks."""
+        for each in dials:
+            lane = self.control if each.control else self.data
+            if each.peer in lane.dealers:
+                self._forget(lane.dealers[each.peer])
+            if isinstance(each, Hangup):
+                lane.hang_up(each.peer)
+            else:
+                self._poller.register(lane.dial(each.peer, each.endpoint, each.public_key), zmq.POLLIN)
+
+    def _forget(self, socket: zmq.Socket[bytes]) -> None:
+        self._poller.unregister(socket)
+        self._ready.pop(socket, None)
+        self._writable.discard(socket)
+
+    def close(self) -> None:
+        """Close everything; what is on its way has `LINGER_MS` to go."""
+        for monitor, lane in self._monitors.items():
+            lane.router.disable_monitor()
+            monitor.close()
+        self.control.close()
+        self.data.close()
+        if self._zap is not None:
+            self._zap.close()
+        if self._timer is not None:
+            self._timer.close()
+        self.context.term()
+
+
+def _count_events(monitor: zmq.Socket[bytes], lane: Lane) -> None:
+    try:
+        while True:
+            event = parse_monitor_message(monitor.recv_multipart(zmq.NOBLOCK))
+            name = _EVENTS.get(zmq.Event(event["event"]))
+            if name is not None:
+                lane.counters[f"connections_{name}"] += 1
+            if name == "accept_failed":
+                log.error(
+                    "cannot accept a connection: %s; raise the limit of open files (ulimit -n, LimitNOFILE)",
+                    zmq.strerror(event["value"]),
+                )
+    except zmq.Again:
+        pass
+
+
+def _bind_trouble(endpoint: str, domain: str, error: zmq.ZMQError) -> str:
+    purpose = domain.rpartition(".")[2]
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"endpoint in use: {endpoint} ({purpose}); stop what listens there, or give this broker another "
+            f"{purpose} endpoint"
+        )
+    return (
+        f"cannot listen on {endpoint} ({purpose}): {error.strerror}; give an address of this machine, tcp://HOST:PORT"
+    )

@@ -1,0 +1,203 @@
+"""The broker as a process: its configuration, its exit codes, and how it leaves."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import zmq
+
+from plimsoll.broker.main import EXIT_CONFIG, EXIT_ENDPOINT, ConfigError, new_epoch, problems, read_config
+from plimsoll.core import records, wire
+from plimsoll.core.config import BrokerConfig, Hardware, Peer, Security, encode
+
+PLAIN = Security(plain=True)
+HEAD = BrokerConfig(
+    name="h", role="head", cluster="c", data="tcp://127.0.0.1:*", control="tcp://127.0.0.1:*", security=PLAIN
+)
+DEADLINE_SECONDS = 20.0
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator:
+    started: list[subprocess.Popen[str]] = []
+
+    def start(config: BrokerConfig | str, *options: str) -> subprocess.Popen[str]:
+        path = tmp_path / f"broker{len(started)}.json"
+        path.write_bytes(encode(config) if isinstance(config, BrokerConfig) else config.encode())
+        command = [sys.executable, "-m", "plimsoll.broker", "--config", str(path), *options]
+        started.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait(DEADLINE_SECONDS)
+        assert process.stderr is not None
+        process.stderr.close()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def listening(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """The endpoints (data, control) that a broker says it listens on."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "listens:" in line:
+            data, control = line.strip().partition("listens: data ")[2].split(", control ")
+            return data, control
+    raise AssertionError(f"the broker ended with {process.wait(DEADLINE_SECONDS)} before it listened")
+
+
+def ask_status(control: str) -> dict:
+    context = zmq.Context()
+    dealer = context.socket(zmq.DEALER)
+    dealer.linger = 0
+    try:
+        dealer.connect(control)
+        dealer.send(wire.control_frame(records.Identify("tester", "mediator", 1), records.StatusQuery(7)))
+        assert dealer.poll(DEADLINE_SECONDS * 1000), "no answer to a status query"
+        frame = wire.decode_frame(dealer.recv())
+        assert isinstance(frame, wire.Control)
+        reply = records.decode(records.control, frame.records[0])
+        assert isinstance(reply, records.StatusReply)
+        assert reply.id == 7
+        return reply.status
+    finally:
+        context.destroy(0)
+
+
+def test_a_head_starts_says_what_it_is_and_leaves_when_asked(start):
+    process = start(HEAD)
+    _, control = listening(process)
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not (status := ask_status(control))["process"]:
+        assert time.monotonic() < deadline
+    assert (status["name"], status["role"], status["plain"]) == ("h", "head", True)
+    assert status["process"]["pid"] == process.pid
+    assert status["process"]["memory_bytes"] > 0
+    assert status["process"]["security"] == "plain"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(DEADLINE_SECONDS) == 0
+
+
+def test_an_edge_without_subscribers_leaves_at_once_although_its_head_is_not_there(start):
+    head = Peer(name="h", data=f"tcp://127.0.0.1:{free_port()}", control=f"tcp://127.0.0.1:{free_port()}")
+    process = start(msgspec.structs.replace(HEAD, name="e", role="edge", head=head))
+    listening(process)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(DEADLINE_SECONDS) == 0
+
+
+def test_a_leave_on_the_control_socket_is_the_same_as_a_signal(start):
+    process = start(HEAD)
+    _, control = listening(process)
+    context = zmq.Context()
+    dealer = context.socket(zmq.DEALER)
+    dealer.connect(control)
+    dealer.send(wire.control_frame(records.Leave()))
+    assert process.wait(DEADLINE_SECONDS) == 0
+    context.destroy(0)
+
+
+def test_a_broker_does_not_outlive_the_process_that_it_was_told_to_watch(start):
+    parent = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    process = start(HEAD, "--parent-pid", str(parent.pid))
+    listening(process)
+    parent.kill()
+    parent.communicate(timeout=DEADLINE_SECONDS)
+    assert process.wait(DEADLINE_SECONDS) == 0
+
+
+def test_a_used_endpoint_is_named_with_the_remedy(start):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        endpoint = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        process = start(msgspec.structs.replace(HEAD, data=endpoint))
+        said = process.communicate(timeout=DEADLINE_SECONDS)[1]
+    assert process.returncode == EXIT_ENDPOINT
+    assert f"endpoint in use: {endpoint} (data)" in said
+    assert "give this broker another data endpoint" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "truncated"),
+        ('{"name": "h"}', "missing required field `role`"),
+        (json.dumps({**json.loads(encode(HEAD)), "colour": "red"}), "unknown field `colour`"),
+        (json.dumps({**json.loads(encode(HEAD)), "hardware": {"memory_bytes": "much"}}), "$.hardware.memory_bytes"),
+    ],
+)
+def test_a_configuration_of_the_wrong_shape_is_refused_with_its_place(text: str, said: str, tmp_path: Path):
+    path = tmp_path / "broker.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"broker\.json") as refused:
+        read_config(path)
+    assert said in str(refused.value)
+
+
+def test_a_configuration_that_cannot_be_used_ends_the_process(start):
+    process = start(msgspec.structs.replace(HEAD, role="edge"))
+    said = process.communicate(timeout=DEADLINE_SECONDS)[1]
+    assert process.returncode == EXIT_CONFIG
+    assert "broker0.json: head: is not set" in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"data": "127.0.0.1:5000"}, "data: '127.0.0.1:5000' is not an endpoint"),
+        ({"control": "tcp://127.0.0.1:9", "data": "tcp://127.0.0.1:9"}, "control: tcp://127.0.0.1:9 is the data"),
+        ({"hardware": Hardware(output_bytes_per_second=0.0)}, "hardware.output_bytes_per_second: 0.0 must be more"),
+        ({"hardware": Hardware(memory_bytes=-1)}, "hardware.memory_bytes: -1 must be more"),
+        ({"time_factor": 0.0}, "time_factor: 0.0 must be more"),
+        ({"security": Security()}, "security.secret_key_file: is not set"),
+        ({"neighbors": (Peer(name="h"),)}, "neighbors[0].name: h cannot be its own peer"),
+        ({"neighbors": (Peer(name="z"),)}, "neighbors[0]: z is connected to from here"),
+        ({"role": "edge", "head": Peer(name="g", data="tcp://127.0.0.1:1")}, "head: g is connected to from here"),
+        (
+            {
+                "role": "edge",
+                "data": "tcp://*:5000",
+                "head": Peer(name="g", data="tcp://127.0.0.1:1", control="tcp://127.0.0.1:2"),
+            },
+            "advertised_data: tcp://*:5000 is no address",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_by_field(changes: dict, said: str):
+    assert any(each.startswith(said) for each in problems(msgspec.structs.replace(HEAD, **changes)))
+
+
+def test_nothing_is_wrong_with_a_good_configuration():
+    neighbors = (Peer(name="a"), Peer(name="z", data="tcp://127.0.0.1:1"))
+    assert problems(msgspec.structs.replace(HEAD, neighbors=neighbors)) == []
+
+
+def test_an_encrypted_link_needs_the_key_of_the_other_side():
+    secured = Security(secret_key_file="here", authorized_keys_file="there")
+    peer = Peer(name="z", data="tcp://127.0.0.1:1", public_key="short")
+    said = problems(msgspec.structs.replace(HEAD, security=secured, neighbors=(peer,)))
+    assert said == ["neighbors[0].public_key: z needs its Z85 public key of 40 characters"]
+
+
+def test_epochs_grow_with_time():
+    epochs = [new_epoch() for _ in range(3)]
+    assert all(0 < epoch < 2**63 for epoch in epochs)
+    assert epochs[0] >> 10 <= epochs[1] >> 10 <= epochs[2] >> 10
+    assert epochs[0] >> 10 <= time.time_ns() // 1000
