@@ -1,0 +1,39 @@
+"""Bounds of memory and of waiting in a client. Durations are in seconds, sizes in bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from plimsoll.core.link import LinkLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A head to begin with. `public_key`: its CURVE key in Z85, empty on plain links."""
+
+    endpoint: str
+    public_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLimits:
+    """`max_publication_bytes` is below what brokers take, so that a publication is refused here and not on its way.
+
+    A link to an edge has `attach_seconds` to open. A broker that is there has `answer_seconds` to answer: a crowd that
+    comes back at once is served one by one, and asking again would only make it longer.
+    """
+
+    max_publication_bytes: int = 256_000
+    max_frame_bytes: int = 2 * 1024 * 1024
+    publisher_buffer_bytes: int = 8 * 1024 * 1024
+    queue_records: int = 8192
+    queue_bytes: int = 8 * 1024 * 1024
+    backoff_seconds: float = 0.1
+    backoff_max_seconds: float = 5.0
+    attach_seconds: float = 5.0
+    answer_seconds: float = 30.0
+    failover_seconds: float = 15.0
+    memory_seconds: float = 120.0
+    """A publisher that was away for longer cannot tell whether the head has forgotten it; it does not repeat itself."""
+    idle_seconds: float = 1.0
+    link: LinkLimits = field(default_factory=LinkLimits)

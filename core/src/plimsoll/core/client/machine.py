@@ -1,0 +1,502 @@
+"""The machine of an application process: its links to heads and edges, and who uses them.
+
+One link to a head, for publishing and for asking where to subscribe; one link to each edge that serves a subscriber
+here. Frames of an edge are always taken and their credit is returned at once: a subscriber that does not keep up is
+paused at its edge, alone, and never holds the others on its link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heappop, heappush
+from typing import Any, ClassVar
+
+from plimsoll.core import records as r
+from plimsoll.core import wire
+from plimsoll.core.client.attachment import Attachment, Port, State
+from plimsoll.core.client.events import PublisherEvent, SubscriberEvent
+from plimsoll.core.client.limits import Address, ClientLimits
+from plimsoll.core.client.publisher import Confirm, Publisher
+from plimsoll.core.client.subscriber import Phase, Subscriber
+from plimsoll.core.link import Link
+from plimsoll.core.node import NEVER, Node
+from plimsoll.core.wire import Info, Token, WireError
+
+CONFLICTS_AT_MOST = 8
+"""So many attachments in a row are refused for their owner epoch; then the name belongs to somebody else."""
+
+RANDOM_STEPS = 1 << 16
+
+
+class Client(Node):
+    """One per process. `name` is unique in the fleet; `incarnation` rises from one life of the process to the next.
+
+    `heads`: at least one; the first that answers is used, and another one once it has been away for `failover_seconds`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        incarnation: int,
+        new_id: Callable[[], int],
+        heads: Sequence[Address],
+        limits: ClientLimits | None = None,
+    ) -> None:
+        self.limits = limits or ClientLimits()
+        super().__init__(
+            Info(name, "client", incarnation), self.limits.link, new_id, max_frame_bytes=self.limits.max_frame_bytes
+        )
+        if not heads:
+            raise ValueError("a client needs the address of at least one head")
+        self.incarnation, self.heads = incarnation, tuple(heads)
+        self.publishers: dict[str, Publisher] = {}
+        self.subscribers: dict[str, Subscriber] = {}
+        self.ready: dict[Publisher | Subscriber, None] = {}
+        self.changed: dict[Subscriber, None] = {}
+        self.ports: dict[str, Port] = {}
+        self.refusal = ""
+        self._home: Link | None = None
+        self._home_at = 0
+        self._home_left = 0.0
+        self._left = False
+        self._handles: dict[int, Publisher] = {}
+        self._last_handle = self._last_attachment = self._last_peer = 0
+        self._timers: list[tuple[float, int, Subscriber]] = []
+        self._last_timer = 0
+        self._idle: dict[Port, None] = {}
+
+    # -- for the application
+
+    def publisher(self, name: str, *, confirm: Confirm = "head") -> Publisher:
+        """A new publisher; its name is unique in the fleet.
+
+        Raises:
+            ValueError: the name is used here already, or is empty or too long.
+
+        """
+        _check_name(name, self.publishers)
+        publisher = self.publishers[name] = Publisher(self, name, self.incarnation, confirm)
+        publisher.open()
+        return publisher
+
+    def subscriber(
+        self,
+        name: str,
+        *,
+        policy: r.Policy | None = None,
+        token: Token | None = None,
+        watermarks: Iterable[Token] = (),
+        prefer: str = "",
+        holds: bool = False,
+    ) -> Subscriber:
+        """A new subscriber; it looks for an edge from the next round on. Its name is unique in the fleet.
+
+        `token` and `watermarks`: of an earlier life, to go on from there. `prefer`: the name of an edge.
+        `holds`: its deliveries count as queued until `consumed`; otherwise until `take_events`.
+
+        Raises:
+            ValueError: the name is used here already, or is empty or too long.
+
+        """
+        _check_name(name, self.subscribers)
+        subscriber = self.subscribers[name] = Subscriber(self, name, policy or r.Policy(), token, prefer)
+        subscriber.start_from(watermarks)
+        subscriber.holds = holds
+        self._timer(subscriber, 0.0)
+        return subscriber
+
+    def take_events(self) -> list[tuple[Publisher, list[PublisherEvent]] | tuple[Subscriber, list[SubscriberEvent]]]:
+        """What has happened since the last call, by publisher and subscriber, each in order."""
+        ready, self.ready = self.ready, {}
+        taken: list[Any] = []
+        for owner in ready:
+            events, owner.events = owner.events, []
+            taken.append((owner, events))
+            if type(owner) is Subscriber and not owner.holds:
+                owner.consumed(owner.depth)
+        return taken
+
+    def close_all(self, now: float, *, withdraw: bool = True) -> None:
+        """Close all publishers and subscribers. `is_quiet` says when everything has arrived; `leave` hangs up."""
+        self.now = now
+        for publisher in list(self.publishers.values()):
+            publisher.close()
+        for subscriber in list(self.subscribers.values()):
+            subscriber.close(withdraw=withdraw)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is on its way on any open link."""
+        return not any(link.open and (link.buffer or link.unacked) for link in self.dialled.values())
+
+    def leave(self, now: float) -> None:
+        """Say goodbye on all links; the machine makes no new ones."""
+        self.now = now
+        self._left = True
+        for peer in list(self.dialled):
+            self.hang_up(peer, "the client is leaving")
+        self._home = None
+        self.ports.clear()
+
+    # -- for publishers and subscribers
+
+    @property
+    def home_link(self) -> Link | None:
+        """The link to the head, as long as it keeps what is said on it: a lost connection is not a lost link."""
+        return self._home if self._home is not None and self._home.was_open else None
+
+    def new_handle(self, publisher: Publisher) -> int:
+        self._handles.pop(publisher.handle, None)
+        self._last_handle += 1
+        self._handles[self._last_handle] = publisher
+        return self._last_handle
+
+    def drop_publisher(self, publisher: Publisher) -> None:
+        self.publishers.pop(publisher.name, None)
+        self._handles.pop(publisher.handle, None)
+
+    def drop_subscriber(self, subscriber: Subscriber) -> None:
+        self.subscribers.pop(subscriber.name, None)
+        self.changed.pop(subscriber, None)
+        subscriber.wake = 0
+
+    def detach(self, subscriber: Subscriber) -> None:
+        """Take a subscriber off its port; a port without subscribers is closed after a while."""
+        attachment, subscriber.current = subscriber.current, None
+        self.changed.pop(subscriber, None)
+        if attachment is None:
+            return
+        port = attachment.port
+        port.attachments.pop(attachment.id, None)
+        if not port.attachments:
+            port.idle_since = self.now
+            self._idle[port] = None
+
+    # -- links
+
+    def on_open(self, link: Link) -> None:
+        if link is self._home:
+            self.refusal = ""
+            for publisher in list(self.publishers.values()):
+                publisher.open()
+            for subscriber in self.subscribers.values():
+                if subscriber.phase is Phase.JOINING:
+                    self._join(subscriber)
+        elif isinstance(port := link.owner, Port):
+            for attachment in list(port.attachments.values()):
+                self._resume(attachment)
+
+    def on_lost(self, link: Link) -> None:
+        if link is self._home:
+            for publisher in self.publishers.values():
+                publisher.lost(self.now)
+        elif isinstance(port := link.owner, Port):
+            self._close_port(port, "the link was lost")
+
+    def on_refused(self, link: Link, code: str, text: str) -> None:
+        if isinstance(port := link.owner, Port):
+            self._close_port(port, text)
+        else:
+            self.refusal = text
+
+    def _close_port(self, port: Port, reason: str) -> None:
+        """Nothing more comes from here: its subscribers look for another edge, each in its own time."""
+        self.ports.pop(port.edge, None)
+        for attachment in list(port.attachments.values()):
+            self._again(attachment.subscriber, reason, exclude=port.edge)
+        self._idle.pop(port, None)
+        self.hang_up(port.peer, reason)
+
+    def _port(self, edge: str, endpoint: str, public_key: str) -> Port:
+        port = self.ports.get(edge)
+        if port is not None and (port.endpoint, port.public_key) != (endpoint, public_key):
+            self._close_port(port, "the edge has another address now")
+            port = None
+        if port is None:
+            peer = self._peer(edge)
+            link = self.dial(peer, endpoint, public_key)
+            port = link.owner = self.ports[edge] = Port(edge, endpoint, public_key, peer, link)
+        return port
+
+    def _peer(self, name: str) -> str:
+        self._last_peer += 1
+        return f"{name}#{self._last_peer}"
+
+    def _find_home(self) -> None:
+        """Dial a head, and the next one if this one has been away for too long."""
+        home = self._home
+        if home is not None:
+            if home.open or len(self.heads) == 1:
+                self._home_left = self.now
+            elif self.now - self._home_left > self.limits.failover_seconds:
+                for publisher in self.publishers.values():
+                    publisher.lost(self.now)
+                self.hang_up(str(home.peer), "another head is tried")
+                self._home = None
+                self._home_at = (self._home_at + 1) % len(self.heads)
+                self.counters["heads_tried"] += 1
+        if self._home is None and not self._left:
+            address = self.heads[self._home_at]
+            self._home_left = self.now
+            self._home = self.dial(self._peer("head"), address.endpoint, address.public_key)
+
+    # -- looking for an edge
+
+    def _again(self, subscriber: Subscriber, reason: str, *, exclude: str = "", at_once: bool = False) -> None:
+        """The attachment has failed: wait a little, ask for another edge, go on from the token."""
+        edge = subscriber.current.port.edge if subscriber.current is not None else ""
+        self.detach(subscriber)
+        subscriber.lose(edge, reason)
+        if subscriber.again:
+            subscriber.counts["reconnects"] += 1
+        if exclude:
+            subscriber.exclude[exclude] = None
+            while len(subscriber.exclude) > 3:
+                del subscriber.exclude[next(iter(subscriber.exclude))]
+        self._wait(subscriber, 0.0 if at_once else self._backoff(subscriber))
+
+    def _backoff(self, subscriber: Subscriber) -> float:
+        """Doubled with each attempt up to a bound, and spread: a crowd must not come back at once."""
+        limits = self.limits
+        longest = min(limits.backoff_max_seconds, limits.backoff_seconds * 2.0 ** min(subscriber.attempts, 16))
+        subscriber.attempts += 1
+        return longest * (0.5 + self._random() / 2)
+
+    def _random(self) -> float:
+        return (self.new_id() % RANDOM_STEPS) / RANDOM_STEPS
+
+    def _wait(self, subscriber: Subscriber, seconds: float) -> None:
+        subscriber.phase = Phase.WAITING
+        self._timer(subscriber, seconds)
+
+    def _timer(self, subscriber: Subscriber, seconds: float) -> None:
+        """Wake this subscriber after so many seconds, and not when it was to be woken before."""
+        self._last_timer += 1
+        subscriber.wake = self._last_timer
+        heappush(self._timers, (self.now + seconds, self._last_timer, subscriber))
+
+    def _wake(self, subscriber: Subscriber) -> None:
+        if subscriber.current is None:
+            self._join(subscriber)
+        elif subscriber.current.state is not State.LIVE:
+            self._give_up(subscriber.current)
+
+    def _give_up(self, attachment: Attachment) -> None:
+        port = attachment.port
+        self._tell_detach(attachment)
+        self._again(attachment.subscriber, f"edge {port.edge} did not answer", exclude=port.edge)
+        if not port.link.open and not port.attachments:
+            self._close_port(port, "no answer")
+
+    def _tell_detach(self, attachment: Attachment) -> None:
+        if attachment.state is not State.OPENING:
+            self.say(attachment.port.link, r.Detach(attachment.id, False))
+
+    def _join(self, subscriber: Subscriber) -> None:
+        """Ask the head for an edge; it is asked again when its link is new, and after `answer_seconds`."""
+        subscriber.phase = Phase.JOINING
+        self._timer(subscriber, self.limits.answer_seconds)
+        if (link := self.home_link) is not None:
+            self.say(link, r.Join(subscriber.name, list(subscriber.exclude), subscriber.prefer))
+
+    def _on_placed(self, placed: r.Placed) -> None:
+        subscriber = self.subscribers.get(placed.subscriber)
+        if subscriber is not None and subscriber.phase is Phase.JOINING:
+            self._attach(subscriber, placed.edge, placed.endpoint, placed.public_key)
+
+    def _on_unplaced(self, unplaced: r.Unplaced) -> None:
+        subscriber = self.subscribers.get(unplaced.subscriber)
+        if subscriber is not None and subscriber.phase is Phase.JOINING:
+            self.counters["unplaced"] += 1
+            self.refusal = unplaced.text
+            self._wait(subscriber, max(0.0, unplaced.retry_seconds) * (1.0 + self._random()))
+
+    def _attach(self, subscriber: Subscriber, edge: str, endpoint: str, public_key: str) -> None:
+        port = self._port(edge, endpoint, public_key)
+        self._idle.pop(port, None)
+        self._last_attachment += 1
+        attachment = Attachment(self._last_attachment, subscriber, port, subscriber.session)
+        port.attachments[attachment.id] = subscriber.current = attachment
+        subscriber.phase = Phase.ATTACHED
+        self._timer(subscriber, self.limits.attach_seconds)
+        if port.link.was_open:
+            self._resume(attachment)
+
+    def _resume(self, attachment: Attachment) -> None:
+        attachment.state = State.RESUMING
+        self.changed.pop(attachment.subscriber, None)
+        self._timer(attachment.subscriber, self.limits.answer_seconds)
+        self.say(attachment.port.link, attachment.subscriber.resume_record(attachment))
+
+    # -- records
+
+    def on_data(self, link: Link, frame: wire.Data, size: int) -> None:
+        self.took(link)
+        owner = link.owner
+        try:
+            if isinstance(owner, Port):
+                self._on_stream(owner, frame, size)
+            elif link is self._home:
+                self._on_answers(frame)
+        except (ValueError, RecursionError, OverflowError) as error:
+            # The link is reliable: what cannot be read is not noise, and what it said is lost. Resume from the tokens.
+            self.counters["records_refused_malformed"] += 1
+            self._distrust(link, f"a record that cannot be read: {error}")
+
+    def _distrust(self, link: Link, text: str) -> None:
+        if isinstance(port := link.owner, Port):
+            self._close_port(port, text)
+        else:
+            self.refusal = text
+            for publisher in self.publishers.values():
+                publisher.lost(self.now)
+            self.hang_up(str(link.peer), text)
+            self._home = None
+
+    def _on_stream(self, port: Port, frame: wire.Data, size: int) -> None:
+        """Hot path: what an edge has for the subscribers on its link."""
+        decode, attachments, now = r.to_client.decode, port.attachments, self.now
+        size //= len(frame.records) or 1
+        for raw in frame.records:
+            record = decode(raw)
+            if type(record) is r.Deliver:
+                attachment = attachments.get(record.attachment)
+                if attachment is None or attachment.state is not State.LIVE:
+                    self.counters["records_for_nobody"] += 1
+                else:
+                    attachment.subscriber.take(attachment, record.item, size, now)
+            elif type(record) is r.Progress:
+                self._on_progress(port, record)
+            else:
+                self._on_attachment(port, record)
+
+    def _on_progress(self, port: Port, progress: r.Progress) -> None:
+        behind = set(progress.behind)
+        for attachment in port.attachments.values():
+            if attachment.state is State.LIVE and attachment.id not in behind:
+                attachment.subscriber.on_progress(attachment, progress.position)
+
+    def _on_attachment(self, port: Port, record: Any) -> None:
+        handler = self._OF_ATTACHMENT.get(type(record))
+        if handler is None:
+            raise WireError("misplaced", f"{type(record).__name__} on a link to an edge")
+        attachment = port.attachments.get(record.attachment)
+        if attachment is None:
+            self.counters["records_for_nobody"] += 1
+        else:
+            handler(self, attachment, record)
+
+    def _on_resumed(self, attachment: Attachment, resumed: r.Resumed) -> None:
+        if attachment.state is State.RESUMING:
+            attachment.subscriber.wake = 0
+            attachment.subscriber.on_resumed(attachment, resumed, self.now)
+
+    def _on_suback(self, attachment: Attachment, suback: r.Suback) -> None:
+        if attachment is attachment.subscriber.current:
+            attachment.subscriber.on_suback(suback, attachment.stream[0])
+
+    def _on_subrefused(self, attachment: Attachment, refused: r.SubRefused) -> None:
+        attachment.subscriber.on_subrefused(refused)
+
+    def _on_epoch(self, attachment: Attachment, epoch: r.Epoch) -> None:
+        attachment.subscriber.on_gap(attachment, epoch.gap, self.now)
+
+    def _on_moved(self, attachment: Attachment, moved: r.Moved) -> None:
+        """Follow a redirect: to the edge that it names, or to one that the head names."""
+        subscriber = attachment.subscriber
+        subscriber.counts["redirects"] += 1
+        subscriber.session = moved.session
+        self._again(subscriber, "moved", exclude="" if moved.edge else attachment.port.edge, at_once=True)
+        if moved.edge and moved.endpoint:
+            self._attach(subscriber, moved.edge, moved.endpoint, moved.public_key)
+
+    def _on_shut(self, attachment: Attachment, shut: r.Shut) -> None:
+        subscriber, edge = attachment.subscriber, attachment.port.edge
+        if shut.code == "slow":
+            self.detach(subscriber)
+            subscriber.fail(shut.code, shut.text)
+            return
+        if shut.code in ("epoch", "released", "replaced"):
+            subscriber.conflicts += 1
+            if subscriber.conflicts >= CONFLICTS_AT_MOST:
+                self.detach(subscriber)
+                text = (
+                    f"subscriber {subscriber.name!r} is attached by another process; give each process names of its own"
+                )
+                subscriber.fail("conflict", text)
+                return
+        self._again(subscriber, shut.text, exclude=edge if shut.code == "leaving" else "")
+
+    def _on_answers(self, frame: wire.Data) -> None:
+        """What the head answers to publishers, and to subscribers that look for an edge."""
+        for raw in frame.records:
+            record = r.to_client.decode(raw)
+            if (handler := self._OF_PUBLISHER.get(type(record))) is not None:
+                publisher = self._handles.get(record.handle)
+                if publisher is not None:
+                    handler(publisher, record)
+            elif isinstance(record, r.Placed):
+                self._on_placed(record)
+            elif isinstance(record, r.Unplaced):
+                self._on_unplaced(record)
+            elif not isinstance(record, r.Progress):
+                raise WireError("misplaced", f"{type(record).__name__} on a link to a head")
+
+    # -- time
+
+    def on_tick(self) -> None:
+        self._find_home()
+        while self._timers and self._timers[0][0] <= self.now:
+            _, timer, subscriber = heappop(self._timers)
+            if subscriber.wake == timer:
+                self._wake(subscriber)
+        changed, self.changed = self.changed, {}
+        for subscriber in changed:
+            subscriber.say_changes()
+        for port in [port for port in self._idle if self.now - port.idle_since >= self.limits.idle_seconds]:
+            if not port.link.open or not (port.link.unacked or port.link.buffer):
+                self._close_port(port, "nobody here needs it")
+
+    def wake_at(self) -> float:
+        at = self._timers[0][0] if self._timers else NEVER
+        for port in self._idle:
+            at = min(at, max(port.idle_since + self.limits.idle_seconds, self.now + self.limits.link.ack_seconds))
+        return at if self._home is not None or self._left else self.now
+
+    def status(self) -> dict[str, Any]:
+        home = self._home
+        phases = [s.phase.value for s in self.subscribers.values()]
+        return {
+            **super().status(),
+            "head": home.name if home is not None and home.open else "",
+            "refusal": self.refusal,
+            "publishers": len(self.publishers),
+            "subscribers": {phase: phases.count(phase) for phase in sorted(set(phases))},
+            "edges": {
+                port.edge: {"attachments": len(port.attachments), "rtt_seconds": port.link.rtt_seconds}
+                for port in self.ports.values()
+            },
+        }
+
+    _OF_ATTACHMENT: ClassVar[dict[type[Any], Callable[..., None]]] = {
+        r.Resumed: _on_resumed,
+        r.Suback: _on_suback,
+        r.SubRefused: _on_subrefused,
+        r.Epoch: _on_epoch,
+        r.Moved: _on_moved,
+        r.Shut: _on_shut,
+    }
+    _OF_PUBLISHER: ClassVar[dict[type[Any], Callable[..., None]]] = {
+        r.Opened: Publisher.on_opened,
+        r.Accepted: Publisher.on_accepted,
+        r.Refused: Publisher.on_refused,
+        r.Credit: Publisher.on_credit,
+        r.Unconfirmed: Publisher.on_unconfirmed,
+    }
+
+
+def _check_name(name: str, used: dict[str, Any]) -> None:
+    if not 1 <= len(name) <= 253:
+        raise ValueError(f"a name has 1 to 253 characters, not {len(name)}: {name[:40]!r}")
+    if name in used:
+        raise ValueError(f"{name!r} is in use in this process already")

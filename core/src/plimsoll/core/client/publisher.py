@@ -1,0 +1,318 @@
+"""A logical publisher: consecutive numbers, credit, and one answer for every publication.
+
+What is unanswered is kept, bounded in bytes. After a reconnect with the link's state kept nothing is repeated; after
+the link was lost the head says what it has, and what is above that is sent again under the same identity. A head that
+has lost its memory cannot say: what it had not answered is `unknown`, and numbering begins anew in the next
+incarnation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import msgspec
+
+from plimsoll.core import records as r
+from plimsoll.core import wire
+from plimsoll.core.client.events import Answer, Answered, Failed, Opened, PublisherEvent, Renumbered
+from plimsoll.core.wire import Scalar
+
+if TYPE_CHECKING:
+    from plimsoll.core.client.machine import Client
+
+Confirm = Literal["head", "edges"]
+_PLAIN = {str, int, float, bool}
+_INT_LOW, _INT_HIGH = -(2**63), 2**63 - 1
+
+
+class PublicationError(ValueError):
+    """A publication that no broker would take; nothing was sent. `code` is a name of docs/protocol.md."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class BufferFullError(RuntimeError):
+    """The publisher's buffer is full of unanswered publications; wait for answers."""
+
+
+class ClosedError(RuntimeError):
+    """The publisher or subscriber is closed, or has failed; the text says why."""
+
+
+class Sent(NamedTuple):
+    """A publication that waits to be sent, or for its answer."""
+
+    number: int
+    body: bytes
+    sent_us: int
+    flags: int
+
+
+class Publisher:
+    """One publisher of a client. Made by `Client.publisher`."""
+
+    def __init__(self, client: Client, name: str, incarnation: int, confirm: Confirm) -> None:
+        self._client, self.name, self.incarnation = client, name, incarnation
+        self.confirm: Confirm = confirm
+        self.events: list[PublisherEvent] = []
+        self.handle = 0
+        self.is_open = False
+        self.failed: Failed | None = None
+        self.closed = False
+        self.number = 0
+        self.buffered_bytes = 0
+        self.counts: Counter[str] = Counter()
+        self._base = 0
+        self._answered = 0
+        self._through = 0
+        self._session: tuple[str, int] | None = None
+        self._sent: dict[int, Sent] = {}
+        self._queued: deque[Sent] = deque()
+        self._left_at = 0.0
+
+    # -- for the application
+
+    def publish(
+        self, attributes: Mapping[str, Scalar], payload: bytes = b"", *, sent_us: int, confirm: Confirm | None = None
+    ) -> int:
+        """Take a publication; returns its number, from 1, by which it is answered.
+
+        `sent_us`: microseconds since 1970.
+
+        Raises:
+            PublicationError: it has no attributes of the right types, or is too large.
+            BufferFullError: too much is unanswered.
+            ClosedError: the publisher is closed or has failed.
+
+        """
+        if self.closed or self.failed is not None:
+            raise ClosedError(self.failed.text if self.failed else f"publisher {self.name!r} is closed")
+        body = encoded_body(attributes, payload, self._client.limits.max_publication_bytes)
+        if self.buffered_bytes and self.buffered_bytes + len(body) > self._client.limits.publisher_buffer_bytes:
+            raise BufferFullError(
+                f"publisher {self.name!r} has {self.unanswered} publications unanswered, {self.buffered_bytes} bytes; "
+                f"its buffer takes {self._client.limits.publisher_buffer_bytes} bytes"
+            )
+        self.number += 1
+        self.buffered_bytes += len(body)
+        flags = wire.FLAG_CONFIRM_EDGES if (confirm or self.confirm) == "edges" else 0
+        self._queued.append(Sent(self.number, body, sent_us, flags))
+        self.counts["published"] += 1
+        self._pump()
+        return self.number
+
+    @property
+    def unanswered(self) -> int:
+        """How many publications have no answer yet."""
+        return len(self._sent) + len(self._queued)
+
+    def identity(self, number: int) -> tuple[str, int, int]:
+        """(publisher, incarnation, sequence number) of a publication that has no answer yet."""
+        return self.name, self.incarnation, number - self._base
+
+    def close(self) -> None:
+        """Close at the head. What is unanswered by now is `unknown` if it was sent, else `refused`."""
+        if self.closed:
+            return
+        self.closed = True
+        link = self._client.home_link
+        if self.handle and link is not None:
+            self._client.say(link, r.Close(self.handle))
+        self._give_up("closed", f"publisher {self.name!r} was closed")
+        self._client.drop_publisher(self)
+
+    def statistics(self) -> dict[str, Any]:
+        """Counters since the start, and what is on its way."""
+        counts = {k: self.counts[k] for k in ("published", "accepted", "unconfirmed", "refused", "unknown", "resent")}
+        return {
+            **counts,
+            "unanswered": self.unanswered,
+            "buffered_bytes": self.buffered_bytes,
+            "credit": max(0, self._through - self._last_sent),
+            "open": self.is_open,
+            "incarnation": self.incarnation,
+        }
+
+    # -- for the machine
+
+    def open(self) -> None:
+        """Ask the head for this publisher, under a new handle: answers to older ones are of no concern any more."""
+        self.is_open = False
+        if self.closed or self.failed is not None or (link := self._client.home_link) is None:
+            return
+        self.handle = self._client.new_handle(self)
+        self._client.say(link, r.Open(self.handle, self.name, self.incarnation))
+
+    def lost(self, now: float) -> None:
+        """The link to the head is over."""
+        if self.is_open:
+            self._left_at = now
+        self.is_open = False
+
+    def on_opened(self, opened: r.Opened) -> None:
+        session = (opened.head, opened.epoch)
+        if self._last_sent and (session != self._session or self._forgotten(opened)):
+            self._begin_anew("the head has lost its memory of this publisher")
+            self._session = None
+            self.open()
+            return
+        self._session, self._through, self.is_open = session, opened.through, True
+        self._tell(Opened(*session))
+        again = [sent for sent in self._sent.values() if sent.number - self._base > opened.last_seq]
+        self.counts["resent"] += len(again)
+        for sent in again:
+            self._say(sent)
+        self._pump()
+
+    def _forgotten(self, opened: r.Opened) -> bool:
+        """Whether the head knows less of this incarnation than it did, or may: heads forget who stays away for long."""
+        if opened.last_seq < self._answered:
+            return True
+        away = self._client.now - self._left_at
+        return opened.last_seq == 0 and bool(self._sent) and away > self._client.limits.memory_seconds
+
+    def on_accepted(self, accepted: r.Accepted) -> None:
+        through = accepted.through
+        done = []
+        for seq in self._sent:
+            if seq > through:
+                break
+            done.append(seq)
+        self._answered = max(self._answered, min(through, self._last_sent))
+        self._answer(done, "accepted")
+
+    def on_credit(self, credit: r.Credit) -> None:
+        self._through = max(self._through, credit.through)
+        self._pump()
+
+    def on_unconfirmed(self, record: r.Unconfirmed) -> None:
+        self._answer([record.seq], "unconfirmed", edges=tuple(record.edges))
+
+    def on_refused(self, refused: r.Refused) -> None:
+        if refused.seq == 0:
+            self.fail(refused.code, refused.text)
+        elif refused.code in ("not-open", "over-credit"):
+            # The head has not taken it: start over from what it says it has.
+            self.open()
+        else:
+            self._answer([refused.seq], "refused", code=refused.code, text=refused.text)
+
+    def fail(self, code: str, text: str) -> None:
+        """The end of this publisher."""
+        self.failed = Failed(code, text)
+        self._give_up(code, text)
+        self._tell(self.failed)
+        self._client.drop_publisher(self)
+
+    # -- numbers
+
+    @property
+    def _last_sent(self) -> int:
+        """The highest sequence number of this incarnation that has been sent."""
+        return self.number - len(self._queued) - self._base
+
+    def _pump(self) -> None:
+        if not self.is_open:
+            return
+        queued = self._queued
+        while queued and queued[0].number - self._base <= self._through:
+            sent = queued.popleft()
+            self._sent[sent.number - self._base] = sent
+            self._say(sent)
+
+    def _say(self, sent: Sent) -> None:
+        link = self._client.home_link
+        if link is not None:
+            seq = sent.number - self._base
+            self._client.say(link, r.Publish(self.handle, seq, sent.flags, sent.sent_us, msgspec.Raw(sent.body)))
+
+    def _begin_anew(self, why: str) -> None:
+        self._answer(list(self._sent), "unknown", code="head-restart", text=why)
+        self._base, self._answered, self._through = self.number - len(self._queued), 0, 0
+        self.incarnation += 1
+        self._tell(Renumbered(self._base + 1, self.incarnation))
+
+    def _give_up(self, code: str, text: str) -> None:
+        self._answer(list(self._sent), "unknown", code=code, text=text)
+        queued, self._queued = self._queued, deque()
+        if queued:
+            self.buffered_bytes -= sum(len(sent.body) for sent in queued)
+            self.counts["refused"] += len(queued)
+            first, last = queued[0].number, queued[-1].number
+            self._tell(Answered(first, last, "refused", self.incarnation, first - self._base, (), code, text))
+
+    # -- answers
+
+    def _answer(
+        self, seqs: list[int], answer: Answer, edges: tuple[str, ...] = (), code: str = "", text: str = ""
+    ) -> None:
+        """Tell the answer, one event for each run of consecutive numbers."""
+        first = last = 0
+        for seq in seqs:
+            sent = self._sent.pop(seq, None)
+            if sent is None:
+                continue
+            self.buffered_bytes -= len(sent.body)
+            self.counts[answer] += 1
+            if first and seq == last + 1:
+                last = seq
+                continue
+            if first:
+                self._tell_answer(first, last, answer, edges, code, text)
+            first = last = seq
+        if first:
+            self._tell_answer(first, last, answer, edges, code, text)
+
+    def _tell_answer(self, first: int, last: int, answer: Answer, edges: tuple[str, ...], code: str, text: str) -> None:
+        base = self._base
+        self._tell(Answered(first + base, last + base, answer, self.incarnation, first, edges, code, text))
+
+    def _tell(self, event: PublisherEvent) -> None:
+        self.events.append(event)
+        self._client.ready[self] = None
+
+
+def encoded_body(attributes: Mapping[str, Scalar], payload: bytes, most: int) -> bytes:
+    """Check what the application says and encode it.
+
+    Raises:
+        PublicationError: `malformed` or `oversized`, naming the attribute.
+
+    """
+    if not isinstance(payload, bytes | bytearray | memoryview):
+        raise PublicationError("malformed", f"the payload is bytes, not {type(payload).__name__}")
+    checked = {_checked_name(name): _checked(name, value) for name, value in attributes.items()}
+    try:
+        body = wire.encode(r.Body(checked, bytes(payload)))
+    except UnicodeEncodeError as error:
+        raise PublicationError("malformed", f"an attribute is not valid Unicode: {error}") from error
+    if len(body) > most:
+        raise PublicationError("oversized", f"a publication of {len(body)} bytes; at most {most} are taken")
+    return body
+
+
+def _checked_name(name: object) -> str:
+    if type(name) is not str or not name:
+        raise PublicationError("malformed", f"the name of an attribute is a string that is not empty, not {name!r}")
+    return name
+
+
+def _checked(name: str, value: object) -> Scalar:
+    if type(value) not in _PLAIN:
+        value = _plain(name, value)
+    if type(value) is int and not _INT_LOW <= value <= _INT_HIGH:
+        raise PublicationError("malformed", f"attribute {name!r}: {value} does not fit into 64 bits with a sign")
+    return value  # type: ignore[return-value]  # one of _PLAIN by now
+
+
+def _plain(name: str, value: object) -> Scalar:
+    """A value of a subclass (an enumeration, numpy's float64) as what it is on the wire."""
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    text = f"attribute {name!r} is {type(value).__name__}; attributes are str, int, float or bool"
+    raise PublicationError("malformed", text)

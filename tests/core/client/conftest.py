@@ -1,0 +1,232 @@
+"""An in-memory wire between machines, in virtual time, and a broker that says what a test tells it to say."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from plimsoll.core import records as r
+from plimsoll.core import wire as frames
+from plimsoll.core.client import Address, Client, ClientLimits, Delivery
+from plimsoll.core.link import Link, LinkLimits
+from plimsoll.core.node import Dial, Node
+from plimsoll.core.wire import Info
+
+HEAD, EDGE, OTHER = "tcp://head", "tcp://edge", "tcp://other"
+
+
+class Wire:
+    """Shuttles frames: whoever dials calls the other side by a string, whoever accepts knows it by bytes."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.nodes: list[Node] = []
+        self.at: dict[str, Node] = {}
+        self.calls: dict[tuple[int, object, bool], tuple[str, bytes]] = {}
+        self.answers: dict[tuple[bytes, bool], tuple[Node, object]] = {}
+        self.frames: deque[tuple[Node, object, bytes, bool]] = deque()
+        self.cut: set[str] = set()
+        self.last = 0
+
+    def add(self, node: Node, *endpoints: str) -> Any:
+        self.nodes.append(node)
+        for endpoint in endpoints:
+            self.at[endpoint] = node
+        return node
+
+    def remove(self, node: Node) -> None:
+        """The process is gone; its address may be taken over by another."""
+        self.nodes.remove(node)
+        self.at = {endpoint: at for endpoint, at in self.at.items() if at is not node}
+        self.frames = deque(each for each in self.frames if each[0] is not node)
+        self.drop(*{endpoint for endpoint, _ in self.calls.values()} - set(self.at))
+
+    def drop(self, *endpoints: str) -> None:
+        """Connections break and are made again: frames on their way are gone, and so are routing ids."""
+        for key, (endpoint, peer) in list(self.calls.items()):
+            if endpoint in endpoints:
+                self.frames = deque(
+                    each for each in self.frames if each[1] != peer and (id(each[0]), each[1], each[3]) != key
+                )
+                self.answers.pop((peer, key[2]), None)
+                self.calls[key] = (endpoint, self._peer())
+
+    def _peer(self) -> bytes:
+        self.last += 1
+        return self.last.to_bytes(5, "big")
+
+    def _send(self, node: Node, peer: object, data: bytes, control: bool) -> None:
+        if isinstance(peer, bytes):
+            if (found := self.answers.get((peer, control))) is not None:
+                self.frames.append((found[0], found[1], data, control))
+            return
+        call = self.calls.get((id(node), peer, control))
+        if call is None or call[0] in self.cut or (to := self.at.get(call[0])) is None:
+            return
+        self.answers[call[1], control] = (node, peer)
+        self.frames.append((to, call[1], data, control))
+
+    def round(self) -> bool:
+        """Every node has one turn; whether any frame has moved."""
+        for node in self.nodes:
+            node.tick(self.now)
+            hangups = []
+            for each in node.take_dials():
+                if isinstance(each, Dial):
+                    self.calls[id(node), each.peer, each.control] = (each.endpoint, self._peer())
+                else:
+                    hangups.append(each)
+            for control, taken in ((True, node.take_control()), (False, node.take())):
+                for peer, data in taken:
+                    self._send(node, peer, data, control)
+            for each in hangups:
+                self.calls.pop((id(node), each.peer, each.control), None)
+        moved = bool(self.frames)
+        while self.frames:
+            to, peer, data, control = self.frames.popleft()
+            if control:
+                to.receive_control(peer, data, self.now)
+            else:
+                to.receive(peer, [data], self.now)
+        return moved
+
+    def run(self, seconds: float = 0.0, until: Callable[[], object] | None = None) -> None:
+        """Let so much time pass, or at most so much until something is the case; without either, until all is quiet."""
+        end = self.now + seconds
+        while True:
+            for _ in range(200):
+                moved = self.round()
+                if until is not None and until():
+                    return
+                if not moved:
+                    break
+            wake = min((node.next_tick() for node in self.nodes), default=end)
+            if self.now >= end:
+                break
+            self.now = min(end, max(wake, self.now + 0.001))
+        assert until is None, f"not so within {seconds} s"
+
+
+class Script(Node):
+    """A broker without a mind: keeps what it hears, says what it is told. Answers JOIN with `edge` if it has one."""
+
+    def __init__(self, name: str, role: str, incarnation: int = 1, edge: tuple[str, str] | None = None) -> None:
+        draw = random.Random(name)
+        info = Info(name, role, incarnation)  # type: ignore[arg-type]
+        super().__init__(info, LinkLimits(), lambda: draw.getrandbits(32), max_frame_bytes=1 << 20)
+        self.heard: list[Any] = []
+        self.edge = edge
+        self.answers_open = True
+        self.last_seq: dict[tuple[str, int], int] = {}
+
+    @property
+    def link(self) -> Link:
+        return self.accepted_links()[-1]
+
+    def on_data(self, link: Link, frame: frames.Data, size: int) -> None:
+        self.took(link)
+        for raw in frame.records:
+            record: Any = r.decode(r.from_client, raw)
+            self.heard.append(record)
+            if isinstance(record, r.Join) and self.edge is not None:
+                self.say(link, r.Placed(record.subscriber, self.edge[0], self.edge[1], ""))
+            elif isinstance(record, r.Open) and self.answers_open:
+                last = self.last_seq.get((record.publisher, record.incarnation), 0)
+                self.say(link, r.Opened(record.handle, self.info.name, self.info.incarnation, last, last + 100))
+
+    def tell(self, *said: Any) -> None:
+        for each in said:
+            self.say(self.link, each)
+
+    def all(self, kind: type[Any]) -> list[Any]:
+        return [each for each in self.heard if isinstance(each, kind)]
+
+    def last_of(self, kind: type[Any]) -> Any:
+        return self.all(kind)[-1]
+
+
+class App:
+    """An application that keeps what it is told."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.told: list[tuple[str, Any]] = []
+
+    def take(self) -> None:
+        for owner, events in self.client.take_events():
+            self.told += [(owner.name, event) for event in events]
+
+    def of(self, kind: type[Any], name: str | None = None) -> list[Any]:
+        self.take()
+        return [event for who, event in self.told if isinstance(event, kind) and name in (None, who)]
+
+    def seqs(self, name: str | None = None) -> list[int]:
+        return [each.seq for each in self.of(Delivery, name)]
+
+
+def make_client(name: str = "app", seed: int = 7, heads: tuple[str, ...] = (HEAD,), **limits: Any) -> Client:
+    draw = random.Random(f"{name} {seed}")
+    return Client(
+        name, 1_000 + seed, lambda: draw.getrandbits(32), [Address(each) for each in heads], ClientLimits(**limits)
+    )
+
+
+def pub(
+    position: int, *, offset: int | None = None, head: str = "h", epoch: int = 5, payload: bytes = b""
+) -> r.PubOpen:
+    offset = position if offset is None else offset
+    return r.PubOpen(position, head, epoch, offset, "p", 1, offset, 0, 0, r.Body({"n": position}, payload))
+
+
+class Stage:
+    """A client between a scripted head and scripted edges."""
+
+    def __init__(self) -> None:
+        self.wire = Wire()
+        self.head: Script = self.wire.add(Script("h", "head", 5, ("e", EDGE)), HEAD)
+        self.edge: Script = self.wire.add(Script("e", "edge", 1), EDGE)
+        self.client: Client = self.wire.add(make_client())
+        self.app = App(self.client)
+
+    def run(self, seconds: float = 0.0) -> None:
+        self.wire.run(seconds)
+        self.app.take()
+
+    def attach(self, name: str = "s", position: int = 10, **options: Any) -> Any:
+        """A subscriber with one subscription, attached and acknowledged."""
+        subscriber = self.client.subscriber(name, **options)
+        subscriber.subscribe("[n,>,0]")
+        self.run()
+        self.answer(position)
+        return subscriber
+
+    def answer(self, position: int, edge: Script | None = None, **fields: Any) -> r.Resume:
+        """The edge grants the last RESUME that it heard."""
+        edge = edge or self.edge
+        resume: r.Resume = edge.last_of(r.Resume)
+        what = {"gap": None, "lapsed": False, "head": "h", "epoch": 5, **fields}
+        edge.tell(r.Resumed(resume.attachment, what["head"], what["epoch"], position, what["gap"], what["lapsed"]))
+        edge.tell(r.Suback(resume.attachment, resume.version, []))
+        self.run()
+        return resume
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+@pytest.fixture
+def kit() -> Any:
+    """The names above, for test modules, which cannot import this file."""
+
+    class Kit:
+        wire, script, app, client, pub, stage = Wire, Script, App, staticmethod(make_client), staticmethod(pub), Stage
+        delivery = Delivery
+        head, edge, other = HEAD, EDGE, OTHER
+
+    return Kit
