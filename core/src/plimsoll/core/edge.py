@@ -486,7 +486,7 @@ class Edge(Node):
 
     def _tell_progress(self) -> None:
         for port in self.ports.values():
-            if port.attachments and port.told < self.position and not port.link.buffer:
+            if port.attachments and port.told < self.position and port.stuck_since is None:
                 port.told = self.position
                 self.say(port.link, r.Progress(self.position, port.lagging()))
 

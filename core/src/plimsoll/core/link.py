@@ -27,6 +27,7 @@ Peer = Hashable
 FRAME_BYTES = 64 * 1024
 """A frame is closed when it has reached this size; a single larger record still travels in a frame of its own."""
 
+NEVER = float("inf")
 ACK_EVERY_FRAMES = 16
 ACK_EVERY_BYTES = 128 * 1024
 
@@ -126,19 +127,22 @@ class Link:
             return 0
         return self.limits.window_bytes - self.inflight_bytes
 
-    def seal(self, chunks: list[bytes], count: int, now: float, flags: int = 0) -> bytes:
-        """Number a frame of `count` records, keep it until it is acknowledged, and return it to be sent."""
-        seq = self.next_seq
-        frame = wire.data_frame(self.id, flags, seq, self.expected - 1, self._grant(), chunks, count)
+    def seal(self, chunks: list[bytes], now: float, flags: int = 0) -> bytes:
+        """Number a frame of these records, keep it until it is acknowledged, and return it to be sent."""
+        seq, stats, count = self.next_seq, self.stats, len(chunks)
+        self.credit_told = credit = self.consumed + self.limits.window_frames
+        frame = wire.data_frame(self.id, flags, seq, self.expected - 1, credit, chunks, count)
+        size = len(frame)
         if not self.unacked:
             self.last_progress = now
-        self.next_seq = seq + 1
         self.unacked.append((seq, frame))
-        self.inflight_bytes += len(frame)
-        self._ack_sent()
-        self.stats.frames_out += 1
-        self.stats.records_out += count
-        self.stats.bytes_out += len(frame)
+        self.next_seq = seq + 1
+        self.inflight_bytes += size
+        if self.unacked_in_frames:
+            self._ack_sent()
+        stats.frames_out += 1
+        stats.records_out += count
+        stats.bytes_out += size
         return frame
 
     def _grant(self) -> int:
@@ -147,7 +151,7 @@ class Link:
 
     def _ack_sent(self) -> None:
         self.unacked_in_frames = self.unacked_in_bytes = 0
-        self.ack_due_at = float("inf")
+        self.ack_due_at = NEVER
 
     # -- receiving
 

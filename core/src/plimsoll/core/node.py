@@ -438,24 +438,25 @@ class Node:
             self._flush_link(link)
 
     def _flush_link(self, link: Link) -> None:
-        buffer = link.buffer
+        buffer, bucket = link.buffer, self.bucket
         while buffer:
             if link.writable_bytes() <= 0:
                 return self.on_stuck(link)
-            if self.bucket is not None and not self.bucket.open(self.now):
+            if bucket is not None and not bucket.open(self.now):
                 self.dirty[link] = None
                 return self.on_stuck(link)
             self._seal(link, buffer)
         return None
 
     def _seal(self, link: Link, buffer: list[bytes]) -> None:
-        count, size = len(buffer), sum(map(len, buffer))
-        if size <= FRAME_BYTES:
-            frame = link.seal(buffer, count, self.now, self.flags_for(link))
+        """Hot path: one frame of what is in the buffer, or of its front."""
+        count = len(buffer)
+        if count == 1 or sum(map(len, buffer)) <= FRAME_BYTES:
+            frame = link.seal(buffer, self.now, self.flags_for(link))
             buffer.clear()
         else:
             count = fitting(buffer)
-            frame = link.seal(buffer[:count], count, self.now, self.flags_for(link))
+            frame = link.seal(buffer[:count], self.now, self.flags_for(link))
             del buffer[:count]
         if self.bucket is not None:
             self.bucket.spend(len(frame), self.now)
