@@ -190,7 +190,7 @@ def test_nothing_is_wrong_with_a_good_configuration():
 
 
 def test_an_encrypted_link_needs_the_key_of_the_other_side():
-    secured = Security(secret_key_file="here", authorized_keys_file="there")
+    secured = Security(secret_key_file="here", authorized_keys_file="there")  # noqa: S106  # the name of a file
     peer = Peer(name="z", data="tcp://127.0.0.1:1", public_key="short")
     said = problems(msgspec.structs.replace(HEAD, security=secured, neighbors=(peer,)))
     assert said == ["neighbors[0].public_key: z needs its Z85 public key of 40 characters"]

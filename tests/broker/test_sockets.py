@@ -1,0 +1,368 @@
+"""Real sockets on the loopback: order, bounds, rubbish, and who is let in."""
+
+from __future__ import annotations
+
+import random
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import zmq
+
+from plimsoll.broker.gate import Gate
+from plimsoll.broker.security import Authority
+from plimsoll.broker.sockets import Curve, EndpointError, Lane, Sockets
+from plimsoll.core import records, wire
+from plimsoll.core.config import Limits
+from plimsoll.core.node import Dial, Hangup
+
+DEADLINE_SECONDS = 10.0
+LIMITS = Limits(max_frame_bytes=4096, window_frames=8)
+SEED = 20
+KEPT: list[zmq.Socket] = []
+"""A socket that nobody holds is closed; these stay open until their context goes."""
+
+
+@pytest.fixture
+def sockets() -> Iterator[Sockets]:
+    made = Sockets(LIMITS)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def context() -> Iterator[zmq.Context]:
+    made: zmq.Context = zmq.Context()
+    yield made
+    made.destroy(0)
+    KEPT.clear()
+
+
+def dealer(context: zmq.Context, endpoint: str, **options: object) -> zmq.Socket:
+    made = context.socket(zmq.DEALER)
+    for name, value in options.items():
+        setattr(made, name, value)
+    made.connect(endpoint)
+    KEPT.append(made)
+    return made
+
+
+def pump(sockets: Sockets, lane: Lane, until: Callable[[], bool], got: list | None = None) -> None:
+    """Run rounds until something is so; a deadline makes it fail rather than hang."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not until():
+        assert time.monotonic() < deadline, f"not reached: {dict(lane.counters)}, {got}"
+        sockets.wait(0.05)
+        sockets.keep_house()
+        for peer, frames in sockets.receive(lane, 1000, 1 << 20):
+            if got is not None:
+                got.append((peer, frames))
+        if lane.waiting:
+            lane.retry()
+
+
+def all_frames(got: list) -> list[bytes]:
+    return [data for _, frames in got for data in frames]
+
+
+def test_frames_arrive_by_peer_in_order_and_are_answered(sockets: Sockets, context: zmq.Context):
+    endpoint = sockets.data.bind("tcp://127.0.0.1:*")
+    clients = [dealer(context, endpoint) for _ in range(3)]
+    got: list = []
+    for n in range(20):
+        for i, client in enumerate(clients):
+            client.send(b"%d/%d" % (i, n))
+    pump(sockets, sockets.data, lambda: len(all_frames(got)) == 60, got)
+    by_peer: dict = {}
+    for peer, frames in got:
+        by_peer.setdefault(peer, []).extend(frames)
+    assert sorted(by_peer.values()) == [[b"%d/%d" % (i, n) for n in range(20)] for i in range(3)]
+    sockets.data.send([(peer, frames[0]) for peer, frames in by_peer.items()])
+    for i, client in enumerate(clients):
+        assert client.poll(DEADLINE_SECONDS * 1000)
+        assert client.recv() == b"%d/0" % i
+
+
+def test_a_round_is_bounded_in_frames_and_in_bytes(sockets: Sockets, context: zmq.Context):
+    client = dealer(context, sockets.data.bind("tcp://127.0.0.1:*"))
+    for _ in range(10):
+        client.send(b"x" * 1000)
+    got: list = []
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while len(all_frames(got)) < 10:
+        assert time.monotonic() < deadline
+        sockets.wait(0.05)
+        before = len(got)
+        got += sockets.receive(sockets.data, 4, 2500)
+        assert all(len(frames) <= 3 for _, frames in got[before:])
+
+
+def test_the_deaf_wait_and_lose_nothing_while_others_are_served(sockets: Sockets, context: zmq.Context):
+    endpoint = sockets.data.bind("tcp://127.0.0.1:*")
+    deaf, other = dealer(context, endpoint, rcvhwm=1, rcvbuf=4096), dealer(context, endpoint)
+    deaf.send(b"deaf")
+    other.send(b"other")
+    got: list = []
+    pump(sockets, sockets.data, lambda: len(got) == 2, got)
+    names = {frames[0]: peer for peer, frames in got}
+    count = 20_000
+    sent = 0
+    while not sockets.data.waiting:
+        assert sent < count, "the peer's buffers took everything"
+        assert sockets.data.send([(names[b"deaf"], b"%06d" % sent + b"x" * 4000)]) == []
+        sent += 1
+    sockets.data.send([(names[b"deaf"], b"%06d" % (sent + n)) for n in range(10)])
+    sockets.data.send([(names[b"other"], b"hello")])
+    assert other.poll(DEADLINE_SECONDS * 1000)
+    assert list(sockets.data.waiting) == [names[b"deaf"]]
+    assert sockets.data.counters["frames_delayed"] == 11
+    heard: list[bytes] = []
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while len(heard) < sent + 10:
+        assert time.monotonic() < deadline
+        sockets.wait(0)
+        sockets.data.retry()
+        while deaf.poll(10):
+            heard.append(deaf.recv()[:6])
+    assert heard == [b"%06d" % n for n in range(sent + 10)]
+    assert sockets.data.waiting == {}
+
+
+def test_a_line_that_outgrows_every_window_is_cut(sockets: Sockets):
+    sockets.apply([Dial("h", "tcp://127.0.0.1:9")])
+    for n in range(4 * LIMITS.window_frames + 3):
+        sockets.data.send([("h", b"\x94\x01\x00%d" % n)])
+    assert sockets.data.counters["lines_cut"] == 1
+    assert len(sockets.data.waiting["h"]) == 3
+
+
+def test_a_peer_that_is_not_there_is_named(sockets: Sockets):
+    sockets.data.bind("tcp://127.0.0.1:*")
+    assert sockets.data.send([(b"\0abcd", b"x"), ("nobody", b"x")]) == [b"\0abcd"]
+    assert sockets.data.counters == {"peers_unreachable": 1, "frames_for_nobody": 1}
+
+
+def test_a_dialled_peer_that_comes_later_gets_one_hello_not_all_of_them(sockets: Sockets, context: zmq.Context):
+    server = context.socket(zmq.ROUTER)
+    KEPT.append(server)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        endpoint = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+    sockets.apply([Dial("h", endpoint)])
+    hello = wire.hello_frame(1, 0, False, wire.Info("e", "edge", 1))
+    for _ in range(5):
+        sockets.data.send([("h", b"\x94\x01\x01old"), ("h", hello)])
+    sockets.data.send([("h", b"next")])
+    server.bind(endpoint)
+    pump(sockets, sockets.data, lambda: not sockets.data.waiting)
+    heard = []
+    for _ in range(2):
+        assert server.poll(DEADLINE_SECONDS * 1000)
+        peer, data = server.recv_multipart()
+        heard.append(data)
+    assert heard == [hello, b"next"]
+    server.send_multipart([peer, b"welcome"])
+    got: list = []
+    pump(sockets, sockets.data, lambda: bool(got), got)
+    assert got == [("h", [b"welcome"])]
+    sockets.apply([Hangup("h")])
+    assert sockets.data.dealers == {}
+    sockets.wait(0)
+
+
+def test_messages_of_many_parts_are_thrown_away_and_counted(sockets: Sockets, context: zmq.Context):
+    endpoint = sockets.data.bind("tcp://127.0.0.1:*")
+    rude, polite = dealer(context, endpoint), dealer(context, endpoint)
+    rude.send_multipart([b"a", b"\0\0\0\0\1", b"b"])
+    rude.send_multipart([b"x" * 1000] * 5000)
+    rude.send(b"now properly")
+    polite.send(b"good day")
+    got: list = []
+    pump(sockets, sockets.data, lambda: len(all_frames(got)) == 2, got)
+    assert sorted(all_frames(got)) == [b"good day", b"now properly"]
+    assert sockets.data.counters["messages_of_many_parts"] == 2
+
+
+def test_rubbish_harms_nobody_else(sockets: Sockets, context: zmq.Context):
+    """Random bytes, half handshakes, a huge frame and an empty one, on both sockets."""
+    rng = random.Random(SEED)
+    endpoints = [lane.bind("tcp://127.0.0.1:*") for lane in (sockets.data, sockets.control)]
+    greeting = b"\xff" + bytes(8) + b"\x7f\x03\x00NULL" + bytes(48)
+    huge = greeting + b"\x04\x19\x05READY\x0bSocket-Type\0\0\0\6DEALER" + b"\x02" + struct.pack(">Q", 1 << 40)
+    raw = []
+    for endpoint in endpoints:
+        port = int(endpoint.rpartition(":")[2])
+        for said in (
+            b"",
+            b"GET / HTTP/1.1\r\n\r\n",
+            rng.randbytes(300),
+            greeting[:20],
+            greeting + rng.randbytes(64),
+            huge,
+        ):
+            connection = socket.create_connection(("127.0.0.1", port), DEADLINE_SECONDS)
+            connection.sendall(said)
+            raw.append(connection)
+    for lane, endpoint in ((sockets.data, endpoints[0]), (sockets.control, endpoints[1])):
+        too_much = dealer(context, endpoint)
+        too_much.send(b"x" * (LIMITS.max_frame_bytes + 70_000))
+        good = dealer(context, endpoint)
+        good.send(b"")
+        good.send(b"good day")
+        got: list = []
+        # Bytes may happen to be a greeting of ZMTP 1.0, so that rubbish becomes a frame: the machine refuses it.
+        pump(sockets, lane, lambda got=got: b"good day" in all_frames(got), got)
+        spoke = {peer for peer, frames in got if b"good day" in frames}
+        assert all_frames([(peer, frames) for peer, frames in got if peer in spoke]) == [b"", b"good day"]
+        counted = lane.counters
+        pump(sockets, lane, lambda seen=counted: seen["connections_handshake_failed"] >= 2)
+        pump(sockets, lane, lambda seen=counted: seen["connections_disconnected"] >= 2)
+    for connection in raw:
+        connection.close()
+
+
+def test_an_endpoint_that_cannot_be_bound_is_named(sockets: Sockets):
+    taken = sockets.data.bind("tcp://127.0.0.1:*")
+    with pytest.raises(EndpointError, match=f"endpoint in use: {taken} .control.; stop what listens there"):
+        sockets.control.bind(taken)
+    with pytest.raises(EndpointError, match=r"cannot listen on tcp://192\.0\.2\.1:1 \(data\)"):
+        sockets.data.bind("tcp://192.0.2.1:1")
+
+
+def test_short_waits_are_neither_skipped_nor_rounded_up_to_nothing(sockets: Sockets):
+    started = time.monotonic()
+    for _ in range(20):
+        sockets.wait(0.0005)
+    assert time.monotonic() - started >= 20 * 0.0005
+
+
+# -- who is let in -----------------------------------------------------------------------------------------------------
+
+
+class Keys:
+    """An authorised-keys file and the sockets of a broker that reads it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.pairs = {name: zmq.curve_keypair() for name in ("ann", "bob", "m", "eve")}
+        self.path = folder / "authorized-keys"
+        self.roles = {"ann": "client", "bob": "client", "m": "mediator"}
+        self.write()
+        self.authority = Authority.read(str(self.path))
+        self.curve = Curve(zmq.curve_keypair()[1].decode())
+        self.sockets = Sockets(LIMITS, self.curve, self.authority)
+        self.endpoint = self.sockets.data.bind("tcp://127.0.0.1:*")
+        self.control = self.sockets.control.bind("tcp://127.0.0.1:*")
+
+    def write(self) -> None:
+        lines = [f"{self.pairs[name][0].decode()} {role} {name}" for name, role in self.roles.items()]
+        self.path.write_text("\n".join(lines))
+
+    def connect(self, context: zmq.Context, name: str, endpoint: str) -> zmq.Socket:
+        public, secret = self.pairs[name]
+        return dealer(
+            context,
+            endpoint,
+            curve_serverkey=self.curve.public,
+            curve_publickey=public,
+            curve_secretkey=secret,
+        )
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Iterator[Keys]:
+    made = Keys(tmp_path)
+    yield made
+    made.sockets.close()
+
+
+def test_known_keys_are_let_in_under_their_names_and_others_are_not(keys: Keys, context: zmq.Context):
+    keys.connect(context, "ann", keys.endpoint).send(b"ann")
+    keys.connect(context, "eve", keys.endpoint).send(b"eve")
+    keys.connect(context, "m", keys.endpoint).send(b"a mediator has no business here")
+    dealer(context, keys.endpoint).send(b"in the clear")
+    got: list = []
+    lane = keys.sockets.data
+    pump(keys.sockets, lane, lambda: bool(got) and keys.authority.refused >= 2, got)
+    pump(keys.sockets, lane, lambda: lane.counters["connections_handshake_failed"] >= 1, got)
+    assert all_frames(got) == [b"ann"]
+    assert list(lane.users.values()) == ["ann"]
+
+
+def test_the_control_socket_has_its_own_roles(keys: Keys, context: zmq.Context):
+    keys.connect(context, "ann", keys.control).send(b"a client has no business here")
+    keys.connect(context, "m", keys.control).send(b"m")
+    got: list = []
+    pump(keys.sockets, keys.sockets.control, lambda: bool(got) and keys.authority.refused >= 1, got)
+    assert all_frames(got) == [b"m"]
+
+
+def test_a_key_that_is_taken_back_is_not_heard_any_more(keys: Keys, context: zmq.Context):
+    clients = {name: keys.connect(context, name, keys.endpoint) for name in ("ann", "bob")}
+    lane, got = keys.sockets.data, []
+    for name, client in clients.items():
+        client.send(name.encode())
+    pump(keys.sockets, lane, lambda: len(got) == 2, got)
+    ann = next(peer for peer, user in lane.users.items() if user == "ann")
+    del keys.roles["ann"]
+    keys.write()
+    assert keys.authority.refresh()
+    assert lane.deny(keys.authority.names) == {ann}
+    assert lane.deny(keys.authority.names) == set()
+    got.clear()
+    for client in clients.values():
+        client.send(b"again")
+    pump(keys.sockets, lane, lambda: lane.counters["frames_of_revoked_keys"] == 1 and bool(got), got)
+    assert [lane.users[peer] for peer, _ in got] == ["bob"]
+
+
+def test_when_the_handler_has_failed_nobody_new_is_let_in_and_that_is_known(keys: Keys, context: zmq.Context):
+    sockets, lane, got = keys.sockets, keys.sockets.data, []
+    old = keys.connect(context, "ann", keys.endpoint)
+    old.send(b"before")
+    pump(sockets, lane, lambda: bool(got), got)
+    assert sockets.ready
+    zap = sockets._zap
+    assert zap is not None
+    zap.send_multipart = lambda parts: (_ for _ in ()).throw(zmq.ZMQError(zmq.EFSM))
+    keys.connect(context, "bob", keys.endpoint).send(b"after")
+    pump(sockets, lane, lambda: not sockets.ready, got)
+    assert "ZAP handler has failed" in sockets.zap_fault
+    keys.connect(context, "bob", keys.endpoint).send(b"after")
+    old.send(b"still here")
+    pump(sockets, lane, lambda: len(all_frames(got)) == 2, got)
+    assert all_frames(got) == [b"before", b"still here"]
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+def hello(name: str, role: str = "client") -> bytes:
+    return wire.hello_frame(5, 0, False, msgspec.convert({"name": name, "role": role, "incarnation": 1}, wire.Info))
+
+
+def test_a_hello_must_be_of_the_name_beside_the_key():
+    gate = Gate(Authority(Path("none"), names={"ann": "client"}))
+    users = {b"1": "ann"}
+    data = [b"\x98\x01\x00 data", hello("ann"), hello("bob"), hello("ann", "edge"), b"\x92\x01\x02", b""]
+    assert gate.admit(b"1", data, users) == [data[0], data[1], b"\x92\x01\x02", b""]
+    assert gate.counters["names_refused"] == 2
+    peer, answer = gate.answers[0]
+    refusal = wire.decode_frame(answer)
+    assert isinstance(refusal, wire.Refuse)
+    assert (peer, refusal.link, refusal.code) == (b"1", 5, "refused")
+    assert gate.admit(b"2", [hello("ann")], users) == []
+
+
+def test_an_identification_must_be_of_the_name_beside_the_key():
+    gate = Gate(Authority(Path("none"), names={"m": "mediator"}))
+    users = {b"1": "m"}
+    good = wire.control_frame(records.Identify("m", "mediator", 1), records.StatusQuery(1))
+    bad = wire.control_frame(records.StatusQuery(1), records.Identify("h", "head", 1))
+    assert gate.admit_control(b"1", good, users)
+    assert not gate.admit_control(b"1", bad, users)
+    assert not gate.admit_control(b"2", good, users)
+    assert gate.admit_control(b"1", b"rubbish", users)
