@@ -34,6 +34,8 @@ class Broker:
         self._answered_at: float | None = None
         self._reported_at: float | None = None
         self._report: Mapping[str, Any] = {}
+        self._serving = False
+        self._waiting_for = ""
         self._last_end = ""
         self.failed = ""
 
@@ -56,7 +58,7 @@ class Broker:
         keys.write_private(file, broker_config.encode(self.config).decode())
         self._process = Process(command(file), self._folder.log(self.name))
         self._start_at = self._answered_at = self._reported_at = None
-        self._report = {}
+        self._report, self._serving, self._waiting_for = {}, False, ""
         record(self.name, "Normal", "Started", f"process {self._process.pid} listens on {self.config.data}")
 
     def leave(self, now: float, grace_seconds: float) -> None:
@@ -86,11 +88,16 @@ class Broker:
             self._process.kill()
             self._process = None
 
-    def answered(self, now: float, record: Record) -> None:
-        if self._answered_at is None:
-            record(self.name, "Normal", "Ready", f"answers on {self.config.control}")
+    def answered(self, status: Mapping[str, Any], now: float, record: Record) -> None:
+        """Take an answer; a broker says itself whether it waits for others (`ready`, `waiting_for`)."""
+        waiting = status.get("waiting_for")
+        self._waiting_for = ", ".join(str(name) for name in waiting) if isinstance(waiting, list) else ""
+        was_ready, self._serving = self._serving, bool(status.get("ready", True))
         self._answered_at = now
-        self._restarts = self._restarts.ready(now)
+        if self._serving:
+            self._restarts = self._restarts.ready(now)
+            if not was_ready:
+                record(self.name, "Normal", "Ready", f"answers on {self.config.control}")
 
     def reported(self, report: Mapping[str, Any], now: float) -> None:
         """Take a load report; one that is repeated, or older than the last, says nothing new."""
@@ -115,6 +122,8 @@ class Broker:
             restarts=self._restarts.count,
             last_end=self._last_end,
             answer_age=None if self._answered_at is None else now - self._answered_at,
+            serving=self._serving,
+            waiting_for=self._waiting_for,
             report_age=None if self._reported_at is None else now - self._reported_at,
             report=self._report,
             stopping=self.stopping and self._process is not None,

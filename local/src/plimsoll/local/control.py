@@ -16,8 +16,6 @@ import zmq
 from plimsoll.core import records, wire
 from plimsoll.core.config import Peer, Role
 
-NAME = "supervisor"
-
 
 @dataclass(frozen=True)
 class Curve:
@@ -53,8 +51,9 @@ class _Line:
 class ControlPlane:
     """Lines to the control sockets of a changing set of brokers. Not thread-safe."""
 
-    def __init__(self, curve: Curve | None, epoch: int) -> None:
+    def __init__(self, name: str, curve: Curve | None, epoch: int) -> None:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._name = name
         self._curve = curve
         self._epoch = epoch
         self._lines: dict[str, _Line] = {}
@@ -102,7 +101,7 @@ class ControlPlane:
         self._asked += 1
         said: list[Any] = [records.StatusQuery(self._asked)]
         if line.role == "head":
-            said.insert(0, records.Identify(NAME, "mediator", self._epoch))
+            said.insert(0, records.Identify(self._name, "mediator", self._epoch))
         self._send(line, *said)
 
     def poll(self, seconds: float) -> Iterator[Answered | Reported]:

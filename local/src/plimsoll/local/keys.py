@@ -16,9 +16,11 @@ import zmq
 
 from plimsoll.local.home import FleetFolder
 
-SUPERVISOR = "supervisor"
-CLIENT = "client"
-Role = Literal["head", "edge", "mediator", "client"]
+SUPERVISOR = "local.supervisor"
+"""The supervisor's name on the wire; brokers' names have no dot, so none can be called so."""
+CLIENTS = "local.clients"
+ANY_NAME = "*"
+Role = Literal["head", "edge"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class KeyPair:
 
 
 def pair(folder: FleetFolder, name: str) -> KeyPair:
-    """The key pair of a name, made if there is none. Names of brokers have no dot, so files cannot collide."""
+    """The key pair of a name, made if there is none."""
     secret_file, public_file = folder.keys / f"{name}.key", folder.keys / f"{name}.pub"
     if not secret_file.exists() or not public_file.exists():
         public, secret = zmq.curve_keypair()
@@ -44,14 +46,11 @@ def pair(folder: FleetFolder, name: str) -> KeyPair:
 
 def authorize(folder: FleetFolder, brokers: Iterable[tuple[str, Role]]) -> None:
     """Write who may do what; brokers read the file again when it changes."""
-    entries: list[tuple[str, Role]] = [*brokers, (SUPERVISOR, "mediator"), (CLIENT, "client")]
-    lines = [f"{pair(folder, file_name(name, role)).public} {role} {name}\n" for name, role in entries]
+    lines = [f"{pair(folder, name).public} {role} {name}\n" for name, role in brokers]
+    lines.append(f"{pair(folder, SUPERVISOR).public} mediator {SUPERVISOR}\n")
+    # Publishers and subscribers of this user call themselves what they like.
+    lines.append(f"{pair(folder, CLIENTS).public} client {ANY_NAME}\n")
     write_private(folder.authorized_keys, "".join(lines))
-
-
-def file_name(name: str, role: Role) -> str:
-    """Brokers and others have files of different forms: a broker may be called `client`."""
-    return name if role in ("head", "edge") else f"local.{name}"
 
 
 def write_private(path: Path, text: str) -> None:

@@ -49,9 +49,10 @@ def load(names: Iterable[str], stdin: TextIO = sys.stdin) -> list[Document]:
 
 def parse_text(text: str, file: str) -> list[Document]:
     """The documents of one text."""
-    loader = yaml.SafeLoader(text)
     documents = []
+    loader = None
     try:
+        loader = yaml.SafeLoader(text)
         while loader.check_node():
             node = loader.get_node()
             if node is None:
@@ -67,7 +68,8 @@ def parse_text(text: str, file: str) -> list[Document]:
         remedy = "Write it as plain text in UTF-8, as YAML."
         raise InvalidResourcesError([_problem(file, None, f"this is not YAML: {error}", remedy)]) from error
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
     return documents
 
 

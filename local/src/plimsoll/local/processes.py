@@ -16,6 +16,8 @@ from pathlib import Path
 Command = Callable[[Path], Sequence[str]]
 """What runs a broker that is configured by a file; the first word is a path."""
 
+LEAVE = "10"
+"""Seconds that a broker may take to let its subscribers go elsewhere."""
 LOG_BYTES = 4 * 1024 * 1024
 _CHILD = str(Path(__file__).with_name("child.py"))
 
@@ -23,7 +25,17 @@ _CHILD = str(Path(__file__).with_name("child.py"))
 def broker_command(config: Path) -> Sequence[str]:
     """The broker of this installation."""
     own = str(os.getpid())
-    return (sys.executable, "-m", "plimsoll.broker", "--config", str(config), "--parent-pid", own)
+    return (
+        sys.executable,
+        "-m",
+        "plimsoll.broker",
+        "--config",
+        str(config),
+        "--parent-pid",
+        own,
+        "--leave-seconds",
+        LEAVE,
+    )
 
 
 class Process:

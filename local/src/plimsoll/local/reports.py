@@ -31,6 +31,8 @@ class Seen:
     restarts: int = 0
     last_end: str = ""
     answer_age: float | None = None
+    serving: bool = False
+    waiting_for: str = ""
     report_age: float | None = None
     report: Mapping[str, Any] = field(default_factory=dict)
     stopping: bool = False
@@ -51,6 +53,12 @@ class Seen:
             return False, "Starting", f"process {self.pid} does not answer yet"
         if self.answer_age > UNANSWERED_SECONDS:
             return False, "NotAnswering", f"process {self.pid} has stopped answering on {self.control}"
+        if not self.serving:
+            return (
+                False,
+                "WaitingForPeers",
+                f"it waits for {self.waiting_for or ('its head' if self.role == 'edge' else 'others')}",
+            )
         return True, "Answering", f"process {self.pid} answers on {self.control}"
 
     def readiness(self) -> Condition:
@@ -75,7 +83,7 @@ def freshness(brokers: Sequence[Seen], interval_seconds: float) -> Condition:
 def edge_status(edge: Mapping[str, Any], seen: Seen, interval_seconds: float, time: str) -> dict[str, Any]:
     """The status of an EdgeBroker."""
     generation = int(edge["metadata"].get("generation", 1))
-    progressing = not seen.ready and seen.readiness().reason in ("Starting", "Stopping", "BackOff")
+    progressing = not seen.ready and seen.readiness().reason in ("Starting", "WaitingForPeers", "Stopping", "BackOff")
     conditions = [
         seen.readiness(),
         _progress(progressing, seen.readiness().reason if progressing else "Settled"),

@@ -14,10 +14,15 @@ from plimsoll.core.spec import Document, InvalidResourcesError, Problem, Resourc
 from plimsoll.core.spec.changing import refusals
 from plimsoll.core.spec.kinds import AnySpec
 from plimsoll.local import desired, ports
-from plimsoll.local.home import FleetBusyError, FleetFolder, Lock
+from plimsoll.local.home import FleetFolder, Lock
 from plimsoll.local.processes import Command, broker_command
 from plimsoll.local.store import MissingError, Object, Store
 from plimsoll.local.supervisor import StartError, Supervisor, now_text
+
+
+class RefusedError(InvalidResourcesError):
+    """The resources are valid, but a running fleet cannot be changed in this way."""
+
 
 Announce = Callable[[str], None]
 POLL_SECONDS = 0.1
@@ -125,7 +130,8 @@ def apply(folder: FleetFolder, documents: Iterable[Document]) -> list[tuple[str,
     """Store changed objects of a fleet, all or none; says for each `created`, `configured` or `unchanged`.
 
     Raises:
-        InvalidResourcesError: the objects are not valid together with the fleet's, or cannot be had while it runs.
+        InvalidResourcesError: the objects are not valid together with the fleet's.
+        RefusedError: they cannot be had while it runs.
 
     """
     given = list(documents)
@@ -145,7 +151,8 @@ def delete(folder: FleetFolder, kind: str, name: str) -> None:
 
     Raises:
         MissingError: there is none.
-        InvalidResourcesError: others need it, or it is not for users to delete.
+        InvalidResourcesError: others need it.
+        RefusedError: it is not for users to delete, or not while the fleet runs.
 
     """
     with Store(folder.store) as store, store.transaction():
@@ -153,10 +160,10 @@ def delete(folder: FleetFolder, kind: str, name: str) -> None:
         cluster = desired.made_by_cluster(item)
         if cluster is not None:
             found = f"this edge was made by BrokerCluster/{cluster}"
-            raise InvalidResourcesError([_stored(item, found, "Change that cluster's `edges` and apply it.")])
+            raise RefusedError([_stored(item, found, "Change that cluster's `edges` and apply it.")])
         if kind == "BrokerFleet":
             found = "a fleet is not deleted as an object"
-            raise InvalidResourcesError([_stored(item, found, f"Stop it with `plimsoll down {name}`.")])
+            raise RefusedError([_stored(item, found, f"Stop it with `plimsoll down {name}`.")])
         objects = [other for other in store.objects()[1] if "deletionTimestamp" not in other["metadata"]]
         rest = [other for other in objects if (other["kind"], other["metadata"]["name"]) != (kind, name)]
         wanted = desired.resources(rest)
@@ -199,7 +206,4 @@ def _stored(item: Object, found: str, remedy: str) -> Problem:
 def _refuse(problems: Iterable[Problem]) -> None:
     found = list(problems)
     if found:
-        raise InvalidResourcesError(found)
-
-
-__all__ = ["FleetBusyError", "StartError", "apply", "check", "delete", "down", "prepare", "shown", "supervise", "up"]
+        raise RefusedError(found)

@@ -97,12 +97,12 @@ class Store:
         self._db.close()
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Several writes, seen by others all at once or not at all."""
+    def transaction(self, begin: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE") -> Iterator[None]:
+        """Several writes, seen by others all at once or not at all; DEFERRED: several reads of one moment."""
         if self._db.in_transaction:
             yield
             return
-        self._db.execute("BEGIN IMMEDIATE")
+        self._db.execute(f"BEGIN {begin}")
         try:
             yield
         except BaseException:
@@ -121,13 +121,10 @@ class Store:
 
     def objects(self, kind: str | None = None) -> tuple[int, list[Object]]:
         """All objects (of a kind), by kind and name, and the version at which to start a watch."""
-        self._db.execute("BEGIN")
-        try:
-            query = "SELECT object FROM objects WHERE ? IS NULL OR kind = ? ORDER BY kind, name"
+        query = "SELECT object FROM objects WHERE ? IS NULL OR kind = ? ORDER BY kind, name"
+        with self.transaction("DEFERRED"):
             rows = self._db.execute(query, (kind, kind)).fetchall()
             return self.version(), [_object(text) for (text,) in rows]
-        finally:
-            self._db.execute("COMMIT")
 
     def version(self) -> int:
         """The version of the last write."""

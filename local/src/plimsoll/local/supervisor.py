@@ -56,7 +56,7 @@ class Supervisor:
         self._resources = desired.resources(store.objects()[1])
         self._fleet = self._resources.fleet.name
         self._plain = self._resources.fleet.spec.security.plain
-        self._control = ControlPlane(self._curve(), self._raise_epoch())
+        self._control = ControlPlane(keys.SUPERVISOR, self._curve(), self._raise_epoch())
         self._known: object = None
         self._version = -1
         self._ask_at = self._status_at = 0.0
@@ -142,7 +142,7 @@ class Supervisor:
         if broker is None or not broker.running:
             return
         if isinstance(said, Answered):
-            broker.answered(now, self._record)
+            broker.answered(said.status, now, self._record)
         else:
             broker.reported(said.report, now)
 
@@ -291,7 +291,7 @@ class Supervisor:
     def _curve(self) -> Curve | None:
         if self._plain:
             return None
-        pair = keys.pair(self._folder, keys.file_name(keys.SUPERVISOR, "mediator"))
+        pair = keys.pair(self._folder, keys.SUPERVISOR)
         return Curve(pair.public, pair.secret())
 
     def _raise_epoch(self) -> int:

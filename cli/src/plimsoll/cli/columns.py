@@ -1,0 +1,127 @@
+"""What a table shows of each kind: one line that tells the story, and more with `-o wide`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading and what stands below it for an object at a time; `wide` columns are shown on request."""
+
+    title: str
+    text: Callable[[Object, datetime], str]
+    wide: bool = False
+
+
+def at(*path: str, missing: str = "-") -> Callable[[Object, datetime], str]:
+    """The text at a path of the object."""
+
+    def text(item: Object, now: datetime) -> str:
+        value: Any = item
+        for part in path:
+            value = value.get(part) if isinstance(value, Mapping) else None
+        return missing if value is None or value == "" else str(value)
+
+    return text
+
+
+def ratio(*path: str) -> Callable[[Object, datetime], str]:
+    """`ready/desired` of the counts at a path."""
+    ready, desired = at(*path, "ready", missing="0"), at(*path, "desired", missing="?")
+    return lambda item, now: f"{ready(item, now)}/{desired(item, now)}"
+
+
+def condition(type_: str, field: str = "status") -> Callable[[Object, datetime], str]:
+    """A field of a condition."""
+
+    def text(item: Object, now: datetime) -> str:
+        found = item.get("status", {}).get("conditions", [])
+        return next((str(c.get(field, "")) for c in found if c["type"] == type_), "Unknown") or "-"
+
+    return text
+
+
+def age(item: Object, now: datetime) -> str:
+    """How long ago the object was made."""
+    made = item["metadata"].get("creationTimestamp")
+    return "-" if made is None else duration((now - datetime.fromisoformat(made)).total_seconds())
+
+
+def duration(seconds: float) -> str:
+    """Seconds as kubectl writes ages: two units at most."""
+    whole = max(0, int(seconds))
+    if whole < 120:
+        return f"{whole}s"
+    for unit, size, small, small_size in (("m", 60, "s", 1), ("h", 3600, "m", 60)):
+        if whole < size * 60 * (1 if unit == "m" else 0.8):
+            rest = whole % size // small_size
+            return f"{whole // size}{unit}{rest}{small}" if rest and whole < size * 10 else f"{whole // size}{unit}"
+    return f"{whole // 86400}d" if whole >= 172800 else f"{whole // 3600}h"
+
+
+NAME = Column("NAME", at("metadata", "name"))
+READY = Column("READY", condition("Ready"))
+AGE = Column("AGE", age)
+MESSAGE = Column("MESSAGE", condition("Ready", "message"), wide=True)
+REASON = Column("REASON", condition("Ready", "reason"))
+FRESH = Column("LOAD-DATA", condition("LoadDataFresh", "reason"))
+
+
+def _load(title: str, key: str, *, wide: bool = False, head: bool = False) -> Column:
+    path = ("status", "head", "load", key) if head else ("status", "load", key)
+    return Column(title, at(*path), wide)
+
+
+COLUMNS: dict[str, tuple[Column, ...]] = {
+    "BrokerFleet": (
+        NAME, READY, REASON, Column("CLUSTERS", at("status", "clusters")),
+        Column("BROKERS", ratio("status", "brokers")),
+        Column("SECURITY", at("status", "security")), FRESH, AGE,
+        Column("PID", at("status", "supervisor", "pid"), wide=True), MESSAGE,
+    ),
+    "BrokerCluster": (
+        NAME, READY, REASON, Column("EDGES", ratio("status", "edges")),
+        Column("SUBSCRIBERS", at("status", "subscribers")),
+        _load("PUBS/S", "publicationsPerSecond", head=True), _load("HEAD-IN%", "inputUtilizationPercent", head=True),
+        FRESH, AGE,
+        Column("HEAD", at("status", "head", "name"), wide=True),
+        Column("ENDPOINT", at("status", "endpoint"), wide=True),
+        Column("POLICY", at("spec", "policy", "type"), wide=True), MESSAGE,
+    ),
+    "EdgeBroker": (
+        NAME, Column("CLUSTER", at("spec", "clusterRef", "name")), Column("PROFILE", at("spec", "profile")), READY,
+        Column("STATE", at("status", "state")), Column("SUBSCRIBERS", at("status", "subscribers")),
+        _load("IN%", "inputUtilizationPercent"), _load("OUT%", "outputUtilizationPercent"),
+        _load("OUT/S", "deliveriesPerSecond"), Column("RESTARTS", at("status", "restarts")), AGE,
+        _load("CPU%", "cpuPercent", wide=True), _load("MATCH-US", "matchDelayMicroseconds", wide=True),
+        _load("QUEUE", "outputQueueMessages", wide=True), Column("PID", at("status", "pid"), wide=True),
+        Column("ENDPOINT", at("status", "endpoints", "data"), wide=True), MESSAGE,
+    ),
+    "HardwareProfile": (
+        NAME, Column("CPU", at("spec", "cpu", missing="1")), Column("MEMORY", at("spec", "memory", missing="256Mi")),
+        Column("IN-BYTES/S", at("spec", "bandwidth", "inputBytesPerSecond", missing="unlimited")),
+        Column("OUT-BYTES/S", at("spec", "bandwidth", "outputBytesPerSecond", missing="unlimited")),
+        Column("EMULATED", lambda item, now: "yes" if "emulation" in item["spec"] else "no"), AGE,
+    ),
+    "LoadBalancingSession": (
+        NAME, Column("SCOPE", at("spec", "scope")), Column("ACTION", at("spec", "action", missing="Rebalance")),
+        Column("MODE", at("spec", "mode", missing="DryRun")), Column("SOURCE", at("spec", "source", "name")),
+        Column("TARGET", at("spec", "target", "name")), Column("SUCCEEDED", condition("Succeeded")), AGE,
+    ),
+}  # fmt: skip
+
+
+def columns(kind: str, *, wide: bool = False) -> list[Column]:
+    """The columns of a kind."""
+    return [column for column in COLUMNS[kind] if wide or not column.wide]
+
+
+def row(shown: Sequence[Column], item: Object, now: datetime) -> list[str]:
+    """One object's line."""
+    return [column.text(item, now) for column in shown]

@@ -1,0 +1,141 @@
+"""Arguments and exit codes of `plimsoll`; each command is a function elsewhere.
+
+Whatever goes wrong by the fault of input ends with a message that says where and what to do, never with a traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import version as installed_version
+
+from plimsoll.cli import lifecycle, reading
+from plimsoll.cli.codes import BAD_INPUT, CONFLICT, FAILED, INTERRUPTED, MEANINGS, OK, CommandError
+from plimsoll.cli.output import FORMATS, complain, say
+from plimsoll.core.spec import API_VERSION, KINDS, InvalidResourcesError
+from plimsoll.local.runtime import RefusedError
+
+Command = Callable[[argparse.Namespace], int]
+KIND_HELP = ", ".join(f"{kind.name} ({kind.short})" for kind in KINDS.values())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["demo"]:
+        return _demo(given[1:])
+    options = parser().parse_args(given)
+    try:
+        return _run(options.command, options)
+    except BrokenPipeError:
+        # Whoever read our output has had enough; nothing more can be said there, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run(command: Command, options: argparse.Namespace) -> int:
+    try:
+        return command(options)
+    except CommandError as error:
+        complain(f"plimsoll: {error}")
+        return error.code
+    except RefusedError as error:
+        complain(f"{error}\nplimsoll: {_count(len(error.problems), 'change')} refused; nothing was changed")
+        return CONFLICT
+    except InvalidResourcesError as error:
+        complain(f"{error}\nplimsoll: {_count(len(error.problems), 'problem')}; nothing was started or changed")
+        return BAD_INPUT
+
+
+def parser() -> argparse.ArgumentParser:
+    """The commands and their arguments."""
+    top = argparse.ArgumentParser(
+        prog="plimsoll",
+        description="Run, watch and try a fleet of content-based publish/subscribe brokers on this machine.",
+        epilog=MEANINGS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--fleet", metavar="NAME", help="which fleet; default: $PLIMSOLL_FLEET, or the only one")
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+
+    def add(name: str, command: Command, text: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, description=text, parents=[common])
+        made.set_defaults(command=command)
+        return made
+
+    _add_lifecycle(add)
+    _add_reading(add)
+    commands.add_parser("demo", help="run the demonstration (`plimsoll demo --help`)")
+    add("version", _version, "Say the version of this program and of the resources that it knows.")
+    return top
+
+
+Add = Callable[[str, Command, str], argparse.ArgumentParser]
+
+
+def _add_lifecycle(add: Add) -> None:
+    made = add("up", lifecycle.up, "Run a fleet from its resources until Ctrl-C, which stops it in order.")
+    _files(made)
+    made.add_argument("-d", "--detach", action="store_true", help="return when the fleet is ready; it goes on running")
+    made = add("down", lifecycle.down, "Stop a fleet: edges first, then heads.")
+    made.add_argument("fleet_name", metavar="FLEET", nargs="?", help="which fleet")
+    _files(add("apply", lifecycle.apply, "Change objects of a fleet; what runs follows. All changes or none."))
+    made = add("delete", lifecycle.delete, "Delete an object; what runs for it leaves first.")
+    made.add_argument("kind", metavar="KIND", help=KIND_HELP)
+    made.add_argument("name", metavar="NAME")
+    made = add("validate", lifecycle.validate, "Check resources without starting anything.")
+    _files(made)
+    made.add_argument("--ports", action="store_true", help="also try whether the named ports are free here")
+
+
+def _add_reading(add: Add) -> None:
+    made = add("get", reading.get, "Show objects.")
+    made.add_argument("kind", metavar="KIND", help=f"all, {KIND_HELP}")
+    made.add_argument("name", metavar="NAME", nargs="?")
+    made.add_argument("-o", "--output", choices=FORMATS, default="table", help="default: table")
+    made.add_argument("-w", "--watch", action="store_true", help="go on with a line for each change")
+    made = add("describe", reading.describe, "Show everything about one object, events included.")
+    made.add_argument("kind", metavar="KIND", help=KIND_HELP)
+    made.add_argument("name", metavar="NAME")
+    made = add("watch", reading.watch, "Show the fleet as it changes; without a terminal, a line for each change.")
+    made.add_argument("--interval", type=float, default=1.0, metavar="SECONDS", help="between redraws; default: 1")
+    made = add("events", reading.events, "Show what happened to the fleet's objects.")
+    made.add_argument("-w", "--watch", action="store_true", help="go on with what happens")
+
+
+def _files(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "-f", "--file", dest="files", metavar="FILE", nargs="+", required=True, action="extend",
+        help="YAML or JSON: files, folders, or - for standard input",
+    )  # fmt: skip
+
+
+def _version(options: argparse.Namespace) -> int:
+    say(f"plimsoll {installed_version('plimsoll-operator')}, resources {API_VERSION}")
+    return OK
+
+
+def _demo(arguments: list[str]) -> int:
+    try:
+        module = importlib.import_module("plimsoll.local.demo")
+    except ModuleNotFoundError as error:
+        if error.name != "plimsoll.local.demo":
+            complain(f"plimsoll: the demonstration needs {error.name}: pip install 'plimsoll-operator[demo]'")
+        else:
+            complain("plimsoll: this installation has no demonstration")
+        return FAILED
+    return int(module.main(arguments))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

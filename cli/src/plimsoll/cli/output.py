@@ -1,0 +1,62 @@
+"""Tables for people, JSON and YAML for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+import yaml
+
+from plimsoll.cli.columns import columns, row
+from plimsoll.core.spec import KINDS
+
+FORMATS = ("table", "wide", "json", "yaml", "name")
+
+
+def say(text: str = "") -> None:
+    """A line on standard output, at once: others may read it as it comes."""
+    print(text, flush=True)
+
+
+def complain(text: str) -> None:
+    """A line on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lines with aligned columns; the last column is not padded."""
+    lines = [list(titles), *(list(line) for line in rows)]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(titles))]
+    return ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+
+
+def objects_text(items: Sequence[Mapping[str, Any]], form: str, *, single: bool) -> str:
+    """Objects in the form that was asked for; `single` is one object by its name, not a list of one."""
+    if form == "name":
+        return "\n".join(f"{KINDS[item['kind']].plural}/{item['metadata']['name']}" for item in items)
+    if form in ("json", "yaml"):
+        whole = items[0] if single else {"apiVersion": "v1", "kind": "List", "items": list(items)}
+        return json.dumps(whole, indent=2) if form == "json" else yaml_text(whole)
+    blocks = []
+    for kind, group in groupby(sorted(items, key=_order), key=lambda item: str(item["kind"])):
+        shown = columns(kind, wide=form == "wide")
+        lines = table([column.title for column in shown], [row(shown, item, now()) for item in group])
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def yaml_text(value: object) -> str:
+    """YAML in the order of the fields, as files are written."""
+    return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120)).rstrip("\n")
+
+
+def _order(item: Mapping[str, Any]) -> tuple[int, str]:
+    return list(KINDS).index(item["kind"]), item["metadata"]["name"]

@@ -1,0 +1,186 @@
+"""Commands that show something: get, describe, watch, events."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from plimsoll.cli import fleets
+from plimsoll.cli.codes import NOT_FOUND, OK, CommandError
+from plimsoll.cli.columns import columns, duration, row
+from plimsoll.cli.output import now, objects_text, say, table, yaml_text
+from plimsoll.core.spec import KINDS, Document
+from plimsoll.core.spec.parsing import read
+from plimsoll.core.spec.problems import nearest
+from plimsoll.core.spec.resources import written
+from plimsoll.local import runtime
+from plimsoll.local.home import FleetFolder
+from plimsoll.local.store import Change, Event, ExpiredError, Object, Store
+
+POLL_SECONDS = 0.2
+
+
+def get(options: argparse.Namespace) -> int:
+    """Show objects of a kind, or of all kinds."""
+    folder = fleets.choose(options.fleet)
+    kind = None if options.kind == "all" else fleets.kind(options.kind).name
+    with Store(folder.store) as store:
+        version, items = store.objects(kind)
+        items = _named(runtime.shown(folder, items), kind, options.name, folder)
+        text = objects_text(items, options.output, single=options.name is not None)
+        if text:
+            say(text)
+        elif not options.watch:
+            print(f"no {kind or 'objects'} in fleet {folder.fleet}", file=sys.stderr)
+        if options.watch:
+            _follow(store, version, kind, options)
+    return OK
+
+
+def describe(options: argparse.Namespace) -> int:
+    """Show everything about one object: specification with defaults, status, conditions, events."""
+    folder = fleets.choose(options.fleet)
+    kind = fleets.kind(options.kind).name
+    with Store(folder.store) as store:
+        [item] = _named(runtime.shown(folder, store.objects(kind)[1]), kind, options.name, folder)
+        for line in description(item, store.events(kind, options.name), now()):
+            say(line)
+    return OK
+
+
+def events(options: argparse.Namespace) -> int:
+    """Show what happened, oldest first."""
+    folder = fleets.choose(options.fleet)
+    with Store(folder.store) as store:
+        found = store.events()
+        for line in table(EVENT_TITLES, [event_row(event, now()) for event in found]):
+            say(line)
+        last = found[-1].id if found else 0
+        while options.watch:
+            time.sleep(POLL_SECONDS)
+            for event in (event for event in store.events() if event.id > last):
+                last = event.id
+                say("  ".join(event_row(event, now())))
+    return OK
+
+
+def watch(options: argparse.Namespace) -> int:
+    """Show the fleet as it changes: a table that is redrawn, or without a terminal a line for each change."""
+    folder = fleets.choose(options.fleet)
+    kinds = ("BrokerFleet", "BrokerCluster", "EdgeBroker")
+    with Store(folder.store) as store:
+        if not sys.stdout.isatty():
+            before: dict[str, str] = {}
+            while True:
+                for item in runtime.shown(folder, store.objects()[1]):
+                    if item["kind"] in kinds:
+                        _say_change(item, before)
+                time.sleep(POLL_SECONDS)
+        while True:
+            items = [item for item in runtime.shown(folder, store.objects()[1]) if item["kind"] in kinds]
+            text = objects_text(items, "table", single=False)
+            say(f"\x1b[H\x1b[2J{now():%H:%M:%S}  fleet {folder.fleet}  (Ctrl-C ends)\n\n{text}")
+            time.sleep(options.interval)
+
+
+def description(item: Object, happened: list[Event], at: datetime) -> Iterator[str]:
+    """One object for a person."""
+    metadata = item["metadata"]
+    yield f"Name:        {metadata['name']}"
+    yield f"Kind:        {item['kind']}"
+    for owner in metadata.get("ownerReferences", []):
+        yield f"Made by:     {owner['kind']}/{owner['name']}"
+    for key, value in metadata.get("labels", {}).items():
+        yield f"Label:       {key}={value}"
+    yield f"Created:     {metadata['creationTimestamp']}, generation {metadata['generation']}"
+    if "deletionTimestamp" in metadata:
+        yield f"Leaving:     since {metadata['deletionTimestamp']}"
+    yield from _block("Spec (with defaults)", _with_defaults(item))
+    status = dict(item.get("status", {}))
+    conditions = status.pop("conditions", [])
+    if status:
+        yield from _block("Status", status)
+    if conditions:
+        yield "Conditions:"
+        rows = [
+            [c["type"], c["status"], c["reason"], _ago(c["lastTransitionTime"], at), c["message"]] for c in conditions
+        ]
+        yield from (f"  {line}" for line in table(["TYPE", "STATUS", "REASON", "SINCE", "MESSAGE"], rows))
+    if happened:
+        yield "Events:"
+        yield from (f"  {line}" for line in table(EVENT_TITLES, [event_row(event, at) for event in happened]))
+
+
+EVENT_TITLES = ["LAST", "COUNT", "TYPE", "REASON", "OBJECT", "MESSAGE"]
+
+
+def event_row(event: Event, at: datetime) -> list[str]:
+    """One event's line."""
+    subject = f"{KINDS[event.kind].short}/{event.name}"
+    return [_ago(event.last, at), str(event.count), event.type, event.reason, subject, event.message]
+
+
+def _named(items: list[Object], kind: str | None, name: str | None, folder: FleetFolder) -> list[Object]:
+    if name is None:
+        return items
+    found = [item for item in items if item["metadata"]["name"] == name]
+    if not found:
+        close = nearest(name, [item["metadata"]["name"] for item in items])
+        hint = f' Did you mean "{close}"?' if close else ""
+        raise CommandError(NOT_FOUND, f'no {kind or "object"} "{name}" in fleet {folder.fleet}.{hint}')
+    return found
+
+
+def _follow(store: Store, version: int, kind: str | None, options: argparse.Namespace) -> None:
+    """Print a line for each change of what the table shows, or each changed object whole."""
+    before: dict[str, str] = {}
+    while True:
+        try:
+            changes = store.changes(version)
+        except ExpiredError:
+            version, items = store.objects(kind)
+            changes = [Change(version, "MODIFIED", i["kind"], i["metadata"]["name"], i) for i in items]
+        for change in changes:
+            version = max(version, change.version)
+            if kind in (None, change.kind) and options.name in (None, change.name):
+                _say_followed(change, options.output, before)
+        time.sleep(POLL_SECONDS)
+
+
+def _say_followed(change: Change, form: str, before: dict[str, str]) -> None:
+    if form in ("json", "yaml", "name"):
+        text = objects_text([change.object], form, single=True)
+        say(f"---\n{text}" if form == "yaml" else text)
+    elif change.type == "DELETED":
+        say(f"{change.name}  deleted")
+    else:
+        _say_change(change.object, before, wide=form == "wide", prefix=False)
+
+
+def _say_change(item: Object, before: dict[str, str], *, wide: bool = False, prefix: bool = True) -> None:
+    shown = [column for column in columns(item["kind"], wide=wide) if column.title != "AGE"]
+    cells = row(shown, item, now())
+    subject = f"{KINDS[item['kind']].short}/{item['metadata']['name']}"
+    named = [f"{column.title}={cell}" for column, cell in zip(shown[1:], cells[1:], strict=True)]
+    text = f"{subject}  {' '.join(named)}" if prefix else "  ".join(cells)
+    if before.get(subject) != text:
+        before[subject] = text
+        say(f"{now():%H:%M:%S}  {text}" if prefix else text)
+
+
+def _with_defaults(item: Object) -> Any:
+    resources, _ = read([Document(item)])
+    return written(resources[0].spec, defaults=True) if resources else item.get("spec")
+
+
+def _block(title: str, value: Any) -> Iterator[str]:
+    yield f"{title}:"
+    yield from (f"  {line}" for line in yaml_text(value).splitlines())
+
+
+def _ago(time_text: str, at: datetime) -> str:
+    return duration((at - datetime.fromisoformat(time_text)).total_seconds())
