@@ -217,6 +217,7 @@ class Edge(Node):
         )
         self.position = welcome.position
         for attachment in self.records.values():
+            attachment.last_position = 0  # the new epoch counts from 1 again
             if attachment.state is State.LIVE:
                 attachment.out.append(wire.encode(r.Epoch(attachment.id, gap)))
                 self.dirty[attachment.link] = None
