@@ -9,7 +9,7 @@ from functools import singledispatchmethod
 from plimsoll.core.verify import observations as seen
 from plimsoll.core.verify.laws import Findings, check_claims, check_counters, check_publications
 from plimsoll.core.verify.oracle import Filters
-from plimsoll.core.verify.records import FOREVER, Life, Publications, Reader, Told, Tree
+from plimsoll.core.verify.records import FOREVER, Life, Publications, Reader, Streams, Told, Tree
 from plimsoll.core.verify.streams import StreamAudit
 from plimsoll.core.verify.verdict import Verdict
 
@@ -25,6 +25,7 @@ class Audit:
         self.filters = Filters()
         self.readers: dict[tuple[str, int], Reader] = {}
         self.tree = Tree()
+        self.streams = Streams()
         self.owners: dict[tuple[str, tuple[int, int]], set[str]] = {}
         self.ended: dict[tuple[str, int], float] = {}
         self.heads_ended: dict[tuple[str, int], float] = {}
@@ -136,6 +137,8 @@ class Audit:
         if one.place is not None:
             head, epoch, position = one.place
             self.publications.of(one.publication).positions.setdefault((head, epoch), position)
+        reader.streams.append(self.streams.number(one.place))
+        reader.positions.append(one.place[2] if one.place is not None else 0)
         reader.items.append(self.publications.number(one.publication))
         reader.times.append(one.at)
 

@@ -75,13 +75,14 @@ class Told:
 class Reader:
     """One incarnation of a subscriber: its subscriptions, and its stream in the order in which it had it."""
 
-    __slots__ = ("ended_at", "gaps", "heads", "incarnation", "items", "lives", "name", "times")
+    __slots__ = ("ended_at", "gaps", "heads", "incarnation", "items", "lives", "name", "positions", "streams", "times")
 
     def __init__(self, name: str, incarnation: int) -> None:
         self.name, self.incarnation = name, incarnation
         self.lives: dict[int, list[Life]] = {}
         self.items = array("l")
         self.times = array("d")
+        self.streams, self.positions = array("i"), array("q")
         self.gaps: list[Told] = []
         self.heads: set[str] = set()
         self.ended_at = FOREVER
@@ -115,6 +116,22 @@ class Tree:
                     seen.add(head)
                     todo.append(head)
         return False
+
+
+class Streams:
+    """Logs that deliveries came from, numbered; -1 is a delivery that does not say."""
+
+    def __init__(self) -> None:
+        self.all: list[tuple[str, int]] = []
+        self._numbers: dict[tuple[str, int], int] = {}
+
+    def number(self, place: Origin | None) -> int:
+        if place is None:
+            return -1
+        if place[:2] not in self._numbers:
+            self._numbers[place[:2]] = len(self.all)
+            self.all.append(place[:2])
+        return self._numbers[place[:2]]
 
 
 class Publications:

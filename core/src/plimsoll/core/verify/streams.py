@@ -97,7 +97,7 @@ class StreamAudit:
                 continue
             self.first[number] = place
             order.take(one, at)
-            told.check(one, at)
+            told.check(one, place, at)
             self._wanted(number, one, at)
             if one.origin:
                 self.highs.reached(one.origin, place, at)
@@ -281,8 +281,7 @@ class GapsTold:
         low, high = (gap.low_epoch, gap.low), (gap.epoch, gap.high)
         if low > high:
             self._stream._bad("I8", f"gap from {low} to {high} at {gap.head} ends before it begins", gap.at)
-        # Only while all comes from one head: later heads may have in their logs what came through an earlier one.
-        had = self._delivered.get(gap.head, ()) if len(self._stream.reader.heads) <= 1 else ()
+        had = self._delivered.get(gap.head, ())
         inside = [key for key in had[bisect_left(had, low) :] if key <= high]
         if inside:
             text = f"is told that positions {low} to {high} at {gap.head} are lost, and had {inside[:3]}"
@@ -292,16 +291,30 @@ class GapsTold:
         for head, epoch, offset in gap.last:
             self._last[head, epoch] = max(offset, self._last.get((head, epoch), -1))
 
-    def check(self, one: Publication, at: float) -> None:
-        for (head, epoch), position in one.positions.items():
+    def check(self, one: Publication, place: int, at: float) -> None:
+        for head, key in self._places(one, place):
             delivered = self._delivered.setdefault(head, [])
-            if not delivered or delivered[-1] < (epoch, position):
-                delivered.append((epoch, position))
-            if head in self._highest and (epoch, position) <= self._highest[head]:
+            if not delivered or delivered[-1] < key:
+                delivered.append(key)
+            if head in self._highest and key <= self._highest[head]:
                 for gap in self._gaps:
-                    if spanned(gap, one) and gap.head == head:
+                    if gap.head == head and (gap.low_epoch, gap.low) <= key <= (gap.epoch, gap.high):
                         text = f"{one} came after it was told that {gap.head} {gap.low} to {gap.high} are lost"
                         self._stream._bad("I8", text, at)
                         break
         if one.origin and one.origin[2] <= self._last.get(one.origin[:2], -1):
             self._stream._bad("I8", f"{one} came after a gap whose last lost offset is later", at)
+
+    def _places(self, one: Publication, place: int) -> list[tuple[str, Key]]:
+        """Where this delivery lay in the log of its head: as it said itself, or as far as the heads' logs are known.
+
+        A publication may be logged twice by a head that restarts; one of its places may then lie in a gap.
+        """
+        reader = self._stream.reader
+        stream = reader.streams[place]
+        if stream >= 0:
+            head, epoch = self._stream.audit.streams.all[stream]
+            return [(head, (epoch, reader.positions[place]))]
+        if len(reader.heads) > 1:
+            return []  # of several heads, one may have in its log what came through another
+        return [(head, (epoch, position)) for (head, epoch), position in one.positions.items() if head in reader.heads]
