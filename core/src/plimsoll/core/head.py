@@ -83,6 +83,7 @@ class Head(Node):
         self.server: Server[tuple[Link, int, Any, bool]] = Server(config.hardware)
         self.meter = Meter()
         self.reporter = Reporter(self, config, epoch, self.meter)
+        self.members = frozenset(config.edges)
         self.missing: set[str] = {*config.edges, *(peer.name for peer in config.neighbors)}
         self.ghosts: dict[str, float] = {}
         self.seen: dict[tuple[str, int], int] = {}
@@ -98,7 +99,7 @@ class Head(Node):
     # -- links
 
     def admits(self, info: Info) -> str:
-        if info.role == "edge" and info.name not in self.config.edges:
+        if info.role == "edge" and info.name not in self.members:
             return f"{info.name} is not an edge of {self.config.name}; its cluster names it first"
         if info.role == "head" and info.name not in self.routes.upstreams:
             return f"{info.name} is not a neighbour of {self.config.name}; name it in spec.neighbors"
@@ -516,6 +517,8 @@ class Head(Node):
         record = self.reporter.on_control(peer, record, self.now)
         if isinstance(record, r.Load):
             self.seats.heard(record.report)
+        elif isinstance(record, r.Members) and peer in self.reporter.mediators:
+            self.members, self.seats.cordoned = frozenset(record.edges), frozenset(record.cordoned)
         elif isinstance(record, r.Leave):
             self.leave(self.now)
 

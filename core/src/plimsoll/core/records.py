@@ -393,6 +393,13 @@ class Leave(Struct, array_like=True, frozen=True, tag=104):
     """Let the subscribers go elsewhere, then exit."""
 
 
+class Members(Struct, array_like=True, frozen=True, tag=106):
+    """From a mediator to a head, again and again: the edges that belong to it, and those that take no newcomers."""
+
+    edges: list[Name]
+    cordoned: list[Name]
+
+
 FromClient = (
     Publish | Open | Close | Join | Resume | Subs | Detach | Pause | Continue
 )  # fmt: skip
@@ -404,7 +411,7 @@ ToClient = (
 FromEdge = Cover | ResumeUp | Fetch | Expire | Report | Forget | Leaving
 ToEdge = PubOpen | Gap | Progress | CoverAck | ResumedDown | Release | Replay | Fetched | Welcome
 BetweenHeads = Pub | Gap | Progress | Cover | CoverAck | NeighborReport | Confirmed
-ControlRecord = Identify | Load | StatusQuery | StatusReply | Leave
+ControlRecord = Identify | Load | StatusQuery | StatusReply | Leave | Members
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)
 to_client: Final = msgspec.msgpack.Decoder(ToClient)

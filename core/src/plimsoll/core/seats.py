@@ -36,6 +36,8 @@ class Seats:
 
     def __init__(self) -> None:
         self._seats: dict[str, Seat] = {}
+        self.cordoned: frozenset[str] = frozenset()
+        """Edges that take no newcomers; those who are there stay."""
 
     def add(self, name: str, endpoint: str, public_key: str) -> None:
         self._seats[name] = Seat(name, endpoint, public_key)
@@ -53,7 +55,8 @@ class Seats:
 
     def place(self, exclude: Collection[str], prefer: str = "") -> Seat | None:
         """The seat of a newcomer, or None if there is none; `exclude` is heeded unless nothing else is left."""
-        seats = [seat for seat in self._seats.values() if seat.name not in exclude] or list(self._seats.values())
+        open_seats = [seat for seat in self._seats.values() if seat.name not in self.cordoned]
+        seats = [seat for seat in open_seats if seat.name not in exclude] or open_seats
         if not seats:
             return None
         wanted = [seat for seat in seats if seat.name == prefer]
