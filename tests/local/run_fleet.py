@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from plimsoll.core.spec import InvalidResourcesError
+from plimsoll.core.spec import InvalidResourcesError, parse
 from plimsoll.local import manifests, processes, runtime, supervisor
 
 FAKE = str(Path(__file__).with_name("fake_broker.py"))
@@ -18,7 +18,7 @@ def fake_command(config):
 if __name__ == "__main__":
     try:
         processes.LOG_BYTES = 1000
-        runtime.up(runtime.check(manifests.load(sys.argv[1:])), lambda line: print(line, flush=True), fake_command)
+        runtime.up(parse(manifests.load(sys.argv[1:])), lambda line: print(line, flush=True), fake_command)
     except (InvalidResourcesError, runtime.StartError, runtime.FleetBusyError) as error:
         print(error, file=sys.stderr)
         sys.exit(1)

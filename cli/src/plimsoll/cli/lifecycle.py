@@ -7,7 +7,7 @@ import argparse
 from plimsoll.cli import fleets
 from plimsoll.cli.codes import CONFLICT, FAILED, NOT_FOUND, OK, CommandError
 from plimsoll.cli.output import say
-from plimsoll.core.spec import InvalidResourcesError, Resources, places
+from plimsoll.core.spec import InvalidResourcesError, Resources, parse, places
 from plimsoll.core.spec.planning import carried_bytes_per_second, log_bytes
 from plimsoll.core.spec.quantities import bytes_text
 from plimsoll.local import manifests, ports, runtime
@@ -18,7 +18,7 @@ from plimsoll.local.supervisor import StartError
 
 def up(options: argparse.Namespace) -> int:
     """Run a fleet: here until Ctrl-C, or in the background."""
-    resources = runtime.check(manifests.load(options.files))
+    resources = parse(manifests.load(options.files))
     try:
         if options.detach:
             runtime.up_detached(resources, say)
@@ -70,7 +70,7 @@ def delete(options: argparse.Namespace) -> int:
 
 def validate(options: argparse.Namespace) -> int:
     """Check files as `up` does, and say what they ask for."""
-    resources = runtime.check(manifests.load(options.files))
+    resources = parse(manifests.load(options.files))
     if options.ports:
         ports.check(resources)
     for line in summary(resources):

@@ -17,6 +17,7 @@ from plimsoll.cli.codes import BAD_INPUT, CONFLICT, FAILED, INTERRUPTED, MEANING
 from plimsoll.cli.output import FORMATS, complain, say
 from plimsoll.core.spec import API_VERSION, KINDS, InvalidResourcesError
 from plimsoll.local.runtime import RefusedError
+from plimsoll.local.store import ConflictError
 
 Command = Callable[[argparse.Namespace], int]
 KIND_HELP = ", ".join(f"{kind.name} ({kind.short})" for kind in KINDS.values())
@@ -44,6 +45,9 @@ def _run(command: Command, options: argparse.Namespace) -> int:
     except CommandError as error:
         complain(f"plimsoll: {error}")
         return error.code
+    except ConflictError as error:
+        complain(f"plimsoll: {error}")
+        return CONFLICT
     except RefusedError as error:
         complain(f"{error}\nplimsoll: {_count(len(error.problems), 'change')} refused; nothing was changed")
         return CONFLICT

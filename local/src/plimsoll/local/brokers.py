@@ -61,6 +61,10 @@ class Broker:
         self._report, self._serving, self._waiting_for = {}, False, ""
         record(self.name, "Normal", "Started", f"process {self._process.pid} listens on {self.config.data}")
 
+    def start_at(self, then: float) -> None:
+        """Run it at a later step."""
+        self._start_at = then
+
     def leave(self, now: float, grace_seconds: float) -> None:
         """Ask it to let its subscribers go elsewhere and exit; after the grace period it is ended."""
         if not self.stopping:

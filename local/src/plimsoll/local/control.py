@@ -41,6 +41,14 @@ class Reported:
     report: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class Members:
+    """The edges of a cluster, and those of them that take no newcomers."""
+
+    edges: tuple[str, ...]
+    cordoned: tuple[str, ...] = ()
+
+
 @dataclass
 class _Line:
     peer: Peer
@@ -93,15 +101,16 @@ class ControlPlane:
             self._poller.unregister(line.socket)
             line.socket.close()
 
-    def ask(self, broker: str) -> None:
-        """Ask for its status; heads also learn, again and again, to whom reports go."""
+    def ask(self, broker: str, members: Members | None = None) -> None:
+        """Ask for its status; heads also learn, again and again, to whom reports go, and which edges are theirs."""
         line = self._lines.get(broker)
         if line is None:
             return
         self._asked += 1
         said: list[Any] = [records.StatusQuery(self._asked)]
         if line.role == "head":
-            said.insert(0, records.Identify(self._name, "mediator", self._epoch))
+            told = [] if members is None else [records.Members(list(members.edges), list(members.cordoned))]
+            said = [records.Identify(self._name, "mediator", self._epoch), *told, *said]
         self._send(line, *said)
 
     def poll(self, seconds: float) -> Iterator[Answered | Reported]:

@@ -45,6 +45,8 @@ class Seen:
     def _readiness(self) -> tuple[bool, str, str]:
         if self.stopping:
             return False, "Stopping", "it lets its subscribers go elsewhere"
+        if self.pid is None and self.waiting_seconds is not None and not self.last_end:
+            return False, "Starting", "it starts as soon as the others have read its key"
         if self.pid is None and self.waiting_seconds is not None:
             return False, "BackOff", f"it {self.last_end}; starts again after {self.waiting_seconds:.0f} s"
         if self.pid is None:

@@ -28,19 +28,6 @@ Announce = Callable[[str], None]
 POLL_SECONDS = 0.1
 
 
-def check(documents: Iterable[Document]) -> Resources:
-    """Parse resources for this machine, and try the ports that they name; raises `InvalidResourcesError`."""
-    resources = parse(documents)
-    cordoned = [
-        edge.problem(("spec", "cordoned"), "brokers of this release cannot be cordoned", "Remove this line.")
-        for edge in resources.edges.values()
-        if edge.spec.cordoned
-    ]
-    if cordoned:
-        raise InvalidResourcesError(cordoned)
-    return resources
-
-
 def up(resources: Resources, announce: Announce, command: Command = broker_command) -> None:
     """Run a fleet in this process until SIGINT or SIGTERM.
 
@@ -139,7 +126,7 @@ def apply(folder: FleetFolder, documents: Iterable[Document]) -> list[tuple[str,
         objects = [item for item in store.objects()[1] if "deletionTimestamp" not in item["metadata"]]
         named = {_key(document) for document in given}
         kept = [Document(item, "<store>") for item in objects if _key(Document(item)) not in named]
-        wanted = check([*given, *kept])
+        wanted = parse([*given, *kept])
         if folder.running_pid():
             _refuse(refusals(desired.resources(objects), wanted))
         chosen = [item for item in wanted if (item.kind, item.name) in named]

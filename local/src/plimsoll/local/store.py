@@ -161,12 +161,18 @@ class Store:
             return self._replace(old, new)
 
     def apply(self, new: Mapping[str, Any], now: str) -> tuple[str, Object]:
-        """Create or replace, whatever the version; says `created`, `configured` or `unchanged`."""
+        """Create or replace, whatever the version; says `created`, `configured` or `unchanged`.
+
+        Raises `ConflictError` for an object that is being deleted.
+        """
         with self.transaction():
             try:
                 old = self.get(new["kind"], new["metadata"]["name"])
             except MissingError:
                 return "created", self.create(new, now)
+            if "deletionTimestamp" in old["metadata"]:
+                name = f"{old['kind']}/{old['metadata']['name']}"
+                raise ConflictError(f"{name} is being deleted: apply it again when it has gone")
             stored = self._replace(old, new)
             return ("unchanged" if stored is old else "configured"), stored
 

@@ -17,7 +17,7 @@ from plimsoll.core.spec import Address, InvalidResourcesError, Resources, edge_b
 from plimsoll.core.spec.brokers import head_name
 from plimsoll.local import desired, keys, ports, reports
 from plimsoll.local.brokers import Broker
-from plimsoll.local.control import Answered, ControlPlane, Curve, Reported
+from plimsoll.local.control import Answered, ControlPlane, Curve, Members, Reported
 from plimsoll.local.home import FleetFolder
 from plimsoll.local.processes import Command, broker_command
 from plimsoll.local.store import MissingError, Store
@@ -28,6 +28,8 @@ ASK_SECONDS = 1.0
 ASK_EARLY_SECONDS = 0.1
 STATUS_SECONDS = 1.0
 ROUND_SECONDS = 0.1
+KEYS_READ_SECONDS = 2.5
+"""Brokers look at the authorized keys every second. Who connects before is refused, and ZeroMQ does not try again."""
 
 
 class StartError(RuntimeError):
@@ -60,6 +62,7 @@ class Supervisor:
         self._known: object = None
         self._version = -1
         self._ask_at = self._status_at = 0.0
+        self._up = False
         self._stop = False
         self._hurry = False
 
@@ -101,6 +104,7 @@ class Supervisor:
                 )
             waiting = [broker.name for broker in self._brokers.values() if not broker.seen(now).ready]
             if not waiting:
+                self._up = True
                 self._write_status(now)
                 self._announce(f"fleet {self._fleet} is ready: {len(self._brokers)} brokers")
                 return
@@ -128,8 +132,8 @@ class Supervisor:
             if broker.stopping and not broker.running and not self._stop:
                 self._forget(broker)
         if now >= self._ask_at:
-            for name in self._brokers:
-                self._control.ask(name)
+            for name, broker in self._brokers.items():
+                self._control.ask(name, self._members_of(broker))
             early = any(broker.seen(now).answer_age is None for broker in self._brokers.values())
             self._ask_at = now + (ASK_EARLY_SECONDS if early else ASK_SECONDS)
         for said in self._control.poll(seconds):
@@ -169,7 +173,10 @@ class Supervisor:
         for config in configs:
             broker = self._brokers.get(config.name)
             if broker is None:
-                self._add(config, profiles[config.name])
+                self._add(config, profiles[config.name], now)
+            else:
+                broker.config = config  # what it is told if it has to be started again: its edges may have changed
+        self._ask_at = 0.0
         wanted = {config.name for config in configs}
         for broker in self._brokers.values():
             if broker.name not in wanted:
@@ -182,9 +189,15 @@ class Supervisor:
         }
         addresses = ports.choose(self._fleet, wanted_ports(resources), taken)
         if not self._plain:
-            keys.authorize(self._folder, ((place.name, place.role) for place in places(resources)))
+            self._authorize(resources)
             addresses = {name: self._with_keys(name, address) for name, address in addresses.items()}
         return plan(resources, addresses)
+
+    def _authorize(self, resources: Resources) -> None:
+        """Keys of what should run, and of what still does: a broker on its way out talks to its head until the end."""
+        roles = {broker.name: broker.config.role for broker in self._brokers.values()}
+        roles |= {place.name: place.role for place in places(resources)}
+        keys.authorize(self._folder, sorted(roles.items()))
 
     def _with_keys(self, name: str, address: Address) -> Address:
         pair = keys.pair(self._folder, name)
@@ -196,19 +209,33 @@ class Supervisor:
             authorized_keys_file=str(self._folder.authorized_keys),
         )
 
-    def _add(self, config: BrokerConfig, profile: str) -> None:
+    def _add(self, config: BrokerConfig, profile: str, now: float) -> None:
         public_key = "" if self._plain else keys.pair(self._folder, config.name).public
         broker = Broker(config, profile, public_key, self._folder)
         self._brokers[config.name] = broker
-        broker.start(self._command, self._record)
+        if self._up and not self._plain:
+            broker.start_at(now + KEYS_READ_SECONDS)
+        else:
+            broker.start(self._command, self._record)
         self._control.dial(broker.peer, config.role)
-        self._ask_at = 0.0
+
+    def _members_of(self, head: Broker) -> Members | None:
+        """A head's edges; those that are cordoned or leave take no newcomers."""
+        if head.config.role != "head":
+            return None
+        leaving = {b.name for b in self._brokers.values() if b.config.cluster == head.config.cluster and b.stopping}
+        cordoned = {edge.name for edge in self._resources.edges.values() if edge.spec.cordoned}
+        edges = {*head.config.edges, *leaving} - {head.name}
+        return Members(tuple(sorted(edges)), tuple(sorted(edges & (cordoned | leaving))))
 
     def _forget(self, broker: Broker) -> None:
         """A broker that was to go has gone: so do its object and its configuration."""
         del self._brokers[broker.name]
         self._control.hang_up(broker.name)
+        if not self._plain:
+            self._authorize(self._resources)
         self._folder.config(broker.name).unlink(missing_ok=True)
+        self._known, self._version = None, -1  # it may be wanted again by now
         if broker.config.role == "edge":
             self._delete("EdgeBroker", broker.name)
         cluster = broker.config.cluster
@@ -228,8 +255,10 @@ class Supervisor:
         """Clusters make EdgeBrokers, and mark those that they no longer ask for."""
         wanted = {edge.name: edge for edge in edge_brokers(resources)}
         with self._store.transaction():
+            stored = {item["metadata"]["name"]: item for item in self._store.objects("EdgeBroker")[1]}
             for edge in wanted.values():
-                if edge.owner is not None:
+                leaving = "deletionTimestamp" in stored.get(edge.name, {}).get("metadata", {})
+                if edge.owner is not None and not leaving:
                     self._store.apply(edge.mapping(), now_text())
             for item in self._store.objects("EdgeBroker")[1]:
                 name = item["metadata"]["name"]
