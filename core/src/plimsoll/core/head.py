@@ -38,7 +38,12 @@ FETCH_SLICE_BYTES = 256 * 1024
 FETCH_SLICE_ENTRIES = 4096
 
 
-_parse = lru_cache(maxsize=4096)(predicates.parse)
+@lru_cache(maxsize=4096)
+def _filter(text: str) -> predicates.Subscription:
+    try:
+        return predicates.parse(text)
+    except ValueError as error:
+        raise WireError("filter", f"subscription {text!r}: {error}") from error
 
 
 def link_limits(config: BrokerConfig) -> LinkLimits:
@@ -89,6 +94,7 @@ class Head(Node):
         self.seen: dict[tuple[str, int], int] = {}
         self._epochs: dict[str, int] = {}
         self._waiting: list[tuple[Link, r.Open]] = []
+        self._held: list[tuple[Link, int, Any, bool]] = []
         self._started: float | None = None
         self._next_progress = 0.0
         self._left = False
@@ -122,7 +128,7 @@ class Head(Node):
         for name, upstream in self.routes.upstreams.items():
             outlet = self.streams.outlets.get(name)
             if outlet is not None and not upstream.synced and not self.missing - {name}:
-                self.streams.tell(outlet, r.NeighborReport(self.routes.whole(name)))
+                self.streams.tell_first(outlet, r.NeighborReport(self.routes.whole(name)))
 
     def _note_epoch(self, neighbor: Info) -> None:
         """A neighbour that has restarted has lost what it had for us: an entry of our log."""
@@ -162,7 +168,7 @@ class Head(Node):
         self.meter.bytes_out += size
         self.meter.deliveries += count
         if isinstance(outlet := link.owner, Outlet):
-            outlet.sealed()
+            outlet.sealed(count)
 
     # -- frames of records
 
@@ -196,13 +202,15 @@ class Head(Node):
             self.meter.input_wait_seconds += item[0]
             self.meter.input_waits += 1
             link, link_id, record, ends_frame = item[1]
-            if link.id == link_id:
+            if link.id == link_id and self.knows(link):
                 self._handle(link, record, ends_frame)
 
     def _handle(self, link: Link, record: Any, ends_frame: bool) -> None:
         if record is not None:
             try:
-                self._HANDLERS[type(record)](self, link, record)
+                if (handler := self._HANDLERS.get(type(record))) is None:
+                    raise WireError("misplaced", f"{type(record).__name__} is for an edge")
+                handler(self, link, record)
             except WireError as error:
                 self.counters[f"records_refused_{error.code}"] += 1
         if ends_frame:
@@ -308,9 +316,13 @@ class Head(Node):
         self.streams.offer(keys, position, record)
 
     def _on_neighbor_report(self, link: Link, report: r.NeighborReport) -> None:
-        name = self._outlet(link).name
+        outlet = self._outlet(link)
+        name, known = outlet.name, outlet.name in self.routes
         self._announce(self.routes.replace(name, report.cover))
         self.routes.wait(name, report.cover.seq)
+        if not known and self.log.last:
+            # What came in before this neighbour was known has not been sent to it.
+            self.streams.tell(outlet, self.streams.logged())
         self._reported(name)
         self._acknowledge_covers()
 
@@ -333,8 +345,7 @@ class Head(Node):
                 self.streams.tell(outlet, self.routes.update(name, delta))
 
     def _on_cover_ack(self, link: Link, ack: r.CoverAck) -> None:
-        upstream = self.routes.upstreams[self._outlet(link).name]
-        upstream.acked = max(upstream.acked, ack.seq)
+        self.routes.acknowledged(self._outlet(link).name, ack.seq, ack.unreached)
         self._acknowledge_covers()
 
     def _acknowledge_covers(self) -> None:
@@ -386,10 +397,10 @@ class Head(Node):
     def _on_fetch(self, link: Link, fetch: r.Fetch) -> None:
         """Read a slice of the log for one cursor of an edge; the stream goes on behind it."""
         outlet = self._outlet(link)
-        wanted = [_parse(text) for text in fetch.filters]
-        gap, at, size = None, fetch.after, 0
+        wanted = [_filter(text) for text in fetch.filters]
+        at, size = fetch.after, 0
         if at + 1 < self.log.first:
-            gap = self.streams.gap(at + 1, self.log.first - 1)
+            self.streams.tell(outlet, r.Replay(fetch.cursor, self.streams.gap(at + 1, self.log.first - 1)))
             at = self.log.first - 1
         end = min(self.log.last, at + FETCH_SLICE_ENTRIES)
         for position, entry in self.log.after(at):
@@ -399,7 +410,7 @@ class Head(Node):
             if entry.is_gap or self._wanted(entry.record, wanted, outlet.key):
                 self.streams.tell_raw(outlet, b"\x93\x38\xce" + fetch.cursor.to_bytes(4, "big") + entry.record)
                 size += len(entry.record)
-        self.streams.tell(outlet, r.Fetched(fetch.cursor, at, at >= self.log.last, gap))
+        self.streams.tell(outlet, r.Fetched(fetch.cursor, at, at >= self.log.last))
 
     def _wanted(self, record: bytes, wanted: list[Any], key: str) -> bool:
         attributes = r.to_edge.decode(record).body.attributes
@@ -480,7 +491,7 @@ class Head(Node):
     def _every_progress(self) -> None:
         self.streams.progress()
         self._expire_ghosts()
-        self.publishers.forget_idle(self.now, 10 * self.config.limits.lease_seconds)
+        self.publishers.forget_idle(self.now, 10 * self.config.limits.lease_seconds * self.config.time_factor)
 
     def _expire_ghosts(self) -> None:
         """handover.md, Time: a dead edge's entries expire at the head."""
@@ -501,10 +512,15 @@ class Head(Node):
     def _reported(self, name: str) -> None:
         self.missing.discard(name)
         self._report_to_neighbors()
-        if not self.missing and self._waiting:
-            waiting, self._waiting = self._waiting, []
-            for link, opening in waiting:
-                self._on_open_publisher(link, opening)
+        if self.missing:
+            return
+        held, self._held = self._held, []
+        for link, link_id, record, ends_frame in held:
+            if link.id == link_id:
+                self._handle(link, record, ends_frame)
+        waiting, self._waiting = self._waiting, []
+        for link, opening in waiting:
+            self._on_open_publisher(link, opening)
 
     def wake_at(self) -> float:
         return min(
