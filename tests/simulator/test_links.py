@@ -204,3 +204,17 @@ def misfortune(pair: Pair) -> None:
     elif what < 0.55:
         for connection in pair.network.connections():
             pair.network.reconnect(connection)
+
+
+def test_credit_that_is_lost_is_given_again():
+    pair = Pair(1, Weather())
+    a = pair.hosts["a"].node
+    assert isinstance(a, Talker)
+    pair.run(0.02)
+    assert a.current is not None
+    a.current.credit = 0
+    a.speak()
+    pair.hosts["a"].wake()
+    pair.run(5.0)
+    pair.check_all_arrived()
+    assert pair.check() == (1, 1)

@@ -11,6 +11,7 @@ from plimsoll.simulator.run import run
 
 SEEDS = [
     ("head-restart", 16, "an edge took position 2 of a new head epoch for position 2 of the old one, and dropped it"),
+    ("lossy", 5, "credit that was lost on its way was never given again: an open link stood still for ever"),
 ]
 
 

@@ -265,8 +265,12 @@ class Link:
         return self.hello(now) if self.initiator else wire.who_frame()
 
     def stalled(self, now: float) -> bool:
-        """Whether what was sent has gone unacknowledged for three heartbeats while the other side is alive."""
-        return self.open and bool(self.unacked) and now - self.last_progress > 3 * self.limits.heartbeat_seconds
+        """Whether nothing has moved for three heartbeats: what was sent is unacknowledged, or nothing may be sent.
+
+        Credit that was given and got lost on its way is given again with the answer to a HELLO.
+        """
+        waits = bool(self.unacked) or self.next_seq > self.credit
+        return self.open and waits and now - self.last_progress > 3 * self.limits.heartbeat_seconds
 
     def dead(self, now: float) -> bool:
         """Whether the other side has been silent for `dead_seconds`."""
