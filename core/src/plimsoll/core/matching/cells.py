@@ -114,7 +114,10 @@ class Leaf:
         """True when the layout changed: the leaf is empty."""
         if self.blocks is not None:
             self.blocks.delete(key, item)
-            return not self.blocks.keys
+            if self.blocks.keys:
+                return False
+            self.blocks = None
+            return True
         at = _position(self.keys, self.ids, key, item)
         del self.keys[at], self.ids[at]
         return not self.keys

@@ -22,10 +22,10 @@ from plimsoll.core.predicates import Attributes, Exactly, Interval, Subscription
 from plimsoll.core.predicates.constraints import AnyConstraint, kind_of
 
 Id = Hashable
-Test = tuple[int, float, float]  # column (complemented: all but `low`), low, high
 Place = tuple[str, str]  # attribute, aspect: "string", "number", "boolean" (codes), "value", "present"
 LARGEST_LABEL = 2**63 - 1
 NAN = math.nan
+_EMPTY: dict[object, int] = {}
 
 
 class InexactError(Exception):
@@ -88,33 +88,20 @@ class Compiled:
         self._row_slots[self._positions[slot]] = -1
         self._dead += 1
 
-    def merge(self, rows: Iterable[tuple[Id, Subscription, str]]) -> None:
-        """Take in rows (id, subscription, the attribute to look it up by), drop removed ones, sort all by bucket."""
-        buckets: list[int] = []
-        slots: list[int] = []
-        lengths: list[int] = []
-        columns: list[int] = []
-        lows: list[float] = []
-        highs: list[float] = []
-        for item, subscription, access in rows:
-            bucket, tests = self._encode(subscription, access)
-            slot = self._slot(item)
-            buckets.append(bucket)
-            slots.append(slot)
-            lengths.append(len(tests))
-            for column, low, high in tests:
-                columns.append(column)
-                lows.append(low)
-                highs.append(high)
-        old = np.diff(self._starts)
+    def merge(self, rows: Iterable[tuple[Id, Subscription]], seen: Callable[[str, object], int]) -> None:
+        """Take in rows, drop removed ones, sort all by bucket. `seen` counts an equality's subscriptions."""
+        new = _Batch()
+        for item, subscription in rows:
+            new.slots.append(self._slot(item))
+            self._encode(subscription, seen, new)
         self._arrange(
-            np.concatenate([self._buckets, np.array(buckets, np.int64)]),
-            np.concatenate([self._row_slots, np.array(slots, np.int64)]),
-            np.concatenate([old, np.array(lengths, np.int64)]),
+            np.concatenate([self._buckets, np.array(new.buckets, np.int64)]),
+            np.concatenate([self._row_slots, np.array(new.slots, np.int64)]),
+            np.concatenate([np.diff(self._starts), np.diff(np.array([0, *new.stops], np.int64))]),
             (
-                np.concatenate([self._test_columns, np.array(columns, np.int32)]),
-                np.concatenate([self._lows, np.array(lows, np.float64)]),
-                np.concatenate([self._highs, np.array(highs, np.float64)]),
+                np.concatenate([self._test_columns, np.array(new.columns, np.int32)]),
+                np.concatenate([self._lows, np.array(new.lows, np.float64)]),
+                np.concatenate([self._highs, np.array(new.highs, np.float64)]),
             ),
         )
 
@@ -195,46 +182,52 @@ class Compiled:
         self._out = np.zeros(len(order), np.int64)
         self._dead = 0
 
-    def _encode(self, subscription: Subscription, access: str) -> tuple[int, list[Test]]:
-        """Bucket and tests of a subscription; at least one test, so that a row can be made unsatisfiable."""
-        bucket = 0
-        tests: list[Test] = []
-        spare: Test = (0, 0.0, 0.0)
+    def _encode(self, subscription: Subscription, seen: Callable[[str, object], int], new: "_Batch") -> None:
+        """Append the bucket and the tests of a row: by its rarest equality, else by the presence of an attribute."""
+        codes = self._codes
+        access, fewest, column = -1, sys.maxsize, -1
         for name, constraint in subscription.constraints:
             if constraint.__class__ is Exactly:
-                code = self._code((name, constraint.kind), constraint.value)
-                test = (self._column((name, constraint.kind)), float(code), float(code))
-                if name == access:
-                    bucket, spare = code, test
+                place = (name, constraint.kind)
+                code = codes.get(place, _EMPTY).get(constraint.value) or self._code(place, constraint.value)
+                count = seen(name, constraint.value)
+                if count < fewest:
+                    # The rarest so far is looked up and need not be tested; the one before it has to be.
+                    if access >= 0:
+                        new.test(column, float(access), float(access))
+                    access, fewest, column = code, count, self._column(place)
                 else:
-                    tests.append(test)
-                continue
-            if name == access:
-                bucket = self._code((name, "present"), None)
-                spare = (self._column((name, "present")), 0.0, math.inf)
-            tests.extend(self._tests(name, constraint))
-        return bucket, tests or [spare]
+                    new.test(self._column(place), float(code), float(code))
+            else:
+                self._test(name, constraint, new)
+        if access < 0:
+            presence = (subscription.constraints[0][0], "present")
+            access, column = self._code(presence, None), self._column(presence)
+        new.buckets.append(access)
+        if len(new.columns) == (new.stops[-1] if new.stops else 0):
+            new.test(column, float(access), float(access))  # a row has a test, so that it can be made unsatisfiable
+        new.stops.append(len(new.columns))
 
-    def _tests(self, name: str, constraint: AnyConstraint) -> list[Test]:
+    def _test(self, name: str, constraint: AnyConstraint, new: "_Batch") -> None:
         if isinstance(constraint, Interval):
             column = self._column((name, "value"))
-            tests = [
-                (column, _floor(constraint.low, constraint.low_open), _ceiling(constraint.high, constraint.high_open))
-            ]
+            new.test(
+                column, _floor(constraint.low, constraint.low_open), -_floor(-constraint.high, constraint.high_open)
+            )
             for hole in constraint.without:
-                # A hole between two doubles excludes no double.
-                if _is_double(hole):
-                    tests.append((~column, float(hole), 0.0))
-            return tests
-        if isinstance(constraint, Text):
+                if _is_double(hole):  # a hole between two doubles excludes no double
+                    new.test(~column, float(hole), 0.0)
+        elif isinstance(constraint, Text):
             place = (name, "string")
             column = self._column(place)
             self._codes.setdefault(place, {})
             self._strict.add(place)
-            excluded = [(~column, float(self._code(place, value)), 0.0) for value in sorted(constraint.without)]
-            return [(column, 0.0, math.inf), *excluded]
-        self._code((name, "present"), None)
-        return [(self._column((name, "present")), 0.0, math.inf)]
+            new.test(column, 0.0, math.inf)
+            for value in sorted(constraint.without):
+                new.test(~column, float(self._code(place, value)), 0.0)
+        else:
+            self._code((name, "present"), None)
+            new.test(self._column((name, "present")), 0.0, math.inf)
 
     def _column(self, place: Place) -> int:
         column = self._columns.get(place)
@@ -249,6 +242,26 @@ class Compiled:
             code = codes[value] = self._code_count
             self._code_count += 1
         return code
+
+
+class _Batch:
+    """Rows on their way into the arrays: buckets, slots and where the tests of each end, then the tests."""
+
+    __slots__ = ("buckets", "columns", "highs", "lows", "slots", "stops")
+
+    def __init__(self) -> None:
+        self.buckets: list[int] = []
+        self.slots: list[int] = []
+        self.stops: list[int] = []
+        self.columns: list[int] = []
+        self.lows: list[float] = []
+        self.highs: list[float] = []
+
+    def test(self, column: int, low: float, high: float) -> None:
+        """Append a test: `low` <= value <= `high`, or for a complemented column, value != `low`."""
+        self.columns.append(column)
+        self.lows.append(low)
+        self.highs.append(high)
 
 
 class CompiledPlan:
@@ -322,18 +335,16 @@ def _is_double(number: float) -> bool:
 
 
 def _floor(bound: float, is_open: bool) -> float:
-    """The least double that a lower bound admits."""
-    double = _nearest(bound)
+    """The least double that a lower bound admits. Negated, it is the greatest that an upper bound admits."""
+    if bound.__class__ is not float:
+        double = _nearest(bound)
+    else:
+        double = bound
     return math.nextafter(double, math.inf) if double < bound or (is_open and double == bound) else double
 
 
-def _ceiling(bound: float, is_open: bool) -> float:
-    """The greatest double that an upper bound admits."""
-    return -_floor(-bound, is_open)
-
-
 def _nearest(bound: float) -> float:
-    """A double next to the bound, below it if the bound is none itself: 2**1024 is nearest to the largest."""
+    """A double next to the bound; 2**1024 and more are above the largest."""
     try:
         return float(bound)
     except OverflowError:

@@ -8,11 +8,12 @@ tuple.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from plimsoll.core.matching import kernel
 from plimsoll.core.matching.cells import Slice, Table
-from plimsoll.core.matching.residual import Residual, ResidualPlan, access_of
+from plimsoll.core.matching.residual import Residual, ResidualPlan
 from plimsoll.core.matching.shape import Filed, Names, Template, filed
 from plimsoll.core.predicates import Attributes, Exactly, Subscription
 from plimsoll.core.predicates.constraints import kind_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:  # numpy is optional
 Id = Hashable
 MOST_PLANS = 1024  # attribute tuples whose plan is kept; past it all are dropped and planned anew
 SMALLEST_TEMPLATE = 16  # members below which a template gets no table
+SAMPLE = 16  # members by whose chances a template is judged
 FEW_TEMPLATES = 16  # so many templates may all have tables, whatever their chances: their probes cost little together
 PROBE_IN_CHECKS = 1.5  # a probe of a table or leaf costs about as much as checking this many candidates in Python,
 PROBE_IN_SCANS = 30.0  # and this many in the compiled loop
@@ -120,6 +122,7 @@ class Index:
         members = self._members.setdefault(template, {})
         members[item] = None
         self._add_residual(item, subscription)
+        # Judged whenever the members have doubled.
         if len(members) >= SMALLEST_TEMPLATE and not len(members) & (len(members) - 1) and self._worth(members):
             self._promote(template)
 
@@ -310,8 +313,7 @@ class Index:
         if self._compiled is None or self._compiled.is_wasteful:
             moving.extend(self._compiled.ids() if self._compiled is not None else ())
             self._compiled = Compiled(scan)
-        of = self._subscriptions
-        self._compiled.merge([(item, of[item], access_of(of[item], self._seen_with)[0]) for item in moving])
+        self._compiled.merge([(item, self._subscriptions[item]) for item in moving], self._seen_with)
         self._plans.clear()
 
     def _sorted_out(
@@ -376,7 +378,7 @@ class Index:
         templates = len(self._members) + len(self._promoted)
         if templates <= FEW_TEMPLATES:
             return True
-        sample = [item for item, _ in zip(members, range(4 * SMALLEST_TEMPLATE), strict=False)]
+        sample = list(islice(members, SAMPLE))
         chance = sum(map(self._chance, sample)) / len(sample)
         compiling = self._may_compile and kernel.is_installed()
         return chance * len(members) > (PROBE_IN_SCANS if compiling else PROBE_IN_CHECKS)

@@ -102,7 +102,7 @@ class Residual:
 
     def add(self, item: Id, subscription: Subscription, seen: Callable[[str, object], int]) -> bool:
         """File a subscription; `seen` counts an equality's subscriptions. True when a new look-up was made for it."""
-        name, constraint = access_of(subscription, seen)
+        name, constraint = _access(subscription, seen)
         checks = tuple(
             check for other, rest in subscription.constraints for check in _checks(other, rest, looked_up=other == name)
         )
@@ -202,7 +202,7 @@ class ResidualPlan:
                     continue
 
 
-def access_of(subscription: Subscription, seen: Callable[[str, object], int]) -> tuple[str, AnyConstraint]:
+def _access(subscription: Subscription, seen: Callable[[str, object], int]) -> tuple[str, AnyConstraint]:
     """The constraint to look a subscription up by: the rarest equality, else the most telling of the others."""
     equalities = [(name, c) for name, c in subscription.constraints if isinstance(c, Exactly)]
     if equalities:

@@ -1,0 +1,223 @@
+"""Covering sets against their definition, after every step of programs of adds, removes and batches."""
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from plimsoll.core.covering import CoveringSet, Delta, covering_set, in_key_order
+from plimsoll.core.predicates import Predicate, Subscription, Unsatisfiable, conjunction, parse
+
+# ------------------------------------------------------------------------------ the definition, and the delta's promise
+
+
+def most_general(members: dict[Any, Subscription]) -> set[Subscription]:
+    """PADRES 2006, section 2: the subscriptions whose space is not covered by any other's."""
+    distinct = set(members.values())
+    return {one for one in distinct if not any(other != one and other.covers(one) for other in distinct)}
+
+
+class Neighbour:
+    """Who is told the deltas: checks that each is one honest step, and that nothing is bare inside it."""
+
+    def __init__(self) -> None:
+        self.told: dict[Any, Subscription] = {}
+
+    def apply(self, delta: Delta[Any], members: dict[Any, Subscription]) -> None:
+        assert not {key for key, _ in delta.announce} & set(delta.withdraw)
+        for key, subscription in delta.announce:
+            assert self.told.get(key) != subscription, "announced what was announced"
+            self.told[key] = subscription
+        between = set(self.told.values())
+        assert all(any(general.covers(one) for general in between) for one in members.values())
+        for key in delta.withdraw:
+            del self.told[key]
+        assert all(members[key] == subscription for key, subscription in self.told.items())
+        assert set(self.told.values()) == most_general(members)
+        assert len(set(self.told.values())) == len(self.told), "one representative of equal subscriptions"
+
+
+def made(triples: list[tuple[str, str, Any]]) -> Subscription | None:
+    try:
+        return conjunction(Predicate(*triple) for triple in triples)  # type: ignore[arg-type]
+    except Unsatisfiable:
+        return None
+
+
+names = st.sampled_from("aab")
+numbers = st.sampled_from([0, 1, 1.0, 2, 2**53, 2**53 + 1])
+words = st.sampled_from(["", "x", "xy", "yx"])
+triples = st.one_of(
+    st.tuples(names, st.sampled_from(["=", "=", "!=", "<", "<=", ">", ">="]), numbers),
+    st.tuples(names, st.sampled_from(["=", "=", "!=", "prefix", "suffix", "contains"]), words),
+    st.tuples(names, st.sampled_from(["=", "!="]), st.booleans()),
+    st.tuples(names, st.just("in"), st.lists(numbers, min_size=1, max_size=2).map(tuple)),
+    st.tuples(names, st.just("in"), st.lists(words, min_size=1, max_size=2).map(tuple)),
+    st.tuples(names, st.just("exists"), st.none()),
+)
+asked = st.lists(triples, min_size=1, max_size=3).map(made).filter(lambda one: one is not None)
+# A step: how many to add (as a batch), from where in the pool, and which members to remove.
+steps = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 99), st.lists(st.integers(0, 99), max_size=3)), min_size=2, max_size=16
+)
+
+
+@pytest.mark.timeout(120)
+@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(asked, min_size=2, max_size=14), steps, st.lists(asked, min_size=1, max_size=4), st.booleans())
+def test_every_step_leaves_the_exact_covering_set(
+    pool: list[Subscription],
+    steps: list[tuple[int, int, list[int]]],
+    questions: list[Subscription],
+    reuse: bool,
+):
+    tested: CoveringSet[int] = CoveringSet()
+    members: dict[int, Subscription] = {}
+    neighbour = Neighbour()
+    fresh = itertools.count()
+    for count, pick, leaving in steps:
+        removes = sorted({list(members)[n % len(members)] for n in leaving} if members else ())
+        keys = [*removes[: count if reuse else 0], *itertools.islice(fresh, count)][:count]
+        adds = {key: pool[(pick + n) % len(pool)] for n, key in enumerate(keys)}
+        for key in removes:
+            del members[key]
+        members.update(adds)
+        neighbour.apply(tested.apply(adds.items(), removes), members)
+        assert dict(tested.items()) == neighbour.told
+        assert len(tested) == len(neighbour.told)
+        assert all((key in tested) == (key in neighbour.told) for key in members)
+        assert tested.member_count == len(members)
+        for question in [*questions, *pool[:2]]:
+            assert tested.is_covered(question) == any(one.covers(question) for one in members.values())
+    for key in list(members):
+        del members[key]
+        neighbour.apply(tested.remove(key), members)
+    assert len(tested) == 0
+    assert not tested._frontier._tables
+    assert not tested._frontier._announced
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(asked, min_size=1, max_size=12), st.randoms(use_true_random=False))
+def test_the_result_does_not_depend_on_the_order_of_listing(pool: list[Subscription], shuffler: random.Random):
+    items = list(enumerate(pool))
+    expected = covering_set(items)
+    one_step = CoveringSet[int]()
+    first = one_step.apply(items, ())
+    shuffler.shuffle(items)
+    assert covering_set(items) == expected == list(first.announce)
+    one_by_one = CoveringSet[int]()
+    for key, subscription in items:
+        one_by_one.add(key, subscription)
+    assert {s for _, s in one_by_one.items()} == {s for _, s in expected}
+    leaving = [key for key, _ in items[: len(items) // 2]]
+    other = CoveringSet[int]()
+    other.apply(items, ())
+    assert other.apply((), leaving) == one_step.apply((), sorted(leaving))
+
+
+# --------------------------------------------------------------------------------- the paper's picture, as a worked case
+
+
+def test_the_covering_set_of_a_small_poset():
+    """Two trees and a stray: the roots are the covering set, and removing a root bares its children."""
+    asked = {
+        "stock": "[class,=,'STOCK']",
+        "cheap": "[class,=,'STOCK'],[low,<,10]",
+        "cheaper": "[class,=,'STOCK'],[low,<,5]",
+        "ibm cheap": "[class,=,'STOCK'],[symbol,=,'IBM'],[low,<,7]",
+        "busy": "[volume,>,1000]",
+        "busy stock": "[class,=,'STOCK'],[volume,>,1000]",
+        "stray": "[class,=,'BOND']",
+    }
+    tested: CoveringSet[str] = CoveringSet()
+    tested.apply(((key, parse(text)) for key, text in asked.items()), ())
+    assert [key for key, _ in tested.items()] == ["busy", "stock", "stray"]
+    assert tested.remove("stock") == Delta((("cheap", parse(asked["cheap"])),), ("stock",))
+    assert tested.remove("busy") == Delta((("busy stock", parse(asked["busy stock"])),), ("busy",))
+    assert tested.remove("cheap").announce == (
+        ("cheaper", parse(asked["cheaper"])),
+        ("ibm cheap", parse(asked["ibm cheap"])),
+    )
+
+
+def test_what_newly_needs_announcing_comes_with_what_covered_it():
+    tested: CoveringSet[int] = CoveringSet()
+    tested.apply([(n, parse(f"[a,=,'x'],[b,>,{n}]")) for n in range(5)], ())
+    assert tested.add(9, parse("[a,=,'x']")) == Delta(((9, parse("[a,=,'x']")),), (0,))
+    assert tested.remove(9) == Delta(((0, parse("[a,=,'x'],[b,>,0]")),), (9,))
+    assert tested.remove(3) == Delta()
+    assert not Delta()
+
+
+def test_another_of_equal_subscriptions_takes_over():
+    tested: CoveringSet[int] = CoveringSet()
+    same = parse("[a,>,1]")
+    assert tested.apply([(5, same), (3, same)], ()) == Delta(((3, same),))
+    assert tested.add(1, parse("[a,>,1.0]")) == Delta()
+    assert tested.remove(3) == Delta(((5, same),), (3,))
+    assert tested.remove(1) == Delta()
+    assert tested.remove(5) == Delta((), (5,))
+
+
+def test_a_key_may_change_its_subscription_in_one_step():
+    tested: CoveringSet[str] = CoveringSet()
+    tested.add("k", parse("[a,=,1]"))
+    assert tested.apply([("k", parse("[a,=,2]"))], ["k"]) == Delta((("k", parse("[a,=,2]")),))
+    assert tested.apply([("k", parse("[a,=,2]"))], ["k"]) == Delta()
+
+
+def test_refusals_change_nothing():
+    tested: CoveringSet[int] = CoveringSet()
+    tested.add(1, parse("[a,=,1]"))
+    for adds, removes, error in [
+        ([(1, parse("[a,=,2]"))], [], ValueError),
+        ([(2, parse("[a,=,2]")), (2, parse("[a,=,3]"))], [1], ValueError),
+        ([(3, parse("[a,=,2]"))], [7], KeyError),
+        ([], [1, 1], ValueError),
+    ]:
+        with pytest.raises(error):
+            tested.apply(adds, removes)
+        assert tested.items() == [(1, parse("[a,=,1]"))]
+        assert tested.member_count == 1
+
+
+def test_keys_without_an_order_of_their_own_are_ordered_all_the_same():
+    assert in_key_order({("b", 1), 2, "a", ("b", 0), 1}) == [1, 2, "a", ("b", 0), ("b", 1)]
+
+
+# ----------------------------------------------------------- two defects of the published poset code, not to be repeated
+
+
+def test_a_strict_bound_on_prices_is_not_moved_by_one():
+    """There `> 33.5` counts as `>= 34.5`, so it is judged narrower than `>= 34.0`, which it covers."""
+    wide, narrow = parse("[class,=,'STOCK'],[high,>,33.5]"), parse("[class,=,'STOCK'],[high,>=,34.0]")
+    assert wide.covers(narrow)
+    assert not narrow.covers(wide)
+    tested: CoveringSet[str] = CoveringSet()
+    tested.add("narrow", narrow)
+    assert tested.add("wide", wide) == Delta((("wide", wide),), ("narrow",))
+    touching = parse("[class,=,'STOCK'],[high,>=,33.5]")
+    assert touching.covers(wide)
+    assert not wide.covers(touching)
+
+
+def test_the_shape_does_not_depend_on_the_order_of_insertion():
+    """There a newcomer descends into its first cover only, so whom it is hidden under depends on who came first."""
+    texts = ["[a,>,0]", "[b,>,0]", "[a,>,0],[b,>,0]", "[a,>,1],[b,>,1]", "[a,>,2]", "[b,>,2],[c,=,1]"]
+    pool = {n: parse(text) for n, text in enumerate(texts)}
+    for order in itertools.permutations(pool):
+        tested: CoveringSet[int] = CoveringSet()
+        neighbour, members = Neighbour(), {}
+        for key in order:
+            members[key] = pool[key]
+            neighbour.apply(tested.add(key, pool[key]), members)
+        assert set(neighbour.told) == {0, 1}
+        # A child of two covers stays hidden when one of them goes, whichever it was filed under.
+        for gone in (0, 1):
+            del members[gone]
+            neighbour.apply(tested.remove(gone), members)
+        assert set(neighbour.told) == {2, 4, 5}
