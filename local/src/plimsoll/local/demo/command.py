@@ -1,0 +1,174 @@
+"""The demo from its first line to its exit code: start the fleet, run the traffic, drain, stop, audit, report.
+
+Whatever happens, what was started is ended here, in the reverse order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from plimsoll.core.spec import InvalidResourcesError, Resources
+from plimsoll.core.spec import parse as parse_resources
+from plimsoll.local import manifests
+from plimsoll.local.demo import quotes, report, workload
+from plimsoll.local.demo.fleet import Fleet, FleetError
+from plimsoll.local.demo.journal import JournalError
+from plimsoll.local.demo.judging import Judgement, judge
+from plimsoll.local.demo.live import Live
+from plimsoll.local.demo.options import Options, parse
+from plimsoll.local.demo.traffic import Traffic
+from plimsoll.local.demo.workers import WorkerError
+from plimsoll.local.home import FleetBusyError, FleetFolder
+
+INTERRUPTED = 130
+_REFUSALS = (
+    FleetBusyError, FleetError, InvalidResourcesError, JournalError, OSError, quotes.QuotesError, ValueError, WorkerError,
+)  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the demo; returns the exit code of the process."""
+    options = parse(argv)
+    live = Live(_write, terminal=sys.stdout.isatty() and not options.plain)
+    try:
+        with _interruptible():
+            return Demo(options, live).run()
+    except KeyboardInterrupt:
+        live.keep()
+        live.say("interrupted: everything was stopped, and there is no report")
+        return INTERRUPTED
+    except _REFUSALS as error:
+        live.keep()
+        sys.stderr.write(f"plimsoll demo: {error}\n")
+        return 1
+
+
+class Demo:
+    """One run."""
+
+    def __init__(self, options: Options, live: Live) -> None:
+        self._options, self._scenario, self._live = options, options.scenario, live
+        self._durations: dict[str, float] = {}
+        self._began = time.monotonic()
+
+    def run(self) -> int:
+        """Everything; returns the exit code."""
+        started_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        plan = workload.plan(self._scenario, quotes.load())
+        resources = parse_resources(manifests.load(self._options.files))
+        folder = _fresh(self._options.report)
+        self._live.say(self._what_runs(plan, resources))
+        fleet, traffic, faults = self._traffic(folder, resources)
+        self._phase("fleet_stop_seconds")
+        self._live.say(f"auditing {traffic.delivered:,} deliveries of {traffic.published:,} publications ...")
+        judgement = judge(*traffic.journals, traffic.start, faults)
+        self._phase("audit_seconds")
+        self._durations["total_seconds"] = time.monotonic() - self._began
+        run = report.Run(
+            self._scenario, resources, fleet.brokers, traffic.series, judgement, self._durations, traffic.counters,
+            started_at,
+        )  # fmt: skip
+        report.write(report.build(run), folder)
+        shutil.rmtree(folder / "journals")
+        self._live.say(_summary(judgement, folder))
+        return 0 if judgement.passed else 1
+
+    def _traffic(self, folder: Path, resources: Resources) -> tuple[Fleet, Traffic, list[str]]:
+        """The fleet's life, and the traffic in it. Returns what went wrong as the last."""
+        began = time.monotonic()
+        fleet = Fleet(FleetFolder(folder / "fleet" / resources.fleet.name), resources)
+        orderly = False
+        try:
+            fleet.await_ready()
+            self._durations["fleet_start_seconds"] = time.monotonic() - began
+            self._live.say(f"{len(fleet.brokers)} brokers are ready; look at them meanwhile with: {_look(folder)}")
+            with Traffic(self._scenario, fleet, folder, self._options.clients, self._live) as traffic:
+                faults = traffic.run()
+                self._durations |= traffic.durations
+            faults += fleet.deaths()
+            orderly = True
+        finally:
+            self._mark = time.monotonic()
+            late = fleet.stop(hurry=not orderly)
+            fleet.keep_logs(folder / "logs")
+        return fleet, traffic, [*faults, *late]
+
+    def _phase(self, name: str) -> None:
+        now = time.monotonic()
+        self._durations[name], self._mark = now - self._mark, now
+
+    def _what_runs(self, plan: workload.Plan, resources: Resources) -> str:
+        scenario = self._scenario
+        zero = sum(subscriber.zero_traffic for subscriber in plan.subscribers)
+        return (
+            f"fleet {resources.fleet.name}; {len(plan.publishers)} publishers of one company's quotes of one year each, "
+            f"at 0 to {workload.PAPER_RATE_PER_MINUTE * scenario.rate_factor:g} a minute; "
+            f"{len(plan.subscribers):,} subscribers, {zero:,} of them to what nobody publishes; "
+            f"{scenario.seconds:g} s; seed {scenario.seed}"
+        )
+
+
+def _summary(judgement: Judgement, folder: Path) -> str:
+    verdict, delay = judgement.verdict, judgement.delays.summary()
+    head = "passed" if judgement.passed else "FAILED: " + "; ".join(judgement.problems)
+    lines = [
+        f"{head}: {verdict.lost:,} lost, {verdict.duplicated:,} duplicated, {verdict.reordered:,} reordered",
+        f"  published {verdict.published:,}   expected {verdict.expected:,}   delivered {verdict.delivered:,}   "
+        f"gaps {verdict.gaps:,}",
+        "  delivery delay " + "   ".join(f"{name} {_milliseconds(delay[name])}" for name in ("p50", "p99", "max")),
+        f"  report: {folder / 'report.html'} and {folder / 'report.json'}",
+    ]
+    if not judgement.passed:
+        lines[1:1] = [*(f"  {case}" for case in judgement.cases), f"  logs of the brokers: {folder / 'logs'}"]
+    return "\n".join(lines)
+
+
+def _milliseconds(seconds: Any) -> str:
+    return "-" if seconds is None else f"{seconds * 1000:,.1f} ms"
+
+
+def _fresh(folder: Path) -> Path:
+    """The folder of the report, without what an earlier run left in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("report.json", "report.html"):
+        (folder / name).unlink(missing_ok=True)
+    for name in ("journals", "logs"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+        (folder / name).mkdir()
+    return folder
+
+
+def _look(folder: Path) -> str:
+    return f"PLIMSOLL_HOME={folder / 'fleet'} plimsoll get edgebrokers"
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """The first SIGINT or SIGTERM interrupts; later ones wait until everything that was started has ended."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,90 @@
+"""The judgement over a run: what the journals say, asked by `plimsoll.core.verify`, which decides by brute force.
+
+No figure of the product enters here: neither its counters nor its predicates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from plimsoll.core.verify import Audit, Observation, Verdict
+from plimsoll.core.verify.observations import Delivered, Identity, Published
+from plimsoll.local.demo.delays import Delays
+from plimsoll.local.demo.journal import Attached, read
+
+SHOWN_CASES: Final = 5
+"""So many violations a message spells out; the report has more."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The audit's verdict, the delivery delays, and what else went wrong (`faults`, each a sentence)."""
+
+    verdict: Verdict
+    delays: Delays
+    faults: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return not self.problems
+
+    @property
+    def problems(self) -> list[str]:
+        """What makes the run fail, each a sentence; the counts first."""
+        verdict = self.verdict
+        found = [
+            f"{count:,} deliveries were {what}"
+            for what, count in (
+                ("lost", verdict.lost),
+                ("duplicated", verdict.duplicated),
+                ("reordered", verdict.reordered),
+            )
+            if count
+        ]
+        others = {law: n for law, n in verdict.violated.items() if law not in ("I1", "I2", "I3")}
+        found += [f"law {law} was broken {count:,} times" for law, count in others.items()]
+        if not verdict.expected:
+            found.append("nothing had to be delivered, so nothing was shown")
+        return [*found, *self.faults]
+
+    @property
+    def cases(self) -> list[str]:
+        """The first violations, in words."""
+        return [str(case) for case in self.verdict.violations[:SHOWN_CASES]]
+
+
+def judge(
+    publishers: Sequence[Path], subscribers: Sequence[Path], start: float, faults: Iterable[str] = ()
+) -> Judgement:
+    """Read all journals and judge them. `start`: the beginning of the traffic, on the journals' clock.
+
+    Raises:
+        JournalError: one of them is damaged.
+
+    """
+    audit, delays = Audit(), Delays(start)
+    published: dict[Identity, float] = {}
+    edges: dict[str, str] = {}
+    for path in [*publishers, *subscribers]:
+        for seen in read(path):
+            _measure(seen, published, edges, delays)
+            if isinstance(seen, Observation):
+                audit.take(seen)
+    return Judgement(audit.verdict(), delays, tuple(faults))
+
+
+def _measure(
+    seen: Observation | Attached, published: dict[Identity, float], edges: dict[str, str], delays: Delays
+) -> None:
+    """Note the delay of a delivery; where it came from and when it was published was read before it."""
+    if isinstance(seen, Delivered):
+        sent = published.get(seen.publication)
+        if sent is not None:
+            delays.take(edges.get(seen.subscriber, "?"), seen.at, seen.at - sent)
+    elif isinstance(seen, Published):
+        published[seen.publisher, seen.incarnation, seen.seq] = seen.at
+    elif isinstance(seen, Attached):
+        edges[seen.subscriber] = seen.edge

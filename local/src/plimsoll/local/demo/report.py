@@ -1,0 +1,114 @@
+"""`report.json`: everything that a run showed, in plain values; and both files of the report, written together."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from plimsoll.core.spec import Resources
+from plimsoll.local.demo.fleet import Broker
+from plimsoll.local.demo.judging import Judgement
+from plimsoll.local.demo.page import page
+from plimsoll.local.demo.series import Series
+from plimsoll.local.demo.workload import Scenario
+
+FORMAT: Final = 1
+_PACKAGES: Final = ("plimsoll-operator", "pyzmq", "msgspec", "bokeh_sampledata")
+_COUNTS: Final = (
+    "published", "accepted", "refused", "unknown", "expected", "delivered", "lost", "duplicated", "reordered", "gaps",
+    "excused", "uncertain", "unwanted",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run was and gave. `durations`: seconds by phase; `counters`: what the client library says of itself."""
+
+    scenario: Scenario
+    resources: Resources
+    brokers: Mapping[str, Broker]
+    series: Series
+    judgement: Judgement
+    durations: Mapping[str, float]
+    counters: Mapping[str, int]
+    started_at: str
+
+
+def build(run: Run) -> dict[str, Any]:
+    """The report as plain values, ready for JSON."""
+    verdict, delays = run.judgement.verdict, run.judgement.delays
+    counts = {name: getattr(verdict, name) for name in _COUNTS}
+    return {
+        "format": FORMAT,
+        "verdict": "passed" if run.judgement.passed else "failed",
+        **counts,
+        "problems": run.judgement.problems,
+        "violations": [str(case) for case in verdict.violations],
+        "violated": verdict.violated,
+        "seed": run.scenario.seed,
+        "started_at": run.started_at,
+        "scenario": {**msgspec.structs.asdict(run.scenario), "join_factor": round(run.scenario.join_factor, 2)},
+        "durations": {name: round(seconds, 2) for name, seconds in run.durations.items()},
+        "delivery_delay_seconds": {**delays.summary(), "series": delays.series()},
+        "client_counters": dict(run.counters),
+        "machine": machine(),
+        "versions": versions(),
+        "brokers": {name: _broker(run, broker) for name, broker in run.brokers.items()},
+    }
+
+
+def _broker(run: Run, broker: Broker) -> dict[str, Any]:
+    profile, delays = run.resources.profiles[broker.profile], run.judgement.delays
+    return {
+        "role": broker.role,
+        "profile": broker.profile,
+        "hardware": profile.mapping()["spec"],
+        "series": run.series.of(broker.name),
+        "delivery_delay_seconds": {**delays.summary(broker.name), "series": delays.series(broker.name)},
+    }
+
+
+def machine() -> dict[str, Any]:
+    """The machine that it ran on, as far as it matters for the figures."""
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "architecture": platform.machine(),
+        "processors": os.cpu_count(),
+        "processor": _processor(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "load_average": round(os.getloadavg()[0], 2),
+    }
+
+
+def _processor() -> str:
+    """The model's name, which only Linux writes into a file."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor()
+    )
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of what decides the figures."""
+    return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in _PACKAGES}}
+
+
+def write(report: Mapping[str, Any], folder: Path) -> None:
+    """Write `report.json` and `report.html`, each in one step, so that neither is ever seen half."""
+    for name, data in (
+        ("report.json", msgspec.json.format(msgspec.json.encode(report), indent=1)),
+        ("report.html", page(report).encode()),
+    ):
+        partial = folder / f".{name}.new"
+        partial.write_bytes(data)
+        partial.replace(folder / name)

@@ -1,0 +1,143 @@
+"""A process of many subscribers on one connection: each joins at its time, and all that it is told is written down.
+
+    python -m plimsoll.local.demo.subscribing     (started by the demo; its orders come on standard input)
+
+The head says where each newcomer is served; one link per edge carries all who are served there.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from plimsoll import client
+from plimsoll.core.verify import observations as seen
+from plimsoll.local.demo import delays, quotes, workload
+from plimsoll.local.demo.journal import Attached, Journal
+from plimsoll.local.demo.orders import FINISH, Orders, work
+from plimsoll.local.demo.workers import connect
+
+ROUND_SECONDS = 0.02
+LIFE = 1
+"""Every subscriber of the demo has one life."""
+
+Batch = Sequence[client.Delivery | client.GapNotice]
+
+
+class Subscribing:
+    """Some subscribers of a plan, in the order of their joining. Callbacks come on the connection's thread."""
+
+    def __init__(self, plan: Sequence[workload.Subscriber], connection: client.Connection, journal: Journal) -> None:
+        self._plan, self._connection, self._journal = list(reversed(plan)), connection, journal
+        self._lock = threading.Lock()
+        self._subscribers: list[client.Subscriber] = []
+        self._counts: Counter[str] = Counter()
+        self._delays: list[float] = []
+
+    def join(self, start: float) -> None:
+        """Let those join whose time has come."""
+        while self._plan and start + self._plan[-1].joins_at <= time.monotonic():
+            self._join(self._plan.pop())
+
+    def state(self) -> dict[str, Any]:
+        """Counts so far; the positions at which the subscribers stand; the delays since the last time."""
+        positions = [token[2] for one in self._subscribers if (token := one.token) is not None]
+        with self._lock:
+            counts, recent = dict(self._counts), self._delays
+            self._delays = []
+        return {
+            "ready": True,
+            **counts,
+            "unsettled": len(self._subscribers) - counts.get("acknowledged", 0),
+            "lowest_position": min(positions, default=0),
+            "highest_position": max(positions, default=0),
+            "delay_p99": delays.summary(recent)["p99"],
+        }
+
+    def close(self) -> dict[str, int]:
+        """Close all, and note what the library counted, which the audit compares."""
+        total: Counter[str] = Counter()
+        for one in self._subscribers:
+            statistics = one.statistics()
+            one.close()
+            for what in ("delivered", "gaps"):
+                self._journal.note(seen.Counter(one.name, LIFE, what, statistics[what], time.monotonic()))
+            for name in ("duplicates_suppressed", "gaps_known", "reconnects", "redirects", "pauses"):
+                total[name] += statistics[name]
+        return {f"subscribers_{name}": count for name, count in total.items()}
+
+    def _join(self, plan: workload.Subscriber) -> None:
+        name = plan.name
+        with self._lock:  # so that nothing of it is noted before its subscription is
+            at = time.monotonic()
+            one = client.Subscriber(
+                self._connection,
+                name=name,
+                on_batch=lambda items: self._on_batch(name, items),
+                on_state=lambda state: self._on_state(name, state),
+            )
+            number = one.subscribe(plan.text, wait=False).id
+            # The audit asks only filters whose first equality holds; the symbol tells more apart than the class.
+            self._journal.note(seen.Subscribed(name, LIFE, number, plan.predicates[::-1], at))
+            self._subscribers.append(one)
+
+    def _on_batch(self, name: str, items: Batch) -> None:
+        at, now_us = time.monotonic(), time.time_ns() // 1000
+        with self._lock:
+            for item in items:
+                if isinstance(item, client.Delivery):
+                    self._journal.delivered((name, LIFE), item.identity, item.origin, item.token, at)
+                    self._delays.append((now_us - item.sent_us) / 1e6)
+                    self._counts["delivered"] += 1
+                else:
+                    self._counts["gaps"] += 1
+                    last = [tuple(token) for token in item.last]
+                    gap = seen.GapTold(
+                        name, LIFE, item.head, item.low_epoch, item.low, item.epoch, item.high, last, item.reason, at
+                    )
+                    self._journal.note(gap)
+
+    def _on_state(self, name: str, state: Any) -> None:
+        at, counts = time.monotonic(), self._counts
+        with self._lock:
+            if isinstance(state, client.Attached):
+                self._journal.attached(Attached(name, state.edge, at))
+                counts["subscribers"] += 1
+            elif isinstance(state, client.Detached):
+                counts["subscribers"] -= bool(state.edge)
+            elif isinstance(state, client.Acknowledged):
+                self._journal.note(seen.Acknowledged(name, LIFE, state.ids, state.head, state.unreached, at))
+                counts["acknowledged"] += len(state.ids)
+            elif isinstance(state, client.Lapsed):
+                self._journal.note(seen.Lapsed(name, LIFE, at))
+                counts["acknowledged"] -= 1
+            elif isinstance(state, client.SubscriptionRefused | client.Failed):
+                raise RuntimeError(f"subscriber {name}: {state}")
+
+
+def run(orders: Orders) -> None:
+    """From the first order to the last."""
+    task = orders.task()
+    plan = workload.plan(task.scenario, quotes.load()).subscribers[task.part :: task.of]
+    with Journal(Path(task.journal)) as journal, connect(task, f"subscribing-{task.part}") as connection:
+        connection.wait_open()
+        subscribing = Subscribing(plan, connection, journal)
+        orders.say(subscribing.state())
+        start = float(orders.next())
+        while True:
+            subscribing.join(start)
+            if orders.is_time_to_say:
+                orders.say(subscribing.state())
+            if orders.wait(ROUND_SECONDS) == FINISH:
+                break
+        state = subscribing.state()
+        orders.say({**state, "counters": subscribing.close()})
+
+
+if __name__ == "__main__":
+    sys.exit(work(run))

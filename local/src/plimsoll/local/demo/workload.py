@@ -1,0 +1,171 @@
+"""Who publishes what and when, and who subscribes to what: a seeded plan, made before the run from the quotes alone.
+
+The mix is that of PADRES 2006, sections 6.1 and 6.2: publishers of one stock each at a random rate, six templates of
+subscriptions in stated shares, a quarter of the subscribers asking for what nobody publishes. Every process of the demo
+makes the plan again from the same numbers, so none is sent around.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from plimsoll.core.verify.observations import Triple
+from plimsoll.local.demo.quotes import Quote, Quotes
+
+PAPER_RATE_PER_MINUTE: Final = 60.0
+"""A publisher's rate is drawn between 0 and this. PADRES 2006, 6.2."""
+PAPER_JOIN_SECONDS: Final = (10.0, 1010.0)
+"""Subscribers join between these times of the paper's experiment."""
+
+Template = tuple[str, int, tuple[str, str] | None, bool]
+"""Name, share in per cent, attribute and operator of the threshold if there is one, whether the symbol is asked for."""
+
+TEMPLATES: Final[tuple[Template, ...]] = (  # PADRES 2006, 6.1
+    ("symbol-high", 20, ("high", ">"), True),
+    ("symbol-low", 20, ("low", "<"), True),
+    ("symbol-volume", 20, ("volume", ">"), True),
+    ("symbol", 34, None, True),
+    ("volume", 5, ("volume", ">"), False),
+    ("all", 1, None, False),
+)
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The sizes of a run. `seconds`: from the first publication to the last.
+
+    `rate_factor` multiplies the paper's publication rates. Subscribers join evenly between `join_from` and `join_to`,
+    as shares of the run.
+    """
+
+    seconds: float = 70.0
+    publishers: int = 40
+    subscribers: int = 2000
+    seed: int = 2006
+    rate_factor: float = 4.0
+    zero_traffic: float = 0.25
+    join_from: float = 0.03
+    join_to: float = 0.6
+
+    @property
+    def join_factor(self) -> float:
+        """How many times faster than in the paper subscribers join."""
+        first, last = PAPER_JOIN_SECONDS
+        return (last - first) / (self.seconds * (self.join_to - self.join_from))
+
+
+@dataclass(frozen=True, slots=True)
+class Publisher:
+    """Replays the quotes of one symbol in their order, one every `interval_seconds`, first at `first_at`.
+
+    Times are seconds from the start of the traffic.
+    """
+
+    name: str
+    symbol: str
+    rate_per_minute: float
+    first_at: float
+    quotes: tuple[Quote, ...]
+
+    @property
+    def interval_seconds(self) -> float:
+        return 60.0 / self.rate_per_minute
+
+    def quote(self, number: int) -> Quote:
+        """The quote of its `number`-th publication, from 0; after the last day it begins again."""
+        return self.quotes[number % len(self.quotes)]
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriber:
+    """Joins at `joins_at` seconds from the start of the traffic, with one subscription."""
+
+    name: str
+    template: str
+    zero_traffic: bool
+    predicates: tuple[Triple, ...]
+    joins_at: float
+
+    @property
+    def text(self) -> str:
+        """The subscription in the language of subscriptions."""
+        return ",".join(f"[{name},{operator},{_operand(value)}]" for name, operator, value in self.predicates)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Publishers by name; subscribers by the time at which they join."""
+
+    publishers: tuple[Publisher, ...]
+    subscribers: tuple[Subscriber, ...]
+
+
+def plan(scenario: Scenario, quotes: Quotes) -> Plan:
+    """The plan of a scenario: the same for the same scenario and quotes.
+
+    Raises:
+        ValueError: there are not enough symbols for so many publishers and one that nobody publishes.
+
+    """
+    if scenario.publishers >= len(quotes):
+        raise ValueError(
+            f"{scenario.publishers} publishers need a symbol each and one that nobody publishes, and there are only "
+            f"{len(quotes)} pairs of company and year; ask for at most {len(quotes) - 1} publishers"
+        )
+    draw = random.Random(scenario.seed)  # noqa: S311  a seeded plan, no secret
+    symbols = draw.sample(sorted(quotes), len(quotes))
+    published, silent = symbols[: scenario.publishers], symbols[scenario.publishers :]
+    publishers = tuple(_publisher(i, symbol, scenario, quotes, draw) for i, symbol in enumerate(published))
+    return Plan(publishers, _subscribers(scenario, quotes, published, silent, draw))
+
+
+def _publisher(number: int, symbol: str, scenario: Scenario, quotes: Quotes, draw: random.Random) -> Publisher:
+    # 1 - random(): above 0, so that every publisher has an interval, however long
+    rate = PAPER_RATE_PER_MINUTE * (1.0 - draw.random()) * scenario.rate_factor
+    return Publisher(f"publisher-{number:02}", symbol, rate, draw.random() * 60.0 / rate, quotes[symbol])
+
+
+def _subscribers(
+    scenario: Scenario, quotes: Quotes, published: Sequence[str], silent: Sequence[str], draw: random.Random
+) -> tuple[Subscriber, ...]:
+    templates = _shared(scenario.subscribers)
+    draw.shuffle(templates)
+    with_symbol = [place for place, (_, _, _, symbol) in enumerate(templates) if symbol]
+    zeros = min(round(scenario.subscribers * scenario.zero_traffic), len(with_symbol))
+    zero = set(draw.sample(with_symbol, zeros))
+    first, last = (share * scenario.seconds for share in (scenario.join_from, scenario.join_to))
+    times = sorted(draw.uniform(first, last) for _ in templates)
+    found = []
+    for place, (name, _, threshold, symbol) in enumerate(templates):
+        stock = draw.choice(silent if place in zero else published)
+        predicates = _predicates(stock if symbol else "", threshold, draw.choice(quotes[stock]))
+        found.append(Subscriber(f"subscriber-{place:04}", name, place in zero, predicates, times[place]))
+    return tuple(found)
+
+
+def _shared(count: int) -> list[Template]:
+    """Each template as often as its share says; what rounding leaves goes to those that were cut most."""
+    exact = [count * share / 100 for _, share, _, _ in TEMPLATES]
+    counts = [int(amount) for amount in exact]
+    by_rest = sorted(range(len(TEMPLATES)), key=lambda i: (counts[i] - exact[i], i))
+    for i in by_rest[: count - sum(counts)]:
+        counts[i] += 1
+    return [template for template, times in zip(TEMPLATES, counts, strict=True) for _ in range(times)]
+
+
+def _predicates(symbol: str, threshold: tuple[str, str] | None, quote: Quote) -> tuple[Triple, ...]:
+    predicates: list[Triple] = [("class", "=", "STOCK")]
+    if symbol:
+        predicates.append(("symbol", "=", symbol))
+    if threshold is not None:
+        name, operator = threshold
+        predicates.append((name, operator, quote.attributes()[name]))
+    return tuple(predicates)
+
+
+def _operand(value: object) -> str:
+    return f"'{value}'" if isinstance(value, str) else repr(value)
