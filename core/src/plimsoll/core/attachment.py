@@ -21,6 +21,9 @@ from plimsoll.core.records import to_edge as decoder
 from plimsoll.core.wire import OwnerEpoch
 
 HANDLE_BYTES = 7
+"""An array header, a tag, and the attachment as a 32-bit integer: in front of what DELIVER and EPOCH carry."""
+
+EPOCH_TAG = 40
 
 
 class Sink(Protocol):
@@ -59,7 +62,9 @@ class Attachment:
         "counted",
         "dropped",
         "epoch",
+        "epoch_handle",
         "expiring",
+        "front_epoch",
         "handle",
         "id",
         "last_position",
@@ -83,6 +88,8 @@ class Attachment:
     ) -> None:
         self.subscriber, self.id, self.link, self.epoch, self.version = subscriber, attachment_id, link, epoch, version
         self.handle = b"\x93\x03\xce" + attachment_id.to_bytes(4, "big")
+        self.epoch_handle = bytes((0x93, EPOCH_TAG, 0xCE)) + attachment_id.to_bytes(4, "big")
+        self.front_epoch = 0
         self.subscriptions: dict[int, tuple[Subscription, int]] = {}
         self.state = State.RESUMING
         self.out: Sink = void
@@ -107,14 +114,17 @@ class Attachment:
         return self.queue_bytes
 
     def pop(self) -> bytes:
-        """The oldest record of the queue."""
+        """The oldest record of the queue. `front_epoch` is the head epoch that the next one has its position in."""
         record = self.queue.popleft()
+        if record[1] == EPOCH_TAG:
+            gap = decoder.decode(record[HANDLE_BYTES:])
+            self.front_epoch = gap.epoch if isinstance(gap, Gap) else 0
         if self.counted:
             self.counted -= 1
             self.queue_bytes -= len(record)
         return record
 
-    def drop_oldest(self, head: str, epoch: int) -> int:
+    def drop_oldest(self, head: str) -> int:
         """Drop records until the queue fits its limit; they become one gap in front of it.
 
         Returns how many were dropped.
@@ -122,8 +132,9 @@ class Attachment:
         count = 0
         while self.queue_bytes > self.queue_limit_bytes and len(self.queue) > 1:
             if self.dropped is None:
-                self.dropped = Dropped(head, epoch)
-            self.dropped.add(decoder.decode(self.pop()[HANDLE_BYTES:]))
+                self.dropped = Dropped(head, self.front_epoch)
+            item = decoder.decode(self.pop()[HANDLE_BYTES:])
+            self.dropped.add(item, self.front_epoch)
             count += 1
         return count
 
@@ -138,24 +149,27 @@ class Dropped:
     """What a full queue has dropped since the last gap that was told: positions, and the last offset per origin."""
 
     def __init__(self, head: str, epoch: int) -> None:
-        self.head, self.epoch = head, epoch
-        self.low = self.high = 0
+        self.head, self.low_epoch, self.epoch = head, epoch, epoch
+        self.low: int | None = None
+        self.high = 0
         self.last: dict[Origin, int] = {}
 
-    def add(self, item: object) -> None:
+    def add(self, item: object, epoch: int) -> None:
+        """Add a publication or a gap. `epoch`: of the head, at its end."""
+        self.epoch = epoch
         if isinstance(item, PubOpen):
-            self._widen(item.position, item.position)
+            self.low = item.position if self.low is None else self.low
+            self.high = item.position
             self.last[item.head, item.epoch] = item.offset
         elif isinstance(item, Gap):
-            self._widen(item.low if item.low_epoch == self.epoch else 0, item.high)
+            if self.low is None:
+                self.low, self.low_epoch = item.low, item.low_epoch
+            self.high = item.high
             self.last.update({(head, epoch): offset for head, epoch, offset in item.last})
-
-    def _widen(self, low: int, high: int) -> None:
-        self.low, self.high = self.low or low, high
 
     def record(self) -> bytes:
         last = [(head, epoch, offset) for (head, epoch), offset in sorted(self.last.items())]
-        return wire.encode(Gap(self.head, self.epoch, self.low, self.epoch, self.high, last, "queue"))
+        return wire.encode(Gap(self.head, self.low_epoch, self.low or 0, self.epoch, self.high, last, "queue"))
 
 
 class Port:

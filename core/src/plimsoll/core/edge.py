@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
+import msgspec
+
 from plimsoll.core import predicates, wire
 from plimsoll.core import records as r
 from plimsoll.core.attachment import Attachment, Port, State
@@ -59,7 +61,7 @@ class Edge(Node):
         self.reporter = Reporter(self, config, epoch, self.meter)
         self.leaving_since: float | None = None
         self._waits: list[tuple[int, Attachment, int]] = []
-        self._unreached: list[tuple[int, Attachment, int]] = []
+        self._unreached: dict[Attachment, tuple[int, Attachment, int]] = {}
         self._next_id = 0
         self._several: set[Attachment] = set()
         self._epoch_before = 0
@@ -94,7 +96,7 @@ class Edge(Node):
         cover = r.Cover(1, [r.CoverItem(i, str(s)) for i, s in self.cover.items()], [])
         owned = [r.ReportItem(a.subscriber, a.epoch, a.since) for a in self.records.values()]
         self._waits = [(1, attachment, version) for _, attachment, version in self._waits]
-        self._unreached = []
+        self._unreached = {}
         self.say(self.head, r.Report(self.config.advertised, self.public_key, cover, owned))
         if self.leaving_since is not None:
             self.say(self.head, r.Leaving())
@@ -122,11 +124,11 @@ class Edge(Node):
         for raw in frame.records:
             try:
                 record: Any = r.decode(r.from_client, raw)
-                self._HANDLERS[type(record)](self, link, record)
+                if (handler := self._HANDLERS.get(type(record))) is None:
+                    raise WireError("misplaced", f"{type(record).__name__} is for a head")
+                handler(self, link, record)
             except WireError as error:
                 self.counters[f"records_refused_{error.code}"] += 1
-            except KeyError:
-                self.counters["records_refused_misplaced"] += 1
         self.took(link)
 
     def _on_stream(self, frame: wire.Data) -> None:
@@ -216,16 +218,20 @@ class Edge(Node):
             "restart",
         )
         self.position = welcome.position
+        for port in self.ports.values():
+            port.told = 0  # the new epoch counts from 1 again
         for attachment in self.records.values():
-            attachment.last_position = 0  # the new epoch counts from 1 again
+            attachment.last_position = 0
             if attachment.state is State.LIVE:
-                attachment.out.append(wire.encode(r.Epoch(attachment.id, gap)))
+                attachment.out.append(attachment.epoch_handle + wire.encode(gap))
+                if not attachment.queue:
+                    attachment.front_epoch = self.head_epoch
                 self.dirty[attachment.link] = None
 
     def _on_cover_ack(self, ack: r.CoverAck, piece: bytes) -> None:
         self.cover_acked = max(self.cover_acked, ack.seq)
-        for wait in [w for w in self._unreached if w[0] <= ack.seq and not ack.unreached]:
-            self._unreached.remove(wait)
+        for wait in [w for w in self._unreached.values() if w[0] <= ack.seq and not ack.unreached]:
+            del self._unreached[wait[1]]
             self._suback(wait, [])
         self._acknowledge(ack.unreached)
 
@@ -235,8 +241,8 @@ class Edge(Node):
         for wait in self._waits:
             if wait[0] <= self.cover_acked and wait[1].state is not State.RESUMING:
                 self._suback(wait, unreached)
-                if unreached:
-                    self._unreached.append(wait)
+                if unreached and wait[1].state is not State.CLOSED:
+                    self._unreached[wait[1]] = wait
             else:
                 kept.append(wait)
         self._waits = kept
@@ -247,10 +253,12 @@ class Edge(Node):
             self.say(attachment.link, r.Suback(attachment.id, version, unreached))
 
     def _on_resumed(self, resumed: r.ResumedDown, piece: bytes) -> None:
+        self.position = max(self.position, resumed.position)
         attachment = self.records.get(resumed.subscriber)
         if attachment is None or attachment.epoch != resumed.epoch:
             return
         attachment.since, attachment.position = resumed.since, resumed.start
+        attachment.front_epoch = self.head_epoch
         if attachment.state is not State.RESUMING:
             return
         self.say(
@@ -275,11 +283,12 @@ class Edge(Node):
         if replay.cursor != self.cursor.id:
             return
         item, members = replay.item, self.cursor.members
-        record = wire.encode(item)
         if isinstance(item, r.Gap):
             for member in list(members):
-                self._replay_to(member, item.high, record)
+                gap = msgspec.structs.replace(item, low=max(item.low, member.position + 1))
+                self._replay_to(member, item.high, wire.encode(gap))
             return
+        record = wire.encode(item)
         for i in list(self.index.match(item.body.attributes)):
             attachment = self.slots[i]
             if attachment in members:
@@ -298,19 +307,10 @@ class Edge(Node):
     def _on_fetched(self, fetched: r.Fetched, piece: bytes) -> None:
         if fetched.cursor != self.cursor.id:
             return
-        if fetched.gap is not None:
-            record = wire.encode(fetched.gap)
-            for member in list(self.cursor.members):
-                self._gap_in_catch_up(member, fetched.gap, record)
+        if fetched.done:
+            self.position = max(self.position, fetched.to)
         for attachment in self.cursor.end(fetched):
             self.queues.live(attachment)
-
-    def _gap_in_catch_up(self, member: Attachment, gap: r.Gap, record: bytes) -> None:
-        """The log has lost what this member still needed; the gap stands before what was replayed after it."""
-        if member.position < gap.high:
-            member.queue.append(member.handle + record)
-            member.position = gap.high
-            self.queues.put_aside(member)
 
     # -- from clients
 
@@ -431,6 +431,7 @@ class Edge(Node):
         attachment.state, attachment.closed_at, attachment.out = State.CLOSED, self.now, self.queues.void
         attachment.clear()
         self._several.discard(attachment)
+        self._unreached.pop(attachment, None)
         self._uninstall(i for _, i in attachment.subscriptions.values())
         if (port := self.ports.get(attachment.link)) is not None:
             port.queued.pop(attachment, None)
@@ -449,7 +450,7 @@ class Edge(Node):
         if self.records.get(attachment.subscriber) is attachment:
             del self.records[attachment.subscriber]
             delta = self.cover.apply([], [i for _, i in attachment.subscriptions.values()])
-            if (delta.announce or delta.withdraw) and self.head.open:
+            if delta:
                 self.say(self.head, self._cover(delta))
 
     def on_stuck(self, link: Link) -> None:

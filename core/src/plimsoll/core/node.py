@@ -231,6 +231,10 @@ class Node:
         self._forget(link)
         self.on_lost(link)
 
+    def knows(self, link: Link) -> bool:
+        """Whether a link is not over."""
+        return self._accepted.get((link.name, link.id)) is link or self.dialled.get(str(link.peer)) is link
+
     def accepted_links(self) -> list[Link]:
         """Links that others have opened to this node, open or waiting for their peer to come back."""
         return list(self._accepted.values())

@@ -27,14 +27,15 @@ class Outlet:
 
     def __init__(self, link: Link, key: str, is_head: bool) -> None:
         self.link, self.key, self.is_head = link, key, is_head
-        self.name = link.name
+        self.name, self.incarnation = link.name, link.incarnation
         self.backlog: deque[int | bytes | Hole] = deque()
         self.room = 0
         self.lagging = False
         self.leaving = False
         self.told = 0
         self.awaiting: deque[int] = deque()
-        self.unacked: deque[int] = deque()
+        self._unacked: deque[tuple[int, int | Hole]] = deque()
+        self._buffered = self._sealed = 0
         self._marks: deque[tuple[int, int]] = deque()
 
     def offer(self, position: int, record: bytes) -> bool:
@@ -50,15 +51,24 @@ class Outlet:
         if self.backlog:
             self.backlog.append(record)
             return False
-        self.room -= len(record)
-        self.link.buffer.append(record)
+        self.tell_first(record)
         return True
 
-    def _send(self, position: int, record: bytes) -> None:
+    def tell_first(self, record: bytes) -> None:
+        """Send an in-band message ahead of all that is waiting; for what no position of this stream depends on."""
+        self._buffered += 1
         self.room -= len(record)
         self.link.buffer.append(record)
+
+    def _send(self, position: int, record: bytes) -> None:
+        self.tell_first(record)
         self.told = position
-        self.unacked.append(position)
+        self._unacked.append((self._buffered, position))
+
+    def tell_hole(self, hole: Hole, gap: bytes) -> None:
+        """Send the gap that stands for a hole, at its place."""
+        self.tell_first(gap)
+        self._unacked.append((self._buffered, hole))
 
     def measure(self) -> None:
         """See how much the link takes now, what waits in its buffer taken into account."""
@@ -70,8 +80,7 @@ class Outlet:
         while backlog and self.room > 0:
             item = backlog.popleft()
             if isinstance(item, bytes):
-                self.room -= len(item)
-                self.link.buffer.append(item)
+                self.tell_first(item)
             elif isinstance(item, int) and (entry := log.get(item)) is not None:
                 self._send(item, entry.record)
             else:
@@ -110,24 +119,31 @@ class Outlet:
 
     # acknowledged positions
 
-    def sealed(self) -> None:
-        """A frame has been sealed: its acknowledgement will cover all that was sent so far."""
-        if self.unacked:
-            self._marks.append((self.link.next_seq - 1, self.unacked[-1]))
+    def sealed(self, count: int) -> None:
+        """A frame of `count` records has been sealed: its acknowledgement covers those and all before them."""
+        self._sealed += count
+        if self._unacked:
+            self._marks.append((self.link.next_seq - 1, self._sealed))
 
     def settle(self) -> int:
         """The highest position that the other side has acknowledged since the last call, or 0."""
-        through = 0
+        ordinal = through = 0
         while self._marks and self._marks[0][0] <= self.link.acked:
-            through = self._marks.popleft()[1]
-        while self.unacked and self.unacked[0] <= through:
-            self.unacked.popleft()
+            ordinal = self._marks.popleft()[1]
+        while self._unacked and self._unacked[0][0] <= ordinal:
+            item = self._unacked.popleft()[1]
+            through = item.high if isinstance(item, Hole) else item
         return through
 
-    def renew(self, link: Link) -> None:
-        """A neighbour is back on a new link: what it has not acknowledged is sent again; it knows what it has."""
+    def unacknowledged(self) -> list[int | Hole]:
+        """What has been sent, or is about to be, and is not known to have arrived."""
+        return [item for _, item in self._unacked]
+
+    def renew(self, link: Link, again: list[int | Hole]) -> None:
+        """A neighbour is back on a new link: `again` is sent first, then what was waiting. In-band messages are void."""
         waiting = [item for item in self.backlog if not isinstance(item, bytes)]
-        self.backlog = deque([*self.unacked, *waiting])
-        self.unacked.clear()
+        self.backlog = deque([*again, *waiting])
+        self._unacked.clear()
         self._marks.clear()
-        self.link, self.room = link, 0
+        self._buffered = self._sealed = 0
+        self.link, self.room, self.incarnation = link, 0, link.incarnation

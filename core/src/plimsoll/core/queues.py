@@ -152,7 +152,7 @@ class Queues:
 
     def _overflow(self, attachment: Attachment) -> None:
         if attachment.policy == "drop-oldest":
-            dropped = attachment.drop_oldest(self.host.config.head_name, self.host.head_epoch)
+            dropped = attachment.drop_oldest(self.host.config.head_name)
             self.host.counters["deliveries_dropped"] += dropped
         elif attachment.policy == "disconnect":
             self.host.disconnect(attachment)

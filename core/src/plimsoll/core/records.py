@@ -14,8 +14,11 @@ from msgspec import Raw, Struct
 from plimsoll.core.wire import U32, U63, Name, Options, OwnerEpoch, Scalar, Text, Token, WireError
 
 
-class Body(Struct, array_like=True, frozen=True):
-    """What the application says: typed attributes and an opaque payload."""
+class Body(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """What the application says: typed attributes and an opaque payload.
+
+    Nothing else: what one broker can skip over, another, deeper in its own stack, may not be able to.
+    """
 
     attributes: dict[str, Scalar]
     payload: bytes = b""
@@ -303,6 +306,8 @@ class Fetch(Struct, array_like=True, frozen=True, tag=55):
 
 
 class Replay(Struct, array_like=True, frozen=True, tag=56):
+    """An entry of the log for one cursor. What the log has no more comes first, as a gap."""
+
     cursor: U32
     item: PubOpen | Gap
 
@@ -313,7 +318,6 @@ class Fetched(Struct, array_like=True, frozen=True, tag=57):
     cursor: U32
     to: U63
     done: bool
-    gap: Gap | None
 
 
 class Expire(Struct, array_like=True, frozen=True, tag=58):

@@ -22,11 +22,16 @@ from plimsoll.core.wire import WireError
 
 @dataclass(slots=True)
 class Upstream:
-    """What one neighbour has been told: the covering set of everything else, and how far it has acknowledged it."""
+    """What one neighbour has been told: the covering set of everything else, and how far it has acknowledged it.
+
+    Behind it there may be heads that it cannot reach: then all has arrived only up to `complete`, but for `unreached`.
+    """
 
     cover: CoveringSet[int] = field(default_factory=CoveringSet)
     seq: int = 0
     acked: int = 0
+    complete: int = 0
+    unreached: list[str] = field(default_factory=list)
     up: bool = False
     synced: bool = False
 
@@ -38,7 +43,8 @@ class Wait:
     key: str
     seq: int
     need: dict[str, int]
-    told_unreached: bool = False
+    told: list[str] = field(default_factory=list)
+    """The heads that were named as unreached when it was acknowledged."""
 
 
 class Routes:
@@ -134,8 +140,8 @@ class Routes:
     def whole(self, name: str) -> Cover:
         """All that a neighbour must know, for a new link: numbering starts over; who waits for it waits for this."""
         upstream = self.upstreams[name]
-        upstream.seq, upstream.acked, upstream.up = 1, 0, True
-        upstream.synced = True
+        upstream.seq, upstream.acked, upstream.complete, upstream.unreached = 1, 0, 0, []
+        upstream.up = upstream.synced = True
         for wait in self.waits:
             if name in wait.need:
                 wait.need[name] = 1
@@ -151,24 +157,42 @@ class Routes:
         need = {name: up.seq for name, up in self.upstreams.items() if name != key}
         self.waits.append(Wait(key, seq, need))
 
+    def acknowledged(self, name: str, seq: int, unreached: list[str]) -> None:
+        """A neighbour has an update and all before it, and so has everyone behind it but those it names."""
+        upstream = self.upstreams[name]
+        if seq >= upstream.acked:
+            upstream.acked, upstream.unreached = seq, unreached
+        if not unreached:
+            upstream.complete = max(upstream.complete, seq)
+
     def settled(self) -> list[tuple[str, int, list[str]]]:
-        """Acknowledgements that are due now: (key, number, neighbours that were not reached)."""
+        """Acknowledgements that are due now: (key, number, heads that were not reached)."""
         due: list[tuple[str, int, list[str]]] = []
         kept: list[Wait] = []
+        incomplete: dict[str, Wait] = {}
         for wait in self.waits:
-            open_ = [n for n, k in wait.need.items() if self.upstreams[n].up and self.upstreams[n].acked < k]
-            unreached = sorted(n for n in wait.need if not self.upstreams[n].up)
-            if open_:
+            if any(self.upstreams[n].up and self.upstreams[n].acked < k for n, k in wait.need.items()):
                 kept.append(wait)
-            elif not unreached:
-                due.append((wait.key, wait.seq, []))
-            else:
-                kept.append(wait)
-                if not wait.told_unreached:
-                    wait.told_unreached = True
-                    due.append((wait.key, wait.seq, unreached))
-        self.waits = kept
+                continue
+            unreached = self._unreached(wait)
+            if unreached != wait.told or not unreached:
+                due.append((wait.key, wait.seq, unreached))
+                wait.told = unreached
+            if unreached:
+                # Acknowledgements are cumulative: of those that are incomplete the last speaks for all.
+                incomplete[wait.key] = wait
+        self.waits = [*incomplete.values(), *kept]
         return due
+
+    def _unreached(self, wait: Wait) -> list[str]:
+        missing: set[str] = set()
+        for name, k in wait.need.items():
+            upstream = self.upstreams[name]
+            if not upstream.up:
+                missing.add(name)
+            elif upstream.complete < k:
+                missing.update(upstream.unreached)
+        return sorted(missing)
 
 
 def _parsed(text: str) -> Subscription:

@@ -15,7 +15,7 @@ from plimsoll.core import wire
 from plimsoll.core.link import Link
 from plimsoll.core.log import Log, Origin
 from plimsoll.core.node import Node
-from plimsoll.core.outlet import Outlet
+from plimsoll.core.outlet import Hole, Outlet
 from plimsoll.core.wire import Token
 
 
@@ -34,11 +34,29 @@ class Streams:
         if outlet is None:
             outlet = Outlet(link, link.name if is_head else f"{link.name}#{link.id}", is_head)
         else:
-            outlet.renew(link)
+            self._renew(outlet, link)
         link.owner = outlet
         self.outlets[outlet.key] = outlet
         outlet.measure()
         return outlet
+
+    def _renew(self, outlet: Outlet, link: Link) -> None:
+        """What a neighbour has not acknowledged is sent again: it knows what it has. If it has restarted it does not.
+
+        handover.md, Restart of a head: then all of that is one gap, for some of it may have been delivered.
+        """
+        again = outlet.unacknowledged()
+        if link.incarnation == outlet.incarnation or not again:
+            outlet.renew(link, again)
+            return
+        low, high = _low(again[0]), _high(again[-1])
+        last = dict(self.log.gone)
+        for position, entry in self.log.after(low - 1):
+            if position > high:
+                break
+            last.update(entry.last)
+        outlet.renew(link, [])
+        self.tell_first(outlet, self._gap(low, high, last, "restart"))
 
     def lost(self, outlet: Outlet) -> None:
         """The link of an outlet is over."""
@@ -75,13 +93,16 @@ class Streams:
         else:
             self._behind.add(outlet.key)
 
+    def tell_first(self, outlet: Outlet, record: Any) -> None:
+        """Send an in-band message ahead of what waits; for what no position of this stream depends on."""
+        outlet.tell_first(wire.encode(record))
+        self.node.dirty[outlet.link] = None
+
     def pump(self, outlet: Outlet) -> None:
         """Send what was waiting as far as there is room; what the log has evicted meanwhile is a gap in its place."""
         outlet.measure()
         for hole in outlet.pump(self.log):
-            gap = wire.encode(self.gap(hole.low, hole.high))
-            outlet.link.buffer.append(gap)
-            outlet.room -= len(gap)
+            outlet.tell_hole(hole, wire.encode(self.gap(hole.low, hole.high)))
             self.node.counters["gaps_sent"] += 1
         if outlet.link.buffer:
             self.node.dirty[outlet.link] = None
@@ -90,12 +111,19 @@ class Streams:
 
     def gap(self, low: int, high: int) -> r.Gap:
         """A gap of evicted positions. handover.md: with the last offset per origin, from a table kept at eviction."""
-        head, epoch = self.origin
-        return r.Gap(head, epoch, low, epoch, high, self.gone(), "log")
+        return self._gap(low, high, self.log.gone, "log")
 
-    def gone(self) -> list[Token]:
-        """The last offset per origin that the log has evicted."""
-        return [(head, epoch, offset) for (head, epoch), offset in sorted(self.log.gone.items())]
+    def logged(self) -> r.Gap:
+        """A gap over all that this log has had so far, for a neighbour that was not known while it came in."""
+        last = dict(self.log.gone)
+        for _, entry in self.log.after(0):
+            last.update(entry.last)
+        return self._gap(1, self.log.last, last, "restart")
+
+    def _gap(self, low: int, high: int, last: dict[Origin, int], reason: str) -> r.Gap:
+        head, epoch = self.origin
+        offsets: list[Token] = [(*origin, offset) for origin, offset in sorted(last.items())]
+        return r.Gap(head, epoch, low, epoch, high, offsets, reason)
 
     def progress(self) -> None:
         """Tell every edge that has all that it needs how far the log is; keep the backlogs of the others bounded."""
@@ -111,3 +139,11 @@ class Streams:
     def waiting(self) -> int:
         """Positions and messages that wait behind full links."""
         return sum(len(outlet.backlog) for outlet in self.outlets.values())
+
+
+def _low(item: int | Hole) -> int:
+    return item.low if isinstance(item, Hole) else item
+
+
+def _high(item: int | Hole) -> int:
+    return item.high if isinstance(item, Hole) else item
