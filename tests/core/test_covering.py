@@ -119,7 +119,7 @@ def test_the_result_does_not_depend_on_the_order_of_listing(pool: list[Subscript
     assert other.apply((), leaving) == one_step.apply((), sorted(leaving))
 
 
-# --------------------------------------------------------------------------------- the paper's picture, as a worked case
+# -------------------------------------------------------------------------- the paper's picture, as a worked case
 
 
 def test_the_covering_set_of_a_small_poset():
@@ -189,7 +189,7 @@ def test_keys_without_an_order_of_their_own_are_ordered_all_the_same():
     assert in_key_order({("b", 1), 2, "a", ("b", 0), 1}) == [1, 2, "a", ("b", 0), ("b", 1)]
 
 
-# ----------------------------------------------------------- two defects of the published poset code, not to be repeated
+# ---------------------------------------------------- two defects of the published poset code, not to be repeated
 
 
 def test_a_strict_bound_on_prices_is_not_moved_by_one():
@@ -206,7 +206,7 @@ def test_a_strict_bound_on_prices_is_not_moved_by_one():
 
 
 def test_the_shape_does_not_depend_on_the_order_of_insertion():
-    """There a newcomer descends into its first cover only, so whom it is hidden under depends on who came first."""
+    """There a newcomer descends into its first cover only: whom it is hidden under depends on who came first."""
     texts = ["[a,>,0]", "[b,>,0]", "[a,>,0],[b,>,0]", "[a,>,1],[b,>,1]", "[a,>,2]", "[b,>,2],[c,=,1]"]
     pool = {n: parse(text) for n, text in enumerate(texts)}
     for order in itertools.permutations(pool):

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from plimsoll.core.matching import Index, StaleResultError, cells, compiled, index, kernel, warm_up
+from plimsoll.core.matching.shape import Side
 from plimsoll.core.predicates import Predicate, Subscription, Unsatisfiable, conjunction, parse
 
 BIG = 2**53
@@ -163,7 +164,7 @@ def test_the_index_answers_as_asking_every_subscription():
     """Adds, loads and removes interleaved; after each every publication is judged."""
     Judged.cases = 0
 
-    @settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=700, deadline=None, suppress_health_check=list(HealthCheck))
     @given(
         st.lists(asked, min_size=1, max_size=10),
         st.lists(published, min_size=16, max_size=24),
@@ -270,7 +271,7 @@ def test_bounds_between_doubles_stay_exact_in_arrays():
             tested.add(n, made(live[n]))
         assert tested.stats()["compiled"] == len(live)
         for value in values:
-            attributes = {"a": value, "b": 0}
+            attributes: dict[str, Any] = {"a": value, "b": 0}
             assert sorted(tested.match(attributes), key=repr) == brute_force(live, attributes), value
 
 
@@ -387,7 +388,7 @@ def test_plans_are_bounded():
 def test_blocks_hold_their_order_through_inserts_and_deletes():
     seeded = random.Random(7)
     with mock.patch.object(cells, "BLOCK_LIMIT", 4):
-        leaf = cells.Leaf("a", cells.Side.AT_LEAST)
+        leaf = cells.Leaf("a", Side.AT_LEAST)
         kept: list[tuple[float, int]] = []
         for n in range(600):
             if kept and seeded.random() < 0.45:

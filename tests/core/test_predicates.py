@@ -256,7 +256,7 @@ def selected(term: tuple[str, object]) -> int:
     """The values of the domain that a predicate selects, as bits."""
     key = (term[0], term[1], type(term[1]) is bool or (type(term[1]) is tuple and type(term[1][0]) is bool))
     if key not in _bits:
-        _bits[key] = sum(1 << at for at, value in enumerate(DOMAIN) if holds(*term, value))
+        _bits[key] = sum(1 << at for at, value in enumerate(DOMAIN) if holds(term[0], term[1], value))
     return _bits[key]
 
 
@@ -293,7 +293,9 @@ def test_covering_and_overlapping_are_inclusion_and_intersection(one: list, othe
 @given(of_a, st.sampled_from([*WORDS[:400], *NUMBERS, True, False, NAN]))
 def test_matching_is_the_definition(one: list, value: predicates.Value):
     subscription, _ = made(one)
-    assert (subscription is not None and subscription.matches({"a": value})) == all(holds(*t, value) for t in one)
+    assert (subscription is not None and subscription.matches({"a": value})) == all(
+        holds(t[0], t[1], value) for t in one
+    )
 
 
 @settings(max_examples=500, deadline=None)
