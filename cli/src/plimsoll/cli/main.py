@@ -75,6 +75,7 @@ def parser() -> argparse.ArgumentParser:
 
     _add_lifecycle(add)
     _add_reading(add)
+    _add_messages(add)
     commands.add_parser("demo", help="run the demonstration (`plimsoll demo --help`)")
     add("version", _version, "Say the version of this program and of the resources that it knows.")
     return top
@@ -111,6 +112,39 @@ def _add_reading(add: Add) -> None:
     made.add_argument("--interval", type=float, default=1.0, metavar="SECONDS", help="between redraws; default: 1")
     made = add("events", reading.events, "Show what happened to the fleet's objects.")
     made.add_argument("-w", "--watch", action="store_true", help="go on with what happens")
+
+
+def _add_messages(add: Add) -> None:
+    made = add("pub", _lazily("pub"), "Publish one publication from arguments, or one per line of standard input.")
+    made.add_argument(
+        "attributes", metavar="NAME=VALUE", nargs="*", help="as in class=STOCK price=25.0; none: read JSON lines"
+    )
+    made.add_argument("--payload", default="", help="text that goes along unseen by subscriptions")
+    made.add_argument("--confirm", choices=("head", "edges"), default="head", help="who must have it; default: head")
+    _connection(made)
+    made = add("sub", _lazily("sub"), "Subscribe, and print a line of JSON for each delivery.")
+    made.add_argument(
+        "subscriptions", metavar="SUBSCRIPTION", nargs="+", help="as in \"[class,=,'STOCK'],[price,>,25.0]\""
+    )
+    made.add_argument("--count", type=int, metavar="N", help="end after so many deliveries")
+    made.add_argument("--seconds", type=float, metavar="S", help="end after so many seconds")
+    made.add_argument("--full", action="store_true", help="also print publisher, origin, position and payload")
+    _connection(made)
+
+
+def _connection(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--cluster", metavar="NAME", help="whose head to use; default: the first that runs")
+    made.add_argument("--name", default="", help="name of the publisher or subscriber; default: a new one")
+
+
+def _lazily(name: str) -> Command:
+    """A command that needs the client library, which is loaded when it is run."""
+
+    def command(options: argparse.Namespace) -> int:
+        module = importlib.import_module("plimsoll.cli.messages")
+        return int(getattr(module, name)(options))
+
+    return command
 
 
 def _files(made: argparse.ArgumentParser) -> None:
