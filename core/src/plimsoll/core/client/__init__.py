@@ -5,6 +5,7 @@ edge and go on from their token, redirects are followed. What cannot be mended i
 outcome. Nothing is repeated and nothing overtakes.
 """
 
+from plimsoll.core.client.errors import BufferFullError, ClientError, ClosedError, PublicationError
 from plimsoll.core.client.events import (
     Acknowledged,
     Answered,
@@ -24,7 +25,7 @@ from plimsoll.core.client.events import (
 )
 from plimsoll.core.client.limits import Address, ClientLimits
 from plimsoll.core.client.machine import Client
-from plimsoll.core.client.publisher import BufferFullError, ClosedError, PublicationError, Publisher
+from plimsoll.core.client.publisher import Publisher
 from plimsoll.core.client.subscriber import Subscriber
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Attached",
     "BufferFullError",
     "Client",
+    "ClientError",
     "ClientLimits",
     "ClosedError",
     "Delivery",

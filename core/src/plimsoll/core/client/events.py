@@ -19,7 +19,7 @@ Identity = tuple[str, int, int]
 Origin = tuple[str, int, int]
 
 
-class Delivery(Struct, frozen=True):
+class Delivery(Struct, frozen=True, gc=False):
     """A publication for this subscriber. `received`: seconds, by the clock that the shell gives the machine."""
 
     pub: PubOpen

@@ -16,6 +16,7 @@ import msgspec
 
 from plimsoll.core import records as r
 from plimsoll.core import wire
+from plimsoll.core.client.errors import BufferFullError, ClosedError, PublicationError
 from plimsoll.core.client.events import Answer, Answered, Failed, Opened, PublisherEvent, Renumbered
 from plimsoll.core.wire import Scalar
 
@@ -25,22 +26,6 @@ if TYPE_CHECKING:
 Confirm = Literal["head", "edges"]
 _PLAIN = {str, int, float, bool}
 _INT_LOW, _INT_HIGH = -(2**63), 2**63 - 1
-
-
-class PublicationError(ValueError):
-    """A publication that no broker would take; nothing was sent. `code` is a name of docs/protocol.md."""
-
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__(text)
-        self.code = code
-
-
-class BufferFullError(RuntimeError):
-    """The publisher's buffer is full of unanswered publications; wait for answers."""
-
-
-class ClosedError(RuntimeError):
-    """The publisher or subscriber is closed, or has failed; the text says why."""
 
 
 class Sent(NamedTuple):

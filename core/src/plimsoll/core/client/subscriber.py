@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from plimsoll.core import predicates
 from plimsoll.core import records as r
 from plimsoll.core.client.attachment import Attachment, State
+from plimsoll.core.client.errors import ClosedError
 from plimsoll.core.client.events import (
     Acknowledged,
     Attached,
@@ -31,7 +32,6 @@ from plimsoll.core.client.events import (
     SubscriberEvent,
     SubscriptionRefused,
 )
-from plimsoll.core.client.publisher import ClosedError
 from plimsoll.core.wire import Scalar, Token
 
 if TYPE_CHECKING:

@@ -1,0 +1,210 @@
+"""A connection served by an event loop: any number of publishers and subscribers on one machine.
+
+ZeroMQ's file descriptors tell of changes, not of states. So a round reads until nothing is left, asks again after it
+has sent, and only then waits for the next change.
+"""
+
+# ruff: noqa: ASYNC109  # the parameters are those of the synchronous twins
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
+
+from plimsoll.client.engine import Engine, Heads
+from plimsoll.client.errors import ClosedError, ConnectionFailedError, WaitTimeoutError
+from plimsoll.client.security import Security
+from plimsoll.core import client as core
+
+log = logging.getLogger(__name__)
+
+CLOSE_SECONDS: Final = 5.0
+
+
+class Owner(Protocol):
+    """A publisher or subscriber of the library, as the loop sees it."""
+
+    def take(self, events: list[Any]) -> None: ...
+
+    def fail(self) -> None:
+        """The connection is over: wake whoever waits."""
+
+
+class AsyncConnection:
+    """Connects to a head, and to the edges that it names. Made and used in one event loop; `async with`, or `close`.
+
+    Parameters and errors are those of `plimsoll.client.Connection`.
+    """
+
+    def __init__(
+        self, heads: Heads, *, security: Security, name: str = "", limits: core.ClientLimits | None = None
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._engine = Engine(heads, name, security, limits)
+        self._owners: dict[object, Owner] = {}
+        self._waiters: list[asyncio.Future[None]] = []
+        self._failure: Exception | None = None
+        self._closed = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._soon: asyncio.Handle | None = None
+        transport = self._engine.transport
+        transport.on_socket, transport.on_close = self._add_reader, self._remove_reader
+        self.wake()
+
+    # -- for the application
+
+    @property
+    def name(self) -> str:
+        return self._engine.machine.info.name
+
+    async def wait_open(self, timeout: float = 10.0) -> None:
+        """Wait until a head has answered.
+
+        Raises:
+            WaitTimeoutError: saying what was tried.
+
+        """
+        await self.wait_for(lambda: self._engine.machine.home_link is not None, timeout, "connected")
+
+    def status(self) -> dict[str, Any]:
+        """Counters and state, for people and for metrics."""
+        return self._engine.status()
+
+    async def close(self, timeout: float = CLOSE_SECONDS) -> None:
+        """Wait for unanswered publications, close all publishers and subscribers, and end; within `timeout` seconds."""
+        if self._closed:
+            return
+        machine = self._engine.machine
+        deadline = time.monotonic() + timeout
+        await self._wait(lambda: not any(p.unanswered for p in machine.publishers.values()), deadline)
+        if not self._closed:
+            machine.close_all(time.monotonic())
+            self.wake()
+            await self._wait(lambda: machine.is_quiet, deadline)
+        self._end()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # -- for publishers and subscribers
+
+    @property
+    def engine(self) -> Engine:
+        return self._engine
+
+    @property
+    def machine(self) -> core.Client:
+        """The machine, in its present time.
+
+        Raises:
+            ClosedError, ConnectionFailedError: it is over.
+
+        """
+        self.check()
+        self._engine.machine.now = time.monotonic()
+        return self._engine.machine
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
+    def check(self) -> None:
+        if self._failure is not None:
+            raise ConnectionFailedError(f"the connection has failed: {self._failure}") from self._failure
+        if self._closed:
+            raise ClosedError(f"connection {self.name!r} is closed")
+
+    def own(self, inner: object, owner: Owner) -> None:
+        self._owners[inner] = owner
+
+    def disown(self, inner: object) -> None:
+        self._owners.pop(inner, None)
+
+    def wake(self) -> None:
+        """Have a round soon."""
+        if self._soon is None and not self._closed:
+            self._soon = self._loop.call_soon(self._round)
+
+    async def wait_for(self, what: Callable[[], object], timeout: float | None, expected: str) -> None:
+        """Wait until something is the case.
+
+        Raises:
+            WaitTimeoutError, ClosedError, ConnectionFailedError: it is not, and why.
+
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        if not await self._wait(what, deadline):
+            self.check()
+            raise WaitTimeoutError(f"not {expected} within {timeout:g} s: {self._engine.where()}")
+
+    async def _wait(self, what: Callable[[], object], deadline: float | None) -> bool:
+        while not what():
+            left = None if deadline is None else deadline - time.monotonic()
+            if self._closed or (left is not None and left <= 0):
+                return False
+            await self.change(left)
+        return True
+
+    async def change(self, seconds: float | None) -> None:
+        """Wait until something has happened, at most so long."""
+        waiter = self._loop.create_future()
+        self._waiters.append(waiter)
+        await asyncio.wait([waiter], timeout=seconds)
+
+    def notify(self) -> None:
+        """Let everyone who waits look again."""
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    # -- rounds
+
+    def _add_reader(self, fd: int) -> None:
+        self._loop.add_reader(fd, self.wake)
+
+    def _remove_reader(self, fd: int) -> None:
+        self._loop.remove_reader(fd)
+
+    def _round(self) -> None:
+        self._soon = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        try:
+            for inner, events in self._engine.round():
+                owner = self._owners.get(inner)
+                if owner is not None:
+                    owner.take(events)
+        except Exception as error:  # it is handed to everyone who uses this connection
+            log.exception("connection %s has failed", self.name)
+            self._failure = error
+            self._end()
+            return
+        self.notify()
+        if self._engine.more or self._engine.transport.is_ready():
+            self.wake()
+        elif not self._closed:
+            self._timer = self._loop.call_later(self._engine.seconds_to_next(), self.wake)
+
+    def _end(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        for handle in (self._timer, self._soon):
+            if handle is not None:
+                handle.cancel()
+        self._engine.leave()
+        for owner in self._owners.values():
+            owner.fail()
+        self._owners.clear()
+        self.notify()

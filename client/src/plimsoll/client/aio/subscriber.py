@@ -1,0 +1,251 @@
+"""A subscriber for asyncio: an asynchronous iterator over what is delivered to it, gaps included."""
+
+# ruff: noqa: ASYNC109  # the parameters are those of the synchronous twins
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from plimsoll.client.aio.connection import AsyncConnection
+from plimsoll.client.aio.publisher import connection_for
+from plimsoll.client.engine import Heads
+from plimsoll.client.errors import ClosedError, FailedError, SubscriptionRefusedError, WaitTimeoutError
+from plimsoll.client.reading import Reading
+from plimsoll.client.security import Security
+from plimsoll.client.subscriptions import Subscription, Subscriptions
+from plimsoll.core import client as core
+from plimsoll.core.client.events import Item
+from plimsoll.core.records import Policy
+from plimsoll.core.wire import Scalar, Token
+
+ACK_SECONDS = 10.0
+
+
+class AsyncSubscriber:
+    """Subscribes under a name of its own, unique in the fleet. Parameters are those of `plimsoll.client.Subscriber`.
+
+    `on_batch` and `on_state` are called by the event loop and must not block it. One task at a time may receive.
+    """
+
+    def __init__(
+        self,
+        at: AsyncConnection | Heads,
+        *,
+        name: str = "",
+        security: Security | None = None,
+        policy: Policy | None = None,
+        token: Token | None = None,
+        watermarks: Iterable[Token] = (),
+        prefer: str = "",
+        on_batch: Callable[[list[Item]], None] | None = None,
+        on_state: Callable[[core.SubscriberEvent], None] | None = None,
+    ) -> None:
+        self._connection, self._owns = connection_for(at, security)
+        self._on_batch, self._on_state = on_batch, on_state
+        self._queue: deque[Item] = deque()
+        self._arrived = asyncio.Event()
+        self._subscriptions = Subscriptions()
+        self._closed = False
+        marks = list(watermarks)
+        self._inner = self._connection.machine.subscriber(
+            name or self._connection.engine.own_name("s"),
+            policy=policy, token=token, watermarks=marks, prefer=prefer, holds=True,
+        )  # fmt: skip
+        self._reading = Reading(token, marks)
+        self._connection.own(self._inner, self)
+        self._connection.wake()
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    # -- subscriptions
+
+    async def subscribe(
+        self,
+        text: str,
+        *,
+        wait: bool = True,
+        timeout: float = ACK_SECONDS,
+        options: Mapping[str, Scalar] | None = None,
+    ) -> Subscription:
+        """Subscribe to what `[class,=,'STOCK'],[high,>,25.0]` selects; it counts once it is acknowledged.
+
+        Raises:
+            ParseError: naming the column, what was found there and what was expected.
+            SubscriptionRefusedError: a broker will not serve it.
+            WaitTimeoutError: it is not acknowledged yet; it still may be.
+
+        """
+        self._check()
+        subscription = self._subscriptions.add(self._inner.subscribe(text, options), text)
+        self._connection.wake()
+        if wait:
+            await self._wait(lambda: subscription.is_settled, timeout, f"acknowledged: {text}")
+        if subscription.refused:
+            raise SubscriptionRefusedError(f"{text}: {subscription.refused}")
+        return subscription
+
+    async def unsubscribe(
+        self, subscription: Subscription, *, wait: bool = False, timeout: float = ACK_SECONDS
+    ) -> None:
+        """Withdraw a subscription. With `wait`, nothing comes for it after the return but what is in the queue.
+
+        Raises:
+            KeyError: it was withdrawn already, or refused.
+
+        """
+        self._check()
+        self._inner.unsubscribe(subscription.id)
+        self._connection.wake()
+        if wait:
+            await self._wait(lambda: subscription.is_withdrawn, timeout, f"withdrawn: {subscription.text}")
+
+    async def _wait(self, what: Callable[[], object], timeout: float | None, expected: str) -> None:
+        await self._connection.wait_for(lambda: what() or self._inner.failed or self._closed, timeout, expected)
+        if not what():
+            self._check()
+
+    # -- deliveries
+
+    async def receive(self, timeout: float | None = None) -> Item:
+        """The next delivery or gap, in order.
+
+        Raises:
+            WaitTimeoutError: nothing has come within `timeout` seconds.
+            FailedError, ClosedError, ConnectionFailedError: nothing will come any more.
+
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not self._queue:
+            self._check()
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                raise WaitTimeoutError(f"subscriber {self.name!r}: nothing was delivered within {timeout:g} s")
+            await self._wait_for_item(left)
+        item = self._queue.popleft()
+        if self._reading.read(item, bool(self._queue)):
+            self._consume()
+        return item
+
+    async def _wait_for_item(self, seconds: float | None) -> None:
+        self._arrived.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._arrived.wait()
+        except TimeoutError:
+            return
+
+    async def receive_many(self, most: int = 1000, timeout: float | None = None) -> list[Item]:
+        """The next items, at least one and at most so many; waits like `receive` for the first."""
+        items = [await self.receive(timeout)]
+        while self._queue and len(items) < most:
+            items.append(await self.receive())
+        return items
+
+    async def __aiter__(self) -> AsyncIterator[Item]:
+        """Deliveries and gaps, in order, until the subscriber is closed. Raises FailedError if it has failed."""
+        while True:
+            try:
+                item = await self.receive()
+            except ClosedError:
+                return
+            yield item
+
+    async def deliveries(self, on_gap: Callable[[core.GapNotice], None]) -> AsyncIterator[core.Delivery]:
+        """Deliveries alone; gaps go to `on_gap`, each in its place between them."""
+        async for item in self:
+            if isinstance(item, core.GapNotice):
+                on_gap(item)
+            else:
+                yield item
+
+    def pause(self) -> None:
+        """Take nothing until `resume`; what comes meanwhile meets the policy at the edge."""
+        self._check()
+        self._inner.pause()
+        self._connection.wake()
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        self._check()
+        self._inner.resume()
+        self._connection.wake()
+
+    # -- where it stands
+
+    @property
+    def token(self) -> Token | None:
+        """Where a later life goes on, behind all that `receive` has returned or `on_batch` has dealt with."""
+        return self._reading.token(self._inner)
+
+    @property
+    def watermarks(self) -> list[Token]:
+        """(head, head epoch, offset): the last of each origin that was received; they go with the token."""
+        return self._reading.marks(self._inner)
+
+    def statistics(self) -> dict[str, Any]:
+        """Counters since the start, and where it stands."""
+        return self._inner.statistics()
+
+    async def close(self, *, withdraw: bool = True) -> None:
+        """Detach: for good, or, without `withdraw`, to come back with token and watermarks within the lease."""
+        if not self._closed:
+            self._closed = True
+            self._inner.close(withdraw=withdraw)
+            self._connection.disown(self._inner)
+            self._arrived.set()
+            self._connection.notify()
+            self._connection.wake()
+        if self._owns:
+            await self._connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # -- for the connection
+
+    def take(self, events: list[Any]) -> None:
+        items: list[Item] = []
+        for event in events:
+            if type(event) is core.Delivery or type(event) is core.GapNotice:
+                items.append(event)
+            else:
+                self._subscriptions.take(event)
+                if self._on_state is not None:
+                    self._on_state(event)
+        if self._on_batch is None:
+            self._queue.extend(items)
+        elif items:
+            self._on_batch(items)
+            self._reading.read_all(items)
+            self._consume()
+        self._arrived.set()
+
+    def fail(self) -> None:
+        self._closed = True
+        self._arrived.set()
+
+    def _consume(self) -> None:
+        was_held = self._inner.is_held
+        self._reading.tell(self._inner)
+        if was_held and not self._inner.is_held:
+            self._connection.wake()
+
+    def _check(self) -> None:
+        if (failed := self._inner.failed) is not None:
+            raise FailedError(failed.code, failed.text)
+        if self._closed:
+            self._connection.check()
+            raise ClosedError(f"subscriber {self.name!r} is closed")
+        self._connection.check()

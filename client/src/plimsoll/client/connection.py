@@ -1,0 +1,228 @@
+"""A connection of a process: one I/O thread, one machine, and any number of publishers and subscribers on it.
+
+The machine and what belongs to it are used under one lock. The I/O thread waits without it, serves a round under it,
+and calls the application's callbacks without it. Whoever waits is told through a condition of that lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
+
+from plimsoll.client.engine import Engine, Heads
+from plimsoll.client.errors import ClosedError, ConnectionFailedError, WaitTimeoutError
+from plimsoll.client.security import Security
+from plimsoll.core import client as core
+
+log = logging.getLogger(__name__)
+
+CLOSE_SECONDS: Final = 5.0
+
+
+class Owner(Protocol):
+    """A publisher or subscriber of the library, as the I/O thread sees it."""
+
+    def take(self, events: list[Any]) -> Callable[[], None] | None:
+        """Take events, under the lock; returns what is to be called without it."""
+
+    def fail(self) -> None:
+        """The connection is over: wake whoever waits."""
+
+
+class Connection:
+    """Connects to a head, and to the edges that it names. Thread-safe. Used in a `with` block, or closed by `close`.
+
+    `heads`: an endpoint such as `tcp://127.0.0.1:7000`, or several; the first that answers is used.
+    `security`: `Curve(secret=..., server=...)`, or `"plain"` on a network that you trust.
+    `name`: unique in the fleet; made up if it is left out.
+
+    Raises:
+        SecurityError: a key cannot be used.
+        ResourceLimitError: the system lets this process have no more sockets.
+
+    """
+
+    def __init__(
+        self, heads: Heads, *, security: Security, name: str = "", limits: core.ClientLimits | None = None
+    ) -> None:
+        self._engine = Engine(heads, name, security, limits)
+        self.lock = threading.Lock()
+        self.changed = threading.Condition(self.lock)
+        self._owners: dict[object, Owner] = {}
+        self._failure: BaseException | None = None
+        self._closing = self._closed = False
+        self._is_woken = False
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        os.set_blocking(self._wake_write, False)
+        self._engine.transport.watch(self._wake_read)
+        self._thread = threading.Thread(target=self._run, name=f"plimsoll {self.name}", daemon=True)
+        self._thread.start()
+
+    # -- for the application
+
+    @property
+    def name(self) -> str:
+        return self._engine.machine.info.name
+
+    def wait_open(self, timeout: float = 10.0) -> None:
+        """Wait until a head has answered.
+
+        Raises:
+            WaitTimeoutError: saying what was tried.
+
+        """
+        with self.lock:
+            self.wait_for(lambda: self._engine.machine.home_link is not None, timeout, "connected")
+
+    def status(self) -> dict[str, Any]:
+        """Counters and state, for people and for metrics."""
+        with self.lock:
+            return self._engine.status()
+
+    def close(self, timeout: float = CLOSE_SECONDS) -> None:
+        """Wait for unanswered publications, close all publishers and subscribers, and end; within `timeout` seconds.
+
+        Called from a callback it does not wait, and the end comes right behind the callback.
+        """
+        if self._closed:
+            return
+        machine = self._engine.machine
+        deadline = time.monotonic() + timeout
+        if threading.current_thread() is self._thread:
+            with self.lock:
+                machine.close_all(time.monotonic())
+                self._closing = True
+            return
+        with self.lock:
+            if self._failure is None and not self._closing:
+                self._wait(lambda: not any(p.unanswered for p in machine.publishers.values()), deadline)
+                machine.close_all(time.monotonic())
+                self.wake()
+                self._wait(lambda: machine.is_quiet, deadline)
+            self._closing = True
+            self.wake()
+        self._thread.join(max(1.0, deadline - time.monotonic()))
+        self._closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    # -- for publishers and subscribers; the lock is held by the caller
+
+    @property
+    def engine(self) -> Engine:
+        return self._engine
+
+    @property
+    def machine(self) -> core.Client:
+        """The machine, in its present time.
+
+        Raises:
+            ClosedError, ConnectionFailedError: it is over.
+
+        """
+        self.check()
+        self._engine.machine.now = time.monotonic()
+        return self._engine.machine
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closing
+
+    @property
+    def has_failed(self) -> bool:
+        return self._failure is not None
+
+    def check(self) -> None:
+        if self._failure is not None:
+            raise ConnectionFailedError(f"the connection has failed: {self._failure}") from self._failure
+        if self._closing:
+            raise ClosedError(f"connection {self.name!r} is closed")
+
+    def own(self, inner: object, owner: Owner) -> None:
+        self._owners[inner] = owner
+
+    def disown(self, inner: object) -> None:
+        self._owners.pop(inner, None)
+
+    def wake(self) -> None:
+        """Let the I/O thread have a round soon."""
+        if not self._is_woken:
+            self._is_woken = True
+            # A full pipe wakes, too.
+            with contextlib.suppress(BlockingIOError):
+                os.write(self._wake_write, b"x")
+
+    def wait_for(self, what: Callable[[], object], timeout: float | None, expected: str) -> None:
+        """Wait until something is the case.
+
+        Raises:
+            WaitTimeoutError, ClosedError, ConnectionFailedError: it is not, and why.
+
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        if not self._wait(what, deadline):
+            self.check()
+            raise WaitTimeoutError(f"not {expected} within {timeout:g} s: {self._engine.where()}")
+
+    def _wait(self, what: Callable[[], object], deadline: float | None) -> bool:
+        while not what():
+            left = None if deadline is None else deadline - time.monotonic()
+            if self._failure is not None or self._closing or (left is not None and left <= 0):
+                return False
+            self.changed.wait(left)
+        return True
+
+    # -- the I/O thread
+
+    def _run(self) -> None:
+        try:
+            while not self._closing:
+                self._round()
+        except BaseException as error:  # it is handed to everyone who uses this connection
+            log.exception("connection %s has failed", self.name)
+            self._failure = error
+        finally:
+            self._end()
+
+    def _round(self) -> None:
+        self._engine.transport.wait(0.0 if self._is_woken else self._engine.seconds_to_next())
+        calls: list[Callable[[], None]] = []
+        with self.lock:
+            if self._is_woken:
+                self._is_woken = False
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self._wake_read, 4096)
+            self._dispatch(self._engine.round(), calls)
+            self.changed.notify_all()
+        for call in calls:
+            call()
+
+    def _dispatch(self, taken: list[Any], calls: list[Callable[[], None]]) -> None:
+        for inner, events in taken:
+            owner = self._owners.get(inner)
+            if owner is not None and (call := owner.take(events)) is not None:
+                calls.append(call)
+
+    def _end(self) -> None:
+        with self.lock:
+            self._closing = True
+            self._engine.leave()
+            for owner in self._owners.values():
+                owner.fail()
+            self._owners.clear()
+            self.changed.notify_all()
+        os.close(self._wake_read)
+        os.close(self._wake_write)
+        self._wake_write = -1
+        self._is_woken = True

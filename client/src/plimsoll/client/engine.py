@@ -1,0 +1,117 @@
+"""One round of a client: what has arrived into the machine, time, and its effects onto the sockets.
+
+The same for the thread of the synchronous library and for the asyncio one; they differ in how they wait and how they
+wake those who wait for them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from plimsoll.client.security import Security, keys_of, server_key
+from plimsoll.client.system import raise_open_files
+from plimsoll.client.transport import Transport
+from plimsoll.core.client import Address, Client, ClientLimits
+
+LONGEST_WAIT_SECONDS: Final = 0.5
+
+Heads = str | Address | Sequence[str | Address]
+
+
+class Engine:
+    """A client machine on its sockets."""
+
+    def __init__(self, heads: Heads, name: str, security: Security, limits: ClientLimits | None) -> None:
+        raise_open_files()
+        addresses = [Address(each.endpoint, server_key(security, each.public_key)) for each in addresses_of(heads)]
+        keys = keys_of(security)
+        limits = limits or ClientLimits()
+        self.machine = Client(name or unique_name(), new_incarnation(), new_id, addresses, limits)
+        self.transport = Transport(keys, limits.max_frame_bytes)
+        self.addresses = addresses
+        self.is_plain = keys is None
+        self.more = False
+        self._numbers = itertools.count(1)
+
+    def round(self) -> list[Any]:
+        """Serve what there is; returns what has happened, as (publisher or subscriber of the machine, events)."""
+        machine, transport = self.machine, self.transport
+        transport.retry()
+        found, self.more = transport.drain()
+        now = time.monotonic()
+        for peer, frames in found:
+            machine.receive(peer, frames, now)
+        machine.tick(now)
+        self.send()
+        return machine.take_events()
+
+    def send(self) -> None:
+        """Put on the wire what the machine wants to be there."""
+        closing = self.transport.apply(self.machine.take_dials())
+        self.transport.send(self.machine.take())
+        for peer in closing:
+            self.transport.hang_up(peer)
+
+    def seconds_to_next(self) -> float:
+        """How long nothing needs to be done if nothing arrives."""
+        if self.more:
+            return 0.0
+        return min(max(0.0, self.machine.next_tick() - time.monotonic()), LONGEST_WAIT_SECONDS)
+
+    def leave(self) -> None:
+        """Say goodbye and close the sockets."""
+        self.machine.leave(time.monotonic())
+        self.machine.tick(time.monotonic())
+        self.send()
+        self.transport.close()
+
+    def own_name(self, kind: str) -> str:
+        """A name for a publisher or subscriber that was given none."""
+        return f"{self.machine.info.name}/{kind}{next(self._numbers)}"
+
+    def where(self) -> str:
+        """Where this client stands, for the text of an error."""
+        machine = self.machine
+        head = machine.status()["head"]
+        if head:
+            return f"connected to head {head}" + (f", which says: {machine.refusal}" if machine.refusal else "")
+        endpoints = ", ".join(address.endpoint for address in self.addresses)
+        said = f"; last refusal: {machine.refusal}" if machine.refusal else ""
+        hint = (
+            ""
+            if self.is_plain
+            else "; with CURVE, a wrong key looks like silence: check the server key and that this key is authorised"
+        )
+        return f"no head answers at {endpoints}{said}{hint}"
+
+    def status(self) -> dict[str, Any]:
+        return {**self.machine.status(), "plain": self.is_plain, "transport": dict(self.transport.counters)}
+
+
+def addresses_of(heads: Heads) -> Iterable[Address]:
+    several = [heads] if isinstance(heads, str | Address) else list(heads)
+    if not several:
+        raise ValueError("name at least one head, such as tcp://127.0.0.1:7000")
+    for each in several:
+        address = Address(each) if isinstance(each, str) else each
+        if not address.endpoint.startswith(("tcp://", "ipc://")):
+            raise ValueError(f"{address.endpoint!r} is not an endpoint; write tcp://HOST:PORT")
+        yield address
+
+
+def unique_name() -> str:
+    return f"{socket.gethostname()[:200]}-{os.getpid()}-{os.urandom(4).hex()}"
+
+
+def new_incarnation() -> int:
+    """Microseconds of the clock: greater in every later life."""
+    return time.time_ns() // 1000
+
+
+def new_id() -> int:
+    return int.from_bytes(os.urandom(4), "big")

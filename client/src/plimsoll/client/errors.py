@@ -1,0 +1,63 @@
+"""Everything that the library raises. `ClientError` is the base; the built-in bases are those that callers expect."""
+
+from __future__ import annotations
+
+from plimsoll.core.client import BufferFullError, ClientError, ClosedError, PublicationError
+from plimsoll.core.client.events import Answered
+from plimsoll.core.predicates import ParseError
+
+__all__ = [
+    "BufferFullError",
+    "CallbackError",
+    "ClientError",
+    "ClosedError",
+    "ConnectionFailedError",
+    "FailedError",
+    "NotAcceptedError",
+    "ParseError",
+    "PublicationError",
+    "ResourceLimitError",
+    "SecurityError",
+    "SubscriptionRefusedError",
+    "WaitTimeoutError",
+]
+
+
+class SecurityError(ClientError, ValueError):
+    """A key that cannot be used; says where it was looked for and what to do."""
+
+
+class ResourceLimitError(ClientError, OSError):
+    """The system lets this process have no more files or sockets; names the limit."""
+
+
+class ConnectionFailedError(ClientError):
+    """The connection's I/O has ended by a fault; the cause is attached."""
+
+
+class WaitTimeoutError(ClientError, TimeoutError):
+    """What was waited for has not happened in time; it may still happen."""
+
+
+class SubscriptionRefusedError(ClientError, ValueError):
+    """A broker will not serve this subscription; the subscriber's others are not concerned."""
+
+
+class FailedError(ClientError):
+    """The end of a subscriber or publisher that nothing will mend. `code`: `slow`, `conflict`, `incarnation`."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class CallbackError(ClientError):
+    """The application's callback has raised; its subscriber was closed. The cause is attached."""
+
+
+class NotAcceptedError(ClientError):
+    """Publications that were refused, or whose outcome is unknown. `answers` are those of them, in order."""
+
+    def __init__(self, text: str, answers: tuple[Answered, ...]) -> None:
+        super().__init__(text)
+        self.answers = answers

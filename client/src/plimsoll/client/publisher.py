@@ -1,0 +1,172 @@
+"""A publisher: `publish` returns at once, and every publication gets an answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from plimsoll.client.connection import CLOSE_SECONDS, Connection
+from plimsoll.client.engine import Heads
+from plimsoll.client.errors import BufferFullError, FailedError, NotAcceptedError, WaitTimeoutError
+from plimsoll.client.receipts import Receipt, Receipts, Summary, describe
+from plimsoll.client.security import Security
+from plimsoll.core import client as core
+from plimsoll.core.client.publisher import Confirm
+from plimsoll.core.wire import Scalar
+
+OnAnswer = Callable[[list[core.Answered]], None]
+
+
+class Publisher:
+    """Publishes under a name of its own, unique in the fleet. Thread-safe.
+
+    `at`: a connection to share, or where the heads are, for a connection of its own.
+    `confirm`: `head` answers when the head has logged a publication, `edges` when every edge that needs it has it.
+    `on_answer`: called on the I/O thread with the answers of a round; it must not block.
+
+    Used in a `with` block it waits at the end for all answers, and raises if any publication was not accepted.
+    """
+
+    def __init__(
+        self,
+        at: Connection | Heads,
+        *,
+        name: str = "",
+        confirm: Confirm = "head",
+        security: Security | None = None,
+        on_answer: OnAnswer | None = None,
+    ) -> None:
+        self._connection, self._owns = connection_for(at, security)
+        self._on_answer = on_answer
+        self._receipts: Receipts[Receipt] = Receipts()
+        with self._connection.lock:
+            machine = self._connection.machine
+            self._inner = machine.publisher(name or self._connection.engine.own_name("p"), confirm=confirm)
+            self._connection.own(self._inner, self)
+            self._connection.wake()
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    def publish(
+        self,
+        attributes: Mapping[str, Scalar],
+        payload: bytes = b"",
+        *,
+        confirm: Confirm | None = None,
+        timeout: float | None = None,
+    ) -> Receipt:
+        """Take a publication. Waits only while the buffer is full of unanswered ones, at most `timeout` seconds.
+
+        Raises:
+            PublicationError: wrong types, or too large; nothing was sent.
+            BufferFullError: the buffer was full for `timeout` seconds.
+            FailedError, ClosedError, ConnectionFailedError: this publisher is over.
+
+        """
+        sent_us = time.time_ns() // 1000
+        deadline = None if timeout is None else time.monotonic() + timeout
+        connection = self._connection
+        with connection.lock:
+            while True:
+                connection.check()
+                self._check()
+                try:
+                    number = self._inner.publish(attributes, payload, sent_us=sent_us, confirm=confirm)
+                except BufferFullError:
+                    left = None if deadline is None else deadline - time.monotonic()
+                    if left is not None and left <= 0:
+                        raise
+                    connection.changed.wait(left)
+                else:
+                    connection.wake()
+                    return self._receipts.add(number, Receipt(number, self))
+
+    def flush(self, timeout: float | None = 30.0) -> Summary:
+        """Wait until everything published so far has its answer; returns the answers since the last flush, counted.
+
+        Raises:
+            WaitTimeoutError: some are unanswered.
+
+        """
+        with self._connection.lock:
+            last = self._inner.number
+            self._connection.wait_for(
+                lambda: self._receipts.answered_through(last), timeout, f"answered up to publication {last}"
+            )
+            return self._receipts.summary()
+
+    def statistics(self) -> dict[str, Any]:
+        """Counters since the start, and what is on its way."""
+        with self._connection.lock:
+            return self._inner.statistics()
+
+    def close(self, timeout: float = CLOSE_SECONDS) -> None:
+        """Wait for answers, at most `timeout` seconds, and close; what is unanswered then is `unknown` or `refused`."""
+        connection = self._connection
+        with connection.lock:
+            try:
+                last = self._inner.number
+                connection.wait_for(lambda: self._receipts.answered_through(last), timeout, "answered")
+            except WaitTimeoutError:
+                pass  # what became of the rest is told as `unknown` or `refused`
+            finally:
+                self._inner.close()
+                answers = self._take(self._inner.events)
+                connection.disown(self._inner)
+                connection.wake()
+        if answers and self._on_answer is not None:
+            self._on_answer(answers)
+        if self._owns:
+            connection.close(timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+        if kind is None and (bad := self._receipts.summary().not_accepted):
+            raise NotAcceptedError(f"publisher {self.name!r}: {describe(bad)}", bad)
+
+    # -- for the connection
+
+    def wait_for(self, receipt: Receipt, timeout: float | None) -> None:
+        with self._connection.lock:
+            self._connection.wait_for(
+                lambda: receipt.answer is not None, timeout, f"answered: publication {receipt.number}"
+            )
+
+    def take(self, events: list[Any]) -> Callable[[], None] | None:
+        answers = self._take(events)
+        if self._on_answer is None or not answers:
+            return None
+        on_answer = self._on_answer
+        return lambda: on_answer(answers)
+
+    def _take(self, events: list[Any]) -> list[core.Answered]:
+        answers = [event for event in events if type(event) is core.Answered]
+        for answer in answers:
+            self._receipts.answer(answer)
+        return answers
+
+    def fail(self) -> None:
+        """Whoever waits asks the connection why."""
+
+    def _check(self) -> None:
+        failed = self._inner.failed
+        if failed is not None:
+            raise FailedError(failed.code, failed.text)
+
+
+def connection_for(at: Connection | Heads, security: Security | None) -> tuple[Connection, bool]:
+    """The connection to use, and whether it is the caller's own."""
+    if isinstance(at, Connection):
+        if security is not None:
+            raise ValueError("a shared connection has its security already; leave it out here")
+        return at, False
+    if security is None:
+        raise ValueError("say how to connect: security=Curve(secret=..., server=...), or security='plain'")
+    return Connection(at, security=security), True

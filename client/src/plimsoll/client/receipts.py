@@ -1,0 +1,109 @@
+"""What became of publications: a receipt for each, and a summary between two flushes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from plimsoll.client.errors import NotAcceptedError
+from plimsoll.core.client import Answered
+
+REMEMBERED = 1000
+"""So many bad answers are kept for a summary; all of them are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Publications by their answer. `not_accepted`: the answers `refused` and `unknown`, the first 1,000 of them."""
+
+    accepted: int
+    unconfirmed: int
+    refused: int
+    unknown: int
+    not_accepted: tuple[Answered, ...]
+
+
+class Waits(Protocol):
+    """Who can wait for an answer."""
+
+    def wait_for(self, receipt: Receipt, timeout: float | None) -> None: ...
+
+
+class Receipt:
+    """Of one publication: `number` from 1, and its answer once there is one."""
+
+    __slots__ = ("_waits", "answer", "number")
+
+    def __init__(self, number: int, waits: Waits) -> None:
+        self.number, self._waits = number, waits
+        self.answer: Answered | None = None
+
+    def wait(self, timeout: float | None = 30.0) -> Answered:
+        """Wait for the answer `accepted`, or `unconfirmed`, which is accepted too.
+
+        Raises:
+            NotAcceptedError: it was refused, or nobody knows.
+            WaitTimeoutError: there is no answer yet.
+
+        """
+        if self.answer is None:
+            self._waits.wait_for(self, timeout)
+        return checked(self.answer)
+
+    def __repr__(self) -> str:
+        return f"Receipt({self.number}, {self.answer.answer if self.answer else 'unanswered'})"
+
+
+def checked(answer: Answered | None) -> Answered:
+    """The answer, if it is a good one."""
+    if answer is None:
+        raise RuntimeError("a receipt without an answer was asked for it")
+    if answer.answer in ("refused", "unknown"):
+        raise NotAcceptedError(f"{answer.answer}: {answer.text or answer.code}", (answer,))
+    return answer
+
+
+class HasAnswer(Protocol):
+    answer: Answered | None
+
+
+R = TypeVar("R", bound=HasAnswer)
+
+
+class Receipts(Generic[R]):
+    """The receipts of one publisher that have no answer yet, and the answers since the last summary."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, R] = {}
+        self._counts = {"accepted": 0, "unconfirmed": 0, "refused": 0, "unknown": 0}
+        self._bad: list[Answered] = []
+
+    def add(self, number: int, receipt: R) -> R:
+        self._open[number] = receipt
+        return receipt
+
+    def answer(self, answer: Answered) -> None:
+        """Give receipts their answer."""
+        for number in range(answer.first, answer.last + 1):
+            receipt = self._open.pop(number, None)
+            if receipt is not None:
+                receipt.answer = answer
+        self._counts[answer.answer] += answer.last - answer.first + 1
+        if answer.answer in ("refused", "unknown") and len(self._bad) < REMEMBERED:
+            self._bad.append(answer)
+
+    def answered_through(self, number: int) -> bool:
+        """Whether all up to this number are answered."""
+        return not self._open or next(iter(self._open)) > number
+
+    def summary(self) -> Summary:
+        """Counts since the last summary."""
+        counts, bad = self._counts, tuple(self._bad)
+        self._counts, self._bad = dict.fromkeys(counts, 0), []
+        return Summary(**counts, not_accepted=bad)
+
+
+def describe(answers: tuple[Answered, ...]) -> str:
+    first = answers[0]
+    count = sum(answer.last - answer.first + 1 for answer in answers)
+    return f"{count} publications were not accepted; number {first.first} is {first.answer}: {first.text or first.code}"

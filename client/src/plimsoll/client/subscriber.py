@@ -1,0 +1,287 @@
+"""A subscriber: an iterator over what is delivered to it, gaps included; or a callback for each batch."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from plimsoll.client.connection import Connection
+from plimsoll.client.engine import Heads
+from plimsoll.client.errors import CallbackError, ClosedError, FailedError, SubscriptionRefusedError, WaitTimeoutError
+from plimsoll.client.publisher import connection_for
+from plimsoll.client.reading import Reading
+from plimsoll.client.security import Security
+from plimsoll.client.subscriptions import Subscription, Subscriptions
+from plimsoll.core import client as core
+from plimsoll.core.client.events import Item
+from plimsoll.core.records import Policy
+from plimsoll.core.wire import Scalar, Token
+
+log = logging.getLogger(__name__)
+
+OnBatch = Callable[[list[Item]], None]
+OnState = Callable[[core.SubscriberEvent], None]
+ACK_SECONDS = 10.0
+
+
+class Subscriber:
+    """Subscribes under a name of its own, unique in the fleet. Thread-safe.
+
+    `at`: a connection to share, or where the heads are, for a connection of its own.
+    `policy`: what happens at the edge when the application does not keep up.
+    `token`, `watermarks`: of an earlier life, to go on behind what that one has dealt with.
+    `on_batch`: called on the I/O thread with the items of a round, instead of iterating; it must not block.
+    `on_state`: called there when it is attached, detached, lapsed or failed, and for each acknowledgement.
+    """
+
+    def __init__(
+        self,
+        at: Connection | Heads,
+        *,
+        name: str = "",
+        security: Security | None = None,
+        policy: Policy | None = None,
+        token: Token | None = None,
+        watermarks: Iterable[Token] = (),
+        prefer: str = "",
+        on_batch: OnBatch | None = None,
+        on_state: OnState | None = None,
+    ) -> None:
+        self._connection, self._owns = connection_for(at, security)
+        self._on_batch, self._on_state = on_batch, on_state
+        self._queue: deque[Item] = deque()
+        self._subscriptions = Subscriptions()
+        self._callback_error: Exception | None = None
+        self._closed = False
+        marks = list(watermarks)
+        with self._connection.lock:
+            machine = self._connection.machine
+            self._inner = machine.subscriber(
+                name or self._connection.engine.own_name("s"),
+                policy=policy, token=token, watermarks=marks, prefer=prefer, holds=True,
+            )  # fmt: skip
+            self._reading = Reading(token, marks)
+            self._connection.own(self._inner, self)
+            self._connection.wake()
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    # -- subscriptions
+
+    def subscribe(
+        self,
+        text: str,
+        *,
+        wait: bool = True,
+        timeout: float = ACK_SECONDS,
+        options: Mapping[str, Scalar] | None = None,
+    ) -> Subscription:
+        """Subscribe to what `[class,=,'STOCK'],[high,>,25.0]` selects; it counts once it is acknowledged.
+
+        Raises:
+            ParseError: naming the column, what was found there and what was expected.
+            SubscriptionRefusedError: a broker will not serve it.
+            WaitTimeoutError: it is not acknowledged yet; it still may be.
+
+        """
+        with self._connection.lock:
+            self._check()
+            subscription = self._subscriptions.add(self._inner.subscribe(text, options), text)
+            self._connection.wake()
+            if wait:
+                self._wait(lambda: subscription.is_settled, timeout, f"acknowledged: {text}")
+        if subscription.refused:
+            raise SubscriptionRefusedError(f"{text}: {subscription.refused}")
+        return subscription
+
+    def unsubscribe(self, subscription: Subscription, *, wait: bool = False, timeout: float = ACK_SECONDS) -> None:
+        """Withdraw a subscription. With `wait`, nothing comes for it after the return but what is in the queue.
+
+        Raises:
+            KeyError: it was withdrawn already, or refused.
+
+        """
+        with self._connection.lock:
+            self._check()
+            self._inner.unsubscribe(subscription.id)
+            self._connection.wake()
+            if wait:
+                self._wait(lambda: subscription.is_withdrawn, timeout, f"withdrawn: {subscription.text}")
+
+    def _wait(self, what: Callable[[], object], timeout: float | None, expected: str) -> None:
+        self._connection.wait_for(lambda: what() or self._inner.failed or self._closed, timeout, expected)
+        if not what():
+            self._check()
+
+    # -- deliveries
+
+    def receive(self, timeout: float | None = None) -> Item:
+        """The next delivery or gap, in order.
+
+        Raises:
+            WaitTimeoutError: nothing has come within `timeout` seconds.
+            FailedError, ClosedError, ConnectionFailedError: nothing will come any more.
+
+        """
+        while True:
+            try:
+                item = self._queue.popleft()
+            except IndexError:
+                self._wait_for_item(timeout)
+                continue
+            if self._reading.read(item, bool(self._queue)):
+                self._consume()
+            return item
+
+    def receive_many(self, most: int = 1000, timeout: float | None = None) -> list[Item]:
+        """The next items, at least one and at most so many; waits like `receive` for the first."""
+        items = [self.receive(timeout)]
+        while self._queue and len(items) < most:
+            items.append(self.receive(0.0))
+        return items
+
+    def __iter__(self) -> Iterator[Item]:
+        """Deliveries and gaps, in order, until the subscriber is closed. Raises FailedError if it has failed."""
+        while True:
+            try:
+                yield self.receive()
+            except ClosedError:
+                return
+
+    def deliveries(self, on_gap: Callable[[core.GapNotice], None]) -> Iterator[core.Delivery]:
+        """Deliveries alone; gaps go to `on_gap`, each in its place between them."""
+        for item in self:
+            if isinstance(item, core.GapNotice):
+                on_gap(item)
+            else:
+                yield item
+
+    def pause(self) -> None:
+        """Take nothing until `resume`; what comes meanwhile meets the policy at the edge."""
+        with self._connection.lock:
+            self._check()
+            self._inner.pause()
+            self._connection.wake()
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        with self._connection.lock:
+            self._check()
+            self._inner.resume()
+            self._connection.wake()
+
+    # -- where it stands
+
+    @property
+    def token(self) -> Token | None:
+        """Where a later life goes on, behind all that `receive` has returned or `on_batch` has dealt with."""
+        with self._connection.lock:
+            return self._reading.token(self._inner)
+
+    @property
+    def watermarks(self) -> list[Token]:
+        """(head, head epoch, offset): the last of each origin that was received; they go with the token."""
+        with self._connection.lock:
+            return self._reading.marks(self._inner)
+
+    def statistics(self) -> dict[str, Any]:
+        """Counters since the start, and where it stands."""
+        with self._connection.lock:
+            return self._inner.statistics()
+
+    def close(self, *, withdraw: bool = True) -> None:
+        """Detach: for good, or, without `withdraw`, to come back with token and watermarks within the lease."""
+        connection = self._connection
+        with connection.lock:
+            if not self._closed:
+                self._closed = True
+                self._inner.close(withdraw=withdraw)
+                connection.disown(self._inner)
+                connection.changed.notify_all()
+                if not connection.is_closed:
+                    connection.wake()
+        if self._owns:
+            connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    # -- for the connection
+
+    def take(self, events: list[Any]) -> Callable[[], None] | None:
+        if self._on_batch is None and self._on_state is None:
+            self._queue.extend([event for event in events if self._is_item(event)])
+            return None
+        items: list[Item] = []
+        states: list[core.SubscriberEvent] = []
+        for event in events:
+            (items if self._is_item(event) else states).append(event)
+        if self._on_batch is None:
+            self._queue.extend(items)
+            items = []
+        return lambda: self._call(items, states)
+
+    def _is_item(self, event: Any) -> bool:
+        kind = type(event)
+        if kind is core.Delivery or kind is core.GapNotice:
+            return True
+        self._subscriptions.take(event)
+        return False
+
+    def _call(self, items: list[Item], states: list[core.SubscriberEvent]) -> None:
+        try:
+            if self._on_state is not None:
+                for state in states:
+                    self._on_state(state)
+            if items and self._on_batch is not None:
+                self._on_batch(items)
+        except Exception as error:
+            log.exception("the callback of subscriber %s has raised; it is closed", self.name)
+            self._callback_error = error
+            self.close(withdraw=False)
+            return
+        if items:
+            with self._connection.lock:
+                self._reading.read_all(items)
+                self._consume_locked()
+
+    def fail(self) -> None:
+        self._closed = True
+
+    def _consume(self) -> None:
+        with self._connection.lock:
+            self._consume_locked()
+
+    def _consume_locked(self) -> None:
+        was_held = self._inner.is_held
+        self._reading.tell(self._inner)
+        if was_held and not self._inner.is_held and not self._connection.is_closed:
+            self._connection.wake()
+
+    def _wait_for_item(self, timeout: float | None) -> None:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with self._connection.lock:
+            while not self._queue:
+                self._check()
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    raise WaitTimeoutError(f"subscriber {self.name!r}: nothing was delivered within {timeout:g} s")
+                self._connection.changed.wait(left)
+
+    def _check(self) -> None:
+        if self._callback_error is not None:
+            raise CallbackError(f"the callback of {self.name!r} has raised") from self._callback_error
+        if (failed := self._inner.failed) is not None:
+            raise FailedError(failed.code, failed.text)
+        if self._closed and not self._connection.has_failed:
+            raise ClosedError(f"subscriber {self.name!r} is closed")
+        self._connection.check()

@@ -1,0 +1,205 @@
+"""The sockets of a client: one DEALER for each broker that it is connected to. Nothing else here sends or receives.
+
+One frame is one message part. A frame that cannot leave now waits, and whatever is for the same broker waits behind
+it; a HELLO clears the way, since it starts the link over. Nothing is put in line inside libzmq for a connection that
+does not exist: libzmq would keep it, and send it to whoever answers there one day.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import zmq
+from zmq.backend import Socket as _RawSocket
+
+from plimsoll.client.errors import ResourceLimitError
+from plimsoll.client.security import Keys
+from plimsoll.client.system import check_room, make_context
+from plimsoll.core import wire
+from plimsoll.core.node import Dial, Hangup
+
+_NOBLOCK: Final = int(zmq.NOBLOCK)
+# The method of the C layer: the one that applications use looks at options that are not used here, for a third of the
+# time of a send.
+_send: Final = _RawSocket.send
+_HELLO: Final = wire.HELLO
+
+FRAMES_PER_ROUND: Final = 256
+LINE_FRAMES: Final = 8192
+LINGER_MS: Final = 500
+HANDSHAKE_MS: Final = 5_000
+HEARTBEAT_MS: Final = 5_000
+HEARTBEAT_TIMEOUT_MS: Final = 15_000
+RECONNECT_MS: Final = 50
+RECONNECT_MAX_MS: Final = 2_000
+HIGH_WATER_MARK: Final = 4_096
+OVERSIZE_MARGIN_BYTES: Final = 64 * 1024
+
+
+class Transport:
+    """Not thread-safe; one thread uses it at a time."""
+
+    def __init__(self, keys: Keys | None, max_frame_bytes: int) -> None:
+        self._keys, self._max_frame_bytes = keys, max_frame_bytes
+        self._context = make_context()
+        self._most_sockets = int(self._context.get(zmq.MAX_SOCKETS))
+        self.dealers: dict[str, zmq.Socket[bytes]] = {}
+        self.waiting: dict[str, deque[bytes]] = {}
+        self.counters: Counter[str] = Counter()
+        self._poller = zmq.Poller()
+        self._watched: dict[str, int] = {}
+        self.on_socket: Callable[[int], None] = lambda fd: None
+        self.on_close: Callable[[int], None] = lambda fd: None
+
+    # -- connections
+
+    def apply(self, dials: Iterable[Dial | Hangup]) -> list[str]:
+        """Make connections now; returns the names of those to be closed, once what is said on them has been sent."""
+        closing = []
+        for each in dials:
+            if isinstance(each, Dial):
+                self._dial(each)
+            else:
+                closing.append(each.peer)
+        return closing
+
+    def _dial(self, dial: Dial) -> None:
+        check_room(len(self.dealers), self._most_sockets)
+        try:
+            socket = self._context.socket(zmq.DEALER)
+        except zmq.ZMQError as error:
+            raise ResourceLimitError(
+                f"no socket for {dial.endpoint} beside {len(self.dealers)} others: {error}"
+            ) from error
+        socket.linger = LINGER_MS
+        socket.immediate = True
+        socket.sndhwm = socket.rcvhwm = HIGH_WATER_MARK
+        socket.maxmsgsize = self._max_frame_bytes + OVERSIZE_MARGIN_BYTES
+        socket.handshake_ivl = HANDSHAKE_MS
+        socket.heartbeat_ivl, socket.heartbeat_timeout = HEARTBEAT_MS, HEARTBEAT_TIMEOUT_MS
+        socket.reconnect_ivl, socket.reconnect_ivl_max = RECONNECT_MS, RECONNECT_MAX_MS
+        socket.ipv6 = "[" in dial.endpoint
+        self.dealers[dial.peer] = socket
+        self._poller.register(socket, zmq.POLLIN)
+        self._watched[dial.peer] = zmq.POLLIN
+        self.on_socket(int(socket.fileno()))
+        if self._keys is not None:
+            if not dial.public_key:
+                # The edge is plain and this process is not: no connection rather than one that anybody can read.
+                self.counters["peers_without_key"] += 1
+                return
+            socket.curve_serverkey = dial.public_key.encode("ascii")
+            socket.curve_publickey, socket.curve_secretkey = self._keys.public, self._keys.secret
+        try:
+            socket.connect(dial.endpoint)
+        except zmq.ZMQError:
+            # A head may name an endpoint that cannot be used; its link never opens, and the head is asked for another.
+            self.counters["endpoints_refused"] += 1
+
+    def hang_up(self, peer: str) -> None:
+        """Close a connection; what is on its way still goes, for a moment."""
+        self.waiting.pop(peer, None)
+        socket = self.dealers.pop(peer, None)
+        if socket is not None:
+            self._poller.unregister(socket)
+            del self._watched[peer]
+            self.on_close(int(socket.fileno()))
+            socket.close()
+
+    def close(self) -> None:
+        for peer in list(self.dealers):
+            self.hang_up(peer)
+        self._context.destroy(linger=LINGER_MS)
+
+    # -- frames
+
+    def drain(self) -> tuple[list[tuple[str, list[bytes]]], bool]:
+        """What has arrived, by peer and in order, and whether there may be more."""
+        found: list[tuple[str, list[bytes]]] = []
+        more = False
+        for peer, socket in self.dealers.items():
+            frames = self._drain(socket)
+            if frames:
+                found.append((peer, frames))
+                more = more or len(frames) >= FRAMES_PER_ROUND
+        return found, more
+
+    def _drain(self, socket: zmq.Socket[bytes]) -> list[bytes]:
+        receive = socket.recv
+        frames: list[bytes] = []
+        try:
+            while len(frames) < FRAMES_PER_ROUND:
+                part = receive(_NOBLOCK, False)
+                if part.more:
+                    self._throw_away(socket)
+                else:
+                    frames.append(part.bytes)
+        except zmq.Again:
+            pass
+        return frames
+
+    def _throw_away(self, socket: zmq.Socket[bytes]) -> None:
+        """Read the rest of a message of several parts and keep nothing of it."""
+        self.counters["messages_of_many_parts"] += 1
+        while socket.recv(0, False).more:
+            pass
+
+    def send(self, frames: Iterable[tuple[object, bytes]]) -> None:
+        """Put frames on their way, in order per peer."""
+        waiting, dealers = self.waiting, self.dealers
+        for peer, data in frames:
+            socket = dealers.get(peer)  # type: ignore[call-overload]
+            if socket is None:
+                self.counters["frames_for_nobody"] += 1
+                continue
+            if peer in waiting:
+                self._wait(str(peer), data)
+                continue
+            try:
+                _send(socket, data, _NOBLOCK)
+            except zmq.Again:
+                self._wait(str(peer), data)
+
+    def _wait(self, peer: str, data: bytes) -> None:
+        line = self.waiting.setdefault(peer, deque())
+        if data[2] == _HELLO:
+            line.clear()
+        elif len(line) >= LINE_FRAMES:
+            # The link's window ends long before this; what is cut here is sent again after the next HELLO.
+            self.counters["lines_cut"] += 1
+            line.clear()
+        line.append(data)
+
+    def retry(self) -> None:
+        """Try what waits again."""
+        if self.waiting:
+            lines, self.waiting = self.waiting, {}
+            self.send([(peer, data) for peer, line in lines.items() for data in line])
+
+    # -- waiting
+
+    def is_ready(self) -> bool:
+        """Whether something can be read, or what waits can be sent.
+
+        The file descriptor of a ZeroMQ socket tells of changes, not of states: ask here before waiting for one.
+        """
+        for peer, socket in self.dealers.items():
+            events = int(socket.getsockopt(zmq.EVENTS))
+            if events & zmq.POLLIN or (events & zmq.POLLOUT and peer in self.waiting):
+                return True
+        return False
+
+    def watch(self, fd: int) -> None:
+        """Let `wait` end when this file descriptor is readable."""
+        self._poller.register(fd, zmq.POLLIN)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until something can be read, a stalled connection takes frames again, or `seconds` are over."""
+        for peer, mask in self._watched.items():
+            wanted = zmq.POLLIN | zmq.POLLOUT if peer in self.waiting else zmq.POLLIN
+            if wanted != mask:
+                self._poller.modify(self.dealers[peer], wanted)
+                self._watched[peer] = wanted
+        self._poller.poll(max(0, int(seconds * 1000 + 0.999)))

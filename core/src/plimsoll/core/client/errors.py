@@ -1,0 +1,23 @@
+"""What the client machine raises at the application; what happens later comes as events instead."""
+
+from __future__ import annotations
+
+
+class ClientError(Exception):
+    """Base of all that is raised here."""
+
+
+class PublicationError(ClientError, ValueError):
+    """A publication that no broker would take; nothing was sent. `code` is a name of docs/protocol.md."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class BufferFullError(ClientError):
+    """The publisher's buffer is full of unanswered publications; wait for answers."""
+
+
+class ClosedError(ClientError):
+    """The publisher or subscriber is closed, or has failed; the text says why."""

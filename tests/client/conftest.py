@@ -1,0 +1,149 @@
+"""A small fleet of real brokers for the library: one head and two edges as processes of this machine."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+
+from plimsoll.client import Connection, Curve
+from plimsoll.core import config as configuration
+from plimsoll.core.config import BrokerConfig, Limits, Peer, Security
+
+EDGES = ("e1", "e2")
+STARTED_SECONDS = 20.0
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+class Fleet:
+    """Brokers as processes; they end with the fixture."""
+
+    def __init__(self, folder: Path, *, curve: bool = False, **limits: Any) -> None:
+        self.folder, self.limits = folder, Limits(lease_seconds=3.0, dead_seconds=2.0, heartbeat_seconds=0.5, **limits)
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        names = ("h", *EDGES)
+        ports = free_ports(2 * len(names))
+        self.data = {name: f"tcp://127.0.0.1:{ports[2 * i]}" for i, name in enumerate(names)}
+        self.control = {name: f"tcp://127.0.0.1:{ports[2 * i + 1]}" for i, name in enumerate(names)}
+        self.pairs = {name: zmq.curve_keypair() for name in (*names, "app")} if curve else {}
+        if curve:
+            self._write_keys()
+        for name in names:
+            self.start(name)
+
+    @property
+    def head(self) -> str:
+        return self.data["h"]
+
+    def _write_keys(self) -> None:
+        for name, (_, secret) in self.pairs.items():
+            (self.folder / f"{name}.key").write_bytes(secret + b"\n")
+        roles = {"h": "head h", "e1": "edge e1", "e2": "edge e2", "app": "client *"}
+        lines = [f"{self.pairs[name][0].decode()} {role}\n" for name, role in roles.items()]
+        (self.folder / "authorized").write_text("".join(lines))
+        (self.folder / "head.pub").write_bytes(self.pairs["h"][0] + b"\n")
+
+    def curve(self) -> Curve:
+        return Curve(secret=self.folder / "app.key", server=self.folder / "head.pub")
+
+    def config(self, name: str) -> BrokerConfig:
+        key = self.pairs["h"][0].decode() if self.pairs else ""
+        head = None if name == "h" else Peer(name="h", data=self.data["h"], control=self.control["h"], public_key=key)
+        security = Security(plain=True)
+        if self.pairs:
+            security = Security(
+                secret_key_file=str(self.folder / f"{name}.key"), authorized_keys_file=str(self.folder / "authorized")
+            )
+        return BrokerConfig(
+            name=name,
+            role="edge" if head else "head",
+            cluster="c",
+            data=self.data[name],
+            control=self.control[name],
+            head=head,
+            edges=() if head else EDGES,
+            limits=self.limits,
+            security=security,
+        )
+
+    def start(self, name: str) -> None:
+        path = self.folder / f"{name}.json"
+        path.write_bytes(configuration.encode(self.config(name)))
+        command = [sys.executable, "-m", "plimsoll.broker", "--config", str(path), "--leave-seconds", "5"]
+        log = (self.folder / f"{name}.log").open("ab")
+        self.processes[name] = subprocess.Popen(command, stderr=log, stdout=log)
+        log.close()
+
+    def kill(self, name: str) -> None:
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait(10)
+
+    def leave(self, name: str) -> None:
+        process = self.processes.pop(name)
+        process.terminate()
+        process.wait(20)
+
+    def connection(self, **options: Any) -> Connection:
+        connection = Connection(self.head, security=self.curve() if self.pairs else "plain", **options)
+        connection.wait_open(STARTED_SECONDS)
+        return connection
+
+    def close(self) -> None:
+        for process in self.processes.values():
+            process.kill()
+        for process in self.processes.values():
+            process.wait(10)
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """Shared by a module's tests, which leave it as it was."""
+    fleet = Fleet(tmp_path_factory.mktemp("fleet"))
+    yield fleet
+    fleet.close()
+
+
+@pytest.fixture
+def own_fleet(tmp_path: Path) -> Iterator[Callable[..., Fleet]]:
+    """Makes fleets for one test, which may break them."""
+    made: list[Fleet] = []
+
+    def make(**options: Any) -> Fleet:
+        made.append(Fleet(tmp_path, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def eventually() -> Callable[..., None]:
+    """Wait for a condition, with a deadline."""
+
+    def wait(what: Callable[[], object], seconds: float = 20.0) -> None:
+        end = time.monotonic() + seconds
+        while not what():
+            assert time.monotonic() < end, f"not so within {seconds} s"
+            time.sleep(0.01)
+
+    return wait
+
+
