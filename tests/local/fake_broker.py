@@ -38,7 +38,9 @@ def main() -> int:
     while not stopped:
         if control.poll(20) and mode != "silent":
             peer, data = control.recv_multipart()
-            for raw in wire.decode_frame(data).records:
+            frame = wire.decode_frame(data)
+            assert isinstance(frame, wire.Control)
+            for raw in frame.records:
                 record = records.decode(records.control, raw)
                 if isinstance(record, records.Identify):
                     mediators.add(peer)

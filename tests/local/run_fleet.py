@@ -6,6 +6,8 @@ from pathlib import Path
 
 from plimsoll.core.spec import InvalidResourcesError, parse
 from plimsoll.local import manifests, processes, runtime, supervisor
+from plimsoll.local.home import FleetBusyError
+from plimsoll.local.supervisor import StartError
 
 FAKE = str(Path(__file__).with_name("fake_broker.py"))
 supervisor.GRACE_SECONDS = 2.0
@@ -19,6 +21,6 @@ if __name__ == "__main__":
     try:
         processes.LOG_BYTES = 1000
         runtime.up(parse(manifests.load(sys.argv[1:])), lambda line: print(line, flush=True), fake_command)
-    except (InvalidResourcesError, runtime.StartError, runtime.FleetBusyError) as error:
+    except (InvalidResourcesError, StartError, FleetBusyError) as error:
         print(error, file=sys.stderr)
         sys.exit(1)

@@ -127,6 +127,8 @@ def test_deletion_can_be_asked_for_first(store):
     marked = store.mark_deleted("Thing", "a", NOW)
     assert marked["metadata"]["deletionTimestamp"] == NOW
     assert store.mark_deleted("Thing", "a", "later") == marked
+    with pytest.raises(ConflictError, match="Thing/a is being deleted"):
+        store.apply(make(x=1), NOW)
     store.delete("Thing", "a")
     assert store.objects()[1] == []
 

@@ -52,16 +52,16 @@ def _clusters(running: Resources, wanted: Resources) -> Iterator[Problem]:
             yield _refusal(new, ("spec", "head"), "the head cannot change while it runs")
         if old.spec.listeners.bind_address != new.spec.listeners.bind_address:
             yield _refusal(new, ("spec", "listeners", "bindAddress"), "this cannot change while brokers listen on it")
-        yield from _listeners(running, old, new)
+        staying = {place.name for place in places(running)} & {place.name for place in places(wanted)}
+        yield from _listeners(staying, old, new)
 
 
 def _listeners(
-    running: Resources, old: Resource[BrokerClusterSpec], new: Resource[BrokerClusterSpec]
+    staying: set[str], old: Resource[BrokerClusterSpec], new: Resource[BrokerClusterSpec]
 ) -> Iterator[Problem]:
-    exist = {place.name for place in places(running) if place.cluster == old.name}
     before = {item.name: item for item in old.spec.listeners.brokers}
     after = {item.name: item for item in new.spec.listeners.brokers}
-    for broker in sorted(exist):
+    for broker in sorted(staying & (before.keys() | after.keys())):
         if before.get(broker) != after.get(broker):
             found = f"the listener of {broker} cannot change while it runs"
             yield _refusal(new, ("spec", "listeners", "brokers"), found)

@@ -1,0 +1,95 @@
+"""One supervised broker with a clock of the test's own: when it starts, ends, and is ended."""
+
+import sys
+import time
+
+import pytest
+
+from plimsoll.core.config import BrokerConfig
+from plimsoll.local.brokers import Broker
+from plimsoll.local.home import FleetFolder
+
+CONFIG = BrokerConfig(name="e", role="edge", cluster="c", data="tcp://127.0.0.1:1", control="tcp://127.0.0.1:2")
+
+
+def command_of(code):
+    return lambda config: [sys.executable, "-c", code, str(config)]
+
+
+CRASH = command_of("print('why'); raise SystemExit(3)")
+STUBBORN = command_of("import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)")
+
+
+@pytest.fixture
+def broker(home):
+    folder = FleetFolder.of("f")
+    folder.make()
+    broker = Broker(CONFIG, "small", "", folder)
+    yield broker
+    broker.kill()
+
+
+@pytest.fixture
+def events():
+    return []
+
+
+def step_until_ended(broker, now, command, record):
+    deadline = time.monotonic() + 10
+    while broker.running:
+        assert time.monotonic() < deadline
+        broker.step(now, command, record)
+        time.sleep(0.005)
+
+
+def test_an_ended_broker_starts_again_when_its_time_has_come(broker, events):
+    def record(*event):
+        events.append(event)
+
+    broker.start(CRASH, record)
+    step_until_ended(broker, 100.0, CRASH, record)
+    assert events[-1] == ("e", "Warning", "Exited", "exited with code 3: why; starts again after 1 s")
+    assert broker.failed == "exited with code 3: why"
+    broker.step(100.9, CRASH, record)
+    assert not broker.running
+    assert broker.seen(100.9).readiness().reason == "BackOff"
+    broker.step(101.0, CRASH, record)
+    assert broker.running
+    step_until_ended(broker, 101.0, CRASH, record)
+    assert broker.seen(101.0).waiting_seconds == 2.0
+    assert broker.seen(101.0).restarts == 2
+
+
+def test_a_broker_that_leaves_is_ended_after_its_grace_and_stays_away(broker, events):
+    def record(*event):
+        events.append(event)
+
+    broker.start(STUBBORN, record)
+    broker.leave(100.0, 5.0)
+    broker.step(104.9, STUBBORN, record)
+    assert broker.seen(104.9).readiness().reason == "Stopping"
+    broker.step(105.0, STUBBORN, record)
+    assert not broker.running
+    assert events[-1][2] == "Killed"
+    broker.step(999.0, STUBBORN, record)
+    assert not broker.running
+
+
+def test_answers_and_reports(broker, events):
+    def record(*event):
+        events.append(event)
+
+    broker.start(STUBBORN, record)
+    assert broker.seen(0.0).readiness().reason == "Starting"
+    broker.answered({"ready": False, "waiting_for": ["a", "b"]}, 1.0, record)
+    assert broker.seen(1.0).readiness().message == "it waits for a, b"
+    broker.answered({"ready": True}, 2.0, record)
+    broker.answered({"ready": True}, 3.0, record)
+    assert [event[2] for event in events] == ["Started", "Ready"]
+    assert broker.seen(3.5).answer_age == 0.5
+    broker.reported({"epoch": 5, "seq": 2, "subscribers": 1}, 3.0)
+    broker.reported({"epoch": 5, "seq": 2, "subscribers": 1}, 9.0)
+    broker.reported({"epoch": 4, "seq": 9, "subscribers": 7}, 9.0)
+    assert broker.seen(9.0).report_age == 6.0
+    broker.reported({"epoch": 6, "seq": 1, "subscribers": 3}, 9.0)
+    assert (broker.seen(9.0).report_age, broker.seen(9.0).report["subscribers"]) == (0.0, 3)

@@ -1,0 +1,133 @@
+"""The control-plane client against a ROUTER that stands for a broker: CURVE, restarts, rubbish."""
+
+import time
+
+import pytest
+import zmq
+
+from plimsoll.core import records, wire
+from plimsoll.core.config import Peer
+from plimsoll.local.control import Answered, ControlPlane, Curve, Members, Reported
+
+
+class Router:
+    """One broker's control socket."""
+
+    def __init__(self, endpoint="tcp://127.0.0.1:*", secret=None):
+        self.context = zmq.Context()
+        self.socket = self.context.socket(zmq.ROUTER)
+        self.socket.setsockopt(zmq.LINGER, 0)
+        if secret:
+            self.socket.setsockopt(zmq.CURVE_SERVER, 1)
+            self.socket.setsockopt(zmq.CURVE_SECRETKEY, secret)
+        self.socket.bind(endpoint)
+        self.endpoint = self.socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+    def hear(self):
+        assert self.socket.poll(5000)
+        peer, data = self.socket.recv_multipart()
+        frame = wire.decode_frame(data)
+        assert isinstance(frame, wire.Control)
+        return peer, [records.decode(records.control, raw) for raw in frame.records]
+
+    def say(self, peer, *said):
+        self.socket.send_multipart([peer, wire.control_frame(*said)])
+
+    def close(self):
+        self.context.destroy(0)
+
+
+@pytest.fixture
+def plane():
+    plane = ControlPlane("m", None, 7)
+    yield plane
+    plane.close()
+
+
+@pytest.fixture
+def router():
+    router = Router()
+    yield router
+    router.close()
+
+
+def said(plane, ask, seconds=10.0):
+    """The next thing said, asking again as the supervisor does."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        ask()
+        for heard in plane.poll(0.05):
+            return heard
+    raise AssertionError("nothing was said")
+
+
+def heard_by(router, ask):
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        ask()
+        if router.socket.poll(50):
+            return router.hear()
+    raise AssertionError("nothing was heard")
+
+
+def test_heads_learn_who_asks_and_which_edges_are_theirs(plane, router):
+    plane.dial(Peer(name="h", control=router.endpoint), "head")
+    _, told = heard_by(router, lambda: plane.ask("h", Members(("a", "b"), ("b",))))
+    assert told[:2] == [records.Identify("m", "mediator", 7), records.Members(["a", "b"], ["b"])]
+    assert isinstance(told[2], records.StatusQuery)
+
+
+def test_edges_are_asked_for_their_status_only(plane, router):
+    plane.dial(Peer(name="e", control=router.endpoint), "edge")
+    peer, told = heard_by(router, lambda: plane.ask("e"))
+    assert [type(record) for record in told] == [records.StatusQuery]
+    router.say(peer, records.StatusReply(told[0].id, {"ready": True}))
+    assert said(plane, lambda: None) == Answered("e", {"ready": True})
+
+
+def test_reports_name_their_broker(plane, router):
+    plane.dial(Peer(name="h", control=router.endpoint), "head")
+    peer, _ = heard_by(router, lambda: plane.ask("h"))
+    router.say(peer, records.Load({"broker": "e-1", "seq": 1}))
+    assert said(plane, lambda: None) == Reported("e-1", {"broker": "e-1", "seq": 1})
+
+
+def test_rubbish_is_counted_and_the_line_stays(plane, router):
+    plane.dial(Peer(name="h", control=router.endpoint), "head")
+    peer, _ = heard_by(router, lambda: plane.ask("h"))
+    for rubbish in (b"", b"\xff\xff\xff", wire.who_frame(), wire.control_frame(records.Open(1, "p", 1))):
+        router.socket.send_multipart([peer, rubbish])
+    router.say(peer, records.StatusReply(1, {}))
+    assert said(plane, lambda: None) == Answered("h", {})
+    assert plane.refused == 4
+
+
+def test_a_broker_that_comes_back_is_reached_again(plane, router):
+    plane.dial(Peer(name="e", control=router.endpoint), "edge")
+    heard_by(router, lambda: plane.ask("e"))
+    router.close()
+    plane.ask("e")
+    again = Router(router.endpoint)
+    peer, told = heard_by(again, lambda: plane.ask("e"))
+    again.say(peer, records.StatusReply(told[0].id, {}))
+    assert said(plane, lambda: None) == Answered("e", {})
+    again.close()
+
+
+def test_curve():
+    server_public, server_secret = zmq.curve_keypair()
+    public, secret = zmq.curve_keypair()
+    router = Router(secret=server_secret)
+    plane = ControlPlane("m", Curve(public.decode(), secret.decode()), 1)
+    plane.dial(Peer(name="h", control=router.endpoint, public_key=server_public.decode()), "head")
+    heard_by(router, lambda: plane.ask("h"))
+    plane.close()
+    router.close()
+
+
+def test_lines_that_were_hung_up_say_nothing(plane, router):
+    plane.dial(Peer(name="e", control=router.endpoint), "edge")
+    plane.hang_up("e")
+    plane.hang_up("e")
+    plane.ask("e")
+    assert list(plane.poll(0.0)) == []

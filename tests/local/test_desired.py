@@ -1,0 +1,38 @@
+from plimsoll.local.desired import fingerprint, made_by_cluster, resources, unsupervised
+
+
+def make(kind, name, generation=1, spec=None, **metadata):
+    meta = {"name": name, "generation": generation, **metadata}
+    return {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": meta, "spec": spec or {}}
+
+
+OWNED = {"ownerReferences": [{"kind": "BrokerCluster", "name": "c", "controller": True}]}
+
+
+def test_objects_that_are_being_deleted_are_not_asked_for():
+    profile = make("HardwareProfile", "p")
+    cluster = make("BrokerCluster", "c", spec={"head": {"profile": "p"}})
+    leaving = make("BrokerCluster", "d", spec={"head": {"profile": "gone"}}, deletionTimestamp="now")
+    assert list(resources([profile, cluster, leaving]).clusters) == ["c"]
+
+
+def test_the_fingerprint_changes_with_specifications_only():
+    before = [make("BrokerFleet", "f")]
+    assert fingerprint(before) == fingerprint([{**before[0], "status": {"x": 1}}])
+    assert fingerprint(before) != fingerprint([make("BrokerFleet", "f", generation=2)])
+    assert fingerprint(before) != fingerprint([make("BrokerFleet", "f", deletionTimestamp="now")])
+    assert fingerprint(before) != fingerprint([])
+
+
+def test_who_made_an_edge():
+    assert made_by_cluster(make("EdgeBroker", "e", **OWNED)) == "c"
+    assert made_by_cluster(make("EdgeBroker", "e")) is None
+
+
+def test_what_nobody_observes_is_unknown():
+    status = {"state": "OK", "pid": 7, "conditions": [{"type": "Ready", "status": "True", "reason": "Answering"}]}
+    shown = unsupervised({**make("EdgeBroker", "e"), "status": status})["status"]
+    assert shown["state"] == "N/A"
+    assert shown["conditions"][0]["status"] == "Unknown"
+    assert shown["conditions"][0]["reason"] == "NotSupervised"
+    assert unsupervised(make("HardwareProfile", "p")) == make("HardwareProfile", "p")

@@ -1,0 +1,81 @@
+import socket
+
+import pytest
+
+from plimsoll.core.spec import Address, Document, InvalidResourcesError, parse
+from plimsoll.core.spec.planning import WantedPorts
+from plimsoll.local import ports
+from plimsoll.local.ports import PortError, check, choose
+
+
+def fleet(**listeners):
+    def make(kind, name, **spec):
+        content = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+        return Document(content, "f.yaml", lambda path: len(path))
+
+    cluster = make(
+        "BrokerCluster", "c", head={"profile": "p"}, edges=[{"name": "e", "profile": "p"}], listeners=listeners
+    )
+    return parse([make("HardwareProfile", "p"), cluster])
+
+
+@pytest.fixture
+def used():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+def test_free_ports_differ_and_are_below_those_of_outgoing_connections():
+    wanted = {name: WantedPorts("", 0, 0) for name in "abc"}
+    addresses = choose("fleet", wanted, {})
+    endpoints = [end for address in addresses.values() for end in (address.data, address.control)]
+    assert len(set(endpoints)) == 6
+    assert all(end.startswith("tcp://127.0.0.1:") and 20_000 <= int(end.split(":")[2]) < 32_000 for end in endpoints)
+    assert choose("fleet", wanted, {}) == addresses
+    assert choose("other", wanted, {}) != addresses
+
+
+def test_brokers_that_run_keep_their_addresses():
+    wanted = {name: WantedPorts("", 0, 0) for name in "abc"}
+    before = choose("fleet", {"b": wanted["b"]}, {})
+    after = choose("fleet", wanted, before)
+    assert after["b"] == before["b"]
+    assert len({address.data for address in after.values()}) == 3
+
+
+def test_a_port_in_use_is_located(used):
+    check(fleet())
+    with pytest.raises(InvalidResourcesError) as caught:
+        check(fleet(brokers=[{"name": "c-head"}, {"name": "e", "controlPort": used}]))
+    assert (
+        f"f.yaml:5: BrokerCluster/c spec.listeners.brokers[1].controlPort: port {used} of 127.0.0.1 is in use"
+        in str(caught.value)
+    )
+    with pytest.raises(PortError, match="in use"):
+        choose("fleet", {"a": WantedPorts("", used, 0)}, {})
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "no-such-host.invalid"])
+def test_an_address_of_another_machine_is_located(address):
+    with pytest.raises(InvalidResourcesError) as caught:
+        check(fleet(bindAddress=address))
+    [problem] = caught.value.problems
+    assert problem.path == ("spec", "listeners", "bindAddress")
+    assert f'"{address}" is not an address of this machine' in problem.found
+
+
+def test_no_free_port(monkeypatch, used):
+    monkeypatch.setattr(ports, "LOWEST", used)
+    monkeypatch.setattr(ports, "HIGHEST", used + 1)
+    with pytest.raises(PortError, match="no free port"):
+        choose("fleet", {"a": WantedPorts("", 0, 0)}, {})
+
+
+def test_ports_of_running_brokers_are_not_tried():
+    taken = choose("fleet", {"a": WantedPorts("", 0, 0)}, {})
+    first = int(taken["a"].data.rpartition(":")[2])
+    more = choose("fleet", {"a": WantedPorts("", 0, 0), "b": WantedPorts("", 0, 0)}, taken)
+    assert isinstance(more["b"], Address)
+    assert int(more["b"].data.rpartition(":")[2]) > first + 1

@@ -1,0 +1,129 @@
+"""Changing and stopping a running fleet of stand-in brokers, as the command line does."""
+
+import pytest
+
+from plimsoll.core.spec import InvalidResourcesError, parse
+from plimsoll.local import runtime, supervisor
+from plimsoll.local.entries import EntryError, entry
+from plimsoll.local.home import FleetFolder
+from plimsoll.local.manifests import parse_text
+from plimsoll.local.runtime import RefusedError, apply, delete, down, prepare, shown
+from plimsoll.local.store import MissingError, Store
+
+EXTRA = """
+apiVersion: plimsoll.dev/v1alpha1
+kind: EdgeBroker
+metadata: {name: extra}
+spec: {clusterRef: {name: east}, profile: small}
+"""
+
+
+def documents(text):
+    return parse_text(text, "new.yaml")
+
+
+def test_edges_come_and_go_while_the_fleet_runs(fleet):
+    fleet.up()
+    before = fleet.brokers()
+    what = apply(fleet.folder, documents(fleet.TEXT.replace("replicas: 2", "replicas: 3")))
+    assert [(item.subject, said) for said, item in what] == [
+        ("BrokerFleet/quotes", "unchanged"), ("HardwareProfile/small", "unchanged"),
+        ("BrokerCluster/east", "configured"),
+    ]  # fmt: skip
+    fleet.wait_for(lambda: fleet.condition("EdgeBroker", "e-2", "Ready") == "True")
+    assert "e-2" in fleet.folder.authorized_keys.read_text()
+    apply(fleet.folder, documents(EXTRA))
+    fleet.wait_for(lambda: fleet.condition("EdgeBroker", "extra", "Ready") == "True")
+    pids = fleet.brokers()
+    assert {name: pids[name] for name in before} == before  # nobody was restarted
+    delete(fleet.folder, "EdgeBroker", "extra")
+    apply(fleet.folder, documents(fleet.TEXT.replace("replicas: 2", "replicas: 1")))
+    fleet.wait_for(lambda: sorted(fleet.brokers()) == ["e-0", "east-head"])
+    fleet.wait_for(lambda: not any(fleet.alive(pids[name]) for name in ("e-1", "e-2", "extra")))
+    assert fleet.object("EdgeBroker", "extra") == fleet.object("EdgeBroker", "e-2") == {}
+    assert not fleet.folder.config("e-2").exists()
+    fleet.wait_for(lambda: "e-1" not in fleet.folder.authorized_keys.read_text())
+    assert fleet.condition("BrokerFleet", "quotes", "Ready") == "True"
+
+
+def test_what_cannot_change_is_refused_whole(fleet):
+    fleet.up()
+    version = fleet.object("BrokerCluster", "east")["metadata"]["generation"]
+    changed = fleet.TEXT.replace("replicas: 2", "replicas: 4").replace("64Mi", "128Mi")
+    with pytest.raises(RefusedError) as caught:
+        apply(fleet.folder, documents(changed))
+    assert "new.yaml:9: HardwareProfile/small spec: east-head, e-0, e-1 run with this profile" in str(caught.value)
+    with pytest.raises(InvalidResourcesError, match="no BrokerCluster"):
+        apply(fleet.folder, documents(EXTRA.replace("east", "west")))
+    assert fleet.object("BrokerCluster", "east")["metadata"]["generation"] == version
+    assert sorted(fleet.brokers()) == ["e-0", "e-1", "east-head"]
+
+
+def test_deleting_what_others_need(home):
+    folder = FleetFolder.of("quotes")
+    folder.make()
+    text = EXTRA + """
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: HardwareProfile
+metadata: {name: small}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerCluster
+metadata: {name: east}
+spec: {head: {profile: small}}
+"""  # fmt: skip
+    prepare(folder, parse(documents(text)))
+    with pytest.raises(InvalidResourcesError, match='no HardwareProfile "small"'):
+        delete(folder, "HardwareProfile", "small")
+    with pytest.raises(RefusedError, match="plimsoll down"):
+        delete(folder, "BrokerFleet", "default")
+    with pytest.raises(MissingError):
+        delete(folder, "EdgeBroker", "nobody")
+    delete(folder, "EdgeBroker", "extra")
+    delete(folder, "BrokerCluster", "east")
+    delete(folder, "HardwareProfile", "small")
+    with Store(folder.store) as store:
+        assert [item["kind"] for item in store.objects()[1]] == ["BrokerFleet"]
+
+
+def test_preparing_leaves_exactly_what_is_asked_for(home, fleet):
+    folder = fleet.folder
+    folder.make()
+    prepare(folder, parse(documents(fleet.TEXT + "---" + EXTRA)))
+    with Store(folder.store) as store:
+        store.set_status("BrokerCluster", "east", lambda old: {"x": 1})
+    prepare(folder, parse(documents(fleet.TEXT)))
+    with Store(folder.store) as store:
+        assert [item["metadata"]["name"] for item in store.objects()[1]] == ["east", "quotes", "small"]
+        assert store.get("BrokerCluster", "east")["status"] == {"x": 1}
+
+
+def test_down_waits_until_nothing_runs(fleet):
+    fleet.up()
+    pids = fleet.brokers().values()
+    assert down(fleet.folder) is True
+    assert not any(fleet.alive(pid) for pid in pids)
+    assert down(fleet.folder) is False
+    [item] = shown(fleet.folder, [fleet.object("BrokerFleet", "quotes")])
+    assert {c["status"] for c in item["status"]["conditions"]} == {"Unknown"}
+
+
+def test_the_way_in(fleet):
+    fleet.folder.make()
+    with pytest.raises(EntryError, match="does not run"):
+        entry(fleet.folder)
+    fleet.up()
+    way = entry(fleet.folder, "east")
+    assert way == entry(fleet.folder)
+    assert way.endpoint == fleet.object("BrokerCluster", "east")["status"]["endpoint"]
+    assert len(way.server) == 40
+    assert way.secret_key_file is not None
+    assert way.secret_key_file.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(EntryError, match='Did you mean "east"'):
+        entry(fleet.folder, "eats")
+
+
+def test_times_are_rfc_3339():
+    assert len(supervisor.now_text()) == len("2026-01-01T00:00:00Z")
+    assert runtime.POLL_SECONDS < 1
