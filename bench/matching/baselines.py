@@ -77,8 +77,8 @@ class _ReteNode:
 
 
 class Rete:
-    """A discrimination network in PADRES's manner: per class, predicates in alphabetical order, prefixes shared, and the
-    children of a node tested one after another."""
+    """A discrimination network in PADRES's manner: the class first, then predicates in alphabetical order, prefixes
+    shared, and the children of a node tested one after another."""
 
     name = "Rete (PADRES's manner)"
 

@@ -1,6 +1,6 @@
 """The four mixes: what subscribers ask for and what is published, from a seed.
 
-paper      the six templates of Cheung and Jacobsen 2006, 6.1, over quotes; broad subscriptions make the matches grow with N
+paper      the six templates of Cheung and Jacobsen 2006, 6.1, over quotes; the broad ones make matches grow with N
 selective  only the three templates with a symbol and a range: few matches
 general    20 attributes (10 strings of 50 values each, Zipf; 10 numbers), 2-5 predicates of which 1-3 are equalities
 hostile    no equality at all: 1-3 overlapping ranges over 10 numbers, each 20-60 % wide

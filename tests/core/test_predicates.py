@@ -315,7 +315,7 @@ def test_attributes_are_independent_and_may_be_missing(one: list, other: list):
         publication = {name: value for name, value in zip("ab", pair, strict=True) if value is not None}
         both = []
         for subscription, triples in ((a, one), (b, other)):
-            expected = all(name in publication and holds(*term, publication[name]) for name, term in triples)
+            expected = all(name in publication and holds(term[0], term[1], publication[name]) for name, term in triples)
             assert subscription.matches(publication) == expected  # type: ignore[arg-type]
             both.append(expected)
         assert not (a.covers(b) and both[1] and not both[0])

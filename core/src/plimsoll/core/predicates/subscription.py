@@ -5,10 +5,11 @@ whatever its text was. An attribute that a publication lacks satisfies nothing, 
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from plimsoll.core.predicates import text
-from plimsoll.core.predicates.canonical import Predicate, canonical
-from plimsoll.core.predicates.constraints import AnyConstraint, NoValueError, Value
+from plimsoll.core.predicates.canonical import Predicate, canonical, exactly
+from plimsoll.core.predicates.constraints import AnyConstraint, Exactly, NoValueError, Value
 
 Attributes = Mapping[str, Value]
 
@@ -92,6 +93,12 @@ class Subscription:
         return Subscription, (self.constraints,)
 
 
+@lru_cache(maxsize=16_384)
+def _shared(name: str, value: str) -> tuple[str, AnyConstraint]:
+    """One object for an equality that many subscriptions ask for: it is most of what they weigh."""
+    return text.interned(name), exactly(value, "string")
+
+
 def conjunction(predicates: Iterable[Predicate]) -> Subscription:
     """The subscription that asks for all of the predicates. Raises `Unsatisfiable`; ValueError when there are none."""
     by_attribute: dict[str, list[Predicate]] = {}
@@ -102,9 +109,13 @@ def conjunction(predicates: Iterable[Predicate]) -> Subscription:
     constraints: list[tuple[str, AnyConstraint]] = []
     for name in sorted(by_attribute):
         try:
-            constraints.append((text.interned(name), canonical(by_attribute[name])))
+            constraint = canonical(by_attribute[name])
         except NoValueError as empty:
             raise Unsatisfiable(name, str(empty)) from None
+        if isinstance(constraint, Exactly) and isinstance(constraint.value, str):
+            constraints.append(_shared(name, constraint.value))
+        else:
+            constraints.append((text.interned(name), constraint))
     return Subscription(tuple(constraints))
 
 
