@@ -220,7 +220,7 @@ class Fleet:
                 else:
                     node.receive(peer, [frame], self.now)
             node.tick(self.now)
-            self._carry(name, node)
+            moved = self._carry(name, node) or moved
         return moved
 
     def _arrivals(self, name: str) -> list[tuple[str | bytes, bytes, bool]]:
@@ -234,7 +234,8 @@ class Fleet:
                 connection.down.clear()
         return arrived
 
-    def _carry(self, name: str, node: Node) -> None:
+    def _carry(self, name: str, node: Node) -> bool:
+        """Whether there was anything to carry."""
         for what in node.take_dials():
             same = [c for c in self.connections if (c.dialler, c.name, c.control) == (name, what.peer, what.control)]
             if isinstance(what, Dial) and not same:
@@ -243,10 +244,12 @@ class Fleet:
                 self.connections.append(Connection(name, what.peer, acceptor, number, what.control))
             elif not isinstance(what, Dial):
                 self.connections = [c for c in self.connections if c not in same]
-        for peer, frame in node.take_control():
+        control, data = node.take_control(), node.take()
+        for peer, frame in control:
             self._send(name, node, peer, frame, True)
-        for peer, frame in node.take():
+        for peer, frame in data:
             self._send(name, node, peer, frame, False)
+        return bool(control or data)
 
     def _send(self, name: str, node: Node, peer: Any, frame: bytes, control: bool) -> None:
         for connection in self.connections:

@@ -207,5 +207,3 @@ def test_a_hole_is_acknowledged_as_its_last_position(count: int):
     frame = seal(outlet, count)
     outlet.link.acknowledged(frame, 1000, 0.0)
     assert outlet.settle() == {1: 3, 3: 5}[count]
-
-

@@ -206,6 +206,10 @@ class Head(Node):
                 self._handle(link, record, ends_frame)
 
     def _handle(self, link: Link, record: Any, ends_frame: bool) -> None:
+        if self.missing and isinstance(record, r.Pub | r.Gap):
+            # Who needs it is not known yet. Its frame is not taken, so the credit of the link bounds what is held.
+            self._held.append((link, link.id, record, ends_frame))
+            return
         if record is not None:
             try:
                 if (handler := self._HANDLERS.get(type(record))) is None:
@@ -226,8 +230,10 @@ class Head(Node):
         if opened is None:
             text = f"publisher {opening.publisher!r} is open in a newer incarnation; give each its own name"
             self.say(link, r.Refused(opening.handle, 0, "incarnation", text))
-        else:
-            self.say(link, opened)
+            return
+        self.say(link, opened)
+        for exception in self.publishers.again(link, opening.handle):
+            self.say(link, exception)
 
     def _on_close_publisher(self, link: Link, closing: r.Close) -> None:
         self.publishers.close(link, closing.handle)
@@ -256,7 +262,9 @@ class Head(Node):
             attributes = r.decode(r.body, record.body).attributes
         except WireError as error:
             self.counters["publications_refused"] += 1
-            self.say(link, r.Refused(record.handle, record.seq, error.code, str(error)))
+            refused = r.Refused(record.handle, record.seq, error.code, str(error))
+            self.publishers.single_out(publisher, refused)
+            self.say(link, refused)
             return
         self.offset += 1
         pub = r.Pub(

@@ -20,6 +20,9 @@ from plimsoll.core.load import Bucket
 from plimsoll.core.wire import Info, WireError
 
 NEVER = float("inf")
+HELD_ABOVE_RECORDS = 4096
+"""A client that has so many records waiting for it is given no credit: what it asks for must not fill the memory."""
+
 MALFORMED_IN_A_ROW = 8
 """So many malformed frames without a good one between them, and the peer is refused."""
 
@@ -66,6 +69,7 @@ class Node:
         self._control_out: list[tuple[Peer, bytes]] = []
         self._dials: list[Dial | Hangup] = []
         self._acking: dict[Link, None] = {}
+        self._owed: dict[Link, int] = {}
         self.dirty: dict[Link, None] = {}
         self._next_beat = 0.0
         self.process: dict[str, Any] = {}
@@ -222,8 +226,11 @@ class Node:
         self._control_out.append((peer, wire.control_frame(*said)))
 
     def took(self, link: Link, frames: int = 1) -> None:
-        """Give the sender its credit back."""
-        link.took(frames, self.now)
+        """Give the sender its credit back; to a client that does not take what it is told, only once it does."""
+        if len(link.buffer) > HELD_ABOVE_RECORDS and link.remote is not None and link.remote.role == "client":
+            self._owed[link] = self._owed.get(link, 0) + frames
+        else:
+            link.took(frames, self.now)
 
     def close(self, link: Link, reason: str) -> None:
         """End an accepted link."""
@@ -393,6 +400,7 @@ class Node:
         if link.remote is not None:
             self._accepted.pop((link.name, link.id), None)
         self._acking.pop(link, None)
+        self._owed.pop(link, None)
         self.dirty.pop(link, None)
 
     # -- time
@@ -400,7 +408,7 @@ class Node:
     def _beat(self) -> None:
         time_us = int(self.now * 1e6)
         for link in [*self._accepted.values(), *self.dialled.values()]:
-            if link.dead(self.now):
+            if link.dead(self.now) and (link.was_open or not link.initiator):
                 self._on_dead(link)
             elif link.initiator and not link.open:
                 self._out.append((link.peer, link.hello(self.now)))
@@ -440,6 +448,9 @@ class Node:
         dirty, self.dirty = self.dirty, {}
         for link in dirty:
             self._flush_link(link)
+        for link in [link for link in self._owed if len(link.buffer) <= HELD_ABOVE_RECORDS]:
+            link.took(self._owed.pop(link), self.now)
+            self._acking[link] = None
 
     def _flush_link(self, link: Link) -> None:
         buffer, bucket = link.buffer, self.bucket

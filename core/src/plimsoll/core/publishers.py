@@ -12,15 +12,17 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import msgspec
+
 from plimsoll.core.config import Limits
 from plimsoll.core.link import Link
 from plimsoll.core.load import Bucket
-from plimsoll.core.records import Accepted, Credit, Open, Opened, Unconfirmed
+from plimsoll.core.records import Accepted, Credit, Open, Opened, Refused, Unconfirmed
 
 
 @dataclass(slots=True)
 class Pending:
-    """A publication that waits for edges: `missing` while some of them may still confirm it, then `late` names the rest."""
+    """A publication that waits for edges: `missing` while some may still confirm it, then `late` names the rest."""
 
     seq: int
     missing: bool = True
@@ -41,6 +43,8 @@ class Publisher:
     messages: Bucket | None = None
     bytes: Bucket | None = None
     pending: deque[Pending] = field(default_factory=deque)
+    singled_out: deque[Refused | Unconfirmed] = field(default_factory=deque)
+    """The last answers to single publications: said again on a new link, for the old one may have lost them."""
     seen_at: float = 0.0
 
 
@@ -65,16 +69,23 @@ class Publishers:
         known = self.by_name.get(opening.publisher)
         if known is not None and known.incarnation > opening.incarnation:
             return None
+        if known is not None:
+            self._unbind(known)
+        if (other := self._by_handle.get((link, opening.handle))) is not None:
+            self._unbind(other)
         if known is None or known.incarnation < opening.incarnation:
             known = self._new(opening, now)
-        elif known.link is not None:
-            self._by_handle.pop((known.link, known.handle), None)
         known.link, known.handle, known.seen_at = link, opening.handle, now
         self._by_handle[link, opening.handle] = known
         known.through, known.answered = max(known.through, known.last_seq), 0
         self._touched[known.name] = known
         self._grant(known, now)
         return Opened(opening.handle, head, epoch, known.last_seq, known.through)
+
+    def _unbind(self, publisher: Publisher) -> None:
+        if publisher.link is not None:
+            self._by_handle.pop((publisher.link, publisher.handle), None)
+            publisher.link = None
 
     def _new(self, opening: Open, now: float) -> Publisher:
         limits = self.limits
@@ -101,7 +112,19 @@ class Publishers:
         for name in [n for n, p in self.by_name.items() if p.link is None and now - p.seen_at > seconds]:
             del self.by_name[name]
 
+    def again(self, link: Link, handle: int) -> Iterator[Refused | Unconfirmed]:
+        """What a publisher that has opened must hear before its acceptance is told: the exceptions to it."""
+        publisher = self._by_handle[link, handle]
+        for answer in publisher.singled_out:
+            yield msgspec.structs.replace(answer, handle=handle)
+
     # -- one publication
+
+    def single_out(self, publisher: Publisher, answer: Refused | Unconfirmed) -> None:
+        """Remember an exception to cumulative acceptance; a client has at most a window of unanswered publications."""
+        publisher.singled_out.append(answer)
+        if len(publisher.singled_out) > self.limits.publisher_window:
+            publisher.singled_out.popleft()
 
     def took(self, publisher: Publisher, seq: int, size: int, now: float) -> None:
         """A publication has been logged, or refused for good."""
@@ -141,7 +164,9 @@ class Publishers:
         while publisher.pending and not publisher.pending[0].missing:
             first = publisher.pending.popleft()
             if first.late:
-                yield link, Unconfirmed(publisher.handle, first.seq, first.late)
+                unconfirmed = Unconfirmed(publisher.handle, first.seq, first.late)
+                self.single_out(publisher, unconfirmed)
+                yield link, unconfirmed
         through = publisher.pending[0].seq - 1 if publisher.pending else publisher.last_seq
         if through > publisher.answered:
             publisher.answered = through

@@ -11,6 +11,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from plimsoll.core.wire import WireError
+
 PLACED_SHARE = 0.002
 """Utilisation that one newcomer is taken to add on an edge of `REFERENCE_CAPACITY` until the next report."""
 
@@ -46,12 +48,23 @@ class Seats:
         self._seats.pop(name, None)
 
     def heard(self, report: Mapping[str, Any]) -> None:
-        """Take an edge's load report."""
+        """Take an edge's load report.
+
+        Raises:
+            WireError: `report`, and nothing is taken from it.
+
+        """
         seat = self._seats.get(str(report.get("broker")))
-        if seat is not None:
-            seat.utilization = max(float(report["input_utilization"]), float(report["output_utilization"]))
-            seat.capacity = float(report.get("capacity", 1.0))
-            seat.subscribers, seat.placed = int(report["subscribers"]), 0
+        if seat is None:
+            return
+        try:
+            utilization = max(float(report["input_utilization"]), float(report["output_utilization"]))
+            capacity, subscribers = float(report.get("capacity", 1.0)), int(report["subscribers"])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise WireError("report", f"the load report of {seat.name} cannot be read: {error!r}") from error
+        if not (0.0 <= utilization < float("inf") and 0.0 < capacity < float("inf") and subscribers >= 0):
+            raise WireError("report", f"the load report of {seat.name} has a number out of range")
+        seat.utilization, seat.capacity, seat.subscribers, seat.placed = utilization, capacity, subscribers, 0
 
     def place(self, exclude: Collection[str], prefer: str = "") -> Seat | None:
         """The seat of a newcomer, or None if there is none; `exclude` is heeded unless nothing else is left."""
