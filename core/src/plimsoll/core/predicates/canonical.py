@@ -25,8 +25,17 @@ from plimsoll.core.predicates.constraints import (
     kind_of,
 )
 
-ORDER_OPERATORS: frozenset[str] = frozenset(("<", "<=", ">", ">="))
-TEXT_OPERATORS: frozenset[str] = frozenset(("prefix", "suffix", "contains"))
+ORDER_  # One empty set for all: Python makes a new one of 216 bytes each time.
+NO_NUMBERS: frozenset[float] = frozenset()
+NO_STRINGS: frozenset[str] = frozenset()
+OPERATORS: frozenset[str] = frozenset(("<", "<=", ">", ">="))
+TEXT_  # One empty set for all: Python makes a new one of 216 bytes each time.
+NO_NUMBERS: frozenset[float] = frozenset()
+NO_STRINGS: frozenset[str] = frozenset()
+OPERATORS: frozenset[str] = frozenset(("prefix", "suffix", "contains"))
+# One empty set for all: Python makes a new one of 216 bytes each time.
+NO_NUMBERS: frozenset[float] = frozenset()
+NO_STRINGS: frozenset[str] = frozenset()
 OPERATORS: frozenset[str] = ORDER_OPERATORS | TEXT_OPERATORS | {"=", "!=", "in", "exists"}
 
 
@@ -146,7 +155,8 @@ def _interval(predicates: Iterable[Predicate]) -> AnyConstraint:
         raise NoValueError(f"no number is {floor} {low!r} and {ceiling} {high!r}")
     if low == high:
         return exactly(low, "number")
-    return Interval(low, high, low_open, high_open, frozenset(hole for hole in holes if low < hole < high))
+    inner = frozenset(hole for hole in holes if low < hole < high)
+    return Interval(low, high, low_open, high_open, inner or NO_NUMBERS)
 
 
 def _text(predicates: Iterable[Predicate]) -> AnyConstraint:
@@ -171,7 +181,7 @@ def _text(predicates: Iterable[Predicate]) -> AnyConstraint:
         if piece not in prefix and piece not in suffix and not any(piece in p for p in pieces if p != piece)
     )
     without_holes = Text(prefix, suffix, needed)
-    return Text(prefix, suffix, needed, frozenset(filter(without_holes.accepts, holes)))
+    return Text(prefix, suffix, needed or NO_STRINGS, frozenset(filter(without_holes.accepts, holes)) or NO_STRINGS)
 
 
 def _written(predicate: Predicate) -> str:
