@@ -16,10 +16,11 @@ from plimsoll.core.log import Log
 
 
 class Hole(NamedTuple):
-    """Positions that this link has lost, both included."""
+    """Positions that this link has lost, both included: the log has evicted them, or a restarted neighbour had them."""
 
     low: int
     high: int
+    restart: bool = False
 
 
 class Outlet:
@@ -90,10 +91,13 @@ class Outlet:
 
     def _hole(self, item: int | Hole, log: Log) -> Hole:
         """Widen a hole over all that follows it up to the next in-band message."""
-        low, high = item if isinstance(item, Hole) else (item, item)
+        if isinstance(item, Hole) and item.restart:
+            self.told = max(self.told, item.high)
+            return item
+        low, high = (item.low, item.high) if isinstance(item, Hole) else (item, item)
         while self.backlog:
             after = self.backlog[0]
-            if isinstance(after, bytes) or (isinstance(after, int) and after >= log.first):
+            if isinstance(after, bytes) or (after.restart if isinstance(after, Hole) else after >= log.first):
                 break
             high = after.high if isinstance(after, Hole) else after
             self.backlog.popleft()
@@ -109,7 +113,7 @@ class Outlet:
         for item in items:
             before = self.backlog[-1] if self.backlog else None
             if isinstance(item, int) and item < log.first:
-                if isinstance(before, Hole):
+                if isinstance(before, Hole) and not before.restart:
                     self.backlog[-1] = Hole(before.low, item)
                 else:
                     self.backlog.append(Hole(item, item))
@@ -139,8 +143,12 @@ class Outlet:
         """What has been sent, or is about to be, and is not known to have arrived."""
         return [item for _, item in self._unacked]
 
+    def under_way(self) -> int:
+        """How many of the unacknowledged have left in a frame; those behind them certainly have not arrived."""
+        return sum(ordinal <= self._sealed for ordinal, _ in self._unacked)
+
     def renew(self, link: Link, again: list[int | Hole]) -> None:
-        """A neighbour is back on a new link: `again` is sent first, then what was waiting. In-band messages are void."""
+        """A neighbour is back on a new link: `again` goes first, then what was waiting. In-band messages are void."""
         waiting = [item for item in self.backlog if not isinstance(item, bytes)]
         self.backlog = deque([*again, *waiting])
         self._unacked.clear()

@@ -43,20 +43,13 @@ class Streams:
     def _renew(self, outlet: Outlet, link: Link) -> None:
         """What a neighbour has not acknowledged is sent again: it knows what it has. If it has restarted it does not.
 
-        handover.md, Restart of a head: then all of that is one gap, for some of it may have been delivered.
+        handover.md, Restart of a head: then all of that is one gap, for some of it may have been delivered. It stands
+        in the backlog, so that it outlives this link, too, until it is acknowledged.
         """
-        again = outlet.unacknowledged()
-        if link.incarnation == outlet.incarnation or not again:
-            outlet.renew(link, again)
-            return
-        low, high = _low(again[0]), _high(again[-1])
-        last = dict(self.log.gone)
-        for position, entry in self.log.after(low - 1):
-            if position > high:
-                break
-            last.update(entry.last)
-        outlet.renew(link, [])
-        self.tell_first(outlet, self._gap(low, high, last, "restart"))
+        again, sent = outlet.unacknowledged(), outlet.under_way()
+        if sent and link.incarnation != outlet.incarnation:
+            again[:sent] = [Hole(_low(again[0]), _high(again[sent - 1]), restart=True)]
+        outlet.renew(link, again)
 
     def lost(self, outlet: Outlet) -> None:
         """The link of an outlet is over."""
@@ -102,7 +95,8 @@ class Streams:
         """Send what was waiting as far as there is room; what the log has evicted meanwhile is a gap in its place."""
         outlet.measure()
         for hole in outlet.pump(self.log):
-            outlet.tell_hole(hole, wire.encode(self.gap(hole.low, hole.high)))
+            gap = self._restart_gap(hole) if hole.restart else self.gap(hole.low, hole.high)
+            outlet.tell_hole(hole, wire.encode(gap))
             self.node.counters["gaps_sent"] += 1
         if outlet.link.buffer:
             self.node.dirty[outlet.link] = None
@@ -112,6 +106,15 @@ class Streams:
     def gap(self, low: int, high: int) -> r.Gap:
         """A gap of evicted positions. handover.md: with the last offset per origin, from a table kept at eviction."""
         return self._gap(low, high, self.log.gone, "log")
+
+    def _restart_gap(self, hole: Hole) -> r.Gap:
+        """A gap of what a neighbour had, or not, when it went down."""
+        last = dict(self.log.gone)
+        for position, entry in self.log.after(hole.low - 1):
+            if position > hole.high:
+                break
+            last.update(entry.last)
+        return self._gap(hole.low, hole.high, last, "restart")
 
     def logged(self) -> r.Gap:
         """A gap over all that this log has had so far, for a neighbour that was not known while it came in."""

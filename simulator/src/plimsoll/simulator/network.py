@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from plimsoll.simulator.schedule import Schedule
+from plimsoll.simulator.tracing import described
 
 Peer = Hashable
 
@@ -211,6 +212,8 @@ class Network:
             way.held.append((life, frame))
             return
         self.digest = zlib.crc32(frame, zlib.crc32(f"{self.schedule.now!r}{src.name}{dst.name}".encode(), self.digest))
+        if self.trace is not None:
+            self.trace(f"{src.name} > {dst.name}: {described(frame)}")
         dst.arrived(connection.routing_id if forth else connection.local, frame, connection.control)
 
     # -- faults
