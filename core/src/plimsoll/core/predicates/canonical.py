@@ -25,18 +25,12 @@ from plimsoll.core.predicates.constraints import (
     kind_of,
 )
 
-ORDER_  # One empty set for all: Python makes a new one of 216 bytes each time.
-NO_NUMBERS: frozenset[float] = frozenset()
-NO_STRINGS: frozenset[str] = frozenset()
-OPERATORS: frozenset[str] = frozenset(("<", "<=", ">", ">="))
-TEXT_  # One empty set for all: Python makes a new one of 216 bytes each time.
-NO_NUMBERS: frozenset[float] = frozenset()
-NO_STRINGS: frozenset[str] = frozenset()
-OPERATORS: frozenset[str] = frozenset(("prefix", "suffix", "contains"))
+ORDER_OPERATORS: frozenset[str] = frozenset(("<", "<=", ">", ">="))
+TEXT_OPERATORS: frozenset[str] = frozenset(("prefix", "suffix", "contains"))
+OPERATORS: frozenset[str] = ORDER_OPERATORS | TEXT_OPERATORS | {"=", "!=", "in", "exists"}
 # One empty set for all: Python makes a new one of 216 bytes each time.
 NO_NUMBERS: frozenset[float] = frozenset()
 NO_STRINGS: frozenset[str] = frozenset()
-OPERATORS: frozenset[str] = ORDER_OPERATORS | TEXT_OPERATORS | {"=", "!=", "in", "exists"}
 
 
 @dataclass(frozen=True, slots=True)
