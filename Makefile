@@ -7,15 +7,19 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 ARGS ?=
+DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format lock clean
+.PHONY: help setup demo test lint bench format lock clean
 
 help:  ## Say what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup:  ## Make the virtual environment .venv from the lock
 	@$(PYTHON) scripts/setup_environment.py
+
+demo: setup  ## Run a fleet here, send real quotes through it, audit every delivery (DEMO_ARGS="--seconds 30")
+	@$(PY) -m plimsoll.cli.main demo $(DEMO_ARGS)
 
 test: setup  ## Run the tests (ARGS="tests/core -k wire" for some)
 	@$(PY) -m pytest $(ARGS)
@@ -25,6 +29,9 @@ lint: setup  ## Check style, format, types and the architecture's import contrac
 	$(PY) -m ruff format --check
 	$(PY) -m mypy
 	.venv/bin/lint-imports
+
+bench: setup  ## Measure matching beside baselines in the same run (ARGS=--help for more)
+	@$(PY) -m bench.matching $(ARGS)
 
 format: setup  ## Put sources in their format and order, mend what has one safe mending
 	$(PY) -m ruff check --fix

@@ -58,6 +58,7 @@ def test_a_key_may_begin_like_a_comment():
         (f"{KEY} client ann\n{KEY} client bob", "keys:2: this key is already listed for ann"),
         (f"{KEY} client ann\n{OTHER} edge ann", "keys:2: ann is a client above and a edge here; a name has one role"),
     ],
+    ids=["two-fields", "four-fields", "short-key", "unknown-role", "any-head", "key-twice", "name-twice"],
 )
 def test_a_bad_line_is_named(text: str, said: str):
     with pytest.raises(SecurityError) as refused:
