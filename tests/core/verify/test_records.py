@@ -43,6 +43,8 @@ def test_what_lies_behind_an_unreached_head_is_unreached():
     assert not tree.reaches("h1", "h2", ("h2",))
     assert tree.reaches("h1", "h4", ("h3",))
     assert tree.reaches("h1", "h1", ("h2",))
+    assert tree.path("h1", "h3") == ["h1", "h2", "h3"]
+    assert tree.path("h1", "h9") == []
     assert not Tree().reaches("h1", "h4", ("h3",)), "an unknown tree promises nothing"
 
 

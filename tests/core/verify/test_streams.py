@@ -116,6 +116,10 @@ def test_the_crash_of_a_head_loses_what_only_it_had_if_it_says_so():
     assert audit([*base, have(1, 16.0, "g"), crash]).violated == {"I1": 1}
     assert audit([*base, have(1, 16.0, "g"), told]).violated == {"I1": 1}
     assert audit([*base, have(2, 16.0, "g"), crash, told]).violated == {"I1": 1}
+    between = [*base, have(1, 16.0, "g"), seen.Fleet([("g", "m"), ("m", "h"), ("m", "other")]), told]
+    assert audit([*between, seen.HeadEnded("m", 1, 9.0)]).ok, "it was under way through a head that crashed"
+    assert audit([*between, seen.HeadEnded("m", 1, 2.0)]).violated == {"I1": 1}, "which crashed before it"
+    assert audit([*between, seen.HeadEnded("other", 1, 9.0)]).violated == {"I1": 1}, "which is not on the way"
 
 
 @pytest.mark.parametrize("acknowledged_at", [3.05, 3.15])

@@ -16,11 +16,14 @@ from plimsoll.core.log import Log
 
 
 class Hole(NamedTuple):
-    """Positions that this link has lost, both included: the log has evicted them, or a restarted neighbour had them."""
+    """Positions that this link has lost, both included."""
 
     low: int
     high: int
-    restart: bool = False
+
+
+class Doubt(Hole):
+    """Positions that a neighbour had, or not, when it went down."""
 
 
 class Outlet:
@@ -91,13 +94,13 @@ class Outlet:
 
     def _hole(self, item: int | Hole, log: Log) -> Hole:
         """Widen a hole over all that follows it up to the next in-band message."""
-        if isinstance(item, Hole) and item.restart:
+        if isinstance(item, Doubt):
             self.told = max(self.told, item.high)
             return item
-        low, high = (item.low, item.high) if isinstance(item, Hole) else (item, item)
+        low, high = item if isinstance(item, Hole) else (item, item)
         while self.backlog:
             after = self.backlog[0]
-            if isinstance(after, bytes) or (after.restart if isinstance(after, Hole) else after >= log.first):
+            if isinstance(after, bytes | Doubt) or (isinstance(after, int) and after >= log.first):
                 break
             high = after.high if isinstance(after, Hole) else after
             self.backlog.popleft()
@@ -113,7 +116,7 @@ class Outlet:
         for item in items:
             before = self.backlog[-1] if self.backlog else None
             if isinstance(item, int) and item < log.first:
-                if isinstance(before, Hole) and not before.restart:
+                if isinstance(before, Hole) and not isinstance(before, Doubt):
                     self.backlog[-1] = Hole(before.low, item)
                 else:
                     self.backlog.append(Hole(item, item))

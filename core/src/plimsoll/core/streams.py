@@ -15,7 +15,7 @@ from plimsoll.core import wire
 from plimsoll.core.link import Link
 from plimsoll.core.log import Log, Origin
 from plimsoll.core.node import Node
-from plimsoll.core.outlet import Hole, Outlet
+from plimsoll.core.outlet import Doubt, Hole, Outlet
 from plimsoll.core.wire import Token
 
 
@@ -48,7 +48,7 @@ class Streams:
         """
         again, sent = outlet.unacknowledged(), outlet.under_way()
         if sent and link.incarnation != outlet.incarnation:
-            again[:sent] = [Hole(_low(again[0]), _high(again[sent - 1]), restart=True)]
+            again[:sent] = [Doubt(_low(again[0]), _high(again[sent - 1]))]
         outlet.renew(link, again)
 
     def lost(self, outlet: Outlet) -> None:
@@ -95,7 +95,7 @@ class Streams:
         """Send what was waiting as far as there is room; what the log has evicted meanwhile is a gap in its place."""
         outlet.measure()
         for hole in outlet.pump(self.log):
-            gap = self._restart_gap(hole) if hole.restart else self.gap(hole.low, hole.high)
+            gap = self._doubt(hole) if isinstance(hole, Doubt) else self.gap(hole.low, hole.high)
             outlet.tell_hole(hole, wire.encode(gap))
             self.node.counters["gaps_sent"] += 1
         if outlet.link.buffer:
@@ -107,7 +107,7 @@ class Streams:
         """A gap of evicted positions. handover.md: with the last offset per origin, from a table kept at eviction."""
         return self._gap(low, high, self.log.gone, "log")
 
-    def _restart_gap(self, hole: Hole) -> r.Gap:
+    def _doubt(self, hole: Doubt) -> r.Gap:
         """A gap of what a neighbour had, or not, when it went down."""
         last = dict(self.log.gone)
         for position, entry in self.log.after(hole.low - 1):

@@ -103,19 +103,21 @@ class Tree:
             self._neighbors.setdefault(one, set()).add(other)
             self._neighbors.setdefault(other, set()).add(one)
 
+    def path(self, here: str, there: str, without: tuple[str, ...] = ()) -> list[str]:
+        """The heads from one to another, both included; empty if there is no way or none is known."""
+        ways = {here: [here]}
+        todo = [here] if here not in without else []
+        while todo:
+            at = todo.pop()
+            for head in sorted(self._neighbors.get(at, ())):
+                if head not in ways and head not in without:
+                    ways[head] = [*ways[at], head]
+                    todo.append(head)
+        return ways.get(there, [])
+
     def reaches(self, here: str, there: str, unreached: tuple[str, ...]) -> bool:
         """Whether the path between two heads is free of the unreached. In an unknown tree it is not."""
-        if here == there or not unreached:
-            return True
-        seen, todo = {here, *unreached}, [here]
-        while todo:
-            for head in sorted(self._neighbors.get(todo.pop(), ())):
-                if head == there and head not in unreached:
-                    return True
-                if head not in seen:
-                    seen.add(head)
-                    todo.append(head)
-        return False
+        return here == there or not unreached or bool(self.path(here, there, unreached))
 
 
 class Streams:

@@ -202,12 +202,16 @@ class StreamAudit:
             return False
         if any(lost[:2] == origin[:2] and origin[2] <= lost[2] for lost in gap.last):
             return True
-        # A head that restarts has lost what only it had: then those behind it are told of a gap, without its offsets.
-        ended = self.audit.heads_ended
+        return True if self._crashed_on_the_way(gap, one, origin) else self._may_lie_in(gap, one)
+
+    def _crashed_on_the_way(self, gap: seen.GapTold, one: Publication, origin: seen.Origin) -> bool:
+        """A head that restarts has lost what only it had: those behind it are told of a gap, without offsets."""
         passed = [origin[:2], *one.positions]
-        if any(where in ended and ended[where] <= gap.at for where in passed):
-            return True
-        return self._may_lie_in(gap, one)
+        path = self.audit.tree.path(origin[0], gap.head)
+        return any(
+            at <= gap.at and (where in passed or (where[0] in path and at >= one.counts_from))
+            for where, at in self.audit.heads_ended.items()
+        )
 
     def _may_lie_in(self, gap: seen.GapTold, one: Publication) -> bool | None:
         """None unless it certainly does not: by the gap itself, or by where its publisher's others lie in the log.
