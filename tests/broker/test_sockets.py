@@ -9,14 +9,12 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 import zmq
 
-from plimsoll.broker.gate import Gate
 from plimsoll.broker.security import Authority
 from plimsoll.broker.sockets import Curve, EndpointError, Lane, Sockets
-from plimsoll.core import records, wire
+from plimsoll.core import wire
 from plimsoll.core.config import Limits
 from plimsoll.core.node import Dial, Hangup
 
@@ -335,34 +333,3 @@ def test_when_the_handler_has_failed_nobody_new_is_let_in_and_that_is_known(keys
     old.send(b"still here")
     pump(sockets, lane, lambda: len(all_frames(got)) == 2, got)
     assert all_frames(got) == [b"before", b"still here"]
-
-
-# -- names -------------------------------------------------------------------------------------------------------------
-
-
-def hello(name: str, role: str = "client") -> bytes:
-    return wire.hello_frame(5, 0, False, msgspec.convert({"name": name, "role": role, "incarnation": 1}, wire.Info))
-
-
-def test_a_hello_must_be_of_the_name_beside_the_key():
-    gate = Gate(Authority(Path("none"), names={"ann": "client"}))
-    users = {b"1": "ann"}
-    data = [b"\x98\x01\x00 data", hello("ann"), hello("bob"), hello("ann", "edge"), b"\x92\x01\x02", b""]
-    assert gate.admit(b"1", data, users) == [data[0], data[1], b"\x92\x01\x02", b""]
-    assert gate.counters["names_refused"] == 2
-    peer, answer = gate.answers[0]
-    refusal = wire.decode_frame(answer)
-    assert isinstance(refusal, wire.Refuse)
-    assert (peer, refusal.link, refusal.code) == (b"1", 5, "refused")
-    assert gate.admit(b"2", [hello("ann")], users) == []
-
-
-def test_an_identification_must_be_of_the_name_beside_the_key():
-    gate = Gate(Authority(Path("none"), names={"m": "mediator"}))
-    users = {b"1": "m"}
-    good = wire.control_frame(records.Identify("m", "mediator", 1), records.StatusQuery(1))
-    bad = wire.control_frame(records.StatusQuery(1), records.Identify("h", "head", 1))
-    assert gate.admit_control(b"1", good, users)
-    assert not gate.admit_control(b"1", bad, users)
-    assert not gate.admit_control(b"2", good, users)
-    assert gate.admit_control(b"1", b"rubbish", users)

@@ -1,0 +1,146 @@
+"""The two ends of a broker under test: a head that has nothing else to do, and clients that count what they get.
+
+Neither is what a user would run. The feeder sends publications that were encoded before; a client reads the number of
+records from a frame's header and decodes nothing, unless it is told to. Both keep to the protocol: numbers,
+acknowledgements, credit. So what is measured is the broker between them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+
+from plimsoll.core import records as r
+from plimsoll.core import wire
+from plimsoll.core.link import Link, LinkLimits
+from plimsoll.core.node import Node
+from plimsoll.core.wire import Info
+
+HEAD, EDGE, CLUSTER, EPOCH = "head", "edge", "bench", 1
+WINDOW_FRAMES = 1 << 20
+_HEADER = struct.Struct(">BBBBIBBQBQBQBI")
+_DELIVERY_OVERHEAD = 7
+
+
+class Feeder(Node):
+    """A head that answers its edge at once and sends it what it is given."""
+
+    def __init__(self, new_id: Callable[[], int], window_bytes: int = 1 << 20) -> None:
+        limits = LinkLimits(window_bytes=window_bytes, window_frames=1024, heartbeat_seconds=1.0, dead_seconds=60.0)
+        super().__init__(Info(HEAD, "head", EPOCH), limits, new_id, max_frame_bytes=1 << 20)
+        self.edge: Link | None = None
+        self.position = 0
+        self.covered = 0
+
+    def on_open(self, link: Link) -> None:
+        self.edge = link
+
+    def on_data(self, link: Link, frame: wire.Data, size: int) -> None:
+        for raw in frame.records:
+            record = r.decode(r.from_edge, raw)
+            if isinstance(record, r.Report):
+                self.say(link, r.Welcome(self.position))
+            elif isinstance(record, r.ResumeUp):
+                at = self.position
+                self.say(link, r.ResumedDown(record.subscriber, record.epoch, at, at, (EPOCH, at), None, False))
+                self.say(link, r.CoverAck(record.cover.seq, []))
+                self.covered += 1
+            elif isinstance(record, r.Cover):
+                self.say(link, r.CoverAck(record.seq, []))
+        self.took(link)
+
+    def encoded(self, bodies: Sequence[bytes], count: int, sent_us: int = 0) -> list[bytes]:
+        """`count` publications as they stand in the stream, on from the last position."""
+        first, self.position = self.position + 1, self.position + count
+        return [
+            wire.encode(r.Pub(at, HEAD, EPOCH, at, "publisher", EPOCH, at, 0, sent_us, r.Raw(bodies[at % len(bodies)])))
+            for at in range(first, first + count)
+        ]
+
+    def room(self) -> bool:
+        return self.edge is not None and self.edge.writable_bytes() > 0
+
+
+def bodies_of(publications: Sequence[dict[str, str | int | float | bool]]) -> list[bytes]:
+    return [wire.encode(r.Body(attributes)) for attributes in publications]
+
+
+class Client:
+    """One client link of an edge with some subscribers on it. `receive` returns the frames to answer with."""
+
+    def __init__(
+        self, name: str, link_id: int, subscribers: Sequence[tuple[str, str]], *, decode: bool = False
+    ) -> None:
+        self.name, self.link, self.subscribers, self.decode = name, link_id, subscribers, decode
+        self.sent = self.received = self.acked = 0
+        self.deliveries = self.frames = self.bytes = self.subacks = self.acks = 0
+        self.latencies_us: list[int] = []
+        self.clock_us: Callable[[], int] | None = None
+
+    def hello(self) -> bytes:
+        return wire.hello_frame(self.link, self.received, False, Info(self.name, "client", 1))
+
+    def resumes(self) -> list[bytes]:
+        """Each subscriber attaches with its one subscription."""
+        found = []
+        for number, (name, text) in enumerate(self.subscribers):
+            items = [r.SubscriptionItem(1, text)]
+            resume = r.Resume(number + 1, name, (1, 1), 1, items, r.Policy(), None, [], None)
+            self.sent += 1
+            found.append(
+                wire.data_frame(
+                    self.link, 0, self.sent, self.received, self.received + WINDOW_FRAMES, [wire.encode(resume)], 1
+                )
+            )
+        return found
+
+    def receive(self, data: bytes) -> list[bytes]:
+        kind = data[2]
+        if kind == wire.DATA:
+            return self._data(data)
+        if kind == wire.HELLO_OK:
+            return [self._ack(), *self.resumes()]
+        if kind == wire.PING:
+            beat = wire.decode_frame(data)
+            return [wire.pong_frame(self.link, beat.time_us)] if isinstance(beat, wire.Beat) else []
+        return []
+
+    def _data(self, data: bytes) -> list[bytes]:
+        header = _HEADER.unpack_from(data)
+        flags, seq, count = header[5], header[7], header[13]
+        if seq != self.received + 1:
+            raise AssertionError(f"{self.name}: frame {seq} after {self.received}")
+        self.received = seq
+        self.frames += 1
+        self.bytes += len(data)
+        if self.decode or self.subacks < len(self.subscribers) or self.clock_us is not None:
+            self._decoded(data)
+        else:
+            self.deliveries += count
+        if flags & wire.FLAG_ACK_NOW or seq - self.acked >= 16:
+            return [self._ack()]
+        return []
+
+    def _decoded(self, data: bytes) -> None:
+        now_us = self.clock_us() if self.clock_us is not None else 0
+        for raw in wire.decode_frame(data).records:  # type: ignore[union-attr]
+            record = r.decode(r.to_client, raw)
+            if isinstance(record, r.Deliver):
+                self.deliveries += 1
+                if now_us and isinstance(record.item, r.PubOpen) and record.item.sent_us:
+                    self.latencies_us.append(now_us - record.item.sent_us)
+            elif isinstance(record, r.Suback):
+                self.subacks += 1
+
+    def _ack(self) -> bytes:
+        self.acked = self.received
+        self.acks += 1
+        return wire.ack_frame(self.link, self.received, self.received + WINDOW_FRAMES)
+
+
+def spread(texts: Sequence[str], links: int) -> list[list[tuple[str, str]]]:
+    """Subscribers with one subscription each, dealt out to so many links."""
+    shares: list[list[tuple[str, str]]] = [[] for _ in range(links)]
+    for i, text in enumerate(texts):
+        shares[i % links].append((f"subscriber{i:05d}", text))
+    return shares

@@ -1,0 +1,216 @@
+"""Machines without sockets: what one round of an edge and of a head costs, and where the time goes.
+
+python -m bench.broker.machines            figures
+python -m bench.broker.machines --profile  the same under cProfile
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import itertools
+import pstats
+import time
+
+from bench.broker.actors import CLUSTER, EDGE, EPOCH, HEAD, Client, Feeder, bodies_of, spread
+from bench.matching.workloads import workload
+
+from plimsoll.core import records as r
+from plimsoll.core import wire
+from plimsoll.core.config import BrokerConfig, Limits, Peer, Security
+from plimsoll.core.edge import Edge
+from plimsoll.core.head import Head
+from plimsoll.core.wire import Info
+
+PLAIN = Security(plain=True)
+PATIENT = Limits(publisher_window=1 << 20, dead_seconds=600.0)
+
+
+def edge_config(data: str = "tcp://127.0.0.1:1", control: str = "tcp://127.0.0.1:2") -> BrokerConfig:
+    head = Peer(name=HEAD, data="tcp://127.0.0.1:3", control="tcp://127.0.0.1:4")
+    return BrokerConfig(
+        name=EDGE, role="edge", cluster=CLUSTER, data=data, control=control, head=head, security=PLAIN, limits=PATIENT
+    )
+
+
+def head_config(data: str = "tcp://127.0.0.1:3", control: str = "tcp://127.0.0.1:4") -> BrokerConfig:
+    return BrokerConfig(
+        name=HEAD,
+        role="head",
+        cluster=CLUSTER,
+        data=data,
+        control=control,
+        edges=(EDGE,),
+        security=PLAIN,
+        limits=PATIENT,
+    )
+
+
+class EdgeRig:
+    """An edge between a feeder and its clients, in one thread and in virtual time."""
+
+    def __init__(self, texts: list[str], bodies: list[bytes], links: int) -> None:
+        ids = itertools.count(1)
+        self.now = 1.0
+        self.bodies = bodies
+        self.feeder = Feeder(lambda: next(ids))
+        self.edge = Edge(edge_config(), EPOCH, lambda: next(ids))
+        self.clients = {
+            b"%04d" % i: Client(f"client{i}", 1_000_000 + i, share) for i, share in enumerate(spread(texts, links))
+        }
+        self.edge_seconds = 0.0
+        for _ in range(3):
+            self.exchange()
+        for peer, client in self.clients.items():
+            self._to_edge(peer, [client.hello()])
+        for _ in range(10):
+            self.exchange()
+        assert all(c.subacks == len(c.subscribers) for c in self.clients.values())
+        for client in self.clients.values():
+            client.deliveries = client.frames = 0
+        self.edge_seconds = 0.0
+
+    def _to_edge(self, peer: str | bytes, frames: list[bytes]) -> None:
+        started = time.perf_counter()
+        self.edge.receive(peer, frames, self.now)
+        self.edge_seconds += time.perf_counter() - started
+
+    def exchange(self) -> None:
+        """One round of everybody."""
+        self.now += 0.001
+        self.feeder.tick(self.now)
+        if fed := [data for _, data in self.feeder.take()]:
+            self._to_edge(HEAD, fed)
+        started = time.perf_counter()
+        self.edge.tick(self.now)
+        out = self.edge.take()
+        self.edge_seconds += time.perf_counter() - started
+        self.edge.take_control(), self.edge.take_dials()
+        for peer, data in out:
+            if peer == HEAD:
+                self.feeder.receive(b"edge", [data], self.now)
+            elif answers := self.clients[peer].receive(data):
+                self._to_edge(peer, answers)
+
+    def feed(self, publications: int, per_round: int) -> None:
+        for piece_at in range(0, publications, per_round):
+            for piece in self.feeder.encoded(self.bodies, min(per_round, publications - piece_at)):
+                self.feeder.put(self.feeder.edge, piece)  # type: ignore[arg-type]
+            self.exchange()
+
+
+class HeadRig:
+    """A head with one edge whose cover lets a share of the publications through, and one publisher."""
+
+    def __init__(self, covers: list[str], bodies: list[bytes]) -> None:
+        ids = itertools.count(1)
+        self.now = 1.0
+        self.bodies = bodies
+        self.head = Head(head_config(), EPOCH, lambda: next(ids))
+        self.edge = Client(EDGE, 77, [])
+        self.publisher = Client("publisher", 78, [])
+        self.seq = 0
+        self.head_seconds = 0.0
+        cover = r.Cover(1, [r.CoverItem(i, text) for i, text in enumerate(covers)], [])
+        self._to_head(b"edge", [wire.hello_frame(77, 0, False, Info(EDGE, "edge", EPOCH))])
+        self._to_head(b"pub", [wire.hello_frame(78, 0, False, Info("publisher", "client", EPOCH))])
+        self.exchange()
+        self._to_head(b"edge", [self._frame(self.edge, [wire.encode(r.Report("", "", cover, []))])])
+        self._to_head(b"pub", [self._frame(self.publisher, [wire.encode(r.Open(1, "publisher", 1))])])
+        self.exchange()
+        self.head_seconds = 0.0
+        self.edge.deliveries = 0
+
+    def _frame(self, client: Client, chunks: list[bytes]) -> bytes:
+        client.sent += 1
+        return wire.data_frame(
+            client.link, 0, client.sent, client.received, client.received + 1024, chunks, len(chunks)
+        )
+
+    def _to_head(self, peer: bytes, frames: list[bytes]) -> None:
+        started = time.perf_counter()
+        self.head.receive(peer, frames, self.now)
+        self.head_seconds += time.perf_counter() - started
+
+    def exchange(self) -> None:
+        self.now += 0.001
+        started = time.perf_counter()
+        self.head.tick(self.now)
+        out = self.head.take()
+        self.head_seconds += time.perf_counter() - started
+        self.head.take_control(), self.head.take_dials()
+        for peer, data in out:
+            client = self.edge if peer == b"edge" else self.publisher
+            if answers := client.receive(data):
+                self._to_head(peer, answers)
+
+    def feed(self, publications: int, per_round: int) -> None:
+        for at in range(0, publications, per_round):
+            chunks = []
+            for _ in range(min(per_round, publications - at)):
+                self.seq += 1
+                chunks.append(
+                    wire.encode(r.Publish(1, self.seq, 0, 1, r.Raw(self.bodies[self.seq % len(self.bodies)])))
+                )
+            self._to_head(b"pub", [self._frame(self.publisher, chunks)])
+            self.exchange()
+
+
+def measure_edge(links: int, per_round: int, publications: int, profile: bool, subscriptions: int = 2000) -> None:
+    load = workload("paper", subscriptions)
+    rig = EdgeRig([str(s) for s in load.subscriptions()], bodies_of(load.publications), links)
+    rig.feed(publications // 5, per_round)
+    before = sum(c.deliveries for c in rig.clients.values())
+    frames_before = sum(c.frames for c in rig.clients.values())
+    rig.edge_seconds = 0.0
+    profiler = cProfile.Profile() if profile else None
+    if profiler:
+        profiler.enable()
+    rig.feed(publications, per_round)
+    if profiler:
+        profiler.disable()
+    done = sum(c.deliveries for c in rig.clients.values()) - before
+    frames = sum(c.frames for c in rig.clients.values()) - frames_before
+    print(
+        f"edge  {links:4d} links, {per_round:4d} publications a round: {done / publications:5.1f} deliveries each, "
+        f"{frames / publications:5.1f} frames each; {rig.edge_seconds / done * 1e6:6.2f} us/delivery, "
+        f"{rig.edge_seconds / frames * 1e6:6.2f} us/frame, {rig.edge_seconds / publications * 1e6:7.1f} us/publication; "
+        f"{done / rig.edge_seconds:12,.0f} deliveries/s of machine time"
+    )
+    if profiler:
+        pstats.Stats(profiler).sort_stats("tottime").print_stats(22)
+
+
+def measure_head(per_round: int, publications: int, profile: bool, subscriptions: int = 2000) -> None:
+    load = workload("paper", subscriptions)
+    rig = HeadRig([str(s) for s in load.subscriptions()[:60]], bodies_of(load.publications))
+    rig.feed(publications // 5, per_round)
+    rig.head_seconds, rig.edge.deliveries = 0.0, 0
+    profiler = cProfile.Profile() if profile else None
+    if profiler:
+        profiler.enable()
+    rig.feed(publications, per_round)
+    if profiler:
+        profiler.disable()
+    print(
+        f"head  {per_round:4d} publications a round: {rig.edge.deliveries / publications:4.2f} relayed each; "
+        f"{rig.head_seconds / publications * 1e6:6.2f} us/publication; "
+        f"{publications / rig.head_seconds:10,.0f} publications/s of machine time"
+    )
+    if profiler:
+        pstats.Stats(profiler).sort_stats("tottime").print_stats(22)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.broker.machines")
+    parser.add_argument("--profile", action="store_true")
+    profile = parser.parse_args().profile
+    for links, per_round, publications in ((100, 1, 2000), (100, 64, 6400), (500, 64, 3200), (10, 64, 6400)):
+        measure_edge(links, per_round, publications, profile)
+    measure_edge(50, 64, 20000, profile, subscriptions=50)
+    for per_round, publications in ((1, 10000), (64, 30000)):
+        measure_head(per_round, publications, profile)
+
+
+if __name__ == "__main__":
+    main()
