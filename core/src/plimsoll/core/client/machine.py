@@ -324,7 +324,6 @@ class Client(Node):
 
     def _resume(self, attachment: Attachment) -> None:
         attachment.state = State.RESUMING
-        self.changed.pop(attachment.subscriber, None)
         self._timer(attachment.subscriber, self.limits.answer_seconds)
         self.say(attachment.port.link, attachment.subscriber.resume_record(attachment))
 

@@ -62,7 +62,12 @@ class Publisher:
     # -- for the application
 
     def publish(
-        self, attributes: Mapping[str, Scalar], payload: bytes = b"", *, sent_us: int, confirm: Confirm | None = None
+        self,
+        attributes: Mapping[str, Scalar],
+        payload: bytes | bytearray | memoryview = b"",
+        *,
+        sent_us: int,
+        confirm: Confirm | None = None,
     ) -> int:
         """Take a publication; returns its number, from 1, by which it is answered.
 
@@ -261,7 +266,7 @@ class Publisher:
         self._client.ready[self] = None
 
 
-def encoded_body(attributes: Mapping[str, Scalar], payload: bytes, most: int) -> bytes:
+def encoded_body(attributes: Mapping[str, Scalar], payload: bytes | bytearray | memoryview, most: int) -> bytes:
     """Check what the application says and encode it.
 
     Raises:
