@@ -54,15 +54,16 @@ def age(item: Object, now: datetime) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as kubectl writes ages: two units at most."""
+    """Seconds as a person says them: two units while the second one matters."""
     whole = max(0, int(seconds))
     if whole < 120:
         return f"{whole}s"
-    for unit, size, small, small_size in (("m", 60, "s", 1), ("h", 3600, "m", 60)):
-        if whole < size * 60 * (1 if unit == "m" else 0.8):
-            rest = whole % size // small_size
-            return f"{whole // size}{unit}{rest}{small}" if rest and whole < size * 10 else f"{whole // size}{unit}"
-    return f"{whole // 86400}d" if whole >= 172800 else f"{whole // 3600}h"
+    if whole < 3600:
+        return f"{whole // 60}m" + (f"{whole % 60}s" if whole < 600 and whole % 60 else "")
+    if whole < 172_800:
+        hours, minutes = whole // 3600, whole % 3600 // 60
+        return f"{hours}h" + (f"{minutes}m" if hours < 10 and minutes else "")
+    return f"{whole // 86_400}d"
 
 
 NAME = Column("NAME", at("metadata", "name"))

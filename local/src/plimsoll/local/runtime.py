@@ -13,6 +13,7 @@ from types import FrameType
 from plimsoll.core.spec import Document, InvalidResourcesError, Problem, Resource, Resources, parse
 from plimsoll.core.spec.changing import refusals
 from plimsoll.core.spec.kinds import AnySpec
+from plimsoll.core.spec.parsing import flat
 from plimsoll.local import desired, ports
 from plimsoll.local.home import FleetFolder, Lock
 from plimsoll.local.processes import Command, broker_command
@@ -121,7 +122,7 @@ def apply(folder: FleetFolder, documents: Iterable[Document]) -> list[tuple[str,
         RefusedError: they cannot be had while it runs.
 
     """
-    given = list(documents)
+    given = list(flat(documents))
     with Store(folder.store) as store, store.transaction():
         objects = [item for item in store.objects()[1] if "deletionTimestamp" not in item["metadata"]]
         named = {_key(document) for document in given}

@@ -43,7 +43,7 @@ def read(documents: Iterable[Document]) -> tuple[list[Resource[AnySpec]], list[P
     """Read each document by itself; references are not followed."""
     resources: list[Resource[AnySpec]] = []
     problems: list[Problem] = []
-    for document in _flat(documents):
+    for document in flat(documents):
         resource, found = _resource(document)
         problems.extend(found)
         if resource is not None:
@@ -79,7 +79,7 @@ def _made_by_cluster(resource: Resource[AnySpec]) -> bool:
     return resource.kind == "EdgeBroker" and resource.owner is not None and resource.owner[0] == "BrokerCluster"
 
 
-def _flat(documents: Iterable[Document]) -> Iterator[Document]:
+def flat(documents: Iterable[Document]) -> Iterator[Document]:
     """Documents, with the items of a `List` as documents of their own."""
     for document in documents:
         content = document.content

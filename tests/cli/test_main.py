@@ -1,0 +1,56 @@
+"""Arguments, exit codes, and commands that are loaded when they are asked for."""
+
+import sys
+import types
+
+from plimsoll.cli import codes
+
+
+def test_version(run):
+    code, out, _ = run("version")
+    assert code == 0
+    assert out.startswith("plimsoll 0.")
+    assert "plimsoll.dev/v1alpha1" in out
+
+
+def test_help_names_every_command_and_exit_code(run):
+    code, out, _ = run("--help")
+    assert code == 0
+    for word in (
+        "up",
+        "down",
+        "apply",
+        "delete",
+        "get",
+        "describe",
+        "watch",
+        "events",
+        "pub",
+        "sub",
+        "validate",
+        "demo",
+    ):
+        assert f"\n    {word} " in out
+    for number in (codes.OK, codes.FAILED, codes.BAD_INPUT, codes.NOT_FOUND, codes.CONFLICT, codes.INTERRUPTED):
+        assert f"\n  {number} " in out
+
+
+def test_every_command_has_help(run):
+    for word in ("up", "down", "apply", "delete", "get", "describe", "watch", "events", "pub", "sub", "validate"):
+        code, out, _ = run(word, "--help")
+        assert code == 0
+        assert "--fleet" in out
+
+
+def test_the_demonstration_gets_its_arguments(run, monkeypatch):
+    module = types.ModuleType("plimsoll.local.demo")
+    module.main = lambda arguments: len(arguments)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "plimsoll.local.demo", module)
+    assert run("demo", "--seconds", "5")[0] == 2
+
+
+def test_a_demonstration_that_lacks_a_package_says_which(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "plimsoll.local.demo", None)
+    code, _, err = run("demo")
+    assert code == 1
+    assert err.startswith("plimsoll: ")

@@ -1,0 +1,44 @@
+"""The fields of the kinds in words, and the page that lists them."""
+
+from pathlib import Path
+
+from plimsoll.core.spec import KINDS
+from plimsoll.core.spec.reference import Line, reference
+
+PAGE = Path(__file__).parents[2] / "docs" / "resources.md"
+
+
+def table(kind: str) -> str:
+    """The table of a kind as docs/resources.md has it."""
+    lines = ["| field | type | default | bounds | what it is |", "|---|---|---|---|---|"]
+    for line in reference(KINDS[kind]):
+        default = "required" if line.required else line.default
+        lines.append(f"| `{line.path.removeprefix('spec.')}` | {line.type} | {default} | {line.bounds} | {line.text} |")
+    return "\n".join(lines)
+
+
+def test_lines_tell_type_default_and_bounds():
+    lines = {line.path: line for line in reference(KINDS["BrokerCluster"])}
+    assert lines["spec.edges[].replicas"] == Line(
+        "spec.edges[].replicas", "integer", "", "at least 0, at most 1000",
+        "How many edges, called NAME-0 onwards; absent: a single one, called NAME.", required=False,
+    )  # fmt: skip
+    assert lines["spec.head.profile"].required
+    assert lines["spec.head.profile"].bounds == "names a HardwareProfile"
+    assert lines["spec.neighbors[]"].type == "list of blocks"
+    fleet = {line.path: line for line in reference(KINDS["BrokerFleet"])}
+    assert fleet["spec.defaults.subscribers.queueSize"].default == "1Mi"
+    assert fleet["spec.defaults.subscribers.blockFor"].bounds == "more than 0 s"
+    assert fleet["spec.security.plain"].default == "false"
+
+
+def test_every_field_says_what_it_is():
+    for kind in KINDS.values():
+        for line in reference(kind):
+            assert line.text.endswith("."), line.path
+
+
+def test_the_page_lists_the_fields_as_they_are():
+    page = PAGE.read_text()
+    for kind in KINDS:
+        assert table(kind) in page, f"docs/resources.md: the table of {kind} should be:\n{table(kind)}"
