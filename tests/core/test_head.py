@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
+from tests.core.fleet import STOCK, Client, Fleet, Publishing, one_cluster, publication, resume, tree
 
 from plimsoll.core import node, wire
 from plimsoll.core import records as r
 from plimsoll.core.config import Emulation, Hardware
-from tests.core.fleet import STOCK, Client, Fleet, Publishing, one_cluster, publication, resume, tree
 
 
 def refused(client: Client, head: str = "h") -> list[tuple[int, str]]:
@@ -260,7 +262,8 @@ def test_records_for_somebody_else_are_counted_and_the_link_survives():
 def test_a_load_report_that_makes_no_sense_is_counted():
     fleet = one_cluster()
     head = fleet.head()
-    for report in ({"broker": "e1"}, {"broker": "e1", "input_utilization": "much"}, {}):
+    reports: list[Any] = [{"broker": "e1"}, {"broker": "e1", "input_utilization": "much"}, {}]
+    for report in reports:
         head.receive_control(b"x", wire.control_frame(r.Load(report)), fleet.now)
     assert head.counters["control_refused_report"] == 2
 
@@ -391,7 +394,8 @@ def test_a_restart_of_the_head_reaches_a_subscriber_with_several_subscriptions()
     fleet.run(4.0)
     again = fleet.client("c2", "h")
     second = Publishing(again, "h", "p2")
-    second.publish(1, **{"class": "BOND", "n": -1})
+    bond: Any = {"class": "BOND", "n": -1}
+    second.publish(1, **bond)
     second.publish(1)
     fleet.run(1.0)
     assert client.numbers("e1", 1) == [1, 2, 2]

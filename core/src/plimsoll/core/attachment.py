@@ -13,10 +13,11 @@ from enum import Enum
 from typing import Protocol
 
 from plimsoll.core import wire
+from plimsoll.core.config import Limits
 from plimsoll.core.link import Link
 from plimsoll.core.log import Origin
 from plimsoll.core.predicates import Subscription
-from plimsoll.core.records import Gap, PubOpen
+from plimsoll.core.records import Gap, Policy, PubOpen
 from plimsoll.core.records import to_edge as decoder
 from plimsoll.core.wire import OwnerEpoch
 
@@ -24,6 +25,13 @@ HANDLE_BYTES = 7
 """An array header, a tag, and the attachment as a 32-bit integer: in front of what DELIVER and EPOCH carry."""
 
 EPOCH_TAG = 40
+POLICIES = ("", "block", "drop-oldest", "disconnect")
+REFUSALS = {
+    "leaving": "this edge is leaving; ask the head for another one",
+    "epoch": "the subscriber is attached here with this owner epoch or a later one; raise it",
+    "policy": f"policy.slow is one of {', '.join(POLICIES[1:])}, policy.block_seconds a finite number of at least 0",
+}
+"""Why a RESUME is answered with SHUT, by code."""
 
 
 class Sink(Protocol):
@@ -105,6 +113,12 @@ class Attachment:
         self.expiring = False
         self.dropped: Dropped | None = None
 
+    def apply(self, policy: Policy, limits: Limits, time_factor: float) -> None:
+        """Take the subscriber's policy; what it leaves open, and the most that it may have, is the broker's."""
+        self.policy = policy.slow or limits.slow_policy
+        self.queue_limit_bytes = min(policy.queue_bytes or limits.queue_bytes, limits.queue_bytes)
+        self.block_seconds = (policy.block_seconds or limits.block_seconds) * time_factor
+
     def count_queue(self) -> int:
         """Bytes in the queue, what has come since the last call counted in."""
         queue, counted = self.queue, self.counted
@@ -145,6 +159,11 @@ class Attachment:
         self.dropped = None
 
 
+def is_known(policy: Policy) -> bool:
+    """Whether a policy can be kept to."""
+    return policy.slow in POLICIES and 0.0 <= policy.block_seconds < float("inf")
+
+
 class Dropped:
     """What a full queue has dropped since the last gap that was told: positions, and the last offset per origin."""
 
@@ -175,7 +194,7 @@ class Dropped:
 class Port:
     """An edge's link to a client process: its attachments, and those of them that have something queued."""
 
-    __slots__ = ("attachments", "behind", "link", "queued", "stuck_since", "told")
+    __slots__ = ("attachments", "behind", "buffered_bytes", "counted", "link", "queued", "stuck_since", "told")
 
     def __init__(self, link: Link) -> None:
         self.link = link
@@ -184,6 +203,21 @@ class Port:
         self.behind = False
         self.stuck_since: float | None = None
         self.told = 0
+        self.counted = self.buffered_bytes = 0
+
+    def count_buffer(self) -> int:
+        """Bytes in the link's buffer, what has come since the last call counted in."""
+        buffer = self.link.buffer
+        if len(buffer) < self.counted:
+            self.sent()
+        for i in range(self.counted, len(buffer)):
+            self.buffered_bytes += len(buffer[i])
+        self.counted = len(buffer)
+        return self.buffered_bytes
+
+    def sent(self) -> None:
+        """Something has left the buffer: it is counted anew."""
+        self.counted = self.buffered_bytes = 0
 
     def lagging(self) -> list[int]:
         """Attachments for which the stream's position says nothing."""

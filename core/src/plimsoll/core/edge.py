@@ -15,15 +15,14 @@ import msgspec
 
 from plimsoll.core import predicates, wire
 from plimsoll.core import records as r
-from plimsoll.core.attachment import Attachment, Port, State
+from plimsoll.core.attachment import REFUSALS, Attachment, Port, State, is_known
 from plimsoll.core.catchup import Cursor
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.covering import CoveringSet, Delta
-from plimsoll.core.head import link_limits, output_bucket
 from plimsoll.core.link import Link, Peer
 from plimsoll.core.load import Meter
 from plimsoll.core.matching import Index
-from plimsoll.core.node import Node
+from plimsoll.core.node import Node, link_limits, output_bucket
 from plimsoll.core.predicates import Subscription
 from plimsoll.core.queues import Queues
 from plimsoll.core.reports import Reporter
@@ -318,14 +317,13 @@ class Edge(Node):
         """handover.md, Resume: its list, its token and its epoch, in one step with the cover."""
         port, x = self.ports[link], resume.subscriber
         old = self.records.get(x)
-        if self.leaving_since is not None or (old is not None and old.epoch >= resume.epoch):
-            code = "leaving" if self.leaving_since is not None else "epoch"
-            self.say(link, r.Shut(resume.attachment, code, "this edge cannot take the subscriber"))
+        if code := self._refusal(resume, old):
+            self.say(link, r.Shut(resume.attachment, code, REFUSALS[code]))
             return
         if (other := port.attachments.get(resume.attachment)) is not None:
             self._shut(other, "replaced", "its attachment number was used again")
         attachment = Attachment(x, resume.attachment, link, resume.epoch, resume.version, self.queues.void)
-        self._apply_policy(attachment, resume.policy)
+        attachment.apply(resume.policy, self.config.limits, self.config.time_factor)
         removes: list[int] = []
         if old is not None:
             self._shut(old, "replaced", "the subscriber has attached again")
@@ -336,11 +334,12 @@ class Edge(Node):
         self._waits.append((cover.seq, attachment, resume.version))
         self.say(self.head, r.ResumeUp(x, resume.epoch, cover, resume.token, resume.session))
 
-    def _apply_policy(self, attachment: Attachment, policy: r.Policy) -> None:
-        limits = self.config.limits
-        attachment.policy = policy.slow or limits.slow_policy
-        attachment.queue_limit_bytes = min(policy.queue_bytes or limits.queue_bytes, limits.queue_bytes)
-        attachment.block_seconds = (policy.block_seconds or limits.block_seconds) * self.config.time_factor
+    def _refusal(self, resume: r.Resume, old: Attachment | None) -> str:
+        if self.leaving_since is not None:
+            return "leaving"
+        if old is not None and old.epoch >= resume.epoch:
+            return "epoch"
+        return "" if is_known(resume.policy) else "policy"
 
     def _install(
         self, attachment: Attachment, items: list[r.SubscriptionItem], version: int
@@ -459,6 +458,7 @@ class Edge(Node):
 
     def sent(self, link: Link, count: int, size: int) -> None:
         if isinstance(port := link.owner, Port):
+            port.sent()
             self.meter.bytes_out += size
             self.meter.output_waits += 1
             if port.stuck_since is not None:

@@ -18,10 +18,10 @@ from plimsoll.core import records as r
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.confirm import Confirmations
 from plimsoll.core.covering import Delta
-from plimsoll.core.link import Link, LinkLimits, Peer
-from plimsoll.core.load import Bucket, Meter
+from plimsoll.core.link import Link, Peer
+from plimsoll.core.load import Meter
 from plimsoll.core.log import Entry, Log
-from plimsoll.core.node import Node
+from plimsoll.core.node import Node, link_limits, output_bucket
 from plimsoll.core.outlet import Outlet
 from plimsoll.core.owners import Owners, catch_up
 from plimsoll.core.publishers import Publisher, Publishers
@@ -44,23 +44,6 @@ def _filter(text: str) -> predicates.Subscription:
         return predicates.parse(text)
     except ValueError as error:
         raise WireError("filter", f"subscription {text!r}: {error}") from error
-
-
-def link_limits(config: BrokerConfig) -> LinkLimits:
-    """The limits of a broker's links, with the time factor applied."""
-    limits, factor = config.limits, config.time_factor
-    return LinkLimits(
-        window_bytes=limits.window_bytes,
-        window_frames=limits.window_frames,
-        heartbeat_seconds=limits.heartbeat_seconds * factor,
-        dead_seconds=limits.dead_seconds * factor,
-    )
-
-
-def output_bucket(config: BrokerConfig) -> Bucket | None:
-    """The token bucket that keeps a broker to its output bandwidth; it saves up a twentieth of a second."""
-    rate = config.hardware.output_bytes_per_second
-    return None if rate is None else Bucket(rate, max(rate / 20, 4096.0))
 
 
 class Head(Node):

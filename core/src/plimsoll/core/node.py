@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.core import records, wire
+from plimsoll.core.config import BrokerConfig
 from plimsoll.core.link import FRAME_BYTES, Link, LinkLimits, Peer
 from plimsoll.core.load import Bucket
 from plimsoll.core.wire import Info, WireError
@@ -494,3 +495,20 @@ def fitting(buffer: list[bytes]) -> int:
         if size > FRAME_BYTES and i:
             return i
     return len(buffer)
+
+
+def link_limits(config: BrokerConfig) -> LinkLimits:
+    """The limits of a broker's links, with the time factor applied."""
+    limits, factor = config.limits, config.time_factor
+    return LinkLimits(
+        window_bytes=limits.window_bytes,
+        window_frames=limits.window_frames,
+        heartbeat_seconds=limits.heartbeat_seconds * factor,
+        dead_seconds=limits.dead_seconds * factor,
+    )
+
+
+def output_bucket(config: BrokerConfig) -> Bucket | None:
+    """The token bucket that keeps a broker to its output bandwidth; it saves up a twentieth of a second."""
+    rate = config.hardware.output_bytes_per_second
+    return None if rate is None else Bucket(rate, max(rate / 20, 4096.0))

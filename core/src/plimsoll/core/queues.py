@@ -42,10 +42,12 @@ class Queues:
         self.host, self.cursor, self.ports = host, cursor, ports
         self.void: list[bytes] = [b""]
         self._queueing: dict[Port, None] = {}
+        self._stuck: dict[Port, None] = {}
 
     def forget(self, port: Port) -> None:
         """A link is over."""
         self._queueing.pop(port, None)
+        self._stuck.pop(port, None)
 
     def live(self, attachment: Attachment) -> None:
         """From here on the stream serves this attachment."""
@@ -85,11 +87,17 @@ class Queues:
     # -- queues
 
     def stuck(self, port: Port) -> None:
-        """The round is over and the link has not taken all: beyond a bound its attachments queue on their own."""
-        link = port.link
+        """The round is over and the link has not taken all."""
         if port.stuck_since is None:
             port.stuck_since = self.host.now
-        if not port.behind and sum(map(len, link.buffer)) > self.host.config.limits.link_buffer_bytes:
+        self._stuck[port] = None
+        self._bound(port)
+
+    def _bound(self, port: Port) -> None:
+        """While a link is stuck its buffer grows to a bound; beyond it its attachments queue on their own."""
+        if port.behind or port.stuck_since is None:
+            self._stuck.pop(port, None)
+        elif port.count_buffer() > self.host.config.limits.link_buffer_bytes:
             port.behind = True
             for attachment in port.attachments.values():
                 self.route(attachment)
@@ -135,6 +143,8 @@ class Queues:
     def tick(self) -> None:
         """Apply each subscriber's policy to what has grown in this round."""
         del self.void[1:]
+        for port in list(self._stuck):
+            self._bound(port)
         for port in list(self._queueing):
             for attachment in list(port.queued):
                 if attachment.count_queue() > attachment.queue_limit_bytes and attachment.state is State.LIVE:

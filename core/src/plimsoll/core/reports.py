@@ -1,7 +1,7 @@
 """Load reports (PIE) and the control sockets: what a broker says of itself, and to whom.
 
-Control records are unnumbered and may be lost; each report stands for itself. An edge reports to its head, a head passes
-on what its edges say and adds its own report for every mediator that has made itself known.
+Control records are unnumbered and may be lost; each report stands for itself. An edge reports to its head, a head
+passes on what its edges say and adds its own report for every mediator that has made itself known.
 """
 
 from __future__ import annotations

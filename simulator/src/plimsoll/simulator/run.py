@@ -15,7 +15,8 @@ from plimsoll.core import client as c
 from plimsoll.core import records as r
 from plimsoll.core.config import Hardware
 from plimsoll.core.edge import Edge
-from plimsoll.core.head import Head, link_limits
+from plimsoll.core.head import Head
+from plimsoll.core.node import link_limits
 from plimsoll.core.verify import Verdict, audit
 from plimsoll.core.verify import observations as seen
 from plimsoll.simulator.apps import Apps, client_limits
