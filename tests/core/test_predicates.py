@@ -270,7 +270,7 @@ def made(terms: list[tuple[str, object]]) -> tuple[Subscription | None, int]:
         return None, bits
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=800, deadline=None)
 @given(of_a, of_a)
 @example([("prefix", "xy"), ("suffix", "yx")], [("contains", "xyx")])
 @example([("contains", "xy")], [("prefix", "x"), ("suffix", "y")])
@@ -287,6 +287,22 @@ def test_covering_and_overlapping_are_inclusion_and_intersection(one: list, othe
     assert a.overlaps(b) == b.overlaps(a) == (bits_a & bits_b != 0)
     assert (a == b) == (bits_a == bits_b)
     assert parse(str(a)) == a
+
+
+@pytest.mark.parametrize(
+    ("operators", "operands"),
+    [
+        (("=", "!=", "<", "<=", ">", ">="), (0, 1, 2)),
+        (("=", "!=", "prefix", "suffix", "contains"), ("", "x", "xy", "yx")),
+    ],
+)
+def test_covering_of_all_pairs_of_up_to_two_predicates(operators: tuple, operands: tuple):
+    single = list(itertools.product(operators, operands))
+    some = [*([one] for one in single), *(list(pair) for pair in itertools.combinations(single, 2))]
+    asked = [(subscription, bits) for subscription, bits in map(made, some) if subscription is not None]
+    for (a, bits_a), (b, bits_b) in itertools.product(asked, repeat=2):
+        assert a.covers(b) == (bits_b & ~bits_a == 0), f"{a} covers {b}"
+        assert a.overlaps(b) == (bits_a & bits_b != 0), f"{a} overlaps {b}"
 
 
 @settings(max_examples=300, deadline=None)
