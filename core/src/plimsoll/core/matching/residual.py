@@ -183,9 +183,8 @@ class ResidualPlan:
     def match(self, attributes: Attributes, out: list[Id], subscriptions: dict[Id, Subscription]) -> None:
         """Append the ids of the subscriptions that match."""
         for attribute in self.bounded:
-            if (
-                attributes[attribute].__class__ is bool
-            ):  # it would compare as a number: ask the subscriptions themselves
+            kind = attributes[attribute].__class__
+            if kind is bool:  # it would compare as a number: ask the subscriptions themselves
                 for bucket in self.opened(attributes):
                     out.extend(item for item in bucket.rows if subscriptions[item].matches(attributes))
                 return
