@@ -7,12 +7,12 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-# `deadline=None`: time per example is the business of the runner's timeout; a busy machine is not a failing property.
-settings.register_profile("dev", deadline=None, print_blob=True)
-settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True, database=None)
-settings.register_profile(
-    "thorough", deadline=None, print_blob=True, max_examples=5000, suppress_health_check=[HealthCheck.too_slow]
-)
+# A busy machine is not a failing property: neither a deadline per example nor the check for slow examples. The runner's
+# timeout bounds each test.
+calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile("dev", calm)
+settings.register_profile("ci", calm, derandomize=True, database=None)
+settings.register_profile("thorough", calm, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
 
 
