@@ -592,3 +592,34 @@ def test_a_middle_head_that_restarts_leaves_no_hole_untold():
         before = items[i - 1]
         if isinstance(item, r.PubOpen) and isinstance(before, r.PubOpen):
             assert item.seq == before.seq + 1, "a hole without a gap in its place"
+
+
+def test_covers_and_reports_larger_than_a_frame_travel_in_parts():
+    """Many subscriptions: at the edge, across heads, after a lost link, and when their coverer goes."""
+    fleet = tree([("a", "b")], max_frame_bytes=100_000)
+    client = fleet.client("x", "a1", "b")
+    fleet.nodes["x"].max_frame_bytes = 2**20
+    count, name = 1500, "a-name-of-some-length-" + 60 * "x"
+    items = [r.SubscriptionItem(i, f"[class,=,'STOCK'],[symbol,=,'{name}-{i}']") for i in range(count)]
+    client.tell("a1", r.Resume(1, "many", (1, 1), 1, [], r.Policy(), None, []))
+    for i in range(0, count, 200):
+        client.tell("a1", r.Subs(1, 2 + i, items[i : i + 200], []))
+    fleet.run(1.0)
+    assert fleet.head("b").routes.size("a") == count
+    client.tell("a1", *[resume(i, f"{name}-{i}") for i in range(2, 600)])
+    fleet.run(1.0)
+    assert fleet.head("b").routes.size("a") == 1, "one subscription covers all"
+    client.tell("a1", *[r.Detach(i, True) for i in range(2, 600)])
+    fleet.run(2.0)
+    assert fleet.head("b").routes.size("a") == count, "the cover is announced again in one step"
+    client.tell("a1", *[resume(i, f"{name}-{i}", n=3) for i in range(2, 600)])
+    fleet.run(1.0)
+    for restarted in ("a", "b"):
+        fleet.crash(restarted)
+        fleet.run(0.2)
+        fleet.start(restarted)
+        fleet.run(6.0)
+        assert fleet.head("b").routes.size("a") == 1
+        assert len(fleet.head("a").owners.entries) == 599
+    refusals = [key for node in fleet.nodes.values() for key in node.counters if "refused" in key]
+    assert refusals == []

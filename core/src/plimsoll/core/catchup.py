@@ -15,7 +15,8 @@ from plimsoll.core.attachment import Attachment, State
 from plimsoll.core.records import Fetch, Fetched
 
 FILTERS_AT_MOST = 32
-"""With so few subscriptions the head is told them; with more it reads for the edge's whole cover."""
+FILTER_CHARACTERS = 32 * 1024
+"""With so few and so short subscriptions the head is told them; else it reads for the edge's whole cover."""
 
 
 class Cursor:
@@ -48,6 +49,8 @@ class Cursor:
         self.reading = True
         texts = [str(subscription) for member in self.members for subscription, _ in member.subscriptions.values()]
         filters = sorted(set(texts)) if len(texts) <= FILTERS_AT_MOST else []
+        if sum(map(len, filters)) > FILTER_CHARACTERS:
+            filters = []
         return Fetch(self.id, min(member.position for member in self.members), filters)
 
     def end(self, fetched: Fetched) -> Iterable[Attachment]:

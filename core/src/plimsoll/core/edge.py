@@ -24,12 +24,16 @@ from plimsoll.core.load import Meter
 from plimsoll.core.matching import Index
 from plimsoll.core.node import Node, link_limits, output_bucket
 from plimsoll.core.predicates import Subscription
+from plimsoll.core.promises import Promises
 from plimsoll.core.queues import Queues
 from plimsoll.core.reports import Reporter
+from plimsoll.core.routes import parts
 from plimsoll.core.service import Server
 from plimsoll.core.wire import Info, WireError
 
 LEAVING_SECONDS = 10.0
+REPORT_ITEMS = 256
+"""So many subscribers are told of in one REPORT: a record must fit into a frame, whatever their names are."""
 
 
 class Edge(Node):
@@ -49,7 +53,7 @@ class Edge(Node):
         self.index: Index = Index()
         self.slots: dict[int, Attachment] = {}
         self.cover: CoveringSet[int] = CoveringSet()
-        self.cover_seq = self.cover_acked = 0
+        self.cover_seq = 0
         self.position, self.head_epoch = 0, 0
         self.records: dict[str, Attachment] = {}
         self.ports: dict[Link, Port] = {}
@@ -59,8 +63,7 @@ class Edge(Node):
         self.meter = Meter()
         self.reporter = Reporter(self, config, epoch, self.meter)
         self.leaving_since: float | None = None
-        self._waits: list[tuple[int, Attachment, int]] = []
-        self._unreached: dict[Attachment, tuple[int, Attachment, int]] = {}
+        self.promises = Promises()
         self._next_id = 0
         self._several: set[Attachment] = set()
         self._epoch_before = 0
@@ -91,12 +94,15 @@ class Edge(Node):
     def _report(self, before: int) -> None:
         """handover.md, Restart of a head: before anything else, the whole cover and who is served here."""
         self.cursor.reset()
-        self.cover_seq, self.cover_acked = 1, 0
+        self.cover_seq = 1
         cover = r.Cover(1, [r.CoverItem(i, str(s)) for i, s in self.cover.items()], [])
         owned = [r.ReportItem(a.subscriber, a.epoch, a.since) for a in self.records.values()]
-        self._waits = [(1, attachment, version) for _, attachment, version in self._waits]
-        self._unreached = {}
-        self.say(self.head, r.Report(self.config.advertised, self.public_key, cover, owned))
+        here = (self.config.advertised, self.public_key)
+        while len(owned) > REPORT_ITEMS:
+            self.say(self.head, r.Report(*here, r.Cover(1, [], []), owned[:REPORT_ITEMS], True))
+            owned = owned[REPORT_ITEMS:]
+        self.promises.renumber(1)
+        self.say(self.head, r.Report(*here, self._last_part(cover), owned))
         if self.leaving_since is not None:
             self.say(self.head, r.Leaving())
         self._epoch_before = before
@@ -228,28 +234,8 @@ class Edge(Node):
                 self.dirty[attachment.link] = None
 
     def _on_cover_ack(self, ack: r.CoverAck, piece: bytes) -> None:
-        self.cover_acked = max(self.cover_acked, ack.seq)
-        for wait in [w for w in self._unreached.values() if w[0] <= ack.seq and not ack.unreached]:
-            del self._unreached[wait[1]]
-            self._suback(wait, [])
-        self._acknowledge(ack.unreached)
-
-    def _acknowledge(self, unreached: list[str]) -> None:
-        """Promise what the tree has; nothing is promised to a subscriber that has no place in the log yet."""
-        kept = []
-        for wait in self._waits:
-            if wait[0] <= self.cover_acked and wait[1].state is not State.RESUMING:
-                self._suback(wait, unreached)
-                if unreached and wait[1].state is not State.CLOSED:
-                    self._unreached[wait[1]] = wait
-            else:
-                kept.append(wait)
-        self._waits = kept
-
-    def _suback(self, wait: tuple[int, Attachment, int], unreached: list[str]) -> None:
-        _, attachment, version = wait
-        if attachment.state is not State.CLOSED:
-            self.say(attachment.link, r.Suback(attachment.id, version, unreached))
+        for link, suback in self.promises.acknowledged(ack.seq, ack.unreached):
+            self.say(link, suback)
 
     def _on_resumed(self, resumed: r.ResumedDown, piece: bytes) -> None:
         self.position = max(self.position, resumed.position)
@@ -270,7 +256,6 @@ class Edge(Node):
             self.queues.live(attachment)
         else:
             self.cursor.join(attachment)
-        self._acknowledge([])
 
     def _on_release(self, release: r.Release, piece: bytes) -> None:
         attachment = self.records.get(release.subscriber)
@@ -331,7 +316,7 @@ class Edge(Node):
         self.records[x] = port.attachments[attachment.id] = attachment
         adds = self._install(attachment, resume.subscriptions, resume.version)
         cover = self._cover(self.cover.apply(adds, removes))
-        self._waits.append((cover.seq, attachment, resume.version))
+        self.promises.ask(cover.seq, attachment, resume.version)
         self.say(self.head, r.ResumeUp(x, resume.epoch, cover, resume.token, resume.session))
 
     def _refusal(self, resume: r.Resume, old: Attachment | None) -> str:
@@ -381,7 +366,14 @@ class Edge(Node):
         """The next numbered update; it is sent even when the covering set does not change."""
         self.cover_seq += 1
         adds = [r.CoverItem(i, str(subscription)) for i, subscription in delta.announce]
-        return r.Cover(self.cover_seq, adds, list(delta.withdraw))
+        return self._last_part(r.Cover(self.cover_seq, adds, list(delta.withdraw)))
+
+    def _last_part(self, cover: r.Cover) -> r.Cover:
+        """Say what is too much for one record, and return the rest."""
+        *first, last = parts(cover)
+        for part in first:
+            self.say(self.head, part)
+        return last
 
     def _on_subs(self, link: Link, subs: r.Subs) -> None:
         attachment = self._attached(link, subs.attachment)
@@ -392,7 +384,7 @@ class Edge(Node):
         self._uninstall(removed)
         adds = self._install(attachment, subs.adds, subs.version)
         cover = self._cover(self.cover.apply(adds, removed))
-        self._waits.append((cover.seq, attachment, subs.version))
+        self.promises.ask(cover.seq, attachment, subs.version)
         self.say(self.head, cover)
 
     def _on_detach(self, link: Link, detach: r.Detach) -> None:
@@ -430,7 +422,7 @@ class Edge(Node):
         attachment.state, attachment.closed_at, attachment.out = State.CLOSED, self.now, self.queues.void
         attachment.clear()
         self._several.discard(attachment)
-        self._unreached.pop(attachment, None)
+        self.promises.forget(attachment)
         self._uninstall(i for _, i in attachment.subscriptions.values())
         if (port := self.ports.get(attachment.link)) is not None:
             port.queued.pop(attachment, None)

@@ -26,7 +26,7 @@ from plimsoll.core.outlet import Outlet
 from plimsoll.core.owners import Owners, catch_up
 from plimsoll.core.publishers import Publisher, Publishers
 from plimsoll.core.reports import Reporter
-from plimsoll.core.routes import Routes
+from plimsoll.core.routes import Routes, joined, parts
 from plimsoll.core.seats import Seats
 from plimsoll.core.service import Server
 from plimsoll.core.streams import Streams
@@ -111,7 +111,9 @@ class Head(Node):
         for name, upstream in self.routes.upstreams.items():
             outlet = self.streams.outlets.get(name)
             if outlet is not None and not upstream.synced and not self.missing - {name}:
-                self.streams.tell_first(outlet, r.NeighborReport(self.routes.whole(name)))
+                *first, last = parts(self.routes.whole(name))
+                for record in (*first, r.NeighborReport(last)):
+                    self.streams.tell_first(outlet, record)
 
     def _note_epoch(self, neighbor: Info) -> None:
         """A neighbour that has restarted has lost what it had for us: an entry of our log."""
@@ -309,7 +311,7 @@ class Head(Node):
     def _on_neighbor_report(self, link: Link, report: r.NeighborReport) -> None:
         outlet = self._outlet(link)
         name, known = outlet.name, outlet.name in self.routes
-        self._announce(self.routes.replace(name, report.cover))
+        self._announce(self.routes.replace(name, self._gathered(outlet, report.cover)))
         self.routes.wait(name, report.cover.seq)
         if not known and self.log.last:
             # What came in before this neighbour was known has not been sent to it.
@@ -323,17 +325,25 @@ class Head(Node):
     # -- covers
 
     def _on_cover(self, link: Link, cover: r.Cover) -> None:
-        key = self._outlet(link).key
-        self._announce(self.routes.apply(key, cover))
-        self.routes.wait(key, cover.seq)
+        outlet = self._outlet(link)
+        if cover.more:
+            outlet.parts.append(cover)
+            return
+        self._announce(self.routes.apply(outlet.key, self._gathered(outlet, cover)))
+        self.routes.wait(outlet.key, cover.seq)
         self._acknowledge_covers()
+
+    def _gathered(self, outlet: Outlet, last: r.Cover) -> r.Cover:
+        gathered, outlet.parts = outlet.parts, []
+        return joined(gathered, last) if gathered else last
 
     def _announce(self, deltas: dict[str, Delta[int]]) -> None:
         """Send what neighbours must know. A restarted head waits, so as not to shrink what they know of it."""
         for name, delta in deltas.items():
             outlet = self.streams.outlets.get(name)
             if outlet is not None and self.routes.upstreams[name].synced:
-                self.streams.tell(outlet, self.routes.update(name, delta))
+                for part in parts(self.routes.update(name, delta)):
+                    self.streams.tell(outlet, part)
 
     def _on_cover_ack(self, link: Link, ack: r.CoverAck) -> None:
         self.routes.acknowledged(self._outlet(link).name, ack.seq, ack.unreached)
@@ -350,10 +360,14 @@ class Head(Node):
 
     def _on_report(self, link: Link, report: r.Report) -> None:
         outlet = self._outlet(link)
+        outlet.owned += report.owned
+        if report.more:
+            return
         self.seats.add(outlet.name, report.endpoint, report.public_key)
-        self._announce(self.routes.replace(outlet.key, report.cover))
+        self._announce(self.routes.replace(outlet.key, self._gathered(outlet, report.cover)))
         self.routes.wait(outlet.key, report.cover.seq)
-        for item in report.owned:
+        owned, outlet.owned = outlet.owned, []
+        for item in owned:
             loser = self.owners.adopt(item.subscriber, outlet.key, item.epoch, item.since)
             if loser is not None:
                 self._release(loser.key, item.subscriber, self.owners.entries[item.subscriber].epoch)
@@ -364,7 +378,7 @@ class Head(Node):
     def _on_resume(self, link: Link, resume: r.ResumeUp) -> None:
         """handover.md, Resume: in one step apply the cover, swap the owner and say where the subscriber goes on."""
         outlet, x = self._outlet(link), resume.subscriber
-        self._announce(self.routes.apply(outlet.key, resume.cover))
+        self._announce(self.routes.apply(outlet.key, self._gathered(outlet, resume.cover)))
         self.routes.wait(outlet.key, resume.cover.seq)
         newest = self.owners.newest(x)
         if newest >= resume.epoch:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from plimsoll.core.link import Link
 from plimsoll.core.log import Log
+from plimsoll.core.records import Cover, ReportItem
 
 
 class Hole(NamedTuple):
@@ -38,6 +39,9 @@ class Outlet:
         self.leaving = False
         self.told = 0
         self.awaiting: deque[int] = deque()
+        self.parts: list[Cover] = []
+        self.owned: list[ReportItem] = []
+        """What has come in so far of an update, and of a report, that is told in parts."""
         self._unacked: deque[tuple[int, int | Hole]] = deque()
         self._buffered = self._sealed = 0
         self._marks: deque[tuple[int, int]] = deque()
@@ -157,4 +161,5 @@ class Outlet:
         self._unacked.clear()
         self._marks.clear()
         self._buffered = self._sealed = 0
+        self.parts, self.owned = [], []
         self.link, self.room, self.incarnation = link, 0, link.incarnation

@@ -260,11 +260,15 @@ class CoverItem(Struct, array_like=True, frozen=True):
 
 
 class Cover(Struct, array_like=True, frozen=True, tag=50):
-    """A numbered change of what this link needs, applied in one step."""
+    """A numbered change of what this link needs, applied in one step.
+
+    With `more` it is a part of one, and the record that follows has the next part, itself or as its own cover.
+    """
 
     seq: U63
     adds: list[CoverItem]
     removes: list[U63]
+    more: bool = False
 
 
 class CoverAck(Struct, array_like=True, frozen=True, tag=51):
@@ -332,12 +336,16 @@ class ReportItem(Struct, array_like=True, frozen=True):
 
 
 class Report(Struct, array_like=True, frozen=True, tag=59):
-    """The first record of an edge on a new link to its head: where clients reach it, and whom it serves."""
+    """The first record of an edge on a new link to its head: where clients reach it, and whom it serves.
+
+    With `more` another REPORT follows, which goes on; the cover is in the last one, behind parts of its own.
+    """
 
     endpoint: Text
     public_key: Text
     cover: Cover
     owned: list[ReportItem]
+    more: bool = False
 
 
 class Welcome(Struct, array_like=True, frozen=True, tag=60):

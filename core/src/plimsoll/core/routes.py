@@ -19,6 +19,12 @@ from plimsoll.core.predicates import Attributes, Subscription
 from plimsoll.core.records import Cover, CoverItem
 from plimsoll.core.wire import WireError
 
+PART_CHARACTERS = 32 * 1024
+"""A record of a cover holds about so many characters of subscriptions, however large the cover is."""
+
+ITEM_CHARACTERS = 16
+"""What a subscription takes in it beside its text."""
+
 
 @dataclass(slots=True)
 class Upstream:
@@ -193,6 +199,30 @@ class Routes:
             elif upstream.complete < k:
                 missing.update(upstream.unreached)
         return sorted(missing)
+
+
+def parts(cover: Cover) -> list[Cover]:
+    """One update as records of bounded size, each but the last with `more`."""
+    found: list[Cover] = []
+    adds: list[CoverItem] = []
+    size = 0
+    for item in cover.adds:
+        if size + len(item.text) > PART_CHARACTERS and adds:
+            found.append(Cover(cover.seq, adds, [], True))
+            adds, size = [], 0
+        adds.append(item)
+        size += len(item.text) + ITEM_CHARACTERS
+    removes, step = cover.removes, PART_CHARACTERS // ITEM_CHARACTERS
+    while len(removes) > step:
+        found.append(Cover(cover.seq, [], removes[:step], True))
+        removes = removes[step:]
+    return [*found, Cover(cover.seq, adds, removes)]
+
+
+def joined(gathered: list[Cover], last: Cover) -> Cover:
+    """The update that these parts make up."""
+    adds = [item for part in (*gathered, last) for item in part.adds]
+    return Cover(last.seq, adds, [item for part in (*gathered, last) for item in part.removes])
 
 
 def _parsed(text: str) -> Subscription:
