@@ -24,7 +24,9 @@ from plimsoll.core.node import Dial, Hangup
 log = logging.getLogger(__name__)
 
 ROUND_FRAMES: Final = 256
-ROUND_BYTES: Final = 256 * 1024
+ROUND_BYTES: Final = 32 * 1024
+"""Longer rounds do not coalesce better, but their buffers leave the cache: measured, 32 KiB in cost half of 256 KiB."""
+
 CONTROL_FRAMES: Final = 1_000
 CONTROL_BYTES: Final = 8 * 1024 * 1024
 LONGEST_WAIT_SECONDS: Final = 0.5
@@ -62,12 +64,15 @@ class Loop:
         *,
         authority: Authority | None = None,
         leave_seconds: float = 30.0,
+        round_frames: int = ROUND_FRAMES,
+        round_bytes: int = ROUND_BYTES,
         on_usage: Callable[[Usage], None] = lambda usage: None,
     ) -> None:
         self.machine, self.sockets, self.watch, self.authority = machine, sockets, watch, authority
         self.gate = None if authority is None else Gate(authority)
         self.leave_seconds, self._on_usage = leave_seconds, on_usage
         self.meter = Meter(hardware, time.monotonic())
+        self._round_frames, self._round_bytes = round_frames, round_bytes
         self.rounds = 0
         self._stop_at: float | None = None
         self._next_house = 0.0
@@ -117,7 +122,7 @@ class Loop:
 
     def _take_data(self, now: float) -> int:
         lane, gate, count = self.sockets.data, self.gate, 0
-        for peer, frames in self.sockets.receive(lane, ROUND_FRAMES, ROUND_BYTES):
+        for peer, frames in self.sockets.receive(lane, self._round_frames, self._round_bytes):
             count += len(frames)
             if gate is not None and isinstance(peer, bytes):
                 frames = gate.admit(peer, frames, lane.users)

@@ -1,0 +1,430 @@
+"""Processes around a broker under test: the broker itself, sinks, a feeder, a publisher, and a bare ROUTER to compare with.
+
+Everything runs on the loopback of one machine and competes for its cores; so the CPU time of the broker's threads is
+reported beside the wall clock.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import multiprocessing as mp
+import resource
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import zmq
+
+from bench.broker.actors import EDGE, EPOCH, HEAD, Client, Feeder, spread
+from bench.broker.machines import edge_config, head_config
+from plimsoll.broker.loop import Loop
+from plimsoll.broker.main import new_id
+from plimsoll.broker.process import Watch, raise_open_files
+from plimsoll.broker.security import Authority
+from plimsoll.broker.sockets import Curve, Sockets
+from plimsoll.core import records as r
+from plimsoll.core import wire
+from plimsoll.core.config import BrokerConfig, Peer
+from plimsoll.core.edge import Edge
+from plimsoll.core.head import Head
+
+FORK = mp.get_context("fork")
+PATIENCE_SECONDS = 30.0
+NAMES = {HEAD: "head", EDGE: "edge", "feeder": "head", "publisher": "client", "sink": "client"}
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Keys of everybody in a run, or none on plain TCP. `file` is the authorised-keys file that all brokers read."""
+
+    pairs: dict[str, tuple[bytes, bytes]]
+    file: Path | None
+
+    @classmethod
+    def make(cls, folder: Path) -> Keys:
+        pairs = {name: zmq.curve_keypair() for name in (HEAD, EDGE, "publisher", "sink")}
+        file = folder / "authorized-keys"
+        named = {HEAD: HEAD, EDGE: EDGE, "publisher": "publisher", "sink": "*"}
+        file.write_text("\n".join(f"{pairs[n][0].decode()} {NAMES[n]} {named[n]}" for n in pairs))
+        return cls(pairs, file)
+
+    def public(self, name: str) -> str:
+        return self.pairs[name][0].decode() if self.pairs else ""
+
+    def client(self, socket: zmq.Socket[bytes], name: str, server: str) -> None:
+        if self.pairs:
+            socket.curve_publickey, socket.curve_secretkey = self.pairs[name]
+            socket.curve_serverkey = self.pairs[server][0]
+
+    def sockets(self, name: str, config: BrokerConfig) -> tuple[Sockets, Authority | None]:
+        if self.file is None:
+            return Sockets(config.limits), None
+        authority = Authority.read(str(self.file))
+        return Sockets(config.limits, Curve(self.pairs[name][1].decode()), authority), authority
+
+
+PLAIN_KEYS = Keys({}, None)
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """CPU seconds of the loop's thread and of all threads."""
+
+    loop: float
+    process: float
+
+    @classmethod
+    def now(cls) -> Cpu:
+        return cls(time.thread_time(), time.process_time())
+
+    def since(self, before: Cpu) -> Cpu:
+        return Cpu(self.loop - before.loop, self.process - before.process)
+
+
+class Child:
+    """A forked process with a pipe; it is killed if it does not end by itself."""
+
+    def __init__(self, work: Callable[..., None], *arguments: Any) -> None:
+        self.pipe, theirs = FORK.Pipe()
+        self.process = FORK.Process(target=work, args=(theirs, *arguments), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def ask(self, *question: Any) -> Any:
+        if question:
+            self.pipe.send(question)
+        if not self.pipe.poll(PATIENCE_SECONDS):
+            raise TimeoutError(f"{self.process.name} does not answer {question}")
+        return self.pipe.recv()
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+# -- brokers -----------------------------------------------------------------------------------------------------------
+
+
+def serve(pipe: Connection, role: str, head: tuple[str, str], keys: Keys, options: dict[str, Any]) -> None:
+    """A head or an edge as `plimsoll.broker` runs it; answers `cpu` and `end` on the pipe, read between rounds."""
+    raise_open_files()
+    config = head_config() if role == "head" else edge_config()
+    if role == "edge":
+        peer = Peer(name=HEAD, data=head[0], control=head[1], public_key=keys.public(HEAD))
+        config = msgspec.structs.replace(config, head=peer)
+    sockets, authority = keys.sockets(config.name, config)
+    data, control = sockets.data.bind("tcp://127.0.0.1:*"), sockets.control.bind("tcp://127.0.0.1:*")
+    config = msgspec.structs.replace(config, data=data, control=control)
+    machine: Head | Edge
+    machine = Head(config, EPOCH, new_id) if role == "head" else Edge(config, EPOCH, new_id, keys.public(EDGE))
+    watch = Watch(None)
+    loop = Loop(machine, sockets, watch, config.hardware, authority=authority, **options)
+    sockets.watch(pipe.fileno())
+    pipe.send((data, control))
+    gc.collect()
+    gc.freeze()
+    profiler = None
+    while True:
+        loop.round()
+        if not sockets.is_readable(pipe.fileno()):
+            continue
+        question = pipe.recv()[0]
+        if question == "profile":
+            import cProfile
+
+            profiler = cProfile.Profile()
+            profiler.enable()
+        if question == "end":
+            break
+        if question == "status":
+            pipe.send(machine.status())
+        else:
+            pipe.send((Cpu.now(), loop.rounds, machine.meter.service_seconds))
+    if profiler is not None:
+        import pstats
+
+        profiler.disable()
+        pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
+    pipe.send(None)
+    sockets.close()
+    watch.close()
+
+
+# -- ends --------------------------------------------------------------------------------------------------------------
+
+
+def feed(pipe: Connection, keys: Keys, bodies: list[bytes]) -> None:
+    """A head that only sends: answers `go count per_frame rate` with the seconds it took to hand everything over."""
+    config = head_config()
+    sockets, _ = keys.sockets(HEAD, config)
+    endpoints = sockets.data.bind("tcp://127.0.0.1:*"), sockets.control.bind("tcp://127.0.0.1:*")
+    ids = itertools.count(1)
+    feeder = Feeder(lambda: next(ids))
+    sockets.watch(pipe.fileno())
+    pipe.send(endpoints)
+    to_send: list[bytes] = []
+    sent, per_frame, rate, started = 0, 1, 0.0, 0.0
+    while True:
+        now = time.monotonic()
+        busy = sent < len(to_send) and feeder.room()
+        due = len(to_send) if not rate else min(len(to_send), int((now - started) * rate))
+        sockets.wait(0.0 if busy and sent < due else (0.0005 if to_send else 0.2))
+        sockets.keep_house()
+        now = time.monotonic()
+        for peer, frames in sockets.receive(sockets.data, 1000, 1 << 20):
+            feeder.receive(peer, frames, now)
+        for _ in sockets.receive(sockets.control, 1000, 1 << 20):
+            pass
+        due = len(to_send) if not rate else min(len(to_send), int((now - started) * rate))
+        while sent < due and feeder.room():
+            for piece in to_send[sent : min(due, sent + per_frame)]:
+                feeder.put(feeder.edge, piece)  # type: ignore[arg-type]
+            sent = min(due, sent + per_frame)
+            feeder.flush()
+        feeder.tick(now)
+        sockets.data.send(feeder.take())
+        if sockets.is_readable(pipe.fileno()):
+            _, count, per_frame, rate = pipe.recv()
+            to_send, sent = feeder.encoded(bodies, count), 0
+            pipe.send(None)
+            started = time.monotonic()
+
+
+def sink(
+    pipe: Connection,
+    endpoint: str,
+    keys: Keys,
+    shares: Sequence[list[tuple[str, str]]],
+    first: int,
+    decode: bool,
+    latency: bool,
+) -> None:
+    """Client links; says `None` when all are subscribed, then answers `count` with what it has received."""
+    raise_open_files()
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    context.set(zmq.MAX_SOCKETS, 4000)
+    poller = zmq.Poller()
+    clients: dict[zmq.Socket[bytes], Client] = {}
+    for i, share in enumerate(shares, first):
+        socket = context.socket(zmq.DEALER)
+        socket.rcvhwm = socket.sndhwm = 0
+        keys.client(socket, "sink", EDGE)
+        socket.connect(endpoint)
+        clients[socket] = Client(f"client{i}", 1_000_000 + i, share, decode=decode)
+        poller.register(socket, zmq.POLLIN)
+        socket.send(clients[socket].hello())
+    poller.register(pipe.fileno(), zmq.POLLIN)
+    gc.collect()
+    gc.freeze()
+    announced = False
+    while True:
+        for socket, _ in poller.poll(1000):
+            if socket == pipe.fileno():
+                pipe.recv()
+                pipe.send(
+                    (
+                        sum(c.deliveries for c in clients.values()),
+                        sum(c.frames for c in clients.values()),
+                        sum(c.bytes for c in clients.values()),
+                        [each for c in clients.values() for each in c.latencies_us],
+                        Cpu.now(),
+                    )
+                )
+                for client in clients.values():
+                    client.latencies_us.clear()
+                continue
+            client = clients[socket]
+            try:
+                while True:
+                    for answer in client.receive(socket.recv(zmq.NOBLOCK)):
+                        socket.send(answer)
+            except zmq.Again:
+                pass
+        if not announced and all(c.subacks == len(c.subscribers) for c in clients.values()):
+            announced = True
+            for client in clients.values():
+                client.clock_us = (lambda: time.monotonic_ns() // 1000) if latency else None
+            pipe.send(None)
+
+
+def publish(pipe: Connection, endpoint: str, keys: Keys, bodies: list[bytes]) -> None:
+    """An open-loop publisher: `go count rate` sends at the rate whatever comes back; answers how late it was at worst.
+
+    Publications that are due together travel in one frame. The time on each is when it was due, so that a publisher that
+    is late does not hide the wait (coordinated omission).
+    """
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    socket = context.socket(zmq.DEALER)
+    socket.sndhwm = 0
+    keys.client(socket, "publisher", HEAD)
+    socket.connect(endpoint)
+    link, seq, received, frame_seq = 78, 0, 0, 0
+
+    def frame(chunks: list[bytes]) -> bytes:
+        nonlocal frame_seq
+        frame_seq += 1
+        return wire.data_frame(link, 0, frame_seq, received, received + 1024, chunks, len(chunks))
+
+    def hear() -> None:
+        nonlocal received
+        try:
+            while True:
+                data = socket.recv(zmq.NOBLOCK)
+                if data[2] == wire.DATA:
+                    received = wire.decode_frame(data).seq  # type: ignore[union-attr]
+        except zmq.Again:
+            pass
+
+    socket.send(wire.hello_frame(link, 0, False, wire.Info("publisher", "client", EPOCH)))
+    socket.poll(5000)
+    socket.send(frame([wire.encode(r.Open(1, "publisher", 1))]))
+    pipe.send(None)
+    while True:
+        _, count, rate = pipe.recv()
+        started, sent, late = time.monotonic(), 0, 0.0
+        while sent < count:
+            now = time.monotonic()
+            due = min(count, int((now - started) * rate) + 1)
+            if due == sent:
+                time.sleep(max(0.0, started + sent / rate - now))
+                continue
+            chunks = []
+            late = max(late, now - started - sent / rate)
+            for n in range(sent, min(due, sent + 256)):
+                seq += 1
+                at_us = int((started + n / rate) * 1e6)
+                chunks.append(wire.encode(r.Publish(1, seq, 0, at_us, r.Raw(bodies[seq % len(bodies)]))))
+            sent += len(chunks)
+            socket.send(frame(chunks))
+            hear()
+        pipe.send((time.monotonic() - started, late))
+
+
+# -- what to compare with ----------------------------------------------------------------------------------------------
+
+
+def bare_router(pipe: Connection, links: int, targets: list[list[int]], payload: bytes, count: int) -> None:
+    """A ROUTER that sends `payload` for each publication to its targets, two calls each, and does nothing else."""
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    router = context.socket(zmq.ROUTER)
+    router.sndhwm = router.rcvhwm = 0
+    router.router_mandatory = True
+    router.bind("tcp://127.0.0.1:*")
+    pipe.send(router.getsockopt(zmq.LAST_ENDPOINT).rstrip(b"\0").decode())
+    peers = [router.recv_multipart()[0] for _ in range(links)]
+    pipe.recv()
+    before, send, more = Cpu.now(), router.send, zmq.SNDMORE
+    for n in range(count):
+        for target in targets[n % len(targets)]:
+            send(peers[target], more)
+            send(payload)
+    pipe.send(Cpu.now().since(before))
+    pipe.recv()
+    context.destroy(0)
+
+
+def bare_sink(pipe: Connection, endpoint: str, links: int, total: int) -> None:
+    """Counts what arrives until it has all."""
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    context.set(zmq.MAX_SOCKETS, 4000)
+    poller = zmq.Poller()
+    sockets = []
+    for _ in range(links):
+        socket = context.socket(zmq.DEALER)
+        socket.rcvhwm = 0
+        socket.connect(endpoint)
+        socket.send(b"")
+        poller.register(socket, zmq.POLLIN)
+        sockets.append(socket)
+    got = 0
+    while got < total:
+        for socket, _ in poller.poll(5000):
+            try:
+                while True:
+                    socket.recv(zmq.NOBLOCK)
+                    got += 1
+            except zmq.Again:
+                pass
+    pipe.send(time.monotonic())
+    pipe.recv()
+    context.destroy(0)
+
+
+def bare(links: int, targets: list[list[int]], payload: bytes, count: int) -> tuple[float, Cpu, int]:
+    """(seconds until the sink has all, the sender's CPU, deliveries)."""
+    total = sum(len(targets[n % len(targets)]) for n in range(count))
+    router = Child(bare_router, links, targets, payload, count)
+    counter = Child(bare_sink, router.ask(), links, total)
+    try:
+        started = time.monotonic()
+        router.pipe.send("go")
+        cpu = router.ask()
+        return counter.ask() - started, cpu, total
+    finally:
+        router.end()
+        counter.end()
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    most = time.monotonic() + PATIENCE_SECONDS
+    while not is_so():
+        if time.monotonic() > most:
+            raise TimeoutError("a broker did not get ready")
+        time.sleep(0.01)
+
+
+class EdgeRun:
+    """An edge process between a feeder and sinks."""
+
+    def __init__(
+        self,
+        texts: list[str],
+        bodies: list[bytes],
+        links: int,
+        keys: Keys = PLAIN_KEYS,
+        *,
+        options: dict[str, Any] | None = None,
+        decode: bool = False,
+    ) -> None:
+        self.feeder = Child(feed, keys, bodies)
+        self.edge = Child(serve, "edge", self.feeder.ask(), keys, options or {})
+        endpoint = self.edge.ask()[0]
+        wait_until(lambda: self.edge.ask("status")["ready"])
+        self.sink = Child(sink, endpoint, keys, spread(texts, links), 0, decode, False)
+        self.sink.ask()
+
+    def run(self, count: int, per_frame: int = 1, rate: float = 0.0, *, deliveries: int) -> dict[str, float]:
+        """Feed so many publications; ends when the sink has all deliveries."""
+        got = self.sink.ask("count")
+        before, rounds, service = self.edge.ask("cpu")
+        self.feeder.ask("go", count, per_frame, rate)
+        started = time.monotonic()
+        target = got[0] + deliveries
+        now, most = got, started + PATIENCE_SECONDS
+        while now[0] < target:
+            if time.monotonic() > most:
+                raise TimeoutError(f"{now[0] - got[0]} of {deliveries} deliveries arrived; {self.edge.ask('status')}")
+            time.sleep(0.02)
+            now = self.sink.ask("count")
+        seconds = time.monotonic() - started
+        after, rounds_after, service_after = self.edge.ask("cpu")
+        used = after.since(before)
+        return {
+            "seconds": seconds,
+            "deliveries": now[0] - got[0],
+            "frames": now[1] - got[1],
+            "rounds": rounds_after - rounds,
+            "loop_cpu": used.loop,
+            "process_cpu": used.process,
+            "publications": count,
+        }
+
+    def close(self) -> None:
+        for child in (self.sink, self.edge, self.feeder):
+            child.end()
