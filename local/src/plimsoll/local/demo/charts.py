@@ -19,9 +19,10 @@ TICKS: Final = 5
 
 @dataclass(frozen=True)
 class Line:
-    """One line: points of (seconds, value), seconds ascending; a value of None breaks it."""
+    """One line: points of (seconds, value), seconds ascending; a value of None breaks it. `look`: 0 to 7."""
 
     name: str
+    look: int
     points: Sequence[tuple[float, float | None]]
 
 
@@ -36,16 +37,11 @@ class Chart:
     logarithmic: bool = False
 
 
-def line(name: str, columns: Mapping[str, Sequence[float | None]], metric: str, scale: float = 1.0) -> Line:
+def line(name: str, look: int, columns: Mapping[str, Sequence[float | None]], metric: str, scale: float = 1.0) -> Line:
     """A line out of columns that have `seconds`."""
-    values = columns.get(metric, ())
-    return Line(
-        name,
-        [
-            (float(s or 0), None if v is None else v * scale)
-            for s, v in zip(columns.get("seconds", ()), values, strict=False)
-        ],
-    )
+    seconds, values = columns.get("seconds", ()), columns.get(metric, ())
+    points = [(float(s or 0), None if v is None else v * scale) for s, v in zip(seconds, values, strict=False)]
+    return Line(name, look, points)
 
 
 def nice_step(span: float, ticks: int = TICKS) -> float:
@@ -85,11 +81,8 @@ class _Scale:
         highest = max([chart.least_top, *(v for _, v in points)])
         if chart.logarithmic:
             above = [v for _, v in points if v > 0] or [1.0]
-            low, top = (
-                10.0 ** math.floor(math.log10(min(above))),
-                10.0 ** math.ceil(math.log10(max(max(above), chart.least_top))),
-            )
-            return cls(seconds, low, max(top, low * 10), True)
+            low = 10.0 ** math.floor(math.log10(min(above)))
+            return cls(seconds, low, max(10.0 ** math.ceil(math.log10(max(*above, low))), low * 10), True)
         step = nice_step(highest)
         return cls(seconds, 0.0, max(step * math.ceil(highest / step - 1e-9), step), False)
 
@@ -114,22 +107,26 @@ def _parts(chart: Chart, scale: _Scale) -> list[str]:
     names = ", ".join(line.name for line in chart.lines)
     label = escape(f"{chart.title} in {chart.unit} over the seconds of the run, for {names}", quote=True)
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">']
-    parts += [f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{scale.y(t):.1f}" y2="{scale.y(t):.1f}"/>'
-              f'<text class="tick" x="{LEFT - 6}" y="{scale.y(t) + 4:.1f}" text-anchor="end">{number(t)}</text>'
-              for t in scale.ticks()]  # fmt: skip
-    step = nice_step(scale.seconds, 8)
-    for i in range(int(scale.seconds / step + 1e-9) + 1):
-        x = scale.x(i * step)
-        parts.append(
-            f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{number(i * step)}</text>'
-        )
-    parts.append(f'<text class="tick" x="{WIDTH - RIGHT + 6}" y="{HEIGHT - BOTTOM + 16}">s</text>')
-    parts += [_path(i, line, scale) for i, line in enumerate(chart.lines)]
+    parts += _axes(scale)
+    parts += [_path(line, scale) for line in chart.lines]
     parts += _labels(chart.lines, scale)
     return [*parts, "</svg>"]
 
 
-def _path(number_: int, line: Line, scale: _Scale) -> str:
+def _axes(scale: _Scale) -> list[str]:
+    parts = []
+    for tick in scale.ticks():
+        y = scale.y(tick)
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{number(tick)}</text>')
+    step = nice_step(scale.seconds, 8)
+    for i in range(int(scale.seconds / step + 1e-9) + 1):
+        at = f'x="{scale.x(i * step):.1f}" y="{HEIGHT - BOTTOM + 16}"'
+        parts.append(f'<text class="tick" {at} text-anchor="middle">{number(i * step)}{" s" if i else ""}</text>')
+    return parts
+
+
+def _path(line: Line, scale: _Scale) -> str:
     steps, pen = [], "M"
     for seconds, value in line.points:
         if value is None:
@@ -137,9 +134,8 @@ def _path(number_: int, line: Line, scale: _Scale) -> str:
         else:
             steps.append(f"{pen}{scale.x(seconds):.1f} {scale.y(value):.1f}")
             pen = "L"
-    return (
-        f'<path class="s{number_ % 8}" d="{" ".join(steps)}"><title>{escape(line.name)}</title></path>' if steps else ""
-    )
+    name = f"<title>{escape(line.name)}</title>"
+    return f'<path class="s{line.look % 8}" d="{" ".join(steps)}">{name}</path>' if steps else ""
 
 
 def _labels(lines: Sequence[Line], scale: _Scale) -> list[str]:
@@ -152,7 +148,6 @@ def _labels(lines: Sequence[Line], scale: _Scale) -> list[str]:
     room = HEIGHT - BOTTOM - LABEL_GAP * (len(ends) - 1)
     for place, (y, i) in enumerate(ends):
         lowest = max(lowest + LABEL_GAP, min(y, room + LABEL_GAP * place))
-        parts.append(
-            f'<text class="name s{i % 8}" x="{WIDTH - RIGHT + 6}" y="{lowest + 4:.1f}">{escape(lines[i].name)}</text>'
-        )
+        at = f'x="{WIDTH - RIGHT + 6}" y="{lowest + 4:.1f}"'
+        parts.append(f'<text class="name s{lines[i].look % 8}" {at}>{escape(lines[i].name)}</text>')
     return parts

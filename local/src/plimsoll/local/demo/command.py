@@ -30,17 +30,20 @@ from plimsoll.local.demo.workers import WorkerError
 from plimsoll.local.home import FleetBusyError, FleetFolder
 
 INTERRUPTED = 130
+PLAIN_SECONDS = 10.0
 _REFUSALS = (
-    FleetBusyError, FleetError, InvalidResourcesError, JournalError, OSError, quotes.QuotesError, ValueError, WorkerError,
+    FleetBusyError, FleetError, InvalidResourcesError, JournalError, OSError, quotes.QuotesError, ValueError,
+    WorkerError,
 )  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the demo; returns the exit code of the process."""
     options = parse(argv)
-    live = Live(_write, terminal=sys.stdout.isatty() and not options.plain)
+    terminal = sys.stdout.isatty() and not options.plain
+    live = Live(_write, terminal, min(PLAIN_SECONDS, options.scenario.seconds / 6))
     try:
-        with _interruptible():
+        with interruptible():
             return Demo(options, live).run()
     except KeyboardInterrupt:
         live.keep()
@@ -67,7 +70,11 @@ class Demo:
         resources = parse_resources(manifests.load(self._options.files))
         folder = _fresh(self._options.report)
         self._live.say(self._what_runs(plan, resources))
-        fleet, traffic, faults = self._traffic(folder, resources)
+        try:
+            fleet, traffic, faults = self._traffic(folder, resources)
+        except KeyboardInterrupt:
+            shutil.rmtree(folder / "journals")
+            raise
         self._phase("fleet_stop_seconds")
         self._live.say(f"auditing {traffic.delivered:,} deliveries of {traffic.published:,} publications ...")
         judgement = judge(*traffic.journals, traffic.start, faults)
@@ -78,7 +85,8 @@ class Demo:
             started_at,
         )  # fmt: skip
         report.write(report.build(run), folder)
-        shutil.rmtree(folder / "journals")
+        if judgement.passed:
+            shutil.rmtree(folder / "journals")
         self._live.say(_summary(judgement, folder))
         return 0 if judgement.passed else 1
 
@@ -110,7 +118,7 @@ class Demo:
         scenario = self._scenario
         zero = sum(subscriber.zero_traffic for subscriber in plan.subscribers)
         return (
-            f"fleet {resources.fleet.name}; {len(plan.publishers)} publishers of one company's quotes of one year each, "
+            f"fleet {resources.fleet.name}; {len(plan.publishers)} publishers of one company and year each, "
             f"at 0 to {workload.PAPER_RATE_PER_MINUTE * scenario.rate_factor:g} a minute; "
             f"{len(plan.subscribers):,} subscribers, {zero:,} of them to what nobody publishes; "
             f"{scenario.seconds:g} s; seed {scenario.seed}"
@@ -128,7 +136,7 @@ def _summary(judgement: Judgement, folder: Path) -> str:
         f"  report: {folder / 'report.html'} and {folder / 'report.json'}",
     ]
     if not judgement.passed:
-        lines[1:1] = [*(f"  {case}" for case in judgement.cases), f"  logs of the brokers: {folder / 'logs'}"]
+        lines[1:1] = [*(f"  {case}" for case in judgement.cases), f"  logs and journals: {folder}"]
     return "\n".join(lines)
 
 
@@ -157,7 +165,7 @@ def _write(text: str) -> None:
 
 
 @contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """The first SIGINT or SIGTERM interrupts; later ones wait until everything that was started has ended."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:

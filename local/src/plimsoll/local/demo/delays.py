@@ -51,9 +51,7 @@ class Delays:
         seconds = sorted({second for second, at in self._bins if edge in (None, at)})
         columns: dict[str, list[Any]] = {"seconds": [second + 1 for second in seconds]}
         for second in seconds:
-            found = summary(
-                d for (s, at), kept in self._bins.items() if s == second and edge in (None, at) for d in kept
-            )
-            for name, value in found.items():
+            bins = (kept for (at, of), kept in self._bins.items() if at == second and edge in (None, of))
+            for name, value in summary(delay for kept in bins for delay in kept).items():
                 columns.setdefault(name, []).append(value)
         return columns

@@ -5,6 +5,7 @@ Its supervisor is a process of its own that ends with this one, and all brokers 
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 import time
@@ -111,6 +112,18 @@ class Fleet:
                 if isinstance(said, Reported):
                     yield said.report
 
+    def pid(self, broker: str) -> int | None:
+        """The process of a broker, or None while it has none."""
+        known = self.brokers[broker]
+        with Store(self._folder.store) as store:
+            if known.role == "edge":
+                status = store.get("EdgeBroker", broker)["status"]
+            else:
+                clusters = store.objects("BrokerCluster")[1]
+                status = next(one["status"]["head"] for one in clusters if one["status"]["head"]["name"] == broker)
+        found = status.get("pid")
+        return None if found is None else int(found)
+
     def deaths(self) -> list[str]:
         """Each end of a broker that nobody asked for, and the supervisor's own."""
         with Store(self._folder.store) as store:
@@ -138,9 +151,11 @@ class Fleet:
 
     def keep_logs(self, folder: Path) -> None:
         """Move the logs of the fleet, which has stopped, and delete the rest of its state, keys included."""
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.move(self._folder.path / "logs", folder)
+        for log in sorted((self._folder.path / "logs").iterdir()):
+            shutil.move(log, folder / log.name)
         shutil.rmtree(self._folder.path)
+        with contextlib.suppress(OSError):  # others may have fleets beside it
+            self._folder.path.parent.rmdir()
 
     def _is_ready(self) -> bool:
         with Store(self._folder.store) as store:

@@ -116,5 +116,6 @@ def read(path: Path) -> Iterator[Observation | Attached]:
 
 def _delivery(data: bytes, at: int, names: list[Named]) -> Delivered:
     _, reader, publisher, seq, head, offset, stream, position, seconds = _DELIVERY.unpack_from(data, at)
-    place = (*names[stream], position)
-    return Delivered(*names[reader], (*names[publisher], seq), (*names[head], offset), seconds, place)
+    subscriber, life = names[reader]
+    publication, origin, place = (*names[publisher], seq), (*names[head], offset), (*names[stream], position)
+    return Delivered(subscriber, life, publication, origin, seconds, place)

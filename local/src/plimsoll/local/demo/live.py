@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 Write = Callable[[str], None]
-PLAIN_SECONDS: Final = 10.0
 _COLUMNS: Final = (
     ("broker", 12), ("subscribers", 11), ("in/s", 6), ("out/s", 7), ("input", 6), ("output", 6), ("matching", 9),
     ("queue", 6), ("state", 11),
@@ -38,17 +37,12 @@ class Totals:
 
 def table(reports: Sequence[Mapping[str, Any]]) -> list[str]:
     """One line per broker below a line of headings. Utilisations are in per cent, the matching delay in ms."""
-    lines = [
-        "  ".join(title.ljust(width) if i == 0 else title.rjust(width) for i, (title, width) in enumerate(_COLUMNS))
-    ]
-    for report in reports:
-        cells = _cells(report)
-        lines.append(
-            "  ".join(
-                c.ljust(w) if i == 0 else c.rjust(w) for i, (c, (_, w)) in enumerate(zip(cells, _COLUMNS, strict=True))
-            )
-        )
-    return lines
+    return [_row([title for title, _ in _COLUMNS]), *(_row(_cells(report)) for report in reports)]
+
+
+def _row(cells: Sequence[str]) -> str:
+    widths = [width for _, width in _COLUMNS]
+    return "  ".join([cells[0].ljust(widths[0]), *map(str.rjust, cells[1:], widths[1:])])
 
 
 def _cells(report: Mapping[str, Any]) -> list[str]:
@@ -69,12 +63,12 @@ def _cells(report: Mapping[str, Any]) -> list[str]:
 
 
 class Live:
-    """Shows the state of the run. On a terminal it redraws; else it writes every `PLAIN_SECONDS`."""
+    """Shows the state of the run: on a terminal always anew, else every `interval_seconds`."""
 
-    def __init__(self, write: Write, terminal: bool) -> None:
-        self._write, self._terminal = write, terminal
+    def __init__(self, write: Write, terminal: bool, interval_seconds: float) -> None:
+        self._write, self._terminal, self._interval = write, terminal, interval_seconds
         self._drawn = 0
-        self._next = 0.0
+        self._next: float | None = None
 
     def say(self, text: str) -> None:
         """One line of its own; the table, if there is one, is drawn below it."""
@@ -83,9 +77,8 @@ class Live:
 
     def show(self, reports: Sequence[Mapping[str, Any]], totals: Totals, now: float) -> None:
         """The state at `now` seconds; may be called often."""
-        if not self._terminal and now < self._next:
+        if not self._terminal and not self._is_time(now):
             return
-        self._next = now + PLAIN_SECONDS
         lines = ["", *table(reports), "", totals.line()] if self._terminal else ["", totals.line(), *table(reports)]
         self._erase()
         self._write("".join(line + "\n" for line in lines))
@@ -94,6 +87,12 @@ class Live:
     def keep(self) -> None:
         """What was drawn last stays."""
         self._drawn = 0
+
+    def _is_time(self, now: float) -> bool:
+        due = self._next is not None and now >= self._next
+        if due or self._next is None:
+            self._next = now + self._interval
+        return due
 
     def _erase(self) -> None:
         if self._drawn:

@@ -53,9 +53,8 @@ def _parser() -> argparse.ArgumentParser:
         "--subscribers", type=_whole(1, 100_000), default=DEFAULTS.subscribers, help="(default %(default)s)"
     )
     parser.add_argument("--publishers", type=_whole(1, 53), default=DEFAULTS.publishers, help="(default %(default)s)")
-    parser.add_argument(
-        "--seed", type=_whole(0, 2**63 - 1), default=DEFAULTS.seed, help="of the plan (default %(default)s)"
-    )
+    seed = _whole(0, 2**63 - 1)
+    parser.add_argument("--seed", type=seed, default=DEFAULTS.seed, help="of the plan (default %(default)s)")
     parser.add_argument(
         "--report", type=Path, default=Path("demo-report"), metavar="DIR", help="where reports go (default %(default)s)"
     )

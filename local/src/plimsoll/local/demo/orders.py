@@ -14,9 +14,11 @@ from typing import Any, Final
 
 import msgspec
 
+from plimsoll import client
 from plimsoll.local.demo.workers import Task
 
 SAY_SECONDS: Final = 0.25
+CONNECT_SECONDS: Final = 10.0
 FINISH: Final = b"finish"
 
 
@@ -47,6 +49,22 @@ class Orders:
         while (order := self.wait(1.0)) is None:
             pass
         return order
+
+    def await_open(self, connection: client.Connection) -> None:
+        """Wait until a head has answered, and notice meanwhile that the demo has gone.
+
+        Raises:
+            WaitTimeoutError: saying what was tried.
+
+        """
+        deadline = time.monotonic() + CONNECT_SECONDS
+        while True:
+            try:
+                return connection.wait_open(0.1)
+            except client.errors.WaitTimeoutError:
+                if time.monotonic() > deadline:
+                    raise
+                self.wait(0.0)
 
     def task(self) -> Task:
         """The first order."""

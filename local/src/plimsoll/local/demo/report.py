@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from plimsoll.core.spec import Resources
+from plimsoll.core.spec.kinds import HardwareProfileSpec
 from plimsoll.local.demo.fleet import Broker
 from plimsoll.local.demo.judging import Judgement
 from plimsoll.local.demo.page import page
@@ -65,13 +66,27 @@ def build(run: Run) -> dict[str, Any]:
 
 
 def _broker(run: Run, broker: Broker) -> dict[str, Any]:
-    profile, delays = run.resources.profiles[broker.profile], run.judgement.delays
+    delays = run.judgement.delays
     return {
         "role": broker.role,
         "profile": broker.profile,
-        "hardware": profile.mapping()["spec"],
+        "hardware": _hardware(run.resources.profiles[broker.profile].spec),
         "series": run.series.of(broker.name),
         "delivery_delay_seconds": {**delays.summary(broker.name), "series": delays.series(broker.name)},
+    }
+
+
+def _hardware(profile: HardwareProfileSpec) -> dict[str, Any]:
+    """What the broker may use; None where it is not limited, or not emulated."""
+    bandwidth, emulation = profile.bandwidth, profile.emulation
+    into, out = bandwidth.input_bytes_per_second, bandwidth.output_bytes_per_second
+    return {
+        "cpu_cores": float(profile.cpu.value),
+        "memory_bytes": profile.memory.whole,
+        "input_bytes_per_second": None if into is None else float(into.value),
+        "output_bytes_per_second": None if out is None else float(out.value),
+        "emulated_base_seconds": None if emulation is None else emulation.base.seconds,
+        "emulated_seconds_per_subscription": None if emulation is None else emulation.per_subscription.seconds,
     }
 
 
@@ -93,9 +108,8 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor()
-    return next(
-        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor()
-    )
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor())
 
 
 def versions() -> dict[str, str]:

@@ -11,7 +11,7 @@ METRICS: Final = (
     "output_queue_delay_seconds", "input_queue_messages", "output_queue_messages", "output_queue_bytes", "cpu_ratio",
     "memory_ratio",
 )  # fmt: skip
-"""The numbers of a load report that are kept. What a broker does not report (a head has no queues of subscribers) is 0."""
+"""The numbers of a load report that are kept; what a broker does not report is 0."""
 
 
 class Series:

@@ -96,7 +96,7 @@ class Subscribing:
                     self._counts["delivered"] += 1
                 else:
                     self._counts["gaps"] += 1
-                    last = [tuple(token) for token in item.last]
+                    last = [(head, epoch, offset) for head, epoch, offset in item.last]
                     gap = seen.GapTold(
                         name, LIFE, item.head, item.low_epoch, item.low, item.epoch, item.high, last, item.reason, at
                     )
@@ -125,7 +125,7 @@ def run(orders: Orders) -> None:
     task = orders.task()
     plan = workload.plan(task.scenario, quotes.load()).subscribers[task.part :: task.of]
     with Journal(Path(task.journal)) as journal, connect(task, f"subscribing-{task.part}") as connection:
-        connection.wait_open()
+        orders.await_open(connection)
         subscribing = Subscribing(plan, connection, journal)
         orders.say(subscribing.state())
         start = float(orders.next())

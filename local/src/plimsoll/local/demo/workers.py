@@ -86,6 +86,11 @@ class Worker:
         os.set_blocking(self._stdout.fileno(), False)
         self._say(msgspec.json.encode(given))
 
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
     def hear(self) -> Mapping[str, Any]:
         """Take what it has said since; raises `WorkerError` if it has ended."""
         code = self._process.poll()

@@ -42,7 +42,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     as shares of the run.
     """
 
-    seconds: float = 70.0
+    seconds: float = 60.0
     publishers: int = 40
     subscribers: int = 2000
     seed: int = 2006
