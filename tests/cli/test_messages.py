@@ -2,11 +2,14 @@
 
 import io
 import json
+from pathlib import Path
 
 import pytest
 
 from plimsoll.cli.codes import CommandError
 from plimsoll.cli.messages import json_lines, parse_attributes
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.mark.parametrize(
@@ -56,6 +59,20 @@ def test_what_is_published_is_delivered_as_it_was_asked_for(run, program, fleet)
         {"class": "STOCK", "price": 21},
         {"class": "STOCK", "price": 30.0},
     ]
+
+
+def test_what_is_published_in_one_cluster_is_delivered_in_another(run, program):
+    assert run("up", "-d", "-f", str(EXAMPLES / "three-clusters.yaml"))[0] == 0
+    assert ["east-spare", "east", "fast", "True"] in [line.split()[:4] for line in run("get", "eb")[1].splitlines()]
+    subscriber = program("sub", "[price,>,20.0]", "--cluster", "east", "--count", "1", "--full")
+    assert subscriber.stderr is not None
+    assert "subscribed as" in subscriber.stderr.readline()
+    assert run("pub", "price=21.0", "--cluster", "west", "--confirm", "edges") == (0, "1 accepted\n", "")
+    told = json.loads(subscriber.communicate(timeout=20)[0])
+    assert told["origin"][0] == "west-head"
+    # a newcomer is not placed on a cordoned edge
+    subscribers = {line.split()[0]: line.split()[5] for line in run("get", "eb")[1].splitlines()[1:]}
+    assert subscribers["east-spare"] == "0"
 
 
 def test_everything_about_a_delivery(run, program, fleet):

@@ -141,6 +141,19 @@ def test_a_description_has_defaults_status_conditions_and_events(run):
     assert "Unknown" in run("describe", "bc", "east")[1]  # nobody runs it
 
 
+def test_fields_are_explained(run):
+    code, out, _ = run("explain", "hwp")
+    assert code == 0
+    assert "spec.bandwidth.outputBytesPerSecond" in out
+    code, out, _ = run("explain", "bc.edges")
+    assert [line.split()[0] for line in out.splitlines()[1:]] == [
+        "spec.edges[]", "spec.edges[].name", "spec.edges[].profile", "spec.edges[].replicas",
+    ]  # fmt: skip
+    assert run("explain", "bc.spec.edges")[1] == out
+    assert run("explain", "bc.none")[0] == 3
+    assert run("explain", "none")[0] == 3
+
+
 def test_watching_prints_changes_until_it_is_interrupted(program):
     folder = prepared()
     process = program("get", "eb", "-w")

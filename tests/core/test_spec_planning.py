@@ -128,6 +128,20 @@ def test_ports_and_advertised_addresses():
     assert told["ce"].advertised == told["ce"].data
 
 
+def test_peers_and_clients_are_told_what_can_be_reached():
+    resources = parse(
+        [
+            make("HardwareProfile", "p"),
+            make("BrokerCluster", "a", head={"profile": "p"}, edges=[{"name": "e", "profile": "p"}]),
+        ]
+    )
+    bound = Address("tcp://*:1", "tcp://*:2", reach_data="tcp://h.example:1", reach_control="tcp://h.example:2")
+    head, edge = plan(resources, {"a-head": bound, "e": bound})
+    assert (head.data, head.control, head.advertised) == ("tcp://*:1", "tcp://*:2", "tcp://h.example:1")
+    assert edge.head is not None
+    assert (edge.head.data, edge.head.control) == ("tcp://h.example:1", "tcp://h.example:2")
+
+
 def test_a_configuration_survives_json():
     for config in configs().values():
         assert decode(encode(config)) == config

@@ -17,7 +17,7 @@ def command_of(code):
 
 
 CRASH = command_of("print('why'); raise SystemExit(3)")
-STUBBORN = command_of("import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(60)")
+STUBBORN = command_of("import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(60)")
 
 
 @pytest.fixture
@@ -65,6 +65,10 @@ def test_a_broker_that_leaves_is_ended_after_its_grace_and_stays_away(broker, ev
         events.append(event)
 
     broker.start(STUBBORN, record)
+    deadline = time.monotonic() + 10
+    while not FleetFolder.of("f").log("e").read_text():  # it does not ignore the signal before
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
     broker.leave(100.0, 5.0)
     broker.step(104.9, STUBBORN, record)
     assert broker.seen(104.9).readiness().reason == "Stopping"

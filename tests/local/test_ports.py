@@ -66,6 +66,15 @@ def test_an_address_of_another_machine_is_located(address):
     assert f'"{address}" is not an address of this machine' in problem.found
 
 
+def test_what_listens_everywhere_is_reached_by_loopback():
+    for host in ports.EVERY_INTERFACE:
+        [address] = choose("f", {"a": WantedPorts(host, 0, 0)}, {}).values()
+        port = address.data.rpartition(":")[2]
+        assert (address.data, address.reach_data) == (f"tcp://{host}:{port}", f"tcp://127.0.0.1:{port}")
+        assert address.reach_control.startswith("tcp://127.0.0.1:")
+    assert ports.address_of("tcp://127.0.0.1:1", "tcp://127.0.0.1:2").reach_data == ""
+
+
 def test_no_free_port(monkeypatch, used):
     monkeypatch.setattr(ports, "LOWEST", used)
     monkeypatch.setattr(ports, "HIGHEST", used + 1)

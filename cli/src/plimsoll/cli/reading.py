@@ -16,6 +16,7 @@ from plimsoll.cli.output import now, objects_text, say, table, yaml_text
 from plimsoll.core.spec import KINDS, Document
 from plimsoll.core.spec.parsing import read
 from plimsoll.core.spec.problems import nearest
+from plimsoll.core.spec.reference import reference
 from plimsoll.core.spec.resources import written
 from plimsoll.local import runtime
 from plimsoll.local.home import FleetFolder
@@ -38,6 +39,29 @@ def get(options: argparse.Namespace) -> int:
             print(f"no {kind or 'objects'} in fleet {folder.fleet}", file=sys.stderr)
         if options.watch:
             _follow(store, version, kind, options)
+    return OK
+
+
+def explain(options: argparse.Namespace) -> int:
+    """Show the fields of a kind, or those below a path such as `bc.edges`."""
+    word, _, path = options.path.partition(".")
+    kind = fleets.kind(word)
+    prefix = "spec." + path.removeprefix("spec.").removeprefix("spec")
+    lines = [line for line in reference(kind) if line.path.replace("[]", "").startswith(prefix.rstrip("."))]
+    if not lines:
+        raise CommandError(NOT_FOUND, f'{kind.name} has no field "{path}"; `plimsoll explain {kind.short}` lists them')
+    rows = [
+        [
+            line.path,
+            line.type.replace("\\|", "|"),
+            "required" if line.required else line.default,
+            line.bounds,
+            line.text,
+        ]
+        for line in lines
+    ]
+    for text in table(["FIELD", "TYPE", "DEFAULT", "BOUNDS", "WHAT IT IS"], rows):
+        say(text)
     return OK
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from plimsoll.core import config as broker_config
 from plimsoll.core.config import BrokerConfig, Peer
-from plimsoll.local import keys
+from plimsoll.local import keys, ports
 from plimsoll.local.home import FleetFolder
 from plimsoll.local.processes import Command, Process, how_it_ended
 from plimsoll.local.reports import Seen
@@ -46,7 +46,9 @@ class Broker:
     @property
     def peer(self) -> Peer:
         """How its control socket is dialled."""
-        return Peer(name=self.name, data=self.config.data, control=self.config.control, public_key=self.public_key)
+        own = ports.address_of(self.config.data, self.config.control)
+        control = own.reach_control or own.control
+        return Peer(name=self.name, data=self.config.advertised, control=control, public_key=self.public_key)
 
     @property
     def running(self) -> bool:
@@ -120,7 +122,7 @@ class Broker:
             cluster=config.cluster,
             profile=self.profile,
             data=config.advertised,
-            control=config.control,
+            control=self.peer.control,
             public_key=self.public_key,
             pid=None if self._process is None else self._process.pid,
             restarts=self._restarts.count,

@@ -91,7 +91,7 @@ class ControlPlane:
             socket.setsockopt_string(zmq.CURVE_SERVERKEY, peer.public_key)
             socket.setsockopt_string(zmq.CURVE_PUBLICKEY, self._curve.public)
             socket.setsockopt_string(zmq.CURVE_SECRETKEY, self._curve.secret)
-        socket.connect(peer.control.replace("//*:", "//127.0.0.1:"))
+        socket.connect(peer.control)
         self._lines[peer.name] = _Line(peer, role, socket)
         self._poller.register(socket, zmq.POLLIN)
 

@@ -17,6 +17,7 @@ from plimsoll.core.spec.planning import WantedPorts
 from plimsoll.core.spec.problems import InvalidResourcesError, Path, Problem
 
 LOOPBACK = "127.0.0.1"
+EVERY_INTERFACE = ("*", "0.0.0.0")  # noqa: S104  recognised, not bound
 LOWEST, HIGHEST = 20_000, 32_000
 
 
@@ -54,8 +55,17 @@ def choose(fleet: str, wanted: Mapping[str, WantedPorts], taken: Mapping[str, Ad
                 host = ports.bind_address or LOOPBACK
                 data = _pick(held, host, ports.data_port, candidates)
                 control = _pick(held, host, ports.control_port, candidates)
-                addresses[name] = Address(data=_endpoint(host, data), control=_endpoint(host, control))
+                addresses[name] = address_of(_endpoint(host, data), _endpoint(host, control))
     return addresses
+
+
+def address_of(data: str, control: str) -> Address:
+    """An address of this machine; what listens on every interface is reached by loopback here."""
+    host, _, _ = data.removeprefix("tcp://").rpartition(":")
+    if host not in EVERY_INTERFACE:
+        return Address(data, control)
+    reach_data, reach_control = (end.replace(f"//{host}:", f"//{LOOPBACK}:") for end in (data, control))
+    return Address(data, control, reach_data=reach_data, reach_control=reach_control)
 
 
 def _pick(held: contextlib.ExitStack, host: str, port: int, candidates: Iterator[int]) -> int:

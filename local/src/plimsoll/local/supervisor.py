@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -184,8 +185,7 @@ class Supervisor:
 
     def _configs(self, resources: Resources) -> tuple[BrokerConfig, ...]:
         taken = {
-            name: Address(data=broker.config.data, control=broker.config.control)
-            for name, broker in self._brokers.items()
+            name: ports.address_of(broker.config.data, broker.config.control) for name, broker in self._brokers.items()
         }
         addresses = ports.choose(self._fleet, wanted_ports(resources), taken)
         if not self._plain:
@@ -201,9 +201,8 @@ class Supervisor:
 
     def _with_keys(self, name: str, address: Address) -> Address:
         pair = keys.pair(self._folder, name)
-        return Address(
-            data=address.data,
-            control=address.control,
+        return replace(
+            address,
             public_key=pair.public,
             secret_key_file=str(pair.secret_file),
             authorized_keys_file=str(self._folder.authorized_keys),
@@ -276,7 +275,8 @@ class Supervisor:
 
     def _write_status(self, now: float) -> None:
         self._status_at = now + STATUS_SECONDS
-        interval = self._resources.fleet.spec.telemetry.report_interval.seconds
+        fleet = self._resources.fleet.spec
+        interval = fleet.telemetry.report_interval.seconds * fleet.time_scale_percent / 100
         seen = {name: broker.seen(now) for name, broker in sorted(self._brokers.items())}
         text = now_text()
         with self._store.transaction():

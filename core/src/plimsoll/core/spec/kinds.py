@@ -151,9 +151,9 @@ class PublisherDefaults:
     """Bounds of one publisher."""
 
     window: Annotated[int, About("Publications that may await their acceptance.", low=1, high=1_000_000)] = 1024
-    max_publication_size: Annotated[Quantity, About("The largest publication.", unit="bytes", above=0)] = (
-        Quantity.parse("256Ki")
-    )
+    max_publication_size: Annotated[
+        Quantity, About("The largest publication.", unit="bytes", above=0, high=256 * 1024)
+    ] = Quantity.parse("256Ki")
     publications_per_second: Annotated[
         Quantity | None, About("Quota of publications; absent: none.", unit="publications/s", above=0)
     ] = None

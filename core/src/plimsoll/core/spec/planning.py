@@ -29,13 +29,18 @@ class WantedPorts:
 
 @dataclass(frozen=True)
 class Address:
-    """Where a broker's two sockets listen, as ZeroMQ endpoints, and its CURVE key and files (empty without CURVE)."""
+    """Where a broker's two sockets listen, as ZeroMQ endpoints, and its CURVE key and files (empty without CURVE).
+
+    `reach_data` and `reach_control` are what others dial where that differs, as for a socket on every interface.
+    """
 
     data: str
     control: str
     public_key: str = ""
     secret_key_file: str = ""
     authorized_keys_file: str = ""
+    reach_data: str = ""
+    reach_control: str = ""
 
 
 def wanted_ports(resources: Resources) -> dict[str, WantedPorts]:
@@ -79,7 +84,7 @@ def _config(resources: Resources, place: Place, addresses: Mapping[str, Address]
         fleet=resources.fleet.name,
         data=own.data,
         control=own.control,
-        advertised_data=_advertised(_listener(resources, place), own.data),
+        advertised_data=_advertised(_listener(resources, place), own),
         head=_peer(head_name(place.cluster), addresses) if place.role == "edge" else None,
         edges=_edges(resources, place) if place.role == "head" else (),
         neighbors=_neighbors(resources, place, addresses) if place.role == "head" else (),
@@ -99,16 +104,17 @@ def _listener(resources: Resources, place: Place) -> ListenerSpec:
     return next((item for item in listeners if item.name == place.name), ListenerSpec(name=place.name))
 
 
-def _advertised(listener: ListenerSpec, data: str) -> str:
+def _advertised(listener: ListenerSpec, own: Address) -> str:
     if not listener.advertised_host and not listener.advertised_port:
-        return ""
-    host, _, port = data.removeprefix("tcp://").rpartition(":")
+        return own.reach_data
+    host, _, port = (own.reach_data or own.data).removeprefix("tcp://").rpartition(":")
     return f"tcp://{listener.advertised_host or host}:{listener.advertised_port or port}"
 
 
 def _peer(name: str, addresses: Mapping[str, Address]) -> Peer:
     address = addresses[name]
-    return Peer(name=name, data=address.data, control=address.control, public_key=address.public_key)
+    data, control = address.reach_data or address.data, address.reach_control or address.control
+    return Peer(name=name, data=data, control=control, public_key=address.public_key)
 
 
 def _edges(resources: Resources, place: Place) -> tuple[str, ...]:
