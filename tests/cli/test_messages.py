@@ -72,7 +72,7 @@ def test_what_is_published_in_one_cluster_is_delivered_in_another(run, program):
     assert told["origin"][0] == "west-head"
     # a newcomer is not placed on a cordoned edge
     subscribers = {line.split()[0]: line.split()[5] for line in run("get", "eb")[1].splitlines()[1:]}
-    assert subscribers["east-spare"] == "0"
+    assert subscribers["east-spare"] in ("-", "0")
 
 
 def test_everything_about_a_delivery(run, program, fleet):
