@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 import socket
 import subprocess
 import sys
@@ -13,29 +15,31 @@ from typing import Any
 import pytest
 import zmq
 
-from plimsoll.client import Connection, Curve
+from plimsoll.client import ClientLimits, Connection, Curve, errors
 from plimsoll.core import config as configuration
 from plimsoll.core.config import BrokerConfig, Limits, Peer, Security
+from plimsoll.core.link import LinkLimits
 
 EDGES = ("e1", "e2")
 STARTED_SECONDS = 20.0
 
 
 def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    """Ports below those that the system hands out by itself, so that no connection takes one meanwhile."""
+    ports: list[int] = []
+    while len(ports) < count:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            ports.append(port)
+    return list(dict.fromkeys(ports)) if len(set(ports)) == count else free_ports(count)
 
 
 class Fleet:
     """Brokers as processes; they end with the fixture."""
 
     def __init__(self, folder: Path, *, curve: bool = False, **limits: Any) -> None:
-        self.folder, self.limits = folder, Limits(lease_seconds=3.0, dead_seconds=2.0, heartbeat_seconds=0.5, **limits)
+        self.folder, self.limits = folder, Limits(lease_seconds=6.0, dead_seconds=2.0, heartbeat_seconds=0.5, **limits)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         names = ("h", *EDGES)
         ports = free_ports(2 * len(names))
@@ -101,9 +105,17 @@ class Fleet:
         process.wait(20)
 
     def connection(self, **options: Any) -> Connection:
+        options.setdefault("limits", ClientLimits(link=LinkLimits(heartbeat_seconds=0.5, dead_seconds=2.0)))
         connection = Connection(self.head, security=self.curve() if self.pairs else "plain", **options)
-        connection.wait_open(STARTED_SECONDS)
+        try:
+            connection.wait_open(STARTED_SECONDS)
+        except errors.WaitTimeoutError as error:
+            connection.close(0.0)
+            raise AssertionError(f"{error}\n{self.logs()}") from error
         return connection
+
+    def logs(self) -> str:
+        return "\n".join(path.read_text() for path in sorted(self.folder.glob("*.log")))
 
     def close(self) -> None:
         for process in self.processes.values():
@@ -145,5 +157,3 @@ def eventually() -> Callable[..., None]:
             time.sleep(0.01)
 
     return wait
-
-

@@ -222,7 +222,7 @@ class Connection:
                 owner.fail()
             self._owners.clear()
             self.changed.notify_all()
-        os.close(self._wake_read)
-        os.close(self._wake_write)
-        self._wake_write = -1
-        self._is_woken = True
+            # `wake` writes under the lock, and not any more from here on.
+            self._is_woken = True
+            os.close(self._wake_read)
+            os.close(self._wake_write)

@@ -89,8 +89,9 @@ def read_key(key: Key, what: str) -> str:
         text = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         # A mistyped key is not printed: it may be nearly the secret one.
-        shown = str(path) if len(str(path)) != KEY_CHARACTERS else "a text of 40 characters that is no Z85 key"
-        raise SecurityError(f"{what}: cannot read it from {shown}: {error}; give a Z85 key or its file") from error
+        shown = "a text of 40 characters that is no Z85 key" if len(str(path)) == KEY_CHARACTERS else str(path)
+        why = error.strerror if isinstance(error, OSError) else "it is not ASCII text"
+        raise SecurityError(f"{what}: cannot read it from {shown}: {why}; give a Z85 key or its file") from None
     if not is_key(text):
         raise SecurityError(f"{what}: {path} holds {len(text)} characters, not a Z85 key of {KEY_CHARACTERS}")
     return text

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import zmq
+
+from plimsoll.client import Curve
+from plimsoll.client.errors import SecurityError
+from plimsoll.client.security import keys_of, read_key, server_key
+
+PUBLIC, SECRET = (key.decode() for key in zmq.curve_keypair())
+
+
+def test_a_key_is_itself_or_the_file_that_holds_it(tmp_path: Path):
+    path = tmp_path / "app.key"
+    path.write_text(SECRET + "\n")
+    for secret in (SECRET, path, str(path)):
+        keys = keys_of(Curve(secret=secret))
+        assert keys is not None
+        assert (keys.public, keys.secret) == (PUBLIC.encode(), SECRET.encode())
+
+
+def test_plain_has_no_keys():
+    assert keys_of("plain") is None
+    assert server_key("plain", PUBLIC) == ""
+
+
+def test_the_key_beside_an_address_comes_first(tmp_path: Path):
+    other = zmq.curve_keypair()[0].decode()
+    assert server_key(Curve(secret=SECRET, server=PUBLIC), "") == PUBLIC
+    assert server_key(Curve(secret=SECRET, server=PUBLIC), other) == other
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("short\n", r"app.key holds 5 characters"), ("\u00e9" * 40, "cannot read it from")]
+)
+def test_a_file_that_holds_no_key_is_named(tmp_path: Path, text: str, expected: str):
+    path = tmp_path / "app.key"
+    path.write_text(text)
+    with pytest.raises(SecurityError, match=expected):
+        read_key(path, "the secret key")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path):
+    with pytest.raises(SecurityError, match=r"the secret key: cannot read it from .*/none.key"):
+        keys_of(Curve(secret=tmp_path / "none.key"))
+
+
+def test_a_mistyped_key_is_not_printed():
+    with pytest.raises(SecurityError) as caught:
+        keys_of(Curve(secret=SECRET[:-1] + "~"))
+    assert SECRET[:10] not in str(caught.value)
+
+
+def test_a_missing_server_key_says_where_to_give_it():
+    with pytest.raises(SecurityError, match=r"Curve\(server=...\)"):
+        server_key(Curve(secret=SECRET), "")
+    with pytest.raises(SecurityError, match="or 'plain'"):
+        keys_of("none")  # type: ignore[arg-type]
+
+
+def test_secrets_are_not_shown():
+    assert SECRET not in repr(Curve(secret=SECRET))
+    assert SECRET not in repr(keys_of(Curve(secret=SECRET)))

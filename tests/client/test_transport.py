@@ -1,0 +1,133 @@
+"""The sockets of a client against bare ZeroMQ sockets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import zmq
+
+from plimsoll.client.security import Keys
+from plimsoll.client.transport import LINE_FRAMES, Transport
+from plimsoll.core import wire
+from plimsoll.core.node import Dial, Hangup
+from plimsoll.core.wire import Info
+
+HELLO = wire.hello_frame(1, 0, False, Info("me", "client", 1))
+
+
+@pytest.fixture
+def router() -> Iterator[zmq.Socket[bytes]]:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    socket = context.socket(zmq.ROUTER)
+    socket.linger = 0
+    socket.rcvtimeo = 10_000
+    socket.bind("tcp://127.0.0.1:*")
+    yield socket
+    context.destroy(linger=0)
+
+
+@pytest.fixture
+def transport() -> Iterator[Transport]:
+    transport = Transport(None, 100_000)
+    yield transport
+    transport.close()
+
+
+def endpoint(router: zmq.Socket[bytes]) -> str:
+    return router.getsockopt_string(zmq.LAST_ENDPOINT)
+
+
+def drained(transport: Transport, eventually: Callable[..., None]) -> list[Any]:
+    found: list[Any] = []
+
+    def some() -> bool:
+        transport.wait(0.05)
+        found.extend(transport.drain()[0])
+        return bool(found)
+
+    eventually(some)
+    return found
+
+
+def sent(transport: Transport, eventually: Callable[..., None]) -> None:
+    def all_sent() -> bool:
+        transport.wait(0.05)
+        transport.retry()
+        return not transport.waiting
+
+    eventually(all_sent)
+
+
+def test_frames_go_and_come_as_single_parts(router: Any, transport: Transport, eventually: Any):
+    transport.apply([Dial("a", endpoint(router))])
+    transport.send([("a", b"abc"), ("a", b"def")])
+    sent(transport, eventually)
+    peer, first = router.recv_multipart()
+    assert (first, router.recv_multipart()[1]) == (b"abc", b"def")
+    router.send_multipart([peer, b"answer"])
+    assert drained(transport, eventually) == [("a", [b"answer"])]
+
+
+def test_what_has_several_parts_is_thrown_away(router: Any, transport: Transport, eventually: Any):
+    transport.apply([Dial("a", endpoint(router))])
+    transport.send([("a", b"abc")])
+    sent(transport, eventually)
+    peer, _ = router.recv_multipart()
+    router.send_multipart([peer, b"one", b"two", b"three"])
+    router.send_multipart([peer, b"good"])
+    assert drained(transport, eventually) == [("a", [b"good"])]
+    assert transport.counters["messages_of_many_parts"] == 1
+
+
+def test_nothing_is_in_line_for_who_is_not_there_but_the_last_hello(transport: Transport):
+    transport.apply([Dial("a", "tcp://127.0.0.1:1")])
+    transport.send([("a", HELLO), ("a", b"\x93\x01\x00data"), ("a", HELLO)])
+    assert list(transport.waiting["a"]) == [HELLO]
+    transport.send([("a", b"\x93\x01\x00data")] * (LINE_FRAMES + 5))
+    assert len(transport.waiting["a"]) <= LINE_FRAMES
+    assert transport.counters["lines_cut"] == 1
+    transport.hang_up("a")
+    assert transport.waiting == {}
+
+
+def test_frames_for_nobody_are_counted(transport: Transport):
+    transport.send([("nobody", b"abc")])
+    assert transport.counters["frames_for_nobody"] == 1
+
+
+def test_what_was_said_before_hanging_up_still_goes(router: Any, transport: Transport, eventually: Any):
+    transport.apply([Dial("a", endpoint(router))])
+    transport.send([("a", b"first")])
+    sent(transport, eventually)
+    assert transport.apply([Hangup("a")]) == ["a"]
+    transport.send([("a", b"bye")])
+    transport.hang_up("a")
+    assert [router.recv_multipart()[1] for _ in range(2)] == [b"first", b"bye"]
+
+
+def test_an_endpoint_that_cannot_be_used_is_counted(transport: Transport):
+    transport.apply([Dial("a", "nonsense")])
+    assert transport.counters["endpoints_refused"] == 1
+    transport.hang_up("a")
+
+
+def test_with_keys_nothing_is_said_in_plain():
+    public, secret = zmq.curve_keypair()
+    transport = Transport(Keys(public, secret), 100_000)
+    try:
+        transport.apply([Dial("a", "tcp://127.0.0.1:1", "")])
+        assert transport.counters["peers_without_key"] == 1
+    finally:
+        transport.close()
+
+
+def test_descriptors_are_told_of(router: Any, transport: Transport):
+    opened: list[int] = []
+    closed: list[int] = []
+    transport.on_socket, transport.on_close = opened.append, closed.append
+    transport.apply([Dial("a", endpoint(router))])
+    transport.hang_up("a")
+    assert len(opened) == 1
+    assert opened == closed
