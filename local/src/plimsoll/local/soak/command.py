@@ -1,0 +1,124 @@
+"""`python -m plimsoll.local.soak`: a fleet, load, disturbances, and a verdict over every delivery."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from plimsoll.core.spec import parse as parse_resources
+from plimsoll.local import manifests
+from plimsoll.local.demo.command import interruptible
+from plimsoll.local.demo.fleet import Fleet
+from plimsoll.local.demo.judging import Judgement, judge
+from plimsoll.local.demo.live import Live
+from plimsoll.local.demo.options import resources
+from plimsoll.local.demo.workload import Scenario
+from plimsoll.local.home import FleetFolder
+from plimsoll.local.soak.plan import plan
+from plimsoll.local.soak.traffic import DisturbedTraffic
+
+REPORT = "soak-report.json"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the soak; returns the exit code of the process."""
+    given = _parser().parse_args(argv)
+    scenario = Scenario(
+        seconds=given.seconds, subscribers=given.subscribers, seed=given.seed, join_to=min(0.6, 20 / given.seconds)
+    )
+    try:
+        with interruptible():
+            return run(scenario, given.every, given.report, given.clients)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted: everything was stopped, and there is no report\n")
+        return 130
+
+
+def run(scenario: Scenario, every_seconds: float, folder: Path, clients: int) -> int:
+    """One soak; its report goes to `folder`."""
+    live = Live(_write, terminal=False, interval_seconds=10.0)
+    for name in ("journals", "logs", "fleet"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+        (folder / name).mkdir(parents=True)
+    parsed = parse_resources(manifests.load([str(resources())]))
+    began = time.monotonic()
+    fleet = Fleet(FleetFolder(folder / "fleet" / parsed.fleet.name), parsed)
+    orderly = False
+    try:
+        fleet.await_ready()
+        heads = [b.name for b in fleet.brokers.values() if b.role == "head"]
+        edges = [b.name for b in fleet.brokers.values() if b.role == "edge"]
+        ahead = plan(scenario.seed, scenario.seconds, every_seconds, heads, edges, clients)
+        live.say(f"{scenario.seconds:g} s, {scenario.subscribers:,} subscribers, seed {scenario.seed}")
+        with DisturbedTraffic(scenario, fleet, folder, clients, live, ahead) as traffic:
+            faults = traffic.run()
+        orderly = True
+    finally:
+        late = fleet.stop(hurry=not orderly)
+        fleet.keep_logs(folder / "logs")
+    judgement = judge(*traffic.journals, traffic.start, [*faults, *late])
+    report = _report(scenario, traffic, judgement, time.monotonic() - began)
+    (folder / REPORT).write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2))
+    live.say(_summary(judgement, report, folder / REPORT))
+    shutil.rmtree(folder / "journals")
+    return 0 if judgement.passed else 1
+
+
+def _report(scenario: Scenario, traffic: DisturbedTraffic, judgement: Judgement, seconds: float) -> dict[str, Any]:
+    verdict, delay = judgement.verdict, judgement.delays.summary()
+    return {
+        "seed": scenario.seed,
+        "seconds": round(seconds, 1),
+        "disturbances": dict(Counter(each.kind for each in traffic.done)),
+        "published": verdict.published,
+        "expected": verdict.expected,
+        "delivered": verdict.delivered,
+        "lost": verdict.lost,
+        "duplicated": verdict.duplicated,
+        "reordered": verdict.reordered,
+        "gaps": verdict.gaps,
+        "violated": dict(verdict.violated),
+        "cases": judgement.cases,
+        "problems": judgement.problems,
+        "delay_ms": {name: None if value is None else round(value * 1000, 2) for name, value in delay.items()},
+        "clients": traffic.counters,
+    }
+
+
+def _summary(judgement: Judgement, report: dict[str, Any], path: Path) -> str:
+    head = "passed" if judgement.passed else "FAILED: " + "; ".join(judgement.problems)
+    counts = "   ".join(f"{name} {report[name]:,}" for name in ("published", "expected", "delivered", "gaps"))
+    cases = "".join(f"\n  {case}" for case in judgement.cases)
+    return (
+        f"{head}: {report['lost']:,} lost outside gaps, {report['duplicated']:,} duplicated, "
+        f"{report['reordered']:,} reordered after {sum(report['disturbances'].values())} disturbances\n"
+        f"  {counts}\n  {path}{cases}"
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m plimsoll.local.soak",
+        description="Run the demo's fleet under load, kill and freeze its parts, and audit every delivery.",
+        epilog="Exit code 0: nothing was lost outside of a reported gap, repeated or reordered. 1: otherwise.",
+    )
+    parser.add_argument("--seconds", type=float, default=300.0, help="of traffic (default %(default)g)")
+    parser.add_argument("--every", type=float, default=8.0, help="seconds between disturbances (default %(default)g)")
+    parser.add_argument("--subscribers", type=int, default=500, help="(default %(default)s)")
+    parser.add_argument("--clients", type=int, default=2, help="processes that subscribe (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of load and disturbances (default %(default)s)")
+    parser.add_argument("--report", type=Path, default=Path("soak-report"), metavar="DIR", help="(default %(default)s)")
+    return parser
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()

@@ -1,0 +1,21 @@
+"""A soak of seconds, with real processes: what is killed comes back, and every delivery is accounted for."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from plimsoll.local.soak.command import REPORT, main
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)  # a fleet, half a minute of traffic, and the way back of all subscribers
+def test_a_short_soak_loses_nothing_outside_of_gaps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--seconds", "26", "--every", "3", "--subscribers", "60", "--clients", "2", "--report", str(tmp_path)]
+    code = main(options)
+    report = json.loads((tmp_path / REPORT).read_text())
+    assert code == 0, capsys.readouterr().out
+    assert report["problems"] == []
+    assert (report["lost"], report["duplicated"], report["reordered"]) == (0, 0, 0)
+    assert report["delivered"] >= report["expected"] > 0
+    assert {"kill-edge", "freeze-edge", "freeze-head", "freeze-subscribers"} <= set(report["disturbances"])
