@@ -119,9 +119,12 @@ def test_interrupted_it_ends_everything(start, tmp_path, number):
 
 
 @pytest.mark.slow
-def test_killed_it_leaves_no_process(start, tmp_path):
+def test_killed_it_leaves_no_process_and_a_second_one_stays_out_of_its_way(start, tmp_path):
     demo = start("--seconds", "60")
     demo.until("brokers are ready")
+    second = start("--seconds", "60")
+    assert second.end() == 1
+    assert "runs a demo that reports to" in second.text
     demo.process.kill()
     demo.end()
     deadline = 200

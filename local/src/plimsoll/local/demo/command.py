@@ -68,10 +68,11 @@ class Demo:
         started_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         plan = workload.plan(self._scenario, quotes.load())
         resources = parse_resources(manifests.load(self._options.files))
-        folder = _fresh(self._options.report)
+        state = FleetFolder(self._options.report / "fleet" / resources.fleet.name)
+        folder = _fresh(self._options.report, state)
         self._live.say(self._what_runs(plan, resources))
         try:
-            fleet, traffic, faults = self._traffic(folder, resources)
+            fleet, traffic, faults = self._traffic(folder, state, resources)
         except KeyboardInterrupt:
             shutil.rmtree(folder / "journals")
             raise
@@ -90,10 +91,10 @@ class Demo:
         self._live.say(_summary(judgement, folder))
         return 0 if judgement.passed else 1
 
-    def _traffic(self, folder: Path, resources: Resources) -> tuple[Fleet, Traffic, list[str]]:
+    def _traffic(self, folder: Path, state: FleetFolder, resources: Resources) -> tuple[Fleet, Traffic, list[str]]:
         """The fleet's life, and the traffic in it. Returns what went wrong as the last."""
         began = time.monotonic()
-        fleet = Fleet(FleetFolder(folder / "fleet" / resources.fleet.name), resources)
+        fleet = Fleet(state, resources)
         orderly = False
         try:
             fleet.await_ready()
@@ -144,8 +145,13 @@ def _milliseconds(seconds: Any) -> str:
     return "-" if seconds is None else f"{seconds * 1000:,.1f} ms"
 
 
-def _fresh(folder: Path) -> Path:
-    """The folder of the report, without what an earlier run left in it."""
+def _fresh(folder: Path, state: FleetFolder) -> Path:
+    """The folder of the report, without what an earlier run left in it, however that ended."""
+    if pid := state.running_pid():
+        raise FleetBusyError(
+            f"process {pid} runs a demo that reports to {folder}; wait for it, or name another --report"
+        )
+    shutil.rmtree(state.path, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("report.json", "report.html"):
         (folder / name).unlink(missing_ok=True)

@@ -24,6 +24,7 @@ from plimsoll.local.store import Event, MissingError, Store
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 30.0
+ASK_EARLY_SECONDS = 0.1
 ASK_SECONDS = 5.0
 """A head forgets to whom it reports when it has not heard from them for longer."""
 
@@ -61,7 +62,7 @@ class Fleet:
         self._folder = folder
         self._plain = resources.fleet.spec.security.plain
         self.brokers: dict[str, Broker] = {}
-        self._ask_at = 0.0
+        self._ask_at, self._heard = 0.0, False
         self._control: ControlPlane | None = None
         folder.make()
         with Lock(folder):
@@ -105,11 +106,12 @@ class Fleet:
         until = time.monotonic() + seconds
         while (now := time.monotonic()) < until:
             if now >= self._ask_at:
-                self._ask_at = now + ASK_SECONDS
+                self._ask_at = now + (ASK_SECONDS if self._heard else ASK_EARLY_SECONDS)
                 for name in self.brokers:
                     self._control.ask(name)
             for said in self._control.poll(until - now):
                 if isinstance(said, Reported):
+                    self._heard = True
                     yield said.report
 
     def pid(self, broker: str) -> int | None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 Write = Callable[[str], None]
 _COLUMNS: Final = (
-    ("broker", 12), ("subscribers", 11), ("in/s", 6), ("out/s", 7), ("input", 6), ("output", 6), ("matching", 9),
-    ("queue", 6), ("state", 11),
+    ("broker", 11), ("subs", 6), ("in/s", 5), ("out/s", 6), ("input", 5), ("output", 6), ("matching", 8),
+    ("queue", 5), ("state", 11),
 )  # fmt: skip
+"""Headings with their widths: 79 characters in all."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +28,14 @@ class Totals:
     delay_seconds: float | None = None
     phase: str = "running"
 
-    def line(self) -> str:
+    def lines(self) -> list[str]:
+        """Two lines that fit into 80 characters."""
+        left = f"{self.seconds_left:.0f} s left" if self.seconds_left > 0 else self.phase
         delay = "" if self.delay_seconds is None else f"   delay p99 {self.delay_seconds * 1000:.0f} ms"
-        left = f"{self.seconds_left:3.0f} s left" if self.seconds_left > 0 else self.phase
-        return (
-            f"{left}   published {self.published:,}   delivered {self.delivered:,}   gaps {self.gaps:,}   "
-            f"subscribers {self.subscribers:,} of {self.wanted_subscribers:,}{delay}"
-        )
+        return [
+            f"{left}   subscribers {self.subscribers:,} of {self.wanted_subscribers:,}{delay}",
+            f"published {self.published:,}   delivered {self.delivered:,}   gaps {self.gaps:,}",
+        ]
 
 
 def table(reports: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -79,8 +82,11 @@ class Live:
         """The state at `now` seconds; may be called often."""
         if not self._terminal and not self._is_time(now):
             return
-        lines = ["", *table(reports), "", totals.line()] if self._terminal else ["", totals.line(), *table(reports)]
+        lines = ["", *table(reports), *totals.lines()]
         self._erase()
+        if self._terminal:  # a line that wraps would be two when it is drawn again
+            columns = shutil.get_terminal_size().columns
+            lines = [line[: columns - 1] for line in lines]
         self._write("".join(line + "\n" for line in lines))
         self._drawn = len(lines) if self._terminal else 0
 

@@ -37,6 +37,7 @@ class Subscribing:
         self._lock = threading.Lock()
         self._subscribers: list[client.Subscriber] = []
         self._counts: Counter[str] = Counter()
+        self._attached: set[str] = set()
         self._delays: list[float] = []
 
     def join(self, start: float) -> None:
@@ -53,6 +54,7 @@ class Subscribing:
         return {
             "ready": True,
             **counts,
+            "subscribers": len(self._attached),
             "unsettled": len(self._subscribers) - counts.get("acknowledged", 0),
             "lowest_position": min(positions, default=0),
             "highest_position": max(positions, default=0),
@@ -107,9 +109,9 @@ class Subscribing:
         with self._lock:
             if isinstance(state, client.Attached):
                 self._journal.attached(Attached(name, state.edge, at))
-                counts["subscribers"] += 1
+                self._attached.add(name)
             elif isinstance(state, client.Detached):
-                counts["subscribers"] -= bool(state.edge)
+                self._attached.discard(name)
             elif isinstance(state, client.Acknowledged):
                 self._journal.note(seen.Acknowledged(name, LIFE, state.ids, state.head, state.unreached, at))
                 counts["acknowledged"] += len(state.ids)
