@@ -1,0 +1,111 @@
+"""Records: the vectors, numbers that are never used twice, bounds of every field, and room to grow."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import msgspec
+import pytest
+
+from plimsoll.core import records as r
+from plimsoll.core import wire
+from tests.vectors import make
+
+VECTORS = make.record_vectors()
+STRUCTS: dict[str, Any] = {
+    name: struct
+    for name, struct in inspect.getmembers(r, inspect.isclass)
+    if issubclass(struct, msgspec.Struct) and struct.__struct_config__.tag is not None
+}
+DECODERS = (r.from_client, r.to_client, r.from_edge, r.to_edge, r.between_heads, r.control)
+RESERVED = range(70, 96)
+MINIMAL: dict[str, Any] = {"Text": "", "Name": "x"}
+
+
+def number(struct: Any) -> int:
+    tag = struct.__struct_config__.tag
+    assert isinstance(tag, int)
+    return tag
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=[v["name"] for v in VECTORS])
+def test_every_record_decodes_to_its_values_and_back(vector: dict[str, Any]):
+    data = bytes.fromhex(vector["hex"])
+    record = msgspec.msgpack.decode(data, type=STRUCTS[vector["record"]])
+    assert make.plain(wire.encode(record)) == vector["value"]
+    assert number(type(record)) == vector["value"][0]
+
+
+def test_there_is_a_vector_of_every_record():
+    assert {vector["record"] for vector in VECTORS} == STRUCTS.keys() - {"PubOpen"}
+
+
+def test_numbers_are_unique_and_leave_room_for_hand_over():
+    numbers = [number(struct) for name, struct in STRUCTS.items() if name != "PubOpen"]
+    assert len(numbers) == len(set(numbers))
+    assert not set(numbers) & set(RESERVED)
+    assert all(n >= 100 for n in map(number, r.ControlRecord.__args__))
+    assert r.PUB_TAG == number(r.Pub) == number(r.PubOpen)
+
+
+def test_every_record_has_a_direction():
+    unions: Any = (r.FromClient, r.ToClient, r.FromEdge, r.ToEdge, r.BetweenHeads, r.ControlRecord)
+    assert {struct for union in unions for struct in union.__args__} == set(STRUCTS.values())
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=[v["name"] for v in VECTORS])
+def test_a_record_of_a_later_version_is_read_without_what_it_adds(vector: dict[str, Any]):
+    values = msgspec.msgpack.decode(bytes.fromhex(vector["hex"]))
+    struct = STRUCTS[vector["record"]]
+    full = len(struct.__struct_fields__) + 1
+    values += [None] * (full - len(values)) if vector["record"] in ("ResumeUp", "Moved", "Resume") else []
+    if len(values) == full:
+        longer = msgspec.msgpack.encode([*values, "new", {"a": [1]}])
+        assert msgspec.msgpack.decode(longer, type=struct) == msgspec.msgpack.decode(
+            bytes.fromhex(vector["hex"]), type=struct
+        )
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=[v["name"] for v in VECTORS])
+def test_numbers_out_of_range_and_wrong_types_are_refused(vector: dict[str, Any]):
+    struct = STRUCTS[vector["record"]]
+    values = msgspec.msgpack.decode(bytes.fromhex(vector["hex"]))
+    for i, name in enumerate(struct.__struct_fields__, 1):
+        if i >= len(values):
+            continue
+        for wrong in _wrong(str(inspect.get_annotations(struct)[name])):
+            bad = [*values[:i], wrong, *values[i + 1 :]]
+            with pytest.raises(wire.WireError) as caught:
+                r.decode(msgspec.msgpack.Decoder(struct), msgspec.msgpack.encode(bad))
+            assert caught.value.code == "malformed"
+
+
+def _wrong(annotation: str) -> list[Any]:
+    """Values that a field of this type must not have."""
+    if annotation == "U32":
+        return [-1, 2**32, "1", None, 1.5]
+    if annotation == "U63":
+        return [-1, 2**63, "1", None]
+    if annotation == "Name":
+        return ["", "x" * 254, 5, None, b"x"]
+    if annotation == "Text":
+        return ["x" * 65537, 5, None]
+    if annotation.startswith("list["):
+        return [None, 5, {"a": 1}, [[[[]]]]]
+    return []
+
+
+def test_a_body_has_attributes_of_scalars_and_nothing_else():
+    good = r.decode(r.body, msgspec.msgpack.encode([{"a": 1, "b": "x", "c": 1.5, "d": True}]))
+    assert good.payload == b""
+    for bad in ([], [{"a": None}], [{"a": [1]}], [{"a": b"x"}], [{1: 2}], [{}, "text"], [{}, b"", 1], {"a": 1}):
+        with pytest.raises(wire.WireError):
+            r.decode(r.body, msgspec.msgpack.encode(bad))
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_numbers_that_nobody_has_defined_are_refused(decoder: Any):
+    for tag in (0, 5, 70, 95, 99, 127, 200, -1, "x"):
+        with pytest.raises(wire.WireError):
+            r.decode(decoder, msgspec.msgpack.encode([tag, 1, 2, 3]))

@@ -1,0 +1,211 @@
+"""Any bytes on any socket: a value or a refusal, never anything else; counters move and good frames still count."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plimsoll.core import records as r
+from plimsoll.core import wire
+from plimsoll.core.node import Node
+from tests.core.fleet import Client, Fleet, Publishing, one_cluster, resume
+from tests.vectors import make
+
+SEEDS = [*(data for _, _, data in make.FRAMES), *(data for *_, data in make.SESSION)]
+SEEDS += [make.data(1, 1, 0, record) for _, _, record in make.RECORDS]
+DECODERS = (r.from_client, r.to_client, r.from_edge, r.to_edge, r.between_heads, r.control, r.body)
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text(max_size=5)
+    | st.binary(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> bytes:
+    """A valid frame with some bytes changed, cut out, doubled or put in."""
+    data = bytearray(draw(st.sampled_from(SEEDS)))
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, max(0, len(data) - 1)))
+        match draw(st.sampled_from(["change", "cut", "double", "insert", "end"])):
+            case "change" if data:
+                data[at] = draw(st.integers(0, 255))
+            case "cut":
+                del data[at : at + draw(st.integers(1, 8))]
+            case "double":
+                data[at:at] = data[at : at + draw(st.integers(1, 8))]
+            case "insert":
+                data[at:at] = draw(st.binary(max_size=6))
+            case "end":
+                del data[at:]
+    return bytes(data)
+
+
+def check(data: bytes) -> None:
+    try:
+        frame = wire.decode_frame(data)
+    except wire.WireError as error:
+        assert error.code in ("malformed", "version")
+        return
+    if isinstance(frame, wire.Data | wire.Control):
+        for raw in frame.records:
+            for decoder in DECODERS:
+                try:
+                    r.decode(decoder, raw)
+                except wire.WireError as error:
+                    assert error.code == "malformed"
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_frame_or_refused(data: bytes):
+    check(data)
+
+
+@given(mutated())
+@settings(max_examples=400)
+def test_a_frame_gone_wrong_is_a_frame_or_refused(data: bytes):
+    check(data)
+
+
+@given(st.integers(0, 12), st.lists(plain, max_size=8))
+@settings(max_examples=300)
+def test_any_values_in_a_frame_are_a_frame_or_refused(kind: int, values: list[Any]):
+    check(msgspec.msgpack.encode([1, kind, *values]))
+
+
+@given(st.integers(-1, 110), st.lists(plain, max_size=10))
+@settings(max_examples=300)
+def test_any_values_in_a_record_are_a_record_or_refused(tag: int, values: list[Any]):
+    check(wire.data_frame(1, 0, 1, 0, 9, [msgspec.msgpack.encode([tag, *values])], 1))
+
+
+class World:
+    """A cluster with a client that has an open link to its head and one to its edge."""
+
+    def __init__(self) -> None:
+        self.fleet = one_cluster(edges=1)
+        self.client = self.fleet.client("c", "h", "e1")
+        self.publisher = Publishing(self.client, "h")
+        self.client.tell("e1", resume(1, "s"))
+        self.fleet.run(0.5)
+
+    def works(self) -> None:
+        """The links are the ones that they were, and carry what they should."""
+        before = self.publisher.accepted
+        self.publisher.publish(1)
+        self.fleet.run(0.5)
+        assert self.publisher.accepted == before + 1 == self.publisher.seq
+        assert self.client.numbers("e1", 1)[-1] == self.publisher.seq
+        assert self.client.lost == []
+
+
+def accepted_id(fleet: Fleet, client: str, broker: str) -> bytes:
+    return next(c.id for c in fleet.connections if (c.dialler, c.acceptor, c.control) == (client, broker, False))
+
+
+@given(st.lists(st.binary(max_size=60) | mutated(), min_size=1, max_size=20))
+@settings(max_examples=40)
+def test_rubbish_from_strangers_is_counted_and_disturbs_no_link(rubbish: list[bytes]):
+    world = World()
+    for node in (world.fleet.nodes["h"], world.fleet.nodes["e1"]):
+        for data in rubbish:
+            node.receive(b"stranger", [data], world.fleet.now)
+            node.receive_control(b"stranger", data, world.fleet.now)
+        bad = [data for data in rubbish if not _is_frame(data)]
+        counted = sum(count for key, count in node.counters.items() if key.startswith("frames_refused_"))
+        assert counted >= len(bad)
+    world.works()
+
+
+@given(st.lists(st.binary(max_size=60), min_size=1, max_size=7))
+@settings(max_examples=30)
+def test_rubbish_among_a_clients_own_frames_costs_only_itself(rubbish: list[bytes]):
+    world = World()
+    for broker in ("h", "e1"):
+        node, peer = world.fleet.nodes[broker], accepted_id(world.fleet, "c", broker)
+        node.receive(peer, [data for data in rubbish if not _is_frame(data)], world.fleet.now)
+    world.works()
+
+
+def _is_frame(data: bytes) -> bool:
+    try:
+        wire.decode_frame(data)
+    except wire.WireError:
+        return False
+    return True
+
+
+# -- valid records that make no sense
+
+names = st.sampled_from(["s", "t", "p", "h", "e1", "x" * 253])
+small = st.integers(0, 6)
+numbers = small | st.sampled_from([2**31, 2**32 - 1])
+longs = small | st.sampled_from([11, 2**32, 2**63 - 1])
+texts = st.sampled_from(["", "[class,=,'STOCK']", "[n,>,3]", "[n,>", "[n,>,3],[n,<,1]", "x" * 2000]) | st.text(
+    max_size=20
+)
+scalars = (
+    st.text(max_size=5) | st.integers(-(2**63), 2**64 - 1) | st.booleans() | st.floats(allow_nan=True)
+)  # fmt: skip
+tokens = st.tuples(names, longs, longs)
+bodies = st.builds(
+    lambda attributes, payload: msgspec.Raw(wire.encode(r.Body(attributes, payload))),
+    st.dictionaries(st.sampled_from(["class", "n", "", "x" * 300]) | st.text(max_size=4), scalars, max_size=4),
+    st.binary(max_size=20),
+) | plain.map(lambda value: msgspec.Raw(msgspec.msgpack.encode(value)))
+items = st.builds(
+    r.SubscriptionItem, numbers, texts, st.dictionaries(st.sampled_from(["group", "x"]), scalars, max_size=2)
+)
+policies = st.builds(
+    r.Policy, st.sampled_from(["", "block", "drop-oldest", "disconnect", "never"]), longs,
+    st.floats(allow_nan=True),
+)  # fmt: skip
+client_records: st.SearchStrategy[Any] = st.one_of(
+    st.builds(r.Open, numbers, names, longs),
+    st.builds(r.Publish, numbers, longs, st.integers(-5, 2**64 - 1), longs, bodies),
+    st.builds(r.Close, numbers),
+    st.builds(r.Join, names, st.lists(names, max_size=2), texts),
+    st.builds(
+        r.Resume, numbers, names, st.tuples(longs, longs), longs, st.lists(items, max_size=3), policies,
+        st.none() | tokens, st.lists(tokens, max_size=2), st.none() | names,
+    ),
+    st.builds(r.Subs, numbers, longs, st.lists(items, max_size=3), st.lists(numbers, max_size=3)),
+    st.builds(r.Detach, numbers, st.booleans()),
+    st.builds(r.Pause, numbers),
+    st.builds(r.Continue, numbers),
+)  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.sampled_from(["h", "e1"]), client_records), max_size=40), st.integers(0, 2**32))
+@settings(max_examples=120)
+def test_a_client_may_say_anything_that_is_well_formed(said: list[tuple[str, Any]], seed: int):
+    fleet = one_cluster(edges=1, queue_bytes=2000, log_bytes=3000, max_publication_bytes=500, lease_seconds=1.0)
+    good = World.__new__(World)
+    good.fleet, good.client = fleet, fleet.client("good", "h", "e1")
+    good.publisher = Publishing(good.client, "h", "good")
+    good.client.tell("e1", resume(1, "good", "[mine,=,1]"))
+    bad = fleet.client("bad", "h", "e1")
+    draw = random.Random(seed)
+    for broker, record in said:
+        bad.tell(broker, record)
+        if draw.random() < 0.3:
+            fleet.settle()
+        if draw.random() < 0.05:
+            fleet.run(1.5)
+    fleet.run(0.5)
+    good.publisher.publish(3, mine=1)
+    fleet.run(1.0)
+    assert good.publisher.accepted == 3
+    assert good.client.numbers("e1", 1)[-3:] == [1, 2, 3]
+    assert bad.lost == []
+    for node in fleet.nodes.values():
+        assert isinstance(node, Node)
+        if not isinstance(node, Client):
+            assert node.counters["frames_refused_malformed"] == 0
+            assert msgspec.msgpack.encode(node.status())

@@ -1,0 +1,224 @@
+"""Make the test vectors of protocol version 1: `python tests/vectors/make.py` writes the JSON files beside it.
+
+Each vector has a name, what it means, its bytes in hex and the same as plain values. A client in another language is
+right when it reads the hex as these values, and writes these values so that they are read back the same: the msgpack
+encoding of a value is not unique, so its own bytes may differ from these.
+`session.json` is a whole conversation of one client with a head and an edge, frame by frame.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from plimsoll.core import records as r
+from plimsoll.core import wire
+
+HERE = Path(__file__).parent
+CLIENT = wire.Info("app-1", "client", 7)
+HEAD = wire.Info("h", "head", 11)
+EDGE = wire.Info("e1", "edge", 12)
+TO_HEAD, TO_EDGE = 0x01020304, 0x0A0B0C0D
+BODY = wire.encode(r.Body({"class": "STOCK", "symbol": "IBM", "high": 25.5, "volume": 1200, "open": True}, b"\x00\x01"))
+SHORT = wire.encode(r.Body({"class": "STOCK"}))
+STOCK = "[class,=,'STOCK']"
+
+PUB = r.Pub(42, "h", 11, 17, "p", 7, 3, 1, 1700000000000000, msgspec.Raw(BODY))
+PUB_OPEN = msgspec.msgpack.decode(wire.encode(PUB), type=r.PubOpen)
+GAP = r.Gap("h", 11, 10, 11, 20, [("h", 11, 9), ("k", 5, 300)], "log")
+COVER = r.Cover(4, [r.CoverItem(9, STOCK)], [7])
+
+RECORDS: list[tuple[str, str, Any]] = [
+    ("publish", "publication 3 of handle 1; every edge that needs it is to have it before the answer",
+     r.Publish(1, 3, 1, 1700000000000000, msgspec.Raw(BODY))),
+    ("pub", "a publication at position 42 of the head's log; its origin is offset 17 of head h, epoch 11", PUB),
+    ("deliver-pub", "that publication for attachment 5", r.Deliver(5, PUB_OPEN)),
+    ("deliver-gap", "attachment 5 has lost positions 10 to 20", r.Deliver(5, GAP)),
+    ("gap", "positions 10 to 20 are lost, with them offsets up to 9 of h and up to 300 of k", GAP),
+    ("gap-restart", "all after position 30 of epoch 11, and up to position 4 of epoch 12, is in doubt",
+     r.Gap("h", 11, 31, 12, 4, [], "restart")),
+    ("progress", "position 42 is reached by all attachments but 5 and 6", r.Progress(42, [5, 6])),
+    ("open", "open publisher p, in its incarnation 7, as handle 1", r.Open(1, "p", 7)),
+    ("opened", "handle 1 is open at head h, epoch 11; 0 was the last number, 1024 is the highest that may be used",
+     r.Opened(1, "h", 11, 0, 1024)),
+    ("accepted", "all up to 3 that was not refused one by one is accepted", r.Accepted(1, 3)),
+    ("refused", "publication 4 is refused", r.Refused(1, 4, "oversized", "a publication of 300000 bytes")),
+    ("credit", "numbers up to 2048 may be used", r.Credit(1, 2048)),
+    ("unconfirmed", "publication 3 is accepted, but edge e2 has not confirmed it", r.Unconfirmed(1, 3, ["e2"])),
+    ("close", "handle 1 is not used any more", r.Close(1)),
+    ("join", "subscriber s asks for an edge other than e2", r.Join("s", ["e2"], "")),
+    ("placed", "s goes to edge e1", r.Placed("s", "e1", "tcp://127.0.0.1:7001", "")),
+    ("unplaced", "there is no edge for s; it asks again after half a second", r.Unplaced("s", "no edge can take it", 0.5)),
+    ("resume", "s attaches as attachment 5, with one subscription, from position 41 on",
+     r.Resume(5, "s", (7, 2), 1, [r.SubscriptionItem(1, STOCK, {"priority": 2})],
+              r.Policy("drop-oldest", 65536, 0.0), ("h", 11, 41), [("h", 11, 16)])),
+    ("resumed", "attachment 5 goes on after position 41", r.Resumed(5, "h", 11, 41, None, False)),
+    ("resumed-gap", "attachment 5 goes on after position 20, and has lost what the gap says",
+     r.Resumed(5, "h", 11, 20, GAP, True)),
+    ("suback", "version 1 of the list of attachment 5 is known everywhere but behind head k", r.Suback(5, 1, ["k"])),
+    ("subs", "version 2 of the list of attachment 5: one more, and number 1 no more",
+     r.Subs(5, 2, [r.SubscriptionItem(2, "[high,>,25.0]")], [1])),
+    ("detach", "attachment 5 leaves for good", r.Detach(5, True)),
+    ("shut", "attachment 5 is closed", r.Shut(5, "released", "another edge serves this subscriber now")),
+    ("moved", "attachment 5 is closed; the subscriber asks the head for another edge", r.Moved(5, "", "", "")),
+    ("pause", "nothing for attachment 5 until CONTINUE", r.Pause(5)),
+    ("continue", "attachment 5 takes again", r.Continue(5)),
+    ("sub-refused", "subscription 2 of version 2 cannot be taken",
+     r.SubRefused(5, 2, 2, "column 4: expected an operator")),
+    ("epoch", "attachment 5: the head has restarted", r.Epoch(5, r.Gap("h", 11, 31, 12, 4, [], "restart"))),
+    ("cover", "update 4 of a link's cover: subscription 9 comes, 7 goes, in one step", COVER),
+    ("cover-ack", "updates up to 4 are known everywhere", r.CoverAck(4, [])),
+    ("resume-up", "an edge hands on a RESUME with its update", r.ResumeUp("s", (7, 2), COVER, ("h", 11, 41))),
+    ("resumed-down", "and is told where to begin", r.ResumedDown("s", (7, 2), 50, 41, (11, 3), None, False)),
+    ("release", "who serves s in an epoch before (7, 4) lets it go", r.Release("s", (7, 4))),
+    ("fetch", "cursor 2 reads the log after position 41", r.Fetch(2, 41, [STOCK])),
+    ("replay", "an entry of the log for cursor 2", r.Replay(2, PUB_OPEN)),
+    ("fetched", "cursor 2 has read up to 50, and the stream goes on from there", r.Fetched(2, 50, True)),
+    ("expire", "the lease of s has ended", r.Expire("s", (7, 2))),
+    ("report", "an edge says where it is and whom it serves",
+     r.Report("tcp://127.0.0.1:7001", "", r.Cover(1, [r.CoverItem(9, STOCK)], []),
+              [r.ReportItem("s", (7, 2), (11, 3))])),
+    ("welcome", "the head's log ends at position 50", r.Welcome(50)),
+    ("neighbor-report", "a head's whole cover of a neighbour's link", r.NeighborReport(r.Cover(1, [], []))),
+    ("confirmed", "all edges behind the sender have positions 42 and 43, but for e2", r.Confirmed([42, 43], ["e2"])),
+    ("forget", "s has gone for good", r.Forget("s", (7, 2))),
+    ("leaving", "the edge takes nobody any more", r.Leaving()),
+    ("identify", "a mediator makes itself known on a control socket", r.Identify("local", "mediator", 3)),
+    ("load", "a load report; a real one has more fields", r.Load({"broker": "e1", "state": "OK", "subscribers": 12})),
+    ("status-query", "how are you? The answer carries the number 9", r.StatusQuery(9)),
+    ("status-reply", "the answer", r.StatusReply(9, {"name": "e1", "ready": True})),
+    ("leave", "send your subscribers elsewhere, then exit", r.Leave()),
+    ("members", "the head's edges are e1 and e2; e2 takes no newcomers", r.Members(["e1", "e2"], ["e2"])),
+]  # fmt: skip
+
+FRAMES: list[tuple[str, str, bytes]] = [
+    ("hello-new", "a client opens a link", wire.hello_frame(TO_HEAD, 0, False, CLIENT)),
+    ("hello-again", "after a reconnect: five frames had arrived", wire.hello_frame(TO_HEAD, 5, True, CLIENT)),
+    ("hello-ok", "the head has the link", wire.hello_ok_frame(TO_HEAD, 0, False, HEAD)),
+    ("hello-ok-lost", "the head does not know the link any more", wire.hello_ok_frame(TO_HEAD, 0, True, HEAD)),
+    ("data", "frame 2 with two records; acknowledges 4, gives credit up to 1028",
+     wire.data_frame(TO_HEAD, 0, 2, 4, 1028, [wire.encode(r.Open(1, "p", 7)), wire.encode(r.Close(1))], 2)),
+    ("data-ack-now", "an empty frame 3 that wants to be acknowledged at once",
+     wire.data_frame(TO_HEAD, wire.FLAG_ACK_NOW, 3, 4, 1028, [], 0)),
+    ("ack", "frames up to 4 have arrived, and frames up to 1028 may be sent", wire.ack_frame(TO_HEAD, 4, 1028)),
+    ("who", "whoever sent this is not known: say HELLO", wire.who_frame()),
+    ("ping", "a heartbeat at 12.5 s of the sender's clock", wire.ping_frame(TO_HEAD, 12_500_000)),
+    ("pong", "its answer, with the time as it came", wire.pong_frame(TO_HEAD, 12_500_000)),
+    ("bye", "the link is over", wire.bye_frame(TO_HEAD, "closed by the application")),
+    ("refuse", "the peer is refused", wire.refuse_frame(TO_HEAD, "refused", "x is not an edge of h")),
+    ("control", "a control frame with one record", wire.control_frame(r.StatusQuery(9))),
+]  # fmt: skip
+
+BAD: list[tuple[str, str, str]] = [
+    ("empty", "malformed", ""),
+    ("not-an-array", "malformed", "81a16101"),
+    ("array-32", "malformed", "dd0000000201d904"),
+    ("version-2", "version", "920204"),
+    ("unknown-kind", "malformed", "920163"),
+    ("too-short", "malformed", "930100ce01020304"),
+    ("link-too-large", "malformed", "950101cf00000001000000000000"),
+    ("negative-ack", "malformed", "950101ce01020304ff00"),
+    ("a-string-for-a-number", "malformed", "950101ce01020304a16100"),
+    ("bytes-behind-the-end", "malformed", "92010400"),
+    ("invalid-utf-8", "malformed", "940107ce01020304a2c328"),
+    ("a-record-cut-short", "malformed", "980100ce0102030400010000dd0000000194"),
+]
+
+
+def data(link: int, seq: int, ack: int, *records: Any) -> bytes:
+    return wire.data_frame(link, 0, seq, ack, ack + 1024, [wire.encode(record) for record in records], len(records))
+
+
+def delivered(attachment: int, position: int, seq: int) -> r.Deliver:
+    pub = r.Pub(position, "h", 11, position, "p", 7, seq, 0, 0, msgspec.Raw(SHORT))
+    return r.Deliver(attachment, msgspec.msgpack.decode(wire.encode(pub), type=r.PubOpen))
+
+
+SESSION: list[tuple[str, str, str, bytes]] = [
+    ("client", "h", "The client opens a link to the head: 0x01020304 is a number that it has drawn.",
+     wire.hello_frame(TO_HEAD, 0, False, CLIENT)),
+    ("h", "client", "The head has it. Nothing has arrived yet.", wire.hello_ok_frame(TO_HEAD, 0, False, HEAD)),
+    ("h", "client", "The first credit: 1024 frames.", wire.ack_frame(TO_HEAD, 0, 1024)),
+    ("client", "h", "The same in the other direction.", wire.ack_frame(TO_HEAD, 0, 1024)),
+    ("client", "h", "Frame 1: open publisher p, and ask for an edge for subscriber s.",
+     data(TO_HEAD, 1, 0, r.Open(1, "p", 7), r.Join("s"))),
+    ("h", "client", "Frame 1 of the head: p is open, s goes to e1.",
+     data(TO_HEAD, 1, 1, r.Opened(1, "h", 11, 0, 1024), r.Placed("s", "e1", "mem://e1", ""))),
+    ("client", "e1", "A second link, to the edge.", wire.hello_frame(TO_EDGE, 0, False, CLIENT)),
+    ("e1", "client", "The edge has it.", wire.hello_ok_frame(TO_EDGE, 0, False, EDGE)),
+    ("e1", "client", "Its first credit.", wire.ack_frame(TO_EDGE, 0, 1024)),
+    ("client", "e1", "The client's first credit.", wire.ack_frame(TO_EDGE, 0, 1024)),
+    ("client", "e1", "Attach s as number 5, with one subscription, from now on: no token.",
+     data(TO_EDGE, 1, 0,
+          r.Resume(5, "s", (7, 2), 1, [r.SubscriptionItem(1, STOCK)], r.Policy(), None, []))),
+    ("e1", "client", "It begins after position 0 of epoch 11 of head h. The whole tree has its list.",
+     data(TO_EDGE, 1, 1, r.Resumed(5, "h", 11, 0, None, False), r.Suback(5, 1, []))),
+    ("client", "h", "Two publications.",
+     data(TO_HEAD, 2, 1, r.Publish(1, 1, 0, 0, msgspec.Raw(SHORT)), r.Publish(1, 2, 0, 0, msgspec.Raw(SHORT)))),
+    ("h", "client", "Both are accepted.", data(TO_HEAD, 2, 2, r.Accepted(1, 2))),
+    ("e1", "client", "And delivered. The token of s is now (h, 11, 2).",
+     data(TO_EDGE, 2, 1, delivered(5, 1, 1), delivered(5, 2, 2))),
+    ("client", "e1", "The connection breaks and is made again: the edge has sent two frames that arrived.",
+     wire.hello_frame(TO_EDGE, 2, True, CLIENT)),
+    ("e1", "client", "The edge still knows the link, and has one frame of the client's.",
+     wire.hello_ok_frame(TO_EDGE, 1, False, EDGE)),
+    ("client", "e1", "The subscriber leaves for good.", data(TO_EDGE, 2, 2, r.Detach(5, True))),
+    ("client", "e1", "The link is over.", wire.bye_frame(TO_EDGE, "closed")),
+]  # fmt: skip
+
+
+def plain(encoded: bytes) -> Any:
+    """The values in msgpack bytes as JSON has them; bytes become {"hex": ...}."""
+    return _json(msgspec.msgpack.decode(encoded))
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"hex": value.hex()}
+    if isinstance(value, list):
+        return [_json(one) for one in value]
+    return {key: _json(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+
+def frame_vectors() -> list[dict[str, Any]]:
+    return [{"name": n, "means": m, "hex": data.hex(), "value": plain(data)} for n, m, data in FRAMES]
+
+
+def record_vectors() -> list[dict[str, Any]]:
+    return [
+        {"name": n, "means": m, "record": type(record).__name__, "hex": wire.encode(record).hex(),
+         "value": plain(wire.encode(record))}
+        for n, m, record in RECORDS
+    ]  # fmt: skip
+
+
+def session_vectors() -> list[dict[str, Any]]:
+    return [
+        {"step": i, "from": a, "to": b, "says": says, "hex": data.hex(), "value": plain(data)}
+        for i, (a, b, says, data) in enumerate(SESSION, 1)
+    ]
+
+
+def bad_vectors() -> list[dict[str, str]]:
+    return [{"name": name, "code": code, "hex": text} for name, code, text in BAD]
+
+
+FILES: dict[str, Any] = {
+    "frames.json": frame_vectors,
+    "records.json": record_vectors,
+    "session.json": session_vectors,
+    "bad_frames.json": bad_vectors,
+}
+
+
+def text(name: str) -> str:
+    """The text of one of the files."""
+    return json.dumps(FILES[name](), indent=1, ensure_ascii=True) + "\n"
+
+
+if __name__ == "__main__":
+    for file in FILES:
+        (HERE / file).write_text(text(file))
