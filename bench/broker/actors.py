@@ -74,6 +74,7 @@ class Client:
         self.name, self.link, self.subscribers, self.decode = name, link_id, subscribers, decode
         self.sent = self.received = self.acked = 0
         self.deliveries = self.frames = self.bytes = self.subacks = self.acks = 0
+        self.ack_every = 16
         self.latencies_us: list[int] = []
         self.clock_us: Callable[[], int] | None = None
 
@@ -117,7 +118,7 @@ class Client:
             self._decoded(data)
         else:
             self.deliveries += count
-        if flags & wire.FLAG_ACK_NOW or seq - self.acked >= 16:
+        if flags & wire.FLAG_ACK_NOW or seq - self.acked >= self.ack_every:
             return [self._ack()]
         return []
 

@@ -11,6 +11,8 @@ import cProfile
 import itertools
 import pstats
 import time
+import timeit
+from collections.abc import Callable
 
 from bench.broker.actors import CLUSTER, EDGE, EPOCH, HEAD, Client, Feeder, bodies_of, spread
 from bench.matching.workloads import workload
@@ -20,6 +22,7 @@ from plimsoll.core import wire
 from plimsoll.core.config import BrokerConfig, Limits, Peer, Security
 from plimsoll.core.edge import Edge
 from plimsoll.core.head import Head
+from plimsoll.core.log import Entry, Log
 from plimsoll.core.wire import Info
 
 PLAIN = Security(plain=True)
@@ -199,6 +202,70 @@ def measure_head(per_round: int, publications: int, profile: bool, subscriptions
     )
     if profiler:
         pstats.Stats(profiler).sort_stats("tottime").print_stats(22)
+
+
+def timed(work: Callable[[], object], times: int) -> float:
+    """Microseconds of one call, the best of five rounds."""
+    return min(timeit.repeat(work, number=times, repeat=5)) / times * 1e6
+
+
+def edge_seconds(rig: EdgeRig, publications: int, per_round: int) -> float:
+    """Machine time of one publication, the best of five rounds."""
+    found = []
+    for _ in range(5):
+        rig.edge_seconds = 0.0
+        rig.feed(publications, per_round)
+        found.append(rig.edge_seconds / publications)
+    return min(found)
+
+
+def costs() -> dict[str, float]:
+    """What single steps cost, in microseconds, and what share of an edge's machine time its safeguards take."""
+    load = workload("paper", 2000)
+    texts, bodies = [str(s) for s in load.subscriptions()], bodies_of(load.publications)
+    feeder = Feeder(lambda: 1)
+    piece = feeder.encoded(bodies, 1)[0]
+    publish = wire.encode(r.Publish(1, 1, 0, 1, r.Raw(bodies[0])))
+    record = r.decode(r.from_client, publish)
+    assert isinstance(record, r.Publish)
+    pub = r.Pub(1, HEAD, EPOCH, 1, "publisher", 1, 1, 0, 1, record.body)
+    log, entry = Log(1 << 26), Entry(piece, (((HEAD, EPOCH), 1),), False)
+    rig = EdgeRig(texts, bodies, 100)
+    attributes = load.publications[0]
+    found = {
+        "decode a publication at an edge (us)": timed(lambda: r.to_edge.decode(piece), 10_000),
+        "decode a publication and its body at a head (us)": timed(
+            lambda: r.body.decode(r.from_client.decode(publish).body),
+            10_000,  # type: ignore[union-attr]
+        ),
+        "encode a publication at a head (us)": timed(lambda: wire.encode(pub), 10_000),
+        "append it to the log (us)": timed(lambda: log.append(entry), 10_000),
+        "match it against 2,000 subscriptions, ids taken (us)": timed(
+            lambda: list(rig.edge.index.match(attributes)), 2_000
+        ),
+    }
+    for per_round in (1, 64):
+        found |= _shares(texts, bodies, per_round)
+    return found
+
+
+def _shares(texts: list[str], bodies: list[bytes], per_round: int) -> dict[str, float]:
+    """Machine time with and without: metering, and acknowledgements from clients."""
+    publications = 500 if per_round == 1 else 2560
+    rig = EdgeRig(texts, bodies, 100)
+    whole = edge_seconds(rig, publications, per_round)
+    rig.edge.sent = lambda link, count, size: None  # type: ignore[method-assign]
+    unmetered = edge_seconds(rig, publications, per_round)
+    quiet = EdgeRig(texts, bodies, 100)
+    for client in quiet.clients.values():
+        client.ack_every = 400
+    unacknowledged = edge_seconds(quiet, publications, per_round)
+    case = f"{per_round} publications a round"
+    return {
+        f"edge, {case}: machine time of a publication (us)": whole * 1e6,
+        f"edge, {case}: share of metering": 1 - unmetered / whole,
+        f"edge, {case}: share of acknowledgements": 1 - unacknowledged / whole,
+    }
 
 
 def main() -> None:

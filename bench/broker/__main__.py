@@ -1,0 +1,227 @@
+"""`make bench` for the broker: throughput, latency over both hops, and what each safeguard costs.
+
+    python -m bench.broker [--quick] [--json FILE]
+
+All of it runs on one machine over the loopback, and load generators share its cores with the brokers. So each rate comes
+twice: by the wall clock, and per second of CPU of the broker's own thread (what one broker does with a core to itself).
+Beside each stands a bare pyzmq ROUTER that sends the same fan-out from the same process layout in the same run; ratios to
+it hold where absolute figures depend on the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import zmq
+from bench.broker.actors import bodies_of
+from bench.broker.machines import costs
+from bench.broker.processes import PLAIN_KEYS, ChainRun, EdgeRun, Keys, bare
+from bench.matching.workloads import workload
+
+from plimsoll.core.matching import Index
+
+SUBSCRIPTIONS = 2_000
+PAYLOAD_BYTES = 200
+COALESCED = 16
+FEW = 50
+
+
+class Load:
+    """A workload with its matches known, so that a run knows when it has everything."""
+
+    def __init__(self, subscriptions: int) -> None:
+        load = workload("paper", subscriptions)
+        made = load.subscriptions()
+        self.quotes = load.quotes
+        self.texts = [str(each) for each in made]
+        self.bodies = bodies_of(load.publications)
+        index: Index[int] = Index()
+        index.load(enumerate(made))
+        self.matches = [list(index.match(each)) for each in load.publications]
+
+    def deliveries(self, first: int, count: int) -> int:
+        """How many deliveries publications `first` to `first + count - 1` make; numbers begin at 1."""
+        return sum(len(self.matches[at % len(self.matches)]) for at in range(first, first + count))
+
+    def targets(self, links: int) -> list[list[int]]:
+        return [[i % links for i in ids] for ids in self.matches]
+
+
+def edge_case(
+    load: Load, links: int, count: int, per_frame: int, keys: Keys = PLAIN_KEYS, **options: Any
+) -> dict[str, Any]:
+    """One edge, flat out: a warm-up of a fifth, then `count` publications."""
+    run = EdgeRun(
+        load.texts,
+        load.bodies,
+        links,
+        keys,
+        options={k: v for k, v in options.items() if k != "decode"},
+        decode=bool(options.get("decode")),
+    )
+    try:
+        warm = max(1, count // 5)
+        run.run(warm, per_frame, deliveries=load.deliveries(1, warm))
+        out = run.run(count, per_frame, deliveries=(deliveries := load.deliveries(1 + warm, count)))
+    finally:
+        run.close()
+    return {
+        "links": links,
+        "publications": count,
+        "deliveries_each": deliveries / count,
+        "deliveries_per_second": deliveries / out["seconds"],
+        "deliveries_per_cpu_second": deliveries / out["loop_cpu"],
+        "publications_per_second": count / out["seconds"],
+        "publications_per_cpu_second": count / out["loop_cpu"],
+        "process_cpu_us_per_delivery": out["process_cpu"] / deliveries * 1e6,
+        "records_per_frame": deliveries / out["frames"],
+    }
+
+
+def with_bare(case: dict[str, Any], load: Load, count: int) -> dict[str, Any]:
+    seconds, cpu, total = bare(case["links"], load.targets(case["links"]), b"x" * PAYLOAD_BYTES, count)
+    case["bare_deliveries_per_second"] = total / seconds
+    case["bare_deliveries_per_cpu_second"] = total / cpu.loop
+    case["ratio_to_bare"] = case["deliveries_per_second"] / case["bare_deliveries_per_second"]
+    case["ratio_to_bare_by_cpu"] = case["deliveries_per_cpu_second"] / case["bare_deliveries_per_cpu_second"]
+    return case
+
+
+def chain_case(load: Load, links: int, flat_out: int, seconds: float) -> dict[str, Any]:
+    """Both hops: capacity, then latency at shares of it with open-loop arrivals."""
+    run = ChainRun(load.texts, load.bodies, links)
+    first = 1
+    try:
+        run.run(flat_out // 5, 1e9, deliveries=load.deliveries(first, flat_out // 5))
+        first += flat_out // 5
+        out = run.run(flat_out, 1e9, deliveries=load.deliveries(first, flat_out))
+        first += flat_out
+        capacity = flat_out / out["seconds"]
+        case: dict[str, Any] = {
+            "links": links,
+            "deliveries_each": out["deliveries"] / flat_out,
+            "publications_per_second": capacity,
+            "deliveries_per_second": out["deliveries"] / out["seconds"],
+            "head_publications_per_cpu_second": flat_out / out["head_cpu"],
+            "edge_publications_per_cpu_second": flat_out / out["edge_cpu"],
+        }
+        for share in (0.5, 0.8):
+            rate = share * capacity
+            count = max(100, int(rate * seconds))
+            out = run.run(count, rate, deliveries=load.deliveries(first, count))
+            first += count
+            case[f"at_{share:.0%}"] = latency(out, rate)
+        return case
+    finally:
+        run.close()
+
+
+def latency(out: dict[str, Any], rate: float) -> dict[str, float]:
+    found = out["latencies_us"]
+    at = {f"p{100 * q:g}_ms": found[min(len(found) - 1, int(q * len(found)))] / 1000 for q in (0.5, 0.99, 0.999)}
+    late = {"publisher_late_ms": out["publisher_late_seconds"] * 1000}
+    return {"publications_per_second": rate, "samples": len(found), **at, **late}
+
+
+def measure(scale: float, say: Callable[[str], None]) -> dict[str, Any]:
+    """Everything; `scale` multiplies the work."""
+
+    def size(count: int) -> int:
+        return max(200, int(count * scale))
+
+    load, few = Load(SUBSCRIPTIONS), Load(FEW)
+    report: dict[str, Any] = {
+        "machine": {
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+            "zmq": zmq.zmq_version(),
+            "load": os.getloadavg()[0],
+        },
+        "quotes": load.quotes,
+    }
+    report["coalesced"], report["one_by_one"] = [], []
+    for links in (10, 100, 500):
+        case = with_bare(edge_case(load, links, size(12_000), COALESCED), load, size(3_000))
+        report["coalesced"].append(case)
+        say(line(f"coalesced, {links} links", case))
+    for links in (10, 100, 500):
+        case = with_bare(edge_case(load, links, size(3_000), 1, single=True), load, size(3_000))
+        report["one_by_one"].append(case)
+        say(line(f"one publication a round, {links} links", case))
+    report["few_deliveries"] = edge_case(few, FEW, size(100_000), COALESCED)
+    say(line(f"few deliveries each, {FEW} links", report["few_deliveries"]))
+    with tempfile.TemporaryDirectory() as folder:
+        keys = Keys.make(Path(folder))
+        plain = edge_case(load, 100, size(12_000), COALESCED)
+        curve = edge_case(load, 100, size(12_000), COALESCED, keys)
+    report["curve"] = {"plain": plain, "curve": curve, **kept(curve, plain)}
+    say(line("plain, 100 links", plain))
+    say(line("CURVE, 100 links", curve))
+    say("CURVE keeps " + ", ".join(f"{value:.0%} {name}" for name, value in kept(curve, plain).items()))
+    report["two_hops"] = []
+    for what, links in ((load, 100), (few, FEW)):
+        case = chain_case(what, links, size(6_000 if what is load else 60_000), 8 * max(scale, 0.25))
+        report["two_hops"].append(case)
+        say(hops(case))
+    report["costs"] = costs()
+    for name, value in report["costs"].items():
+        say(f"  {name:58s} {value:8.3f}")
+    return report
+
+
+def kept(curve: dict[str, Any], plain: dict[str, Any]) -> dict[str, float]:
+    return {
+        "by the wall clock": curve["deliveries_per_second"] / plain["deliveries_per_second"],
+        "by CPU of the process": plain["process_cpu_us_per_delivery"] / curve["process_cpu_us_per_delivery"],
+    }
+
+
+def line(name: str, case: dict[str, Any]) -> str:
+    text = (
+        f"{name:38s} {case['deliveries_each']:5.1f} each {case['deliveries_per_second']:11,.0f} deliveries/s "
+        f"{case['deliveries_per_cpu_second']:11,.0f} /CPU s {case['publications_per_cpu_second']:9,.0f} publications/CPU s "
+        f"{case['process_cpu_us_per_delivery']:6.2f} us CPU/delivery"
+    )
+    if "ratio_to_bare" in case:
+        text += f"; bare {case['bare_deliveries_per_second']:9,.0f}/s: {case['ratio_to_bare']:.2f} ({case['ratio_to_bare_by_cpu']:.2f} by CPU)"
+    return text
+
+
+def hops(case: dict[str, Any]) -> str:
+    lines = [
+        f"two hops, {case['links']} links: {case['deliveries_each']:.1f} each, {case['publications_per_second']:,.0f} publications/s, "
+        f"{case['deliveries_per_second']:,.0f} deliveries/s; per CPU s: head {case['head_publications_per_cpu_second']:,.0f}, "
+        f"edge {case['edge_publications_per_cpu_second']:,.0f} publications"
+    ]
+    for share in ("at_50%", "at_80%"):
+        at = case[share]
+        lines.append(
+            f"  {share[3:]:>4s} ({at['publications_per_second']:,.0f}/s): p50 {at['p50_ms']:.2f} ms, p99 {at['p99_ms']:.2f} ms, "
+            f"p99.9 {at['p99.9_ms']:.2f} ms over {at['samples']:,} samples; publisher at most {at['publisher_late_ms']:.1f} ms late"
+        )
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.broker")
+    parser.add_argument("--quick", action="store_true", help="an eighth of the work: under a minute")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
+    options = parser.parse_args()
+    report = measure(0.125 if options.quick else 1.0, lambda text: print(text, flush=True))
+    if options.json is not None:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(report, indent=2))
+        print(f"figures: {options.json}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
