@@ -1,4 +1,4 @@
-"""The applications of a run: processes with the client machine in them, their publishers and subscribers, and what they see.
+"""The applications of a run: processes with the client machine in them, what they do and what they see.
 
 An application writes into the journal what it asks for when it asks, and what it is told when it is told. A process
 that is killed comes back as a new incarnation, which asks for the same again.

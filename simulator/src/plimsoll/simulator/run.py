@@ -33,6 +33,9 @@ START_SECONDS = 0.8
 
 LAST_SECONDS = 4.0
 MEASURE_SECONDS = 0.5
+FLOOD = 600
+"""So many publications more has the flooding publisher to say."""
+
 LARGEST_RECORD_BYTES = 2_000
 
 
@@ -183,8 +186,8 @@ class Run:
                 self.schedule.at(start, self._hold, True)
                 self.schedule.at(end, self._hold, False)
         elif self.scenario.victim == "publisher":
-            for i in range(2000):
-                at = start + i * (end - start) / 2000
+            for i in range(FLOOD):
+                at = start + i * (end - start) / FLOOD
                 self.schedule.at(at, self._publish_flood, at)
 
     def _hold(self, hold: bool) -> None:

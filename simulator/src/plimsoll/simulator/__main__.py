@@ -1,0 +1,9 @@
+"""`python -m plimsoll.simulator`: many seeds of every scenario, or one seed with all that happens in it."""
+
+from __future__ import annotations
+
+import sys
+
+from plimsoll.simulator.cli import main
+
+sys.exit(main(sys.argv[1:]))
