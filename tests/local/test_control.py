@@ -114,6 +114,18 @@ def test_a_broker_that_comes_back_is_reached_again(plane, router):
     again.close()
 
 
+def test_nothing_is_queued_for_a_broker_that_is_away(plane, router):
+    endpoint = router.endpoint
+    router.close()
+    plane.dial(Peer(name="e", control=endpoint), "edge")
+    for _ in range(50):
+        plane.ask("e")
+    back = Router(endpoint)
+    _, told = heard_by(back, lambda: plane.ask("e"))
+    assert told[0].id > 50
+    back.close()
+
+
 def test_curve():
     server_public, server_secret = zmq.curve_keypair()
     public, secret = zmq.curve_keypair()

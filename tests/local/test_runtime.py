@@ -46,6 +46,24 @@ def test_edges_come_and_go_while_the_fleet_runs(fleet):
     assert fleet.condition("BrokerFleet", "quotes", "Ready") == "True"
 
 
+def test_a_broker_that_leaves_keeps_its_key_until_it_has_left(fleet):
+    mode = fleet.folder.config("e-1").with_suffix(".mode")
+    mode.parent.mkdir(parents=True)
+    mode.write_text("stubborn")
+    fleet.up()
+    apply(fleet.folder, documents(fleet.TEXT.replace("replicas: 2", "replicas: 1")))
+    fleet.wait_for(lambda: "deletionTimestamp" in fleet.object("EdgeBroker", "e-1").get("metadata", {}))
+    assert "edge e-1" in fleet.folder.authorized_keys.read_text()
+    mode.unlink()
+    again = apply(fleet.folder, documents(fleet.TEXT))
+    assert again[-1][0] == "configured"
+    # it is wanted again while it leaves: it goes, and comes back as a new one
+    fleet.wait_for(lambda: ("e-1", "Killed") in fleet.reasons())
+    fleet.wait_for(lambda: fleet.condition("EdgeBroker", "e-1", "Ready") == "True")
+    assert "deletionTimestamp" not in fleet.object("EdgeBroker", "e-1")["metadata"]
+    assert "edge e-1" in fleet.folder.authorized_keys.read_text()
+
+
 def test_what_cannot_change_is_refused_whole(fleet):
     fleet.up()
     version = fleet.object("BrokerCluster", "east")["metadata"]["generation"]

@@ -231,10 +231,8 @@ class Supervisor:
         """A broker that was to go has gone: so do its object and its configuration."""
         del self._brokers[broker.name]
         self._control.hang_up(broker.name)
-        if not self._plain:
-            self._authorize(self._resources)
         self._folder.config(broker.name).unlink(missing_ok=True)
-        self._known, self._version = None, -1  # it may be wanted again by now
+        self._known, self._version = None, -1  # its key goes; or it is wanted again by now
         if broker.config.role == "edge":
             self._delete("EdgeBroker", broker.name)
         cluster = broker.config.cluster
