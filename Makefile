@@ -8,9 +8,12 @@ PYTHON ?= python3
 PY := .venv/bin/python
 ARGS ?=
 DEMO_ARGS ?=
+BENCH_ARGS ?=
+SEEDS ?= 160
+SECONDS ?= 300
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench format lock clean
+.PHONY: help setup demo test lint bench simulate soak format lock clean
 
 help:  ## Say what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,8 +33,15 @@ lint: setup  ## Check style, format, types and the architecture's import contrac
 	$(PY) -m mypy
 	.venv/bin/lint-imports
 
-bench: setup  ## Measure matching beside baselines in the same run (ARGS=--help for more)
-	@$(PY) -m bench.matching $(ARGS)
+bench: setup  ## Measure matching and brokers, beside baselines in the same run (BENCH_ARGS=--quick for brokers in less time)
+	@$(PY) -m bench.matching
+	@$(PY) -m bench.broker $(BENCH_ARGS)
+
+simulate: setup  ## Run SEEDS=160 fleets in virtual time under faults and check the laws (ARGS="--scenario storm")
+	@$(PY) -m plimsoll.simulator --seeds $(SEEDS) $(ARGS)
+
+soak: setup  ## Kill and freeze a fleet under load for SECONDS=300 and audit every delivery
+	@$(PY) -m plimsoll.local.soak --seconds $(SECONDS) $(ARGS)
 
 format: setup  ## Put sources in their format and order, mend what has one safe mending
 	$(PY) -m ruff check --fix
