@@ -88,6 +88,27 @@ def test_callbacks_batches_and_answers(fleet: Any):
     run(main)
 
 
+def test_a_callback_that_raises_ends_its_subscriber_alone(fleet: Any, caplog: pytest.LogCaptureFixture):
+    def fails(items: list[Any]) -> None:
+        raise KeyError("mine")
+
+    async def main() -> None:
+        async with connect(fleet) as connection, AsyncPublisher(connection) as publisher:
+            bad, good = AsyncSubscriber(connection, on_batch=fails), AsyncSubscriber(connection)
+            for each in (bad, good):
+                await each.subscribe(f"[topic,=,'{TOPIC}']")
+            await publish(publisher, 1, 2)
+            assert [await good.receive(10) is not None for _ in range(2)] == [True, True]
+            await connection.wait_for(lambda: bad.statistics()["state"] == "closed", 10, "closed")
+            with pytest.raises(errors.CallbackError):
+                bad.pause()
+            assert bad.token is not None
+            assert bad.token[2] < good.token[2]  # type: ignore[index]
+        assert "has raised" in caplog.text
+
+    run(main)
+
+
 def test_waiting_has_an_end(fleet: Any):
     async def main() -> None:
         async with connect(fleet) as connection:

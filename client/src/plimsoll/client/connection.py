@@ -28,8 +28,11 @@ CLOSE_SECONDS: Final = 5.0
 class Owner(Protocol):
     """A publisher or subscriber of the library, as the I/O thread sees it."""
 
-    def take(self, events: list[Any]) -> Callable[[], None] | None:
-        """Take events, under the lock; returns what is to be called without it."""
+    def take(self, events: list[Any]) -> bool:
+        """Take events, under the lock; whether `call` is wanted, without it."""
+
+    def call(self) -> None:
+        """Call the application."""
 
     def fail(self) -> None:
         """The connection is over: wake whoever waits."""
@@ -197,7 +200,7 @@ class Connection:
 
     def _round(self) -> None:
         self._engine.transport.wait(0.0 if self._is_woken else self._engine.seconds_to_next())
-        calls: list[Callable[[], None]] = []
+        calls: list[Owner] = []
         with self.lock:
             if self._is_woken:
                 self._is_woken = False
@@ -205,14 +208,15 @@ class Connection:
                     os.read(self._wake_read, 4096)
             self._dispatch(self._engine.round(), calls)
             self.changed.notify_all()
-        for call in calls:
-            call()
+        for owner in calls:
+            owner.call()
 
-    def _dispatch(self, taken: list[Any], calls: list[Callable[[], None]]) -> None:
+    def _dispatch(self, taken: list[Any], calls: list[Owner]) -> None:
+        owners = self._owners
         for inner, events in taken:
-            owner = self._owners.get(inner)
-            if owner is not None and (call := owner.take(events)) is not None:
-                calls.append(call)
+            owner = owners.get(inner)
+            if owner is not None and owner.take(events):
+                calls.append(owner)
 
     def _end(self) -> None:
         with self.lock:

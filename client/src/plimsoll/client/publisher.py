@@ -41,6 +41,7 @@ class Publisher:
         self._connection, self._owns = connection_for(at, security)
         self._on_answer = on_answer
         self._receipts: Receipts[Receipt] = Receipts()
+        self._answers: list[core.Answered] = []
         with self._connection.lock:
             machine = self._connection.machine
             self._inner = machine.publisher(name or self._connection.engine.own_name("p"), confirm=confirm)
@@ -115,11 +116,10 @@ class Publisher:
                 pass  # what became of the rest is told as `unknown` or `refused`
             finally:
                 self._inner.close()
-                answers = self._take(self._inner.events)
+                self.take(self._inner.events)
                 connection.disown(self._inner)
                 connection.wake()
-        if answers and self._on_answer is not None:
-            self._on_answer(answers)
+        self.call()
         if self._owns:
             connection.close(timeout)
 
@@ -139,18 +139,19 @@ class Publisher:
                 lambda: receipt.answer is not None, timeout, f"answered: publication {receipt.number}"
             )
 
-    def take(self, events: list[Any]) -> Callable[[], None] | None:
-        answers = self._take(events)
-        if self._on_answer is None or not answers:
-            return None
-        on_answer = self._on_answer
-        return lambda: on_answer(answers)
-
-    def _take(self, events: list[Any]) -> list[core.Answered]:
+    def take(self, events: list[Any]) -> bool:
         answers = [event for event in events if type(event) is core.Answered]
         for answer in answers:
             self._receipts.answer(answer)
-        return answers
+        if self._on_answer is not None:
+            self._answers += answers
+        return bool(self._answers)
+
+    def call(self) -> None:
+        with self._connection.lock:
+            answers, self._answers = self._answers, []
+        if answers and self._on_answer is not None:
+            self._on_answer(answers)
 
     def fail(self) -> None:
         """Whoever waits asks the connection why."""

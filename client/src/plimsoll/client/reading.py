@@ -1,56 +1,46 @@
-"""How far the application has read: token and watermarks behind what it was given, not behind what has arrived."""
+"""Where an application stands: in front of the first item that it has not dealt with.
+
+The machine knows where the stream has arrived. What lies between, in a queue or in a callback, is taken back here, so
+that a later life gets it again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
 
-from plimsoll.core.client import Delivery, Subscriber
+from plimsoll.core.client import Delivery, GapNotice, Subscriber
 from plimsoll.core.client.events import Item
 from plimsoll.core.wire import Token
 
-TELL_EVERY: Final = 64
-"""The machine is told of items in batches of this size, or when the queue is empty."""
+TELL_EVERY = 64
+"""The machine is told of items that were dealt with in batches of this size, or when the queue is empty."""
 
 
-class Reading:
-    """Where one application stands in its queue."""
+def undealt(inner: Subscriber, queued: Iterable[Item]) -> list[Item]:
+    """What the application has not dealt with: what is queued here, then what the machine still holds."""
+    return [*queued, *items_of(inner.events)]
 
-    __slots__ = ("_marks", "_token", "_untold")
 
-    def __init__(self, token: Token | None, marks: Iterable[Token]) -> None:
-        self._token = token
-        self._marks = {(head, epoch): offset for head, epoch, offset in marks}
-        self._untold = 0
+def items_of(events: Iterable[object]) -> list[Item]:
+    """What stands in the stream: deliveries and gaps."""
+    return [event for event in events if type(event) is Delivery or type(event) is GapNotice]
 
-    def read(self, item: Item, more: bool) -> bool:
-        """The application has this item; whether the machine should be told now."""
-        self._untold += 1
-        self._token = item.token
-        if type(item) is Delivery:
-            pub = item.pub
-            self._marks[pub.head, pub.epoch] = pub.offset
-        else:
-            self._raise(item.gap.last)  # type: ignore[union-attr]
-        return not more or self._untold >= TELL_EVERY
 
-    def _raise(self, last: Iterable[Token]) -> None:
+def token_of(inner: Subscriber, items: Sequence[Item]) -> Token | None:
+    """Where to go on from; once all is dealt with, where the machine stands: an idle stream moves on, too."""
+    if not items:
+        return inner.token
+    first = items[0]
+    if isinstance(first, Delivery):
+        return (*first.stream, first.position - 1)
+    return first.head, first.low_epoch, max(0, first.low - 1)
+
+
+def marks_of(inner: Subscriber, items: Iterable[Item]) -> list[Token]:
+    """The watermarks without these items. Per origin, all below the first of them has been dealt with."""
+    marks = {(head, epoch): offset for head, epoch, offset in inner.marks()}
+    for item in items:
+        last = [item.origin] if isinstance(item, Delivery) else item.last
         for head, epoch, offset in last:
-            self._marks[head, epoch] = max(offset, self._marks.get((head, epoch), 0))
-
-    def read_all(self, items: list[Item]) -> None:
-        for item in items:
-            self.read(item, True)
-
-    def tell(self, inner: Subscriber) -> None:
-        inner.consumed(self._untold)
-        self._untold = 0
-
-    def token(self, inner: Subscriber) -> Token | None:
-        """What was read last, or, once all is read, where the machine stands: an idle stream moves on, too."""
-        return inner.token if inner.depth <= self._untold else self._token
-
-    def marks(self, inner: Subscriber) -> list[Token]:
-        if inner.depth <= self._untold:
-            return inner.marks()
-        return [(head, epoch, offset) for (head, epoch), offset in self._marks.items()]
+            marks[head, epoch] = min(offset - 1, marks.get((head, epoch), offset))
+    return [(head, epoch, offset) for (head, epoch), offset in marks.items() if offset > 0]

@@ -13,7 +13,7 @@ from plimsoll.client.connection import Connection
 from plimsoll.client.engine import Heads
 from plimsoll.client.errors import CallbackError, ClosedError, FailedError, SubscriptionRefusedError, WaitTimeoutError
 from plimsoll.client.publisher import connection_for
-from plimsoll.client.reading import Reading
+from plimsoll.client.reading import TELL_EVERY, items_of, marks_of, token_of, undealt
 from plimsoll.client.security import Security
 from plimsoll.client.subscriptions import Subscription, Subscriptions
 from plimsoll.core import client as core
@@ -23,6 +23,7 @@ from plimsoll.core.wire import Scalar, Token
 
 log = logging.getLogger(__name__)
 
+ITEMS = (core.Delivery, core.GapNotice)
 OnBatch = Callable[[list[Item]], None]
 OnState = Callable[[core.SubscriberEvent], None]
 ACK_SECONDS = 10.0
@@ -54,17 +55,19 @@ class Subscriber:
         self._connection, self._owns = connection_for(at, security)
         self._on_batch, self._on_state = on_batch, on_state
         self._queue: deque[Item] = deque()
+        self._batch: list[Item] = []
+        self._states: list[core.SubscriberEvent] = []
+        self._untold = 0
         self._subscriptions = Subscriptions()
         self._callback_error: Exception | None = None
         self._closed = False
-        marks = list(watermarks)
         with self._connection.lock:
             machine = self._connection.machine
             self._inner = machine.subscriber(
                 name or self._connection.engine.own_name("s"),
-                policy=policy, token=token, watermarks=marks, prefer=prefer, holds=True,
+                policy=policy, token=token, watermarks=watermarks, prefer=prefer,
+                holds=on_batch is None,
             )  # fmt: skip
-            self._reading = Reading(token, marks)
             self._connection.own(self._inner, self)
             self._connection.wake()
 
@@ -135,7 +138,8 @@ class Subscriber:
             except IndexError:
                 self._wait_for_item(timeout)
                 continue
-            if self._reading.read(item, bool(self._queue)):
+            self._untold += 1
+            if self._untold >= TELL_EVERY or not self._queue:
                 self._consume()
             return item
 
@@ -182,13 +186,13 @@ class Subscriber:
     def token(self) -> Token | None:
         """Where a later life goes on, behind all that `receive` has returned or `on_batch` has dealt with."""
         with self._connection.lock:
-            return self._reading.token(self._inner)
+            return token_of(self._inner, undealt(self._inner, self._queue or self._batch))
 
     @property
     def watermarks(self) -> list[Token]:
         """(head, head epoch, offset): the last of each origin that was received; they go with the token."""
         with self._connection.lock:
-            return self._reading.marks(self._inner)
+            return marks_of(self._inner, undealt(self._inner, self._queue or self._batch))
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the start, and where it stands."""
@@ -217,55 +221,44 @@ class Subscriber:
 
     # -- for the connection
 
-    def take(self, events: list[Any]) -> Callable[[], None] | None:
-        if self._on_batch is None and self._on_state is None:
-            self._queue.extend([event for event in events if self._is_item(event)])
-            return None
-        items: list[Item] = []
-        states: list[core.SubscriberEvent] = []
-        for event in events:
-            (items if self._is_item(event) else states).append(event)
+    def take(self, events: list[Any]) -> bool:
+        items = items_of(events)
+        states = [] if len(items) == len(events) else [event for event in events if type(event) not in ITEMS]
+        for state in states:
+            self._subscriptions.take(state)
         if self._on_batch is None:
             self._queue.extend(items)
-            items = []
-        return lambda: self._call(items, states)
+        else:
+            self._batch += items
+        if self._on_state is not None:
+            self._states += states
+        return bool(self._batch or self._states)
 
-    def _is_item(self, event: Any) -> bool:
-        kind = type(event)
-        if kind is core.Delivery or kind is core.GapNotice:
-            return True
-        self._subscriptions.take(event)
-        return False
-
-    def _call(self, items: list[Item], states: list[core.SubscriberEvent]) -> None:
+    def call(self) -> None:
+        states, self._states = self._states, []
         try:
             if self._on_state is not None:
                 for state in states:
                     self._on_state(state)
-            if items and self._on_batch is not None:
-                self._on_batch(items)
+            if self._batch and self._on_batch is not None:
+                self._on_batch(self._batch)
         except Exception as error:
             log.exception("the callback of subscriber %s has raised; it is closed", self.name)
             self._callback_error = error
             self.close(withdraw=False)
-            return
-        if items:
-            with self._connection.lock:
-                self._reading.read_all(items)
-                self._consume_locked()
+        else:
+            self._batch = []
 
     def fail(self) -> None:
         self._closed = True
 
     def _consume(self) -> None:
         with self._connection.lock:
-            self._consume_locked()
-
-    def _consume_locked(self) -> None:
-        was_held = self._inner.is_held
-        self._reading.tell(self._inner)
-        if was_held and not self._inner.is_held and not self._connection.is_closed:
-            self._connection.wake()
+            was_held = self._inner.is_held
+            self._inner.consumed(self._untold)
+            self._untold = 0
+            if was_held and not self._inner.is_held and not self._connection.is_closed:
+                self._connection.wake()
 
     def _wait_for_item(self, timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout

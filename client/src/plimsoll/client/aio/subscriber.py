@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -14,14 +15,17 @@ from typing import Any, Self
 from plimsoll.client.aio.connection import AsyncConnection
 from plimsoll.client.aio.publisher import connection_for
 from plimsoll.client.engine import Heads
-from plimsoll.client.errors import ClosedError, FailedError, SubscriptionRefusedError, WaitTimeoutError
-from plimsoll.client.reading import Reading
+from plimsoll.client.errors import CallbackError, ClosedError, FailedError, SubscriptionRefusedError, WaitTimeoutError
+from plimsoll.client.reading import TELL_EVERY, items_of, marks_of, token_of, undealt
 from plimsoll.client.security import Security
+from plimsoll.client.subscriber import ITEMS
 from plimsoll.client.subscriptions import Subscription, Subscriptions
 from plimsoll.core import client as core
 from plimsoll.core.client.events import Item
 from plimsoll.core.records import Policy
 from plimsoll.core.wire import Scalar, Token
+
+log = logging.getLogger(__name__)
 
 ACK_SECONDS = 10.0
 
@@ -48,15 +52,17 @@ class AsyncSubscriber:
         self._connection, self._owns = connection_for(at, security)
         self._on_batch, self._on_state = on_batch, on_state
         self._queue: deque[Item] = deque()
+        self._batch: list[Item] = []
+        self._untold = 0
         self._arrived = asyncio.Event()
         self._subscriptions = Subscriptions()
+        self._callback_error: Exception | None = None
         self._closed = False
-        marks = list(watermarks)
         self._inner = self._connection.machine.subscriber(
             name or self._connection.engine.own_name("s"),
-            policy=policy, token=token, watermarks=marks, prefer=prefer, holds=True,
+            policy=policy, token=token, watermarks=watermarks, prefer=prefer,
+            holds=on_batch is None,
         )  # fmt: skip
-        self._reading = Reading(token, marks)
         self._connection.own(self._inner, self)
         self._connection.wake()
 
@@ -129,7 +135,8 @@ class AsyncSubscriber:
                 raise WaitTimeoutError(f"subscriber {self.name!r}: nothing was delivered within {timeout:g} s")
             await self._wait_for_item(left)
         item = self._queue.popleft()
-        if self._reading.read(item, bool(self._queue)):
+        self._untold += 1
+        if self._untold >= TELL_EVERY or not self._queue:
             self._consume()
         return item
 
@@ -182,12 +189,12 @@ class AsyncSubscriber:
     @property
     def token(self) -> Token | None:
         """Where a later life goes on, behind all that `receive` has returned or `on_batch` has dealt with."""
-        return self._reading.token(self._inner)
+        return token_of(self._inner, undealt(self._inner, self._queue or self._batch))
 
     @property
     def watermarks(self) -> list[Token]:
         """(head, head epoch, offset): the last of each origin that was received; they go with the token."""
-        return self._reading.marks(self._inner)
+        return marks_of(self._inner, undealt(self._inner, self._queue or self._batch))
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the start, and where it stands."""
@@ -195,15 +202,19 @@ class AsyncSubscriber:
 
     async def close(self, *, withdraw: bool = True) -> None:
         """Detach: for good, or, without `withdraw`, to come back with token and watermarks within the lease."""
-        if not self._closed:
-            self._closed = True
-            self._inner.close(withdraw=withdraw)
-            self._connection.disown(self._inner)
-            self._arrived.set()
-            self._connection.notify()
-            self._connection.wake()
+        self._detach(withdraw)
         if self._owns:
             await self._connection.close()
+
+    def _detach(self, withdraw: bool) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._inner.close(withdraw=withdraw)
+        self._connection.disown(self._inner)
+        self._arrived.set()
+        self._connection.notify()
+        self._connection.wake()
 
     async def __aenter__(self) -> Self:
         return self
@@ -216,21 +227,30 @@ class AsyncSubscriber:
     # -- for the connection
 
     def take(self, events: list[Any]) -> None:
-        items: list[Item] = []
-        for event in events:
-            if type(event) is core.Delivery or type(event) is core.GapNotice:
-                items.append(event)
-            else:
-                self._subscriptions.take(event)
-                if self._on_state is not None:
-                    self._on_state(event)
+        items = items_of(events)
+        states = [] if len(items) == len(events) else [event for event in events if type(event) not in ITEMS]
+        for state in states:
+            self._subscriptions.take(state)
         if self._on_batch is None:
             self._queue.extend(items)
-        elif items:
-            self._on_batch(items)
-            self._reading.read_all(items)
-            self._consume()
+        else:
+            self._batch = items
+        self._call(states)
         self._arrived.set()
+
+    def _call(self, states: list[core.SubscriberEvent]) -> None:
+        try:
+            if self._on_state is not None:
+                for state in states:
+                    self._on_state(state)
+            if self._batch and self._on_batch is not None:
+                self._on_batch(self._batch)
+        except Exception as error:
+            log.exception("the callback of subscriber %s has raised; it is closed", self.name)
+            self._callback_error = error
+            self._detach(withdraw=False)
+        else:
+            self._batch = []
 
     def fail(self) -> None:
         self._closed = True
@@ -238,11 +258,14 @@ class AsyncSubscriber:
 
     def _consume(self) -> None:
         was_held = self._inner.is_held
-        self._reading.tell(self._inner)
+        self._inner.consumed(self._untold)
+        self._untold = 0
         if was_held and not self._inner.is_held:
             self._connection.wake()
 
     def _check(self) -> None:
+        if self._callback_error is not None:
+            raise CallbackError(f"the callback of {self.name!r} has raised") from self._callback_error
         if (failed := self._inner.failed) is not None:
             raise FailedError(failed.code, failed.text)
         if self._closed:

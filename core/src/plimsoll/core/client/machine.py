@@ -92,7 +92,7 @@ class Client(Node):
         """A new subscriber; it looks for an edge from the next round on. Its name is unique in the fleet.
 
         `token` and `watermarks`: of an earlier life, to go on from there. `prefer`: the name of an edge.
-        `holds`: its deliveries count as queued until `consumed`; otherwise until `take_events`.
+        `holds`: its items count as queued until `consumed`, and a full queue pauses it; if not, until `take_events`.
 
         Raises:
             ValueError: the name is used here already, or is empty or too long.
@@ -112,8 +112,6 @@ class Client(Node):
         for owner in ready:
             events, owner.events = owner.events, []
             taken.append((owner, events))
-            if type(owner) is Subscriber and not owner.holds:
-                owner.consumed(owner.depth)
         return taken
 
     def close_all(self, now: float, *, withdraw: bool = True) -> None:

@@ -6,7 +6,8 @@ Laws of the place:
 - Per origin, offsets only rise: what is at or below the watermark has been seen, and is suppressed and counted.
 - A gap is told unless the watermarks have all of it. It raises them, and the token.
 - The subscriber owns its list of subscriptions; each change has a version, and counts when the edge acknowledges it.
-- The queue to the application is bounded: above its high mark the edge is told to pause, below half of it to go on.
+- The queue of an application that holds its items is bounded: above a high mark the edge is told to pause, below half
+  of it to go on.
 """
 
 from __future__ import annotations
@@ -207,22 +208,24 @@ class Subscriber:
             self.on_gap(attachment, item, now)  # type: ignore[arg-type]
             return
         origin = (item.head, item.epoch)
-        seen = self.watermarks.get(origin)
-        if seen is not None and item.offset <= seen:
-            self.duplicates += 1
-        else:
+        seen = self.watermarks.get(origin, 0)
+        if item.offset > seen:
             self.watermarks[origin] = item.offset
-            if seen is None:
+            if not seen:
                 self._bound_watermarks()
-            self._queue(Delivery(item, attachment.stream, now), size)
+            if not self.events:
+                self._client.ready[self] = None
+            self.events.append(Delivery(item, attachment.stream, now))
+            self.items += 1
+            if self.holds:
+                self._grow(size)
+        else:
+            self.duplicates += 1
         if attachment is self.current and item.position > self.position:
             self.position = item.position
 
-    def _queue(self, item: Delivery | GapNotice, size: int) -> None:
-        if not self.events:
-            self._client.ready[self] = None
-        self.events.append(item)
-        self.items += 1
+    def _grow(self, size: int) -> None:
+        """One more item in the queue."""
         self.depth += 1
         self.depth_bytes += size + RECORD_BYTES
         if not self.is_held and (self.depth > self.high_records or self.depth_bytes > self.high_bytes):
@@ -236,7 +239,10 @@ class Subscriber:
             self.counts["gaps_known"] += 1
         else:
             self.counts["gaps"] += 1
-            self._queue(GapNotice(gap, now), RECORD_BYTES * len(gap.last))
+            self.items += 1
+            self.tell(GapNotice(gap, now))
+            if self.holds:
+                self._grow(RECORD_BYTES * len(gap.last))
         for head, epoch, offset in gap.last:
             if offset > marks.get((head, epoch), 0):
                 marks[head, epoch] = offset
