@@ -1,11 +1,11 @@
-"""`make bench` for the broker: throughput, latency over both hops, and what each safeguard costs.
+"""The broker's benchmark: throughput, latency over both hops, and what each safeguard costs.
 
     python -m bench.broker [--quick] [--json FILE]
 
-All of it runs on one machine over the loopback, and load generators share its cores with the brokers. So each rate comes
-twice: by the wall clock, and per second of CPU of the broker's own thread (what one broker does with a core to itself).
-Beside each stands a bare pyzmq ROUTER that sends the same fan-out from the same process layout in the same run; ratios to
-it hold where absolute figures depend on the machine.
+All of it runs on one machine over the loopback, and load generators share its cores with the brokers. So each rate
+comes twice: by the wall clock, and per second of CPU of the broker's own thread (what one broker does with a core to
+itself). Beside each stands a bare pyzmq ROUTER that sends the same fan-out from the same process layout in one run;
+ratios to it hold where absolute figures depend on the machine.
 """
 
 from __future__ import annotations
@@ -172,6 +172,11 @@ def measure(scale: float, say: Callable[[str], None]) -> dict[str, Any]:
         report["two_hops"].append(case)
         say(hops(case))
     report["costs"] = costs()
+    single = report["one_by_one"][1]
+    report["costs"]["metering, share of the process at one publication a round"] = (
+        report["costs"].pop("metering of one delivery, one publication a round (us)")
+        / single["process_cpu_us_per_delivery"]
+    )
     for name, value in report["costs"].items():
         say(f"  {name:58s} {value:8.3f}")
     return report
@@ -187,25 +192,31 @@ def kept(curve: dict[str, Any], plain: dict[str, Any]) -> dict[str, float]:
 def line(name: str, case: dict[str, Any]) -> str:
     text = (
         f"{name:38s} {case['deliveries_each']:5.1f} each {case['deliveries_per_second']:11,.0f} deliveries/s "
-        f"{case['deliveries_per_cpu_second']:11,.0f} /CPU s {case['publications_per_cpu_second']:9,.0f} publications/CPU s "
+        f"{case['deliveries_per_cpu_second']:11,.0f} /CPU s "
+        f"{case['publications_per_cpu_second']:9,.0f} publications/CPU s "
         f"{case['process_cpu_us_per_delivery']:6.2f} us CPU/delivery"
     )
     if "ratio_to_bare" in case:
-        text += f"; bare {case['bare_deliveries_per_second']:9,.0f}/s: {case['ratio_to_bare']:.2f} ({case['ratio_to_bare_by_cpu']:.2f} by CPU)"
+        bare_rate, wall, cpu = (
+            case[k] for k in ("bare_deliveries_per_second", "ratio_to_bare", "ratio_to_bare_by_cpu")
+        )
+        text += f"; bare {bare_rate:9,.0f}/s: {wall:.2f} ({cpu:.2f} by CPU)"
     return text
 
 
 def hops(case: dict[str, Any]) -> str:
     lines = [
-        f"two hops, {case['links']} links: {case['deliveries_each']:.1f} each, {case['publications_per_second']:,.0f} publications/s, "
-        f"{case['deliveries_per_second']:,.0f} deliveries/s; per CPU s: head {case['head_publications_per_cpu_second']:,.0f}, "
+        f"two hops, {case['links']} links: {case['deliveries_each']:.1f} each, "
+        f"{case['publications_per_second']:,.0f} publications/s, {case['deliveries_per_second']:,.0f} deliveries/s; "
+        f"per CPU s: head {case['head_publications_per_cpu_second']:,.0f}, "
         f"edge {case['edge_publications_per_cpu_second']:,.0f} publications"
     ]
     for share in ("at_50%", "at_80%"):
         at = case[share]
         lines.append(
-            f"  {share[3:]:>4s} ({at['publications_per_second']:,.0f}/s): p50 {at['p50_ms']:.2f} ms, p99 {at['p99_ms']:.2f} ms, "
-            f"p99.9 {at['p99.9_ms']:.2f} ms over {at['samples']:,} samples; publisher at most {at['publisher_late_ms']:.1f} ms late"
+            f"  {share[3:]:>4s} ({at['publications_per_second']:,.0f}/s): p50 {at['p50_ms']:.2f} ms, "
+            f"p99 {at['p99_ms']:.2f} ms, p99.9 {at['p99.9_ms']:.2f} ms over {at['samples']:,} samples; "
+            f"publisher at most {at['publisher_late_ms']:.1f} ms late"
         )
     return "\n".join(lines)
 

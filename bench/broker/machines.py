@@ -61,7 +61,7 @@ class EdgeRig:
         self.clients = {
             b"%04d" % i: Client(f"client{i}", 1_000_000 + i, share) for i, share in enumerate(spread(texts, links))
         }
-        self.edge_seconds = 0.0
+        self.edge_seconds = self.ack_seconds = 0.0
         for _ in range(3):
             self.exchange()
         for peer, client in self.clients.items():
@@ -74,9 +74,9 @@ class EdgeRig:
         self.edge_seconds = 0.0
 
     def _to_edge(self, peer: str | bytes, frames: list[bytes]) -> None:
-        started = time.perf_counter()
+        started = time.thread_time()
         self.edge.receive(peer, frames, self.now)
-        self.edge_seconds += time.perf_counter() - started
+        self.edge_seconds += time.thread_time() - started
 
     def exchange(self) -> None:
         """One round of everybody."""
@@ -84,16 +84,18 @@ class EdgeRig:
         self.feeder.tick(self.now)
         if fed := [data for _, data in self.feeder.take()]:
             self._to_edge(HEAD, fed)
-        started = time.perf_counter()
+        started = time.thread_time()
         self.edge.tick(self.now)
         out = self.edge.take()
-        self.edge_seconds += time.perf_counter() - started
+        self.edge_seconds += time.thread_time() - started
         self.edge.take_control(), self.edge.take_dials()
         for peer, data in out:
             if peer == HEAD:
                 self.feeder.receive(b"edge", [data], self.now)
             elif answers := self.clients[peer].receive(data):
+                before = self.edge_seconds
                 self._to_edge(peer, answers)
+                self.ack_seconds += self.edge_seconds - before
 
     def feed(self, publications: int, per_round: int) -> None:
         for piece_at in range(0, publications, per_round):
@@ -131,16 +133,16 @@ class HeadRig:
         )
 
     def _to_head(self, peer: bytes, frames: list[bytes]) -> None:
-        started = time.perf_counter()
+        started = time.thread_time()
         self.head.receive(peer, frames, self.now)
-        self.head_seconds += time.perf_counter() - started
+        self.head_seconds += time.thread_time() - started
 
     def exchange(self) -> None:
         self.now += 0.001
-        started = time.perf_counter()
+        started = time.thread_time()
         self.head.tick(self.now)
         out = self.head.take()
-        self.head_seconds += time.perf_counter() - started
+        self.head_seconds += time.thread_time() - started
         self.head.take_control(), self.head.take_dials()
         for peer, data in out:
             client = self.edge if peer == b"edge" else self.publisher
@@ -177,7 +179,7 @@ def measure_edge(links: int, per_round: int, publications: int, profile: bool, s
     print(
         f"edge  {links:4d} links, {per_round:4d} publications a round: {done / publications:5.1f} deliveries each, "
         f"{frames / publications:5.1f} frames each; {rig.edge_seconds / done * 1e6:6.2f} us/delivery, "
-        f"{rig.edge_seconds / frames * 1e6:6.2f} us/frame, {rig.edge_seconds / publications * 1e6:7.1f} us/publication; "
+        f"{rig.edge_seconds / frames * 1e6:6.2f} us/frame, {rig.edge_seconds / publications * 1e6:.1f} us/publication; "
         f"{done / rig.edge_seconds:12,.0f} deliveries/s of machine time"
     )
     if profiler:
@@ -209,16 +211,6 @@ def timed(work: Callable[[], object], times: int) -> float:
     return min(timeit.repeat(work, number=times, repeat=5)) / times * 1e6
 
 
-def edge_seconds(rig: EdgeRig, publications: int, per_round: int) -> float:
-    """Machine time of one publication, the best of five rounds."""
-    found = []
-    for _ in range(5):
-        rig.edge_seconds = 0.0
-        rig.feed(publications, per_round)
-        found.append(rig.edge_seconds / publications)
-    return min(found)
-
-
 def costs() -> dict[str, float]:
     """What single steps cost, in microseconds, and what share of an edge's machine time its safeguards take."""
     load = workload("paper", 2000)
@@ -244,27 +236,37 @@ def costs() -> dict[str, float]:
             lambda: list(rig.edge.index.match(attributes)), 2_000
         ),
     }
+    delivery = wire.encode(r.Deliver(1, r.to_edge.decode(piece)))  # type: ignore[arg-type]
+    found["decode a delivery at a client (us)"] = timed(lambda: r.to_client.decode(delivery), 10_000)
     for per_round in (1, 64):
         found |= _shares(texts, bodies, per_round)
     return found
 
 
 def _shares(texts: list[str], bodies: list[bytes], per_round: int) -> dict[str, float]:
-    """Machine time with and without: metering, and acknowledgements from clients."""
-    publications = 500 if per_round == 1 else 2560
-    rig = EdgeRig(texts, bodies, 100)
-    whole = edge_seconds(rig, publications, per_round)
-    rig.edge.sent = lambda link, count, size: None  # type: ignore[method-assign]
-    unmetered = edge_seconds(rig, publications, per_round)
-    quiet = EdgeRig(texts, bodies, 100)
-    for client in quiet.clients.values():
-        client.ack_every = 400
-    unacknowledged = edge_seconds(quiet, publications, per_round)
-    case = f"{per_round} publications a round"
-    return {
+    """Machine time with and without metering, by turns, and the part of it that acknowledgements take."""
+    publications = 400 if per_round == 1 else 1280
+    metered, unmetered = EdgeRig(texts, bodies, 100), EdgeRig(texts, bodies, 100)
+    unmetered.edge.sent = lambda link, count, size: None  # type: ignore[method-assign]
+    unmetered.edge.served = lambda frames, seconds: None  # type: ignore[method-assign]
+    found: dict[str, list[float]] = {"metered": [], "unmetered": [], "acks": []}
+    for _ in range(7):
+        for name, rig in (("metered", metered), ("unmetered", unmetered)):
+            rig.edge_seconds = rig.ack_seconds = 0.0
+            rig.feed(publications, per_round)
+            found[name].append(rig.edge_seconds / publications)
+        found["acks"].append(metered.ack_seconds / metered.edge_seconds)
+    whole, case = min(found["metered"]), f"{per_round} publications a round"
+    deliveries = sum(c.deliveries for c in metered.clients.values()) / (7 * publications)
+    each = {}
+    if per_round == 1:
+        each["metering of one delivery, one publication a round (us)"] = (
+            max(0.0, whole - min(found["unmetered"])) / deliveries * 1e6
+        )
+    return each | {
         f"edge, {case}: machine time of a publication (us)": whole * 1e6,
-        f"edge, {case}: share of metering": 1 - unmetered / whole,
-        f"edge, {case}: share of acknowledgements": 1 - unacknowledged / whole,
+        f"edge, {case}: share of metering": 1 - min(found["unmetered"]) / whole,
+        f"edge, {case}: share of acknowledgements": sorted(found["acks"])[3],
     }
 
 

@@ -1,4 +1,4 @@
-"""Processes around a broker under test: the broker itself, sinks, a feeder, a publisher, and a bare ROUTER to compare with.
+"""Processes around a broker under test: itself, sinks, a feeder, a publisher, and a bare ROUTER to compare with.
 
 Everything runs on the loopback of one machine and competes for its cores; so the CPU time of the broker's threads is
 reported beside the wall clock.
@@ -130,8 +130,7 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: Keys, option
     loop = Loop(machine, sockets, watch, config.hardware, authority=authority, **options)
     sockets.watch(pipe.fileno())
     pipe.send((data, control))
-    gc.collect()
-    gc.freeze()
+    loop.collector.start()
     profiler = None
     while True:
         loop.round()
@@ -258,7 +257,7 @@ def sink(
 
 
 def publish(pipe: Connection, endpoint: str, keys: Keys, bodies: list[bytes]) -> None:
-    """An open-loop publisher: `go count rate` sends at the rate whatever comes back; answers how late it was at worst.
+    """An open-loop publisher: `go count rate` sends at the rate whatever comes back; answers how late it was.
 
     Publications that are due together travel in one frame. The time on each is when it was due, so that a publisher that
     is late does not hide the wait (coordinated omission).

@@ -7,12 +7,12 @@ a round brings for one link leaves as one frame.
 
 from __future__ import annotations
 
-import gc
 import logging
 import time
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from plimsoll.broker.collector import Collector
 from plimsoll.broker.gate import Gate
 from plimsoll.broker.meter import Meter, Usage
 from plimsoll.broker.process import Watch
@@ -72,6 +72,7 @@ class Loop:
         self.gate = None if authority is None else Gate(authority)
         self.leave_seconds, self._on_usage = leave_seconds, on_usage
         self.meter = Meter(hardware, time.monotonic())
+        self.collector = Collector(time.monotonic())
         self._round_frames, self._round_bytes = round_frames, round_bytes
         self.rounds = 0
         self._stop_at: float | None = None
@@ -82,11 +83,13 @@ class Loop:
 
     def run(self) -> None:
         """Serve until the machine has left, or the time for leaving is over."""
-        gc.collect()
-        gc.freeze()  # what is there now stays; the collector need not look at it again
-        while not self._is_over(time.monotonic()):
-            self.round()
-        self._send()
+        self.collector.start()
+        try:
+            while not self._is_over(time.monotonic()):
+                self.round()
+            self._send()
+        finally:
+            self.collector.stop()
 
     def round(self) -> None:
         """Wait for something to do, and do it."""
@@ -161,6 +164,8 @@ class Loop:
         self._next_house = now + HOUSE_SECONDS
         self._on_usage(self.meter.sample(now))
         self._look(now)
+        lanes = (self.sockets.data, self.sockets.control)
+        self.collector.check(now, sum(lane.counters["connections_disconnected"] for lane in lanes))
         if self.authority is not None:
             self._refresh_keys(self.authority, now)
 
