@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.vectors import make
 
 from plimsoll.core import records as r
 from plimsoll.core import wire
-from tests.vectors import make
 
 FRAMES = make.frame_vectors()
 

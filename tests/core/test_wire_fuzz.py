@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.core.fleet import Client, Fleet, Publishing, one_cluster, resume
+from tests.vectors import make
 
 from plimsoll.core import records as r
 from plimsoll.core import wire
 from plimsoll.core.node import Node
-from tests.core.fleet import Client, Fleet, Publishing, one_cluster, resume
-from tests.vectors import make
 
 SEEDS = [*(data for _, _, data in make.FRAMES), *(data for *_, data in make.SESSION)]
 SEEDS += [make.data(1, 1, 0, record) for _, _, record in make.RECORDS]

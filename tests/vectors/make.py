@@ -51,7 +51,7 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("close", "handle 1 is not used any more", r.Close(1)),
     ("join", "subscriber s asks for an edge other than e2", r.Join("s", ["e2"], "")),
     ("placed", "s goes to edge e1", r.Placed("s", "e1", "tcp://127.0.0.1:7001", "")),
-    ("unplaced", "there is no edge for s; it asks again after half a second", r.Unplaced("s", "no edge can take it", 0.5)),
+    ("unplaced", "there is no edge for s; it asks again after half a second", r.Unplaced("s", "no edge", 0.5)),
     ("resume", "s attaches as attachment 5, with one subscription, from position 41 on",
      r.Resume(5, "s", (7, 2), 1, [r.SubscriptionItem(1, STOCK, {"priority": 2})],
               r.Policy("drop-oldest", 65536, 0.0), ("h", 11, 41), [("h", 11, 16)])),

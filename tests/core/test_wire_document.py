@@ -1,0 +1,136 @@
+"""docs/protocol.md has every frame and record of the code and no other, field by field, and the vectors' bytes."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from tests.vectors import make
+
+from plimsoll.core import records as r
+from plimsoll.core import wire
+from plimsoll.core.attachment import REFUSALS
+from plimsoll.core.config import Limits
+from plimsoll.core.edge import Edge
+from plimsoll.core.head import Head
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "protocol.md"
+FRAMES = ("DATA", "ACK", "HELLO", "HELLO_OK", "WHO", "PING", "PONG", "BYE", "CONTROL", "REFUSE")
+FROM_HEAD = {struct for struct in r.ToClient.__args__ if struct.__struct_fields__[0] == "handle"} | {
+    r.Placed,
+    r.Unplaced,
+}
+SPEAKERS: dict[str, Any] = {
+    "client to head": set(r.FromClient.__args__) & Head._HANDLERS.keys(),
+    "client to edge": set(r.FromClient.__args__) & Edge._HANDLERS.keys(),
+    "head to client": FROM_HEAD,
+    "edge to client": set(r.ToClient.__args__) - FROM_HEAD,
+    "edge to head": r.FromEdge,
+    "head to edge": r.ToEdge,
+    "head to head": r.BetweenHeads,
+    "control socket": r.ControlRecord,
+}
+TYPES = {
+    "Annotated": "", "OwnerEpoch": "owner_epoch", "Token": "token", "SubscriptionItem": "subscription",
+    "CoverItem": "cover_item", "ReportItem": "report_item", "Policy": "policy", "U32": "u32", "U63": "u63",
+    "Name": "name", "Text": "text", "PubOpen": "PUB", "Gap": "GAP", "Cover": "COVER", "Raw": "body", "Info": "info",
+    "None": "nil",
+}  # fmt: skip
+
+
+def words(annotation: str) -> str:
+    """A field's type as the document writes it."""
+    if annotation.startswith("dict["):
+        return "map"
+    if (inner := re.fullmatch(r"list\[(.*)\]", annotation)) is not None:
+        return "[record ...]" if inner[1] == "Raw" else f"[{words(inner[1])} ...]"
+    if (inner := re.fullmatch(r"tuple\[(.*)\]", annotation)) is not None:
+        return "[" + ", ".join(words(part) for part in inner[1].split(", ")) + "]"
+    return " or ".join(TYPES.get(part, part) for part in annotation.split(" | "))
+
+
+def fields(struct: Any, skip: int = 0) -> str:
+    annotations, optional = inspect.get_annotations(struct), len(struct.__struct_defaults__)
+    names = struct.__struct_fields__
+    said = [
+        f"{name}: {words(annotations[name])}" + (" ?" if i >= len(names) - optional else "")
+        for i, name in enumerate(names)
+    ]
+    return ", ".join(said[skip:])
+
+
+def frame_rows() -> list[str]:
+    return [f"| {i} | {name} | {fields(wire._FRAMES[i], 2)} |" for i, name in enumerate(FRAMES)]
+
+
+def record_rows() -> list[str]:
+    found: dict[int, str] = {}
+    for _, struct in inspect.getmembers(r, inspect.isclass):
+        if issubclass(struct, msgspec.Struct) and struct.__struct_config__.tag is not None and struct is not r.PubOpen:
+            number = struct.__struct_config__.tag
+            assert isinstance(number, int)
+            name = re.sub(r"(?<!^)(?=[A-Z])", "_", struct.__name__).upper()
+            found[number] = f"| {number} | {name} | {fields(struct)} | {'; '.join(speakers(struct))} |"
+    return [found[number] for number in sorted(found)]
+
+
+def speakers(struct: Any) -> Iterator[str]:
+    alike = {struct, r.PubOpen} if struct is r.Pub else {struct}
+    for who, said in SPEAKERS.items():
+        if alike & set(getattr(said, "__args__", said)):
+            yield who
+
+
+def session_blocks() -> str:
+    """The session as the document shows it: who, what it says, the bytes, and the values."""
+    blocks = []
+    for step, (sender, receiver, says, data) in enumerate(make.SESSION, 1):
+        text = data.hex(" ")
+        lines = [text[i : i + 96].strip() for i in range(0, len(text), 96)]
+        blocks.append(f"{step}. **{sender} to {receiver}.** {says}\n\n" + "".join(f"       {line}\n" for line in lines))
+    return "\n".join(blocks)
+
+
+def rows(columns: int) -> list[str]:
+    """The rows of the document's tables that begin with a number."""
+    pattern = r"^\| \d+ \|" + r"[^|\n]*\|" * (columns - 1) + "$"
+    return re.findall(pattern, DOCUMENT.read_text(), re.MULTILINE)
+
+
+def test_every_frame_is_described_and_no_other():
+    assert rows(3) == frame_rows()
+
+
+def test_every_record_is_described_and_no_other():
+    assert rows(4) == record_rows()
+
+
+def test_every_record_is_explained_in_prose():
+    prose = DOCUMENT.read_text().partition("## 5. Publishing")[2]
+    names = [row.split(" | ")[1] for row in record_rows()]
+    assert [name for name in names if not re.search(rf"(?<![A-Z_]){name}(?![A-Z_])", prose)] == []
+
+
+def test_the_bytes_of_the_session_are_those_of_the_vectors():
+    assert session_blocks() in DOCUMENT.read_text()
+
+
+def test_the_limits_are_those_of_the_code():
+    text, limits = DOCUMENT.read_text(), Limits()
+    assert limits.max_frame_bytes == limits.window_bytes == limits.queue_bytes == 2**20
+    assert limits.max_publication_bytes == 256 * 1024
+    assert f"{limits.window_frames:,} frames" in text
+    assert f"| {limits.publisher_window:,}, fewer under a quota |" in text
+    assert f"{limits.max_subscriptions_per_subscriber:,}; {limits.max_subscriptions:,}" in text
+    assert f"{limits.heartbeat_seconds:g} s; {limits.dead_seconds:g} s; {limits.lease_seconds:g} s" in text
+
+
+def test_every_code_of_shut_is_listed():
+    source = "".join((Path(r.__file__).parent / name).read_text() for name in ("edge.py", "attachment.py", "queues.py"))
+    codes = set(re.findall(r"_shut\([^\"]*\"(\w+)\"", source)) | set(REFUSALS)
+    table = DOCUMENT.read_text().partition("| code of SHUT |")[2].partition("\n\n")[0]
+    assert codes == set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
