@@ -5,8 +5,10 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from plimsoll.core.spec import Document, InvalidResourcesError, parse
+from plimsoll.core.spec import Document, InvalidResourcesError, Problem, parse
 from plimsoll.core.spec.problems import path_text
 
 
@@ -100,6 +102,10 @@ SESSION = "session.spec"
         ("fleet.spec.defaults.subscribers.whenSlow", "block", "not a choice", 'Did you mean "Block"?'),
         # quantities and durations
         ("small.spec.cpu", 0.5, "floating-point", '"500m"'),
+        ("small.spec.cpu", 1e-101, "floating-point", '"1m"'),
+        ("small.spec.cpu", float("inf"), "floating-point", '"0m"'),
+        ("small.spec.cpu", float("nan"), "floating-point", '"0m"'),
+        ("small.kind", [], "not a kind", "Known kinds"),
         ("small.spec.cpu", "250x", "not readable", "unknown suffix"),
         ("small.spec.cpu", "0", "too small", "more than 0 cores"),
         ("small.spec.cpu", [], "not a quantity", "250m"),
@@ -286,3 +292,42 @@ def test_what_is_written_is_read_again():
     resources = parse(documents(fleet()))
     again = parse([Document(resource.mapping()) for resource in resources])
     assert again == resources
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def places_of(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path of every part of a value."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(deeper for key, part in parts for deeper in places_of(part, (*path, key)))]
+
+
+@given(st.data())
+def test_whatever_stands_where_a_value_belongs_is_read_or_reported(data):
+    objects = fleet()
+    for _ in range(data.draw(st.integers(1, 3))):
+        path = data.draw(st.sampled_from(places_of(objects)[1:]))
+        place: Any = objects
+        for part in path[:-1]:
+            place = place[part]
+        place[path[-1]] = data.draw(JSON)
+    assert all(problem.file and problem.found and problem.remedy for problem in judged(documents(objects)))
+
+
+@given(JSON)
+def test_any_document_is_read_or_reported(content):
+    assert all(problem.file and problem.found and problem.remedy for problem in judged([Document(content)]))
+
+
+def judged(given_documents: list[Document]) -> tuple[Problem, ...]:
+    """The problems of documents; any other exception is a fault of the reader."""
+    try:
+        parse(given_documents)
+    except InvalidResourcesError as error:
+        return error.problems or pytest.fail("refused without a problem")
+    return ()

@@ -3,6 +3,8 @@
 import io
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from plimsoll.core.spec import InvalidResourcesError, parse
 from plimsoll.local.manifests import load, parse_text
@@ -89,3 +91,13 @@ def test_problems_of_resources_have_the_lines_of_the_file():
         parse(parse_text(text, "f.yaml"))
     lines = {problem.path[-1]: problem.line for problem in caught.value.problems}
     assert lines == {"profil": 9, "profile": 8}
+
+
+@given(st.text(alphabet=st.sampled_from("abc:-[]{}&*!|>'\"#%@, \n\t0.~<=\\\x00é"), max_size=60))
+def test_any_text_is_documents_or_a_located_problem(text):
+    files = {"f.yaml"}
+    try:
+        files |= {document.file for document in parse_text(text, "f.yaml")}
+    except InvalidResourcesError as error:
+        files |= {problem.file for problem in error.problems}
+    assert files == {"f.yaml"}

@@ -119,16 +119,16 @@ def _kind(reader: Reader, content: Mapping[str, Any]) -> str | None:
     if version != API_VERSION:
         found = "this field is missing" if version is None else f'"{version}" is not known'
         reader.fault(("apiVersion",), found, f"Write `apiVersion: {API_VERSION}`.")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         found = "this field is missing" if kind is None else f'"{kind}" is not a kind'
         reader.fault(("kind",), found, suggestion(str(kind), list(KINDS), "kind"))
         return None
-    return str(kind) if version == API_VERSION else None
+    return kind if version == API_VERSION else None
 
 
 def _metadata(reader: Reader, content: Mapping[str, Any]) -> dict[str, Any] | None:
     kind, metadata = content.get("kind"), content.get("metadata")
-    reader.subject = str(kind) if kind else ""
+    reader.subject = kind if isinstance(kind, str) else ""
     if not isinstance(metadata, Mapping):
         reader.fault(("metadata",), "this block is missing", "Write `metadata:` with a `name:`.")
         return None

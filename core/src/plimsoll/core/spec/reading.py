@@ -6,6 +6,7 @@ The reader goes on after a fault, so that one run shows them all; a value with a
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 import types
 import typing
@@ -122,7 +123,7 @@ class Reader:
     def quantity(self, value: object, path: Path) -> Any:
         """Read a quantity; whole numbers are quantities too, floating-point numbers are not."""
         if isinstance(value, float):
-            milli = Quantity.parse(str(value)).milli if value == value and abs(value) < 1e15 else 0
+            milli = math.ceil(value * 1000) if abs(value) < 1e15 else 0  # also 0 for what is no number
             return self.fault(path, f"{_shown(value)} is a floating-point number", f'Write "{milli}m", or whole units.')
         if isinstance(value, bool) or not isinstance(value, int | str):
             return self.fault(path, f"{_shown(value)} is not a quantity", "Write one such as 250m, 600k or 64Mi.")
