@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.vectors import make
 
 from plimsoll.core import records as r
 from plimsoll.core import wire
-from tests.vectors import make
 
 VECTORS = make.record_vectors()
 STRUCTS: dict[str, Any] = {
