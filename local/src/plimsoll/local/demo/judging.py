@@ -68,11 +68,12 @@ def judge(
     audit, delays = Audit(), Delays(start)
     published: dict[Identity, float] = {}
     edges: dict[str, str] = {}
+    take = audit.take  # looked up once: each look-up of a dispatching method makes a new one
     for path in [*publishers, *subscribers]:
         for seen in read(path):
             _measure(seen, published, edges, delays)
             if isinstance(seen, Observation):
-                audit.take(seen)
+                take(seen)
     return Judgement(audit.verdict(), delays, tuple(faults))
 
 
