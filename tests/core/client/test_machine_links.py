@@ -236,16 +236,39 @@ def test_a_record_that_cannot_be_read_ends_the_link_and_not_the_subscriber(stage
     assert len(stage.edge.all(r.Resume)) == 2
 
 
-@pytest.mark.parametrize("record", [r.Suback(1, 1, []), r.Progress(1)])
-def test_a_record_of_an_edge_from_a_head_is_refused(stage: Any, kit: Any, record: Any):
+def test_a_record_of_a_later_protocol_is_passed_over(stage: Any, kit: Any):
+    subscriber = stage.attach()
     publisher = stage.client.publisher("p")
     stage.run()
-    stage.head.tell(record)
-    stage.run(2.0)
-    refused = isinstance(record, r.Suback)
-    assert stage.client.counters["records_refused_malformed"] == refused
-    assert len(stage.head.all(r.Open)) == 1 + refused
+    for broker in (stage.edge, stage.head):
+        broker.put(broker.link, msgspec.msgpack.encode([199, 1, "new"]))
+    stage.edge.tell(r.Deliver(subscriber.current.id, kit.pub(11)))
+    stage.run(1.0)
+    assert stage.client.counters["records_refused_unknown"] == 2
+    assert stage.app.seqs() == [11]
+    assert stage.app.of(Detached) == []
     assert publisher.is_open
+
+
+@pytest.mark.parametrize("bad", [[], ["3"], [{}], [12, -1, "x"], 7])
+def test_a_broken_record_of_a_head_begins_its_link_anew(stage: Any, kit: Any, bad: Any):
+    publisher = stage.client.publisher("p")
+    stage.run()
+    stage.head.put(stage.head.link, msgspec.msgpack.encode(bad))
+    stage.run(2.0)
+    assert stage.client.counters["records_refused_malformed"] == 1
+    assert len(stage.head.all(r.Open)) == 2
+    assert publisher.is_open
+
+
+def test_a_record_on_the_wrong_link_is_counted_alone(stage: Any, kit: Any):
+    subscriber = stage.attach()
+    stage.head.tell(r.Suback(1, 1, []), r.Progress(1))
+    stage.edge.tell(r.Accepted(1, 1), r.Deliver(subscriber.current.id, kit.pub(11)))
+    stage.run(1.0)
+    assert stage.client.counters["records_refused_misplaced"] == 2
+    assert stage.app.seqs() == [11]
+    assert len(stage.edge.all(r.Resume)) == 1
 
 
 def test_garbage_on_a_connection_is_counted_and_survived(stage: Any, kit: Any):

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
+
+import msgspec
+from msgspec import Raw
 
 from plimsoll.core import records as r
 from plimsoll.core import wire
@@ -26,6 +29,9 @@ CONFLICTS_AT_MOST = 8
 """So many attachments in a row are refused for their owner epoch; then the name belongs to somebody else."""
 
 RANDOM_STEPS = 1 << 16
+
+UNREADABLE = (ValueError, RecursionError, OverflowError)
+KNOWN_NUMBERS = frozenset(kind.__struct_config__.tag for kind in get_args(r.ToClient))
 
 
 class Client(Node):
@@ -335,10 +341,22 @@ class Client(Node):
                 self._on_stream(owner, frame, size)
             elif link is self._home:
                 self._on_answers(frame)
-        except (ValueError, RecursionError, OverflowError) as error:
+        except WireError as error:
             # The link is reliable: what cannot be read is not noise, and what it said is lost. Resume from the tokens.
             self.counters["records_refused_malformed"] += 1
-            self._distrust(link, f"a record that cannot be read: {error}")
+            self._distrust(link, str(error))
+
+    def _pass_over(self, raw: bytes | Raw, error: Exception) -> None:
+        """A record that cannot be read: of a later protocol, and not for us, or broken.
+
+        Raises:
+            WireError: it is broken.
+
+        """
+        number = first_number(raw)
+        if number is None or number in KNOWN_NUMBERS:
+            raise WireError("malformed", f"record {number} cannot be read: {error}") from error
+        self.counters["records_refused_unknown"] += 1
 
     def _distrust(self, link: Link, text: str) -> None:
         if isinstance(port := link.owner, Port):
@@ -355,7 +373,11 @@ class Client(Node):
         decode, attachments, now = r.to_client.decode, port.attachments, self.now
         size //= len(frame.records) or 1
         for raw in frame.records:
-            record = decode(raw)
+            try:
+                record = decode(raw)
+            except UNREADABLE as error:
+                self._pass_over(raw, error)
+                continue
             if type(record) is r.Deliver:
                 attachment = attachments.get(record.attachment)
                 if attachment is None or attachment.state is not State.LIVE:
@@ -376,7 +398,8 @@ class Client(Node):
     def _on_attachment(self, port: Port, record: Any) -> None:
         handler = self._OF_ATTACHMENT.get(type(record))
         if handler is None:
-            raise WireError("misplaced", f"{type(record).__name__} on a link to an edge")
+            self.counters["records_refused_misplaced"] += 1
+            return
         attachment = port.attachments.get(record.attachment)
         if attachment is None:
             self.counters["records_for_nobody"] += 1
@@ -427,7 +450,11 @@ class Client(Node):
     def _on_answers(self, frame: wire.Data) -> None:
         """What the head answers to publishers, and to subscribers that look for an edge."""
         for raw in frame.records:
-            record = r.to_client.decode(raw)
+            try:
+                record = r.to_client.decode(raw)
+            except UNREADABLE as error:
+                self._pass_over(raw, error)
+                continue
             if (handler := self._OF_PUBLISHER.get(type(record))) is not None:
                 publisher = self._handles.get(record.handle)
                 if publisher is not None:
@@ -437,7 +464,7 @@ class Client(Node):
             elif isinstance(record, r.Unplaced):
                 self._on_unplaced(record)
             elif not isinstance(record, r.Progress):
-                raise WireError("misplaced", f"{type(record).__name__} on a link to a head")
+                self.counters["records_refused_misplaced"] += 1
 
     # -- time
 
@@ -490,6 +517,15 @@ class Client(Node):
         r.Credit: Publisher.on_credit,
         r.Unconfirmed: Publisher.on_unconfirmed,
     }
+
+
+def first_number(raw: bytes | Raw) -> int | None:
+    """The number of a record, if it is an array that begins with one."""
+    try:
+        number = msgspec.msgpack.decode(raw, type=list[Any])[0]
+    except (*UNREADABLE, IndexError):
+        return None
+    return number if type(number) is int else None
 
 
 def _check_name(name: str, used: dict[str, Any]) -> None:
