@@ -43,7 +43,7 @@ class Load:
         self.quotes = load.quotes
         self.texts = [str(each) for each in made]
         self.bodies = bodies_of(load.publications)
-        index: Index[int] = Index()
+        index = Index()
         index.load(enumerate(made))
         self.matches = [list(index.match(each)) for each in load.publications]
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 
+from msgspec import Raw
+
 from plimsoll.core import records as r
 from plimsoll.core import wire
 from plimsoll.core.link import Link, LinkLimits
@@ -53,7 +55,7 @@ class Feeder(Node):
         """`count` publications as they stand in the stream, on from the last position."""
         first, self.position = self.position + 1, self.position + count
         return [
-            wire.encode(r.Pub(at, HEAD, EPOCH, at, "publisher", EPOCH, at, 0, sent_us, r.Raw(bodies[at % len(bodies)])))
+            wire.encode(r.Pub(at, HEAD, EPOCH, at, "publisher", EPOCH, at, 0, sent_us, Raw(bodies[at % len(bodies)])))
             for at in range(first, first + count)
         ]
 

@@ -12,10 +12,11 @@ import itertools
 import pstats
 import time
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from bench.broker.actors import CLUSTER, EDGE, EPOCH, HEAD, Client, Feeder, bodies_of, spread
 from bench.matching.workloads import workload
+from msgspec import Raw
 
 from plimsoll.core import records as r
 from plimsoll.core import wire
@@ -58,7 +59,7 @@ class EdgeRig:
         self.bodies = bodies
         self.feeder = Feeder(lambda: next(ids))
         self.edge = Edge(edge_config(), EPOCH, lambda: next(ids))
-        self.clients = {
+        self.clients: dict[Hashable, Client] = {
             b"%04d" % i: Client(f"client{i}", 1_000_000 + i, share) for i, share in enumerate(spread(texts, links))
         }
         self.edge_seconds = self.ack_seconds = 0.0
@@ -73,7 +74,7 @@ class EdgeRig:
             client.deliveries = client.frames = 0
         self.edge_seconds = 0.0
 
-    def _to_edge(self, peer: str | bytes, frames: list[bytes]) -> None:
+    def _to_edge(self, peer: Hashable, frames: list[bytes]) -> None:
         started = time.thread_time()
         self.edge.receive(peer, frames, self.now)
         self.edge_seconds += time.thread_time() - started
@@ -132,7 +133,7 @@ class HeadRig:
             client.link, 0, client.sent, client.received, client.received + 1024, chunks, len(chunks)
         )
 
-    def _to_head(self, peer: bytes, frames: list[bytes]) -> None:
+    def _to_head(self, peer: Hashable, frames: list[bytes]) -> None:
         started = time.thread_time()
         self.head.receive(peer, frames, self.now)
         self.head_seconds += time.thread_time() - started
@@ -154,9 +155,7 @@ class HeadRig:
             chunks = []
             for _ in range(min(per_round, publications - at)):
                 self.seq += 1
-                chunks.append(
-                    wire.encode(r.Publish(1, self.seq, 0, 1, r.Raw(self.bodies[self.seq % len(self.bodies)])))
-                )
+                chunks.append(wire.encode(r.Publish(1, self.seq, 0, 1, Raw(self.bodies[self.seq % len(self.bodies)]))))
             self._to_head(b"pub", [self._frame(self.publisher, chunks)])
             self.exchange()
 
@@ -217,7 +216,7 @@ def costs() -> dict[str, float]:
     texts, bodies = [str(s) for s in load.subscriptions()], bodies_of(load.publications)
     feeder = Feeder(lambda: 1)
     piece = feeder.encoded(bodies, 1)[0]
-    publish = wire.encode(r.Publish(1, 1, 0, 1, r.Raw(bodies[0])))
+    publish = wire.encode(r.Publish(1, 1, 0, 1, Raw(bodies[0])))
     record = r.decode(r.from_client, publish)
     assert isinstance(record, r.Publish)
     pub = r.Pub(1, HEAD, EPOCH, 1, "publisher", 1, 1, 0, 1, record.body)

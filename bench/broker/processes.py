@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import itertools
 import multiprocessing as mp
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ import msgspec
 import zmq
 from bench.broker.actors import EDGE, EPOCH, HEAD, Client, Feeder, spread
 from bench.broker.machines import edge_config, head_config
+from msgspec import Raw
 
 from plimsoll.broker.loop import Loop
 from plimsoll.broker.main import new_id
@@ -126,13 +128,13 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: Keys, option
         # One frame of the stream per round, while acknowledgements are taken as they come.
         drain = sockets.data.drain_dealer
         sockets.data.drain_dealer = lambda peer, frames, size: drain(peer, 1, size)  # type: ignore[method-assign]
-    watch = Watch(None)
+    watch = Watch(os.getppid())
     loop = Loop(machine, sockets, watch, config.hardware, authority=authority, **options)
     sockets.watch(pipe.fileno())
     pipe.send((data, control))
     loop.collector.start()
     profiler = None
-    while True:
+    while not (watch.signals or watch.parent_is_gone()):
         loop.round()
         if not sockets.is_readable(pipe.fileno()):
             continue
@@ -147,7 +149,7 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: Keys, option
         if question == "status":
             pipe.send(machine.status())
         else:
-            pipe.send((Cpu.now(), loop.rounds, machine.meter.service_seconds))
+            pipe.send((Cpu.now(), loop.rounds))
     if profiler is not None:
         import pstats
 
@@ -190,7 +192,7 @@ def feed(pipe: Connection, keys: Keys, bodies: list[bytes]) -> None:
             sent = min(due, sent + per_frame)
             feeder.flush()
         feeder.tick(now)
-        sockets.data.send(feeder.take())
+        sockets.data.send(feeder.take())  # type: ignore[arg-type]  # peers of this shell are names or routing ids
         if sockets.is_readable(pipe.fileno()):
             _, count, per_frame, rate = pipe.recv()
             to_send, sent = feeder.encoded(bodies, count), 0
@@ -259,8 +261,8 @@ def sink(
 def publish(pipe: Connection, endpoint: str, keys: Keys, bodies: list[bytes]) -> None:
     """An open-loop publisher: `go count rate` sends at the rate whatever comes back; answers how late it was.
 
-    Publications that are due together travel in one frame. The time on each is when it was due, so that a publisher that
-    is late does not hide the wait (coordinated omission).
+    Publications that are due together travel in one frame. The time on each is when it was due, so that a publisher
+    that is late does not hide the wait (coordinated omission).
     """
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     socket = context.socket(zmq.DEALER)
@@ -302,7 +304,7 @@ def publish(pipe: Connection, endpoint: str, keys: Keys, bodies: list[bytes]) ->
             for n in range(sent, min(due, sent + 256)):
                 seq += 1
                 at_us = int((started + n / rate) * 1e6)
-                chunks.append(wire.encode(r.Publish(1, seq, 0, at_us, r.Raw(bodies[seq % len(bodies)]))))
+                chunks.append(wire.encode(r.Publish(1, seq, 0, at_us, Raw(bodies[seq % len(bodies)]))))
             sent += len(chunks)
             socket.send(frame(chunks))
             hear()
@@ -319,7 +321,7 @@ def bare_router(pipe: Connection, links: int, targets: list[list[int]], payload:
     router.sndhwm = router.rcvhwm = 0
     router.router_mandatory = True
     router.bind("tcp://127.0.0.1:*")
-    pipe.send(router.getsockopt(zmq.LAST_ENDPOINT).rstrip(b"\0").decode())
+    pipe.send(router.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0"))
     peers = [router.recv_multipart()[0] for _ in range(links)]
     pipe.recv()
     before, send, more = Cpu.now(), router.send, zmq.SNDMORE
@@ -382,7 +384,27 @@ def wait_until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-class EdgeRun:
+class Run:
+    """Processes that end together, also when one of them fails to start."""
+
+    def __init__(self) -> None:
+        self.children: list[Child] = []
+
+    def child(self, work: Callable[..., None], *arguments: Any) -> tuple[Child, Any]:
+        """A new process and the first thing that it says; all are ended if it says nothing."""
+        self.children.append(Child(work, *arguments))
+        try:
+            return self.children[-1], self.children[-1].ask()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        for child in reversed(self.children):
+            child.end()
+
+
+class EdgeRun(Run):
     """An edge process between a feeder and sinks."""
 
     def __init__(
@@ -395,17 +417,16 @@ class EdgeRun:
         options: dict[str, Any] | None = None,
         decode: bool = False,
     ) -> None:
-        self.feeder = Child(feed, keys, bodies)
-        self.edge = Child(serve, "edge", self.feeder.ask(), keys, options or {})
-        endpoint = self.edge.ask()[0]
+        super().__init__()
+        self.feeder, at_head = self.child(feed, keys, bodies)
+        self.edge, at_edge = self.child(serve, "edge", at_head, keys, options or {})
         wait_until(lambda: self.edge.ask("status")["ready"])
-        self.sink = Child(sink, endpoint, keys, spread(texts, links), 0, decode, False)
-        self.sink.ask()
+        self.sink, _ = self.child(sink, at_edge[0], keys, spread(texts, links), 0, decode, False)
 
     def run(self, count: int, per_frame: int = 1, rate: float = 0.0, *, deliveries: int) -> dict[str, float]:
         """Feed so many publications; ends when the sink has all deliveries."""
         got = self.sink.ask("count")
-        before, rounds, service = self.edge.ask("cpu")
+        before, rounds = self.edge.ask("cpu")
         self.feeder.ask("go", count, per_frame, rate)
         started = time.monotonic()
         target = got[0] + deliveries
@@ -416,7 +437,7 @@ class EdgeRun:
             time.sleep(0.02)
             now = self.sink.ask("count")
         seconds = time.monotonic() - started
-        after, rounds_after, service_after = self.edge.ask("cpu")
+        after, rounds_after = self.edge.ask("cpu")
         used = after.since(before)
         return {
             "seconds": seconds,
@@ -428,29 +449,17 @@ class EdgeRun:
             "publications": count,
         }
 
-    def close(self) -> None:
-        for child in (self.sink, self.edge, self.feeder):
-            child.end()
 
-
-class ChainRun:
+class ChainRun(Run):
     """A publisher, a head, an edge and sinks: both hops."""
 
     def __init__(self, texts: list[str], bodies: list[bytes], links: int, keys: Keys = PLAIN_KEYS) -> None:
-        self.children: list[Child] = []
-        self.head = self._child(serve, "head", ("", ""), keys, {})
-        at_head = self.head.ask()
-        self.edge = self._child(serve, "edge", at_head, keys, {})
-        at_edge = self.edge.ask()
+        super().__init__()
+        self.head, at_head = self.child(serve, "head", ("", ""), keys, {})
+        self.edge, at_edge = self.child(serve, "edge", at_head, keys, {})
         wait_until(lambda: self.edge.ask("status")["ready"] and self.head.ask("status")["ready"])
-        self.sink = self._child(sink, at_edge[0], keys, spread(texts, links), 0, False, True)
-        self.sink.ask()
-        self.publisher = self._child(publish, at_head[0], keys, bodies)
-        self.publisher.ask()
-
-    def _child(self, work: Callable[..., None], *arguments: Any) -> Child:
-        self.children.append(Child(work, *arguments))
-        return self.children[-1]
+        self.sink, _ = self.child(sink, at_edge[0], keys, spread(texts, links), 0, False, True)
+        self.publisher, _ = self.child(publish, at_head[0], keys, bodies)
 
     def run(self, count: int, rate: float, *, deliveries: int) -> dict[str, Any]:
         """Publish at a rate, in publications/s; ends when all deliveries have arrived."""
@@ -479,7 +488,3 @@ class ChainRun:
             "publisher_late_seconds": late,
             "latencies_us": sorted(now[3]),
         }
-
-    def close(self) -> None:
-        for child in reversed(self.children):
-            child.end()

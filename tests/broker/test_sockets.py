@@ -18,7 +18,7 @@ from plimsoll.core import wire
 from plimsoll.core.config import Limits
 from plimsoll.core.node import Dial, Hangup
 
-DEADLINE_SECONDS = 10.0
+DEADLINE_SECONDS = 10
 LIMITS = Limits(max_frame_bytes=4096, window_frames=8)
 SEED = 20
 KEPT: list[zmq.Socket] = []
@@ -300,7 +300,8 @@ def test_the_control_socket_has_its_own_roles(keys: Keys, context: zmq.Context):
 
 def test_a_key_that_is_taken_back_is_not_heard_any_more(keys: Keys, context: zmq.Context):
     clients = {name: keys.connect(context, name, keys.endpoint) for name in ("ann", "bob")}
-    lane, got = keys.sockets.data, []
+    lane = keys.sockets.data
+    got: list = []
     for name, client in clients.items():
         client.send(name.encode())
     pump(keys.sockets, lane, lambda: len(got) == 2, got)
@@ -318,14 +319,15 @@ def test_a_key_that_is_taken_back_is_not_heard_any_more(keys: Keys, context: zmq
 
 
 def test_when_the_handler_has_failed_nobody_new_is_let_in_and_that_is_known(keys: Keys, context: zmq.Context):
-    sockets, lane, got = keys.sockets, keys.sockets.data, []
+    sockets, lane = keys.sockets, keys.sockets.data
+    got: list = []
     old = keys.connect(context, "ann", keys.endpoint)
     old.send(b"before")
     pump(sockets, lane, lambda: bool(got), got)
     assert sockets.ready
     zap = sockets._zap
     assert zap is not None
-    zap.send_multipart = lambda parts: (_ for _ in ()).throw(zmq.ZMQError(zmq.EFSM))
+    zap.send_multipart = lambda parts: (_ for _ in ()).throw(zmq.ZMQError(zmq.EFSM))  # type: ignore[assignment,method-assign]
     keys.connect(context, "bob", keys.endpoint).send(b"after")
     pump(sockets, lane, lambda: not sockets.ready, got)
     assert "ZAP handler has failed" in sockets.zap_fault
