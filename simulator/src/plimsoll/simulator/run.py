@@ -237,7 +237,7 @@ class Run:
         return sum(s.duplicates for client in clients if client for s in client.subscribers.values())
 
     def _look_for_leftovers(self) -> None:
-        """Law I5: everything has healed, and long ago: whoever lives is served by one edge, and nothing else is kept."""
+        """Law I5: everything healed long ago, so whoever lives is served by one edge, and nothing else is kept."""
         now, see = self.schedule.now, self.journal.see
         homes: dict[str, int] = {}
         for process in self.apps.processes.values():

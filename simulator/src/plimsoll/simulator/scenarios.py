@@ -44,13 +44,14 @@ class Scenario:
     weather: Weather = field(default_factory=Weather)
     chances: Chances = field(default_factory=Chances)
     log_bytes: int = LIMITS.log_bytes
+    window_bytes: int = LIMITS.window_bytes
     processes: int = 2
     victim: str = ""
     undisturbed_seconds: float = 0.0
     settle_seconds: float = 14.0
 
     def limits(self) -> Limits:
-        return msgspec.structs.replace(LIMITS, log_bytes=self.log_bytes)
+        return msgspec.structs.replace(LIMITS, log_bytes=self.log_bytes, window_bytes=self.window_bytes)
 
 
 CALM = Chances(reconnect=0.3)
@@ -70,9 +71,10 @@ _ALL = [
         "small-log",
         "a log so small that who is behind loses what it has evicted, and is told",
         Shape(2, 2),
-        Load(publications=120, payload_bytes=300),
-        chances=replace(ROUGH, pause_edge=0.4, slow=0.4),
-        log_bytes=12_000,
+        Load(publications=200, payload_bytes=300),
+        chances=replace(ROUGH, pause_edge=0.3, slow=0.4, wall=0.2),
+        log_bytes=6_000,
+        window_bytes=2_500,
     ),
     Scenario(
         "edge-restart",
