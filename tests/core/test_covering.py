@@ -100,6 +100,31 @@ def test_every_step_leaves_the_exact_covering_set(
     assert not tested._frontier._announced
 
 
+def test_every_pair_of_bounds_and_values():
+    """All pairs over one attribute, alone and under an equality: where bounds touch, strictness decides."""
+    bounds = [f"[a,{sign},{bound}]" for sign in ("<", "<=", ">", ">=", "=", "!=") for bound in (1, 1.5, 2)]
+    texts = [
+        *bounds,
+        "[a,>,1],[a,<,2]",
+        "[a,>=,1],[a,<=,2]",
+        "[a,in,(1,2)]",
+        "[a,exists]",
+        "[a,prefix,'']",
+        "[c,=,'x']",
+    ]
+    pool = [parse(text) for text in texts] + [parse(f"[c,=,'x'],{text}") for text in texts]
+    for one, other in itertools.product(pool, repeat=2):
+        tested: CoveringSet[int] = CoveringSet()
+        members = {0: one}
+        neighbour = Neighbour()
+        neighbour.apply(tested.add(0, one), members)
+        assert tested.is_covered(other) == one.covers(other), f"{one} covers {other}"
+        members[1] = other
+        neighbour.apply(tested.add(1, other), members)
+        del members[0]
+        neighbour.apply(tested.remove(0), members)
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(asked, min_size=1, max_size=12), st.randoms(use_true_random=False))
 def test_the_result_does_not_depend_on_the_order_of_listing(pool: list[Subscription], shuffler: random.Random):
