@@ -76,7 +76,10 @@ def test_callbacks_batches_and_answers(fleet: Any):
         states: list[Any] = []
         async with connect(fleet) as connection:
             subscribers = [AsyncSubscriber(connection, on_batch=got.extend, on_state=states.append) for _ in range(20)]
-            await asyncio.gather(*(each.subscribe(f"[topic,=,'{TOPIC}']") for each in subscribers))
+            for each in subscribers:
+                await each.subscribe(f"[topic,=,'{TOPIC}']", wait=False)
+            for each in subscribers:
+                await each.wait_acknowledged(20)
             async with AsyncPublisher(connection, on_answer=answers.extend) as publisher:
                 await publish(publisher, *range(10))
             while len(got) < 200:

@@ -117,6 +117,17 @@ class Subscriber:
             if wait:
                 self._wait(lambda: subscription.is_withdrawn, timeout, f"withdrawn: {subscription.text}")
 
+    def wait_acknowledged(self, timeout: float = ACK_SECONDS) -> None:
+        """Wait until every change so far is acknowledged: many subscriptions made without `wait` in one go.
+
+        Raises:
+            WaitTimeoutError: some are not acknowledged yet.
+
+        """
+        with self._connection.lock:
+            self._check()
+            self._wait(lambda: self._inner.is_acknowledged, timeout, "all acknowledged")
+
     def _wait(self, what: Callable[[], object], timeout: float | None, expected: str) -> None:
         self._connection.wait_for(lambda: what() or self._inner.failed or self._closed, timeout, expected)
         if not what():

@@ -69,7 +69,7 @@ class Subscriber:
     def __init__(self, client: Client, name: str, policy: r.Policy, token: Token | None, prefer: str) -> None:
         self._client, self.name, self.policy, self.prefer = client, name, policy, prefer
         self.events: list[SubscriberEvent] = []
-        self.stream: Origin | None = token[:2] if token else None
+        self.stream: Origin | None = (token[0], token[1]) if token else None
         self.position = token[2] if token else 0
         self.watermarks: dict[Origin, int] = {}
         self.number = 0
@@ -174,9 +174,14 @@ class Subscriber:
         return None if self.stream is None else (*self.stream, self.position)
 
     @property
+    def is_acknowledged(self) -> bool:
+        """Whether every change of subscriptions has been acknowledged, though perhaps not by heads that are down."""
+        return not self._unacked and not self._leaving
+
+    @property
     def is_settled(self) -> bool:
-        """Whether every change of subscriptions has been acknowledged."""
-        return not self._unacked and not self._leaving and not self._unreached
+        """Whether every change of subscriptions has arrived everywhere."""
+        return self.is_acknowledged and not self._unreached
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the start, and where it stands."""

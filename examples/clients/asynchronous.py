@@ -1,0 +1,18 @@
+"""Publish and subscribe in one event loop: `python asynchronous.py tcp://127.0.0.1:7000`."""
+
+import asyncio
+import sys
+
+from plimsoll.client.aio import AsyncConnection, AsyncPublisher, AsyncSubscriber
+
+
+async def main(head: str) -> None:
+    async with AsyncConnection(head, security="plain") as connection:
+        subscriber, publisher = AsyncSubscriber(connection), AsyncPublisher(connection)
+        await subscriber.subscribe("[n,>=,7]")
+        for n in range(10):
+            await publisher.publish({"n": n})
+        print([(await subscriber.receive(timeout=10)) for _ in range(3)])
+
+
+asyncio.run(main(sys.argv[1]))

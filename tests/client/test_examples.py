@@ -1,0 +1,72 @@
+"""The examples do what their first lines say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll.client import Publisher, Subscriber
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "clients"
+
+
+def run(name: str, *arguments: str) -> str:
+    command = [sys.executable, str(EXAMPLES / name), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_publish(fleet: Any):
+    assert run("publish.py", fleet.head).startswith("Summary(accepted=10,")
+
+
+def test_asynchronous(fleet: Any):
+    assert run("asynchronous.py", fleet.head).count("Delivery(") == 3
+
+
+def test_gateway(fleet: Any):
+    assert run("gateway.py", fleet.head) == "1000 delivered\n"
+
+
+def test_subscribe(fleet: Any, tmp_path: Path, eventually: Any):
+    with (tmp_path / "out").open("w+") as out:
+        process = subprocess.Popen([sys.executable, str(EXAMPLES / "subscribe.py"), fleet.head], stdout=out)
+        try:
+
+            def printed() -> bool:
+                run("publish.py", fleet.head)
+                return "'high': 34.0" in (tmp_path / "out").read_text()
+
+            eventually(printed, 40)
+            assert "'high': 30.0" not in (tmp_path / "out").read_text()
+        finally:
+            process.kill()
+            process.wait(10)
+
+
+def test_resume(fleet: Any, tmp_path: Path):
+    place = tmp_path / "place.json"
+    with fleet.connection() as connection:
+        first = Subscriber(connection, name="reporter")
+        first.subscribe("[class,=,'STOCK']")
+        token, marks = first.token, first.watermarks
+        first.close(withdraw=False)
+        with Publisher(connection) as publisher:
+            for n in range(20):
+                publisher.publish({"class": "STOCK", "n": n})
+    assert token is not None
+    place.write_text(f'[["{token[0]}", {token[1]}, {token[2]}], {[list(each) for each in marks]}]'.replace("'", '"'))
+    for start in (0, 10):
+        lines = run("resume.py", fleet.head, str(place)).splitlines()
+        assert [f"'n': {start + i}}}" in line for i, line in enumerate(lines)] == [True] * 10
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
+def test_an_example_is_short(path: Path):
+    code = [line for line in path.read_text().splitlines() if line and not line.startswith(("import", "from", '"""'))]
+    assert len(code) <= 14
