@@ -447,8 +447,17 @@ class Node:
         if not self.dirty:
             return
         dirty, self.dirty = self.dirty, {}
+        out, now, is_free = self._out, self.now, self.bucket is None
         for link in dirty:
-            self._flush_link(link)
+            buffer = link.buffer
+            if is_free and len(buffer) == 1 and link.writable_bytes() > 0:
+                # The hot path of a fan-out: one record for each of many links.
+                frame = link.seal(buffer, now, self.flags_for(link))
+                buffer.clear()
+                self.sent(link, 1, len(frame))
+                out.append((link.peer, frame))
+            else:
+                self._flush_link(link)
         for link in [link for link in self._owed if len(link.buffer) <= HELD_ABOVE_RECORDS]:
             link.took(self._owed.pop(link), self.now)
             self._acking[link] = None

@@ -134,7 +134,9 @@ Frame = Data | Ack | Hello | HelloOk | Who | Beat | Bye | Control | Refuse
 _FRAMES: Final[tuple[type[Any], ...]] = (Data, Ack, Hello, HelloOk, Who, Beat, Beat, Bye, Control, Refuse)
 _FRAME_DECODERS: Final = tuple(msgspec.msgpack.Decoder(kind) for kind in _FRAMES)
 _encoder: Final = msgspec.msgpack.Encoder()
-_DATA_HEAD: Final = struct.Struct(">BBBBIBBQBQBQBI")
+_DATA_HEAD: Final = struct.Struct(">IIBBQBQBQBI")
+_DATA_START: Final = int.from_bytes((0x98, VERSION, DATA, 0xCE), "big")
+_pack_head: Final = _DATA_HEAD.pack
 DATA_HEAD_BYTES: Final = _DATA_HEAD.size
 
 
@@ -170,10 +172,8 @@ def decode_frame(data: bytes) -> Frame:
 
 def data_frame(link: int, flags: int, seq: int, ack: int, credit: int, chunks: list[bytes], count: int) -> bytes:
     """A DATA frame around records that are already encoded; a chunk may be a record or a part of one, in order."""
-    head = _DATA_HEAD.pack(
-        0x98, VERSION, DATA, 0xCE, link, flags, 0xCF, seq, 0xCF, ack, 0xCF, credit, 0xDD, count
-    )  # fmt: skip
-    return head + b"".join(chunks)
+    head = _pack_head(_DATA_START, link, flags, 0xCF, seq, 0xCF, ack, 0xCF, credit, 0xDD, count)
+    return head + chunks[0] if len(chunks) == 1 else head + b"".join(chunks)
 
 
 def ack_frame(link: int, ack: int, credit: int) -> bytes:
