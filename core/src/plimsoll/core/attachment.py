@@ -17,7 +17,7 @@ from plimsoll.core.config import Limits
 from plimsoll.core.link import Link
 from plimsoll.core.log import Origin
 from plimsoll.core.predicates import Subscription
-from plimsoll.core.records import Gap, Policy, PubOpen
+from plimsoll.core.records import Gap, Policy, PubOpen, Resume
 from plimsoll.core.records import to_edge as decoder
 from plimsoll.core.wire import OwnerEpoch
 
@@ -25,10 +25,14 @@ HANDLE_BYTES = 7
 """An array header, a tag, and the attachment as a 32-bit integer: in front of what DELIVER and EPOCH carry."""
 
 EPOCH_TAG = 40
+COUNTED_TO = 2**62
+"""Brokers count on from what a client says, and what they say must fit into 63 bits."""
+
 POLICIES = ("", "block", "drop-oldest", "disconnect")
 REFUSALS = {
     "leaving": "this edge is leaving; ask the head for another one",
     "epoch": "the subscriber is attached here with this owner epoch or a later one; raise it",
+    "range": "the number of an owner epoch and the position of a token are below 2^62",
     "policy": f"policy.slow is one of {', '.join(POLICIES[1:])}, policy.block_seconds a finite number of at least 0",
 }
 """Why a RESUME is answered with SHUT, by code."""
@@ -159,9 +163,12 @@ class Attachment:
         self.dropped = None
 
 
-def is_known(policy: Policy) -> bool:
-    """Whether a policy can be kept to."""
-    return policy.slow in POLICIES and 0.0 <= policy.block_seconds < float("inf")
+def out_of_bounds(resume: Resume) -> str:
+    """The code of what is wrong with the values of a RESUME, or an empty string."""
+    if resume.epoch[1] >= COUNTED_TO or (resume.token is not None and resume.token[2] >= COUNTED_TO):
+        return "range"
+    policy = resume.policy
+    return "" if policy.slow in POLICIES and 0.0 <= policy.block_seconds < float("inf") else "policy"
 
 
 class Dropped:

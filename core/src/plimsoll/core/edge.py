@@ -15,7 +15,7 @@ import msgspec
 
 from plimsoll.core import predicates, wire
 from plimsoll.core import records as r
-from plimsoll.core.attachment import REFUSALS, Attachment, Port, State, is_known
+from plimsoll.core.attachment import REFUSALS, Attachment, Port, State, out_of_bounds
 from plimsoll.core.catchup import Cursor
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.covering import CoveringSet, Delta
@@ -324,7 +324,7 @@ class Edge(Node):
             return "leaving"
         if old is not None and old.epoch >= resume.epoch:
             return "epoch"
-        return "" if is_known(resume.policy) else "policy"
+        return out_of_bounds(resume)
 
     def _install(
         self, attachment: Attachment, items: list[r.SubscriptionItem], version: int
