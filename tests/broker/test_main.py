@@ -62,10 +62,13 @@ def listening(process: subprocess.Popen[str]) -> tuple[str, str]:
     raise AssertionError(f"the broker ended with {process.wait(DEADLINE_SECONDS)} before it listened")
 
 
-def ask_status(control: str) -> dict:
+def ask_status(control: str, server_key: bytes = b"", pair: tuple[bytes, bytes] = (b"", b"")) -> dict:
     context = zmq.Context()
     dealer = context.socket(zmq.DEALER)
     dealer.linger = 0
+    if server_key:
+        dealer.curve_serverkey = server_key
+        dealer.curve_publickey, dealer.curve_secretkey = pair
     try:
         dealer.connect(control)
         dealer.send(wire.control_frame(records.Identify("tester", "mediator", 1), records.StatusQuery(7)))
@@ -100,6 +103,30 @@ def test_an_edge_without_subscribers_leaves_at_once_although_its_head_is_not_the
     listening(process)
     process.send_signal(signal.SIGINT)
     assert process.wait(DEADLINE_SECONDS) == 0
+
+
+def test_a_head_and_an_edge_find_each_other_by_their_keys(start, tmp_path: Path):
+    pairs = {name: zmq.curve_keypair() for name in ("h", "e", "tester", "stranger")}
+    roles = {"h": "head", "e": "edge", "tester": "mediator"}
+    keys = tmp_path / "authorized-keys"
+    keys.write_text("\n".join(f"{pairs[name][0].decode()} {role} {name}" for name, role in roles.items()))
+    security = {}
+    for name in ("h", "e", "stranger"):
+        (tmp_path / name).write_bytes(pairs[name][1])
+        security[name] = Security(secret_key_file=str(tmp_path / name), authorized_keys_file=str(keys))
+    head = start(msgspec.structs.replace(HEAD, security=security["h"], edges=("e",)))
+    data, control = listening(head)
+    peer = Peer(name="h", data=data, control=control, public_key=pairs["h"][0].decode())
+    edge = msgspec.structs.replace(HEAD, name="e", role="edge", head=peer, security=security["e"])
+    # The same name with another key is not the edge that the head was told of.
+    impostor = listening(start(msgspec.structs.replace(edge, security=security["stranger"])))[1]
+    at_edge = listening(start(edge))[1]
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not (status := ask_status(at_edge, pairs["e"][0], pairs["tester"]))["ready"]:
+        assert time.monotonic() < deadline, status
+    status = ask_status(control, pairs["h"][0], pairs["tester"])
+    assert (status["edges"], status["plain"]) == (["e"], False)
+    assert not ask_status(impostor, pairs["stranger"][0], pairs["tester"])["ready"]
 
 
 def test_a_leave_on_the_control_socket_is_the_same_as_a_signal(start):
