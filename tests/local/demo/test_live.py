@@ -17,7 +17,7 @@ def show(live, times):
 
 def test_a_row_has_what_the_headings_say():
     heading, row = table([REPORT])
-    assert heading.split() == "broker subs in/s out/s input output matching queue state".split()
+    assert " ".join(heading.split()) == "broker subs in/s out/s input output matching queue state"
     assert row.split() == ["b1", "1,177", "69", "3,911", "33%", "24%", "4.81", "ms", "5", "OK"]
     assert len(heading) == len(row) == 79
 

@@ -99,6 +99,7 @@ def test_each_broker_has_its_series_and_its_hardware(made):
     assert brokers["b1"]["series"]["input_utilization"] == [0.5, 0.5, 0.5]
     assert brokers["b1"]["delivery_delay_seconds"]["count"] == 4
     assert brokers["b2"]["series"]["seconds"] == []
+    assert brokers["b2"]["delivery_delay_seconds"]["count"] == 0
     assert brokers["b1"]["hardware"] == {
         "cpu_cores": 0.1, "memory_bytes": 64 * 2**20, "input_bytes_per_second": 300_000.0,
         "output_bytes_per_second": 300_000.0, "emulated_base_seconds": 0.001,

@@ -50,15 +50,20 @@ def test_a_quarter_of_the_subscribers_asks_for_what_nobody_publishes(plan):
     assert not any(numbers.intersection(filters.matching(attributes)) for attributes in said)
 
 
-def test_thresholds_are_values_of_the_stock_itself(plan):
-    by_template = {name: threshold for name, _, threshold, _ in workload.TEMPLATES}
+def test_subscriptions_are_those_of_the_paper_with_values_of_the_stock_itself(plan):
+    """PADRES 2006, 6.1: a symbol with a high above, a low below or a volume above; a symbol; a volume above; all."""
+    thresholds = {"symbol-high": ("high", ">"), "symbol-low": ("low", "<"), "symbol-volume": ("volume", ">"),
+                  "volume": ("volume", ">")}  # fmt: skip
     for subscriber in plan.subscribers:
-        threshold, asked = by_template[subscriber.template], {n: (o, v) for n, o, v in subscriber.predicates}
-        if threshold and "symbol" in asked:
-            name, operator = threshold
-            values = {quote.attributes()[name] for quote in QUOTES[str(asked["symbol"][1])]}
-            assert asked[name][0] == operator
-            assert asked[name][1] in values
+        asked = {name: (operator, value) for name, operator, value in subscriber.predicates}
+        assert asked.pop("class") == ("=", "STOCK")
+        symbol = asked.pop("symbol", None)
+        assert (symbol is not None) == subscriber.template.startswith("symbol")
+        if subscriber.template in thresholds:
+            name, operator = thresholds[subscriber.template]
+            stocks = QUOTES if symbol is None else [str(symbol[1])]
+            assert asked.pop(name) in {(operator, q.attributes()[name]) for stock in stocks for q in QUOTES[stock]}
+        assert asked == {}
 
 
 def test_the_text_says_what_the_predicates_say(plan):
