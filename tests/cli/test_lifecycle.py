@@ -12,7 +12,7 @@ import pytest
 from plimsoll.local.home import FleetFolder
 
 FOLDER = Path(__file__).parents[2] / "examples"
-EXAMPLES = sorted([*FOLDER.glob("*.yaml"), *(path for path in FOLDER.iterdir() if path.is_dir())])
+EXAMPLES = sorted([*FOLDER.glob("*.yaml"), *{path.parent for path in FOLDER.glob("*/*.yaml")}])
 
 
 def wait_for(check, seconds=20.0):
@@ -41,7 +41,7 @@ def test_up_runs_until_it_is_interrupted(home, program, quickstart):
     process = program("up", "-f", quickstart)
     assert process.stdout is not None
     lines = iter(process.stdout.readline, "")
-    assert any("fleet quickstart is ready: 3 brokers" in line for line in lines)
+    assert any("fleet quickstart is ready: 3 brokers" in line for line in lines), process.communicate()
     assert len(processes_of(home)) == 3
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 0

@@ -45,11 +45,16 @@ def check(resources: Resources) -> None:
         raise InvalidResourcesError(list(dict.fromkeys(problems)))
 
 
-def choose(fleet: str, wanted: Mapping[str, WantedPorts], taken: Mapping[str, Address]) -> dict[str, Address]:
-    """An address for each broker; those in `taken` keep theirs. Raises `PortError`."""
+def choose(seed: str, wanted: Mapping[str, WantedPorts], taken: Mapping[str, Address]) -> dict[str, Address]:
+    """An address for each broker; those in `taken` keep theirs. Fleets of other seeds look elsewhere first.
+
+    Raises:
+        PortError: a port that is asked for is not free, or none is.
+
+    """
     addresses = {name: taken[name] for name in wanted if name in taken}
     with contextlib.ExitStack() as held:
-        candidates = _candidates(fleet, {_port(e) for a in addresses.values() for e in (a.data, a.control)})
+        candidates = _candidates(seed, {_port(e) for a in addresses.values() for e in (a.data, a.control)})
         for name, ports in wanted.items():
             if name not in addresses:
                 host = ports.bind_address or LOOPBACK
@@ -79,9 +84,9 @@ def _pick(held: contextlib.ExitStack, host: str, port: int, candidates: Iterator
     raise PortError(f"no free port on {host} between {LOWEST} and {HIGHEST}")
 
 
-def _candidates(fleet: str, taken: Iterable[int]) -> Iterator[int]:
+def _candidates(seed: str, taken: Iterable[int]) -> Iterator[int]:
     """Ports in an order of the fleet's own, so that a fleet that is started again tends to have the same ones."""
-    first = zlib.crc32(fleet.encode()) % (HIGHEST - LOWEST)
+    first = zlib.crc32(seed.encode()) % (HIGHEST - LOWEST)
     avoid = set(taken)
     for step in range(HIGHEST - LOWEST):
         port = LOWEST + (first + step) % (HIGHEST - LOWEST)

@@ -187,7 +187,7 @@ class Supervisor:
         taken = {
             name: ports.address_of(broker.config.data, broker.config.control) for name, broker in self._brokers.items()
         }
-        addresses = ports.choose(self._fleet, wanted_ports(resources), taken)
+        addresses = ports.choose(str(self._folder.path), wanted_ports(resources), taken)
         if not self._plain:
             self._authorize(resources)
             addresses = {name: self._with_keys(name, address) for name, address in addresses.items()}
