@@ -9,6 +9,7 @@ PY := .venv/bin/python
 ARGS ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
+WORKERS ?= 2
 SEEDS ?= 160
 SECONDS ?= 300
 
@@ -24,8 +25,8 @@ setup:  ## Make the virtual environment .venv from the lock
 demo: setup  ## Run a fleet here, send real quotes through it, audit every delivery (DEMO_ARGS="--seconds 30")
 	@$(PY) -m plimsoll.cli.main demo $(DEMO_ARGS)
 
-test: setup  ## Run the tests (ARGS="tests/core -k wire" for some)
-	@$(PY) -m pytest $(ARGS)
+test: setup  ## Run the tests (ARGS="tests/core -k wire" for some, WORKERS=0 for one process)
+	@$(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 lint: setup  ## Check style, format, types and the architecture's import contracts
 	$(PY) -m ruff check
