@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -31,6 +31,8 @@ from plimsoll.local.home import FleetBusyError, FleetFolder
 
 INTERRUPTED = 130
 PLAIN_SECONDS = 10.0
+SHOWN_CASES = 5
+"""So many violations are printed; the report has more."""
 _REFUSALS = (
     FleetBusyError, FleetError, InvalidResourcesError, JournalError, OSError, quotes.QuotesError, ValueError,
     WorkerError,
@@ -88,7 +90,7 @@ class Demo:
         report.write(report.build(run), folder)
         if judgement.passed:
             shutil.rmtree(folder / "journals")
-        self._live.say(_summary(judgement, folder))
+        self._live.say(_summary(judgement, traffic.counters, folder))
         return 0 if judgement.passed else 1
 
     def _traffic(self, folder: Path, state: FleetFolder, resources: Resources) -> tuple[Fleet, Traffic, list[str]]:
@@ -126,19 +128,22 @@ class Demo:
         )
 
 
-def _summary(judgement: Judgement, folder: Path) -> str:
+def _summary(judgement: Judgement, counters: Mapping[str, int], folder: Path) -> str:
     verdict, delay = judgement.verdict, judgement.delays.summary()
-    head = "passed" if judgement.passed else "FAILED: " + "; ".join(judgement.problems)
-    lines = [
-        f"{head}: {verdict.lost:,} lost, {verdict.duplicated:,} duplicated, {verdict.reordered:,} reordered",
-        f"  published {verdict.published:,}   expected {verdict.expected:,}   delivered {verdict.delivered:,}   "
+    said = "passed" if judgement.passed else "FAILED"
+    lines = [f"{said}: {verdict.lost:,} lost, {verdict.duplicated:,} duplicated, {verdict.reordered:,} reordered"]
+    lines += judgement.problems + judgement.cases[:SHOWN_CASES]
+    if repeated := counters.get("subscribers_duplicates_suppressed"):
+        lines.append(f"{repeated:,} repeated deliveries were kept from applications by the client library")
+    lines += [
+        f"published {verdict.published:,}   expected {verdict.expected:,}   delivered {verdict.delivered:,}   "
         f"gaps {verdict.gaps:,}",
-        "  delivery delay " + "   ".join(f"{name} {_milliseconds(delay[name])}" for name in ("p50", "p99", "max")),
-        f"  report: {folder / 'report.html'} and {folder / 'report.json'}",
+        "delivery delay " + "   ".join(f"{name} {_milliseconds(delay[name])}" for name in ("p50", "p99", "max")),
+        f"report: {folder / 'report.html'} and {folder / 'report.json'}",
     ]
     if not judgement.passed:
-        lines[1:1] = [*(f"  {case}" for case in judgement.cases), f"  logs and journals: {folder}"]
-    return "\n".join(lines)
+        lines.append(f"logs and journals: {folder}")
+    return "\n  ".join(lines)
 
 
 def _milliseconds(seconds: Any) -> str:

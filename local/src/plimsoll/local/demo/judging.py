@@ -8,23 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from plimsoll.core.verify import Audit, Observation, Verdict
 from plimsoll.core.verify.observations import Delivered, Identity, Published
 from plimsoll.local.demo.delays import Delays
 from plimsoll.local.demo.journal import Attached, read
 
-SHOWN_CASES: Final = 5
-"""So many violations a message spells out; the report has more."""
-
 
 @dataclass(frozen=True)
 class Judgement:
-    """The audit's verdict, the delivery delays, and what else went wrong (`faults`, each a sentence)."""
+    """The audit's verdict, the delivery delays, and what else went wrong (`faults`, each a sentence).
+
+    `start`: the beginning of the traffic, on the clock of the verdict.
+    """
 
     verdict: Verdict
     delays: Delays
+    start: float
     faults: tuple[str, ...] = ()
 
     @property
@@ -52,8 +52,11 @@ class Judgement:
 
     @property
     def cases(self) -> list[str]:
-        """The first violations, in words."""
-        return [str(case) for case in self.verdict.violations[:SHOWN_CASES]]
+        """The violations that the verdict spells out, with their time in seconds of the traffic."""
+        return [
+            f"{case.law} at {case.at - self.start:.3f} s, {case.subject}: {case.text}"
+            for case in self.verdict.violations
+        ]
 
 
 def judge(
@@ -74,7 +77,7 @@ def judge(
             _measure(seen, published, edges, delays)
             if isinstance(seen, Observation):
                 take(seen)
-    return Judgement(audit.verdict(), delays, tuple(faults))
+    return Judgement(audit.verdict(), delays, start, tuple(faults))
 
 
 def _measure(

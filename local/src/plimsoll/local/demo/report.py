@@ -51,7 +51,7 @@ def build(run: Run) -> dict[str, Any]:
         "verdict": "passed" if run.judgement.passed else "failed",
         **counts,
         "problems": run.judgement.problems,
-        "violations": [str(case) for case in verdict.violations],
+        "violations": run.judgement.cases,
         "violated": verdict.violated,
         "seed": run.scenario.seed,
         "started_at": run.started_at,
