@@ -55,6 +55,19 @@ def test_links_between_pages_lead_somewhere(page: Path):
     assert missing == []
 
 
+def test_the_map_of_the_code_is_true():
+    """Each path named in ARCHITECTURE.md leads somewhere; a bare name of a module is beside the one named before it."""
+    missing, folder = [], ROOT
+    for named in re.findall(r"`([\w/.-]+(?:/|\.py))`", (ROOT / "ARCHITECTURE.md").read_text()):
+        if named.startswith("src/") or named == "__init__.py":
+            continue  # of every folder, of no one place
+        path = ROOT / named if "/" in named else folder / named
+        folder = path.parent if "/" in named else folder
+        if not path.exists():
+            missing.append(named)
+    assert missing == []
+
+
 def test_a_lock_or_manifest_names_no_private_host():
     suspicious = re.compile(
         r"https?://(?!(www\.)?(apache\.org|keepachangelog\.com|semver\.org|127\.0\.0\.1|localhost))"
