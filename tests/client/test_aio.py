@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.client import Answered, Delivery, GapNotice, Policy, errors
+from plimsoll.client import Answered, ClientLimits, Delivery, GapNotice, Policy, errors
 from plimsoll.client.aio import AsyncConnection, AsyncPublisher, AsyncSubscriber
 
 TOPIC = uuid.uuid4().hex
@@ -126,6 +126,53 @@ def test_waiting_has_an_end(fleet: Any):
             await publisher.close(timeout=0.01)
             with pytest.raises(errors.NotAcceptedError):
                 await receipt.wait(1)
+
+    run(main)
+
+
+def test_a_full_buffer_holds_the_task_alone(fleet: Any):
+    limits = ClientLimits(publisher_buffer_bytes=20_000)
+
+    async def main() -> None:
+        async with AsyncConnection("tcp://127.0.0.1:1", security="plain", limits=limits) as away:
+            publisher = AsyncPublisher(away)
+            await publish(publisher, *range(19), payload=b"x" * 1000)
+            with pytest.raises(errors.BufferFullError, match="its buffer takes 20000 bytes"):
+                await publisher.publish({}, b"x" * 1000, timeout=0.02)
+            await publisher.close(timeout=0.0)
+        async with connect(fleet, limits=limits) as connection, AsyncPublisher(connection) as publisher:
+            await asyncio.gather(*(publish(publisher, *range(50), payload=b"x" * 1000) for _ in range(4)))
+        assert publisher.statistics()["accepted"] == 200
+
+    run(main)
+
+
+def test_leaving_the_block_tells_what_was_not_accepted():
+    async def main() -> None:
+        publisher = AsyncPublisher("tcp://127.0.0.1:1", security="plain")
+        await publisher.publish({"n": 1})
+        await publisher.close(timeout=0.01)
+        with pytest.raises(errors.NotAcceptedError, match="1 publications were not accepted"):
+            await publisher.__aexit__(None, None, None)
+        with pytest.raises(ValueError, match="security='plain'"):
+            AsyncPublisher("tcp://127.0.0.1:1")
+
+    run(main)
+
+
+def test_pausing_and_going_on(fleet: Any):
+    async def main() -> None:
+        async with connect(fleet) as connection, AsyncPublisher(connection) as publisher:
+            subscriber = AsyncSubscriber(connection)
+            await subscriber.subscribe(f"[topic,=,'{TOPIC}']")
+            subscriber.pause()
+            await publish(publisher, *range(20))
+            await publisher.flush(10)
+            subscriber.resume()
+            got: list[Any] = []
+            while len(got) < 20:
+                got += await subscriber.receive_many(20 - len(got), 10)
+            assert [item.attributes["n"] for item in got] == list(range(20))
 
     run(main)
 

@@ -82,7 +82,7 @@ def test_leaving_the_block_tells_what_was_not_accepted(monkeypatch: pytest.Monke
     publisher.close(timeout=0.05)
     with pytest.raises(errors.NotAcceptedError, match="1 publications were not accepted") as caught:
         publisher.__exit__(None, None, None)
-    assert caught.value.answers[0].answer == "refused"
+    assert [(each.first, each.last, each.answer) for each in caught.value.answers] == [(1, 1, "refused")]
 
 
 def test_a_full_buffer_holds_the_application_and_says_so(own_fleet: Any):

@@ -139,6 +139,25 @@ def test_a_callback_that_raises_ends_its_subscriber_alone(
         assert "has raised" in caplog.text
 
 
+def test_a_callback_may_close_the_connection_that_calls_it(fleet: Any, topic: str, eventually: Any):
+    threads = threading.active_count()
+    connection = fleet.connection()
+    closing = Subscriber(connection, on_batch=lambda items: connection.close())
+    closing.subscribe(f"[topic,=,'{topic}']")
+    publish(Publisher(connection), topic, 1)
+    eventually(lambda: threading.active_count() == threads)
+    with pytest.raises(errors.ClosedError):
+        closing.pause()
+
+
+def test_many_subscriptions_are_waited_for_in_one_go(fleet: Any, topic: str):
+    with fleet.connection() as connection:
+        subscriber = Subscriber(connection)
+        made = [subscriber.subscribe(f"[topic,=,'{topic}'],[n,=,{n}]", wait=False) for n in range(300)]
+        subscriber.wait_acknowledged(20)
+        assert all(each.acknowledged for each in made)
+
+
 def test_unsubscribing_and_refusals(fleet: Any, topic: str):
     with fleet.connection() as connection, Publisher(connection) as publisher:
         subscriber = Subscriber(connection)

@@ -116,7 +116,8 @@ class Publisher:
                 pass  # what became of the rest is told as `unknown` or `refused`
             finally:
                 self._inner.close()
-                self.take(self._inner.events)
+                events, self._inner.events = self._inner.events, []
+                self.take(events)
                 connection.disown(self._inner)
                 connection.wake()
         self.call()

@@ -127,7 +127,8 @@ class AsyncPublisher:
             pass  # what became of the rest is told as `unknown` or `refused`
         finally:
             self._inner.close()
-            self.take(self._inner.events)
+            events, self._inner.events = self._inner.events, []
+            self.take(events)
             self._connection.disown(self._inner)
             self._connection.wake()
         if self._owns:
