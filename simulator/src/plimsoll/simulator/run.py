@@ -31,7 +31,7 @@ from plimsoll.simulator.workload import Change, Saying, attributes, changes, say
 START_SECONDS = 0.8
 """When publications begin: by then most are attached, and some are not."""
 
-LAST_SECONDS = 4.0
+LAST_SECONDS = 2.5
 MEASURE_SECONDS = 0.5
 FLOOD = 600
 """So many publications more has the flooding publisher to say."""

@@ -48,7 +48,7 @@ class Scenario:
     processes: int = 2
     victim: str = ""
     undisturbed_seconds: float = 0.0
-    settle_seconds: float = 14.0
+    settle_seconds: float = 10.0
 
     def limits(self) -> Limits:
         return msgspec.structs.replace(LIMITS, log_bytes=self.log_bytes, window_bytes=self.window_bytes)
@@ -65,6 +65,14 @@ _ALL = [
     Scenario("calm", "one cluster and no faults: nothing may be lost, late or in doubt"),
     Scenario("cluster", "one cluster of three edges, all faults but crashes of brokers", Shape(1, 3), chances=ROUGH),
     Scenario("chain", "four clusters in a row", Shape(4, 1), SIX, chances=ROUGH, processes=4),
+    Scenario(
+        "far-apart",
+        "four clusters in a row and a slow network: subscriptions change while publications are under way",
+        Shape(4, 1),
+        Load(subscribers=6, publications=80, changes=20),
+        weather=Weather(0.05, 0.1),
+        processes=4,
+    ),
     Scenario("star", "five clusters, one in the middle", Shape(5, 1, "star"), SIX, chances=ROUGH, processes=4),
     Scenario("tree", "a random tree of six clusters", Shape(6, 1, "random"), SIX, chances=ROUGH, processes=4),
     Scenario(

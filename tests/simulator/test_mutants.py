@@ -1,0 +1,156 @@
+"""Faults planted into the machines, one at a time: the simulator finds each, so its silence means something.
+
+A mutant patches a machine for the time of its test; the product has no switches for this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from plimsoll.core import records as r
+from plimsoll.core import wire
+from plimsoll.core.client.subscriber import Subscriber
+from plimsoll.core.edge import Edge
+from plimsoll.core.head import Head
+from plimsoll.core.link import Link
+from plimsoll.core.outlet import Outlet
+from plimsoll.core.publishers import Publishers
+from plimsoll.core.routes import Routes
+from plimsoll.core.streams import Streams
+from plimsoll.simulator.run import run
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+SEEDS = 40
+
+
+def edge_drops_some(patch: pytest.MonkeyPatch) -> None:
+    """An edge forgets one publication in thirty."""
+    honest = Edge._on_pub
+
+    def mutant(self: Edge, pub: Any, piece: bytes) -> None:
+        if pub.offset % 30:
+            honest(self, pub, piece)
+        else:
+            self.position = pub.position
+
+    patch.setattr(Edge, "_on_pub", mutant)
+
+
+def edge_serves_twice(patch: pytest.MonkeyPatch) -> None:
+    """A subscriber with several matching subscriptions has a publication once for each, and its client lets it."""
+    patch.setattr(Edge, "_once", lambda self, ids, position: ids)
+    forgetful(patch)
+
+
+def forgetful(patch: pytest.MonkeyPatch) -> None:
+    """The client knows no watermarks."""
+    honest = Subscriber.take
+
+    def mutant(self: Subscriber, *args: Any) -> None:
+        self.watermarks.clear()
+        honest(self, *args)
+
+    patch.setattr(Subscriber, "take", mutant)
+
+
+def gaps_are_hidden(patch: pytest.MonkeyPatch) -> None:
+    """A client keeps gaps to itself."""
+    patch.setattr(Subscriber, "on_gap", lambda self, attachment, gap, now: self._place(
+        attachment, (gap.head, gap.epoch), gap.high
+    ))  # fmt: skip
+
+
+def suback_too_early(patch: pytest.MonkeyPatch) -> None:
+    """A head acknowledges subscriptions before its neighbours have them."""
+    patch.setattr(Routes, "settled", early)
+
+
+def early(self: Routes) -> list[tuple[str, int, list[str]]]:
+    waits, self.waits = self.waits, []
+    return [(wait.key, wait.seq, []) for wait in waits]
+
+
+def tokens_are_not_sent(patch: pytest.MonkeyPatch) -> None:
+    """A subscriber that comes back is served from now on, not from its token."""
+    patch.setattr(Subscriber, "token", property(lambda self: None))
+
+
+def unsent_is_not_repeated(patch: pytest.MonkeyPatch) -> None:
+    """A reliable link does not send again what was lost with a connection."""
+    patch.setattr(Link, "_again", lambda self: [])
+
+
+def frames_in_any_order(patch: pytest.MonkeyPatch) -> None:
+    """A link takes what comes, as it comes."""
+    honest = Link.accept
+
+    def mutant(self: Link, frame: wire.Data, size: int, now: float) -> bool:
+        self.expected = frame.seq
+        return honest(self, frame, size, now)
+
+    patch.setattr(Link, "accept", mutant)
+    forgetful(patch)
+
+
+def neighbour_forgets_its_backlog(patch: pytest.MonkeyPatch) -> None:
+    """What a neighbour that was down has missed is not sent to it, nor told."""
+    honest = Outlet.renew
+
+    def mutant(self: Outlet, link: Link, again: Any) -> None:
+        self.backlog.clear()
+        honest(self, link, [])
+
+    patch.setattr(Outlet, "renew", mutant)
+
+
+def relays_before_it_knows(patch: pytest.MonkeyPatch) -> None:
+    """A restarted head relays before its neighbours have said what they need."""
+    honest = Head._handle
+
+    def mutant(self: Head, link: Link, record: Any, ends_frame: bool) -> None:
+        missing = self.missing
+        if isinstance(record, r.Pub | r.Gap):
+            self.missing = set()
+        honest(self, link, record, ends_frame)
+        if isinstance(record, r.Pub | r.Gap):
+            self.missing = missing
+
+    patch.setattr(Head, "_handle", mutant)
+
+
+def offsets_hide_the_next_gap(patch: pytest.MonkeyPatch) -> None:
+    """The first of two gaps names the last offsets of both."""
+    patch.setattr(Streams, "_gone", lambda self, high: dict(self.log.gone))
+
+
+def answers_get_lost(patch: pytest.MonkeyPatch) -> None:
+    """A head answers no publication."""
+    patch.setattr(Publishers, "answers", lambda self, now: iter(()))
+
+
+MUTANTS: list[tuple[Patch, str, int]] = [
+    (edge_drops_some, "calm", 0),
+    (edge_serves_twice, "calm", 0),
+    (gaps_are_hidden, "frozen-subscriber", 0),
+    (suback_too_early, "far-apart", 0),
+    (tokens_are_not_sent, "edge-restart", 0),
+    (unsent_is_not_repeated, "storm", 0),
+    (frames_in_any_order, "lossy", 0),
+    (neighbour_forgets_its_backlog, "head-restart-tree", 0),
+    (relays_before_it_knows, "head-restart-tree", 0),
+    (offsets_hide_the_next_gap, "small-log", 90),
+    (answers_get_lost, "calm", 0),
+]
+"""Mutant, the scenario that finds it, and the first seed to try: a rare one is looked for where it was found."""
+
+
+@pytest.mark.parametrize(("mutant", "scenario", "first"), MUTANTS, ids=lambda value: getattr(value, "__name__", None))
+def test_a_planted_fault_is_found(mutant: Patch, scenario: str, first: int, monkeypatch: pytest.MonkeyPatch):
+    mutant(monkeypatch)
+    for seed in range(first, first + SEEDS):
+        if not run(scenario, seed).ok:
+            return
+    raise AssertionError(f"{SEEDS} seeds of {scenario} did not find it: {mutant.__doc__}")

@@ -1,0 +1,93 @@
+"""Runs of every scenario keep the laws, and a seed gives the same run wherever it is replayed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from plimsoll.core.verify import observations as seen
+from plimsoll.simulator.run import Run, run
+from plimsoll.simulator.scenarios import SCENARIOS
+
+SEEDS = dict.fromkeys(SCENARIOS, 100) | {
+    "calm": 60,
+    "chain": 80,
+    "star": 80,
+    "tree": 60,
+    "small-log": 40,
+    "everything": 120,
+    "slow-edge": 40,
+    "frozen-subscriber": 40,
+    "flooding-publisher": 20,
+}
+"""About 1,300 runs; some scenarios cost more than others."""
+
+PARTS = 4
+FIRST = 1_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)  # many runs in one test, on whatever machine this is
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_laws_hold(scenario: str, part: int):
+    delivered = 0
+    for seed in range(FIRST + part, FIRST + SEEDS[scenario], PARTS):
+        outcome = run(scenario, seed)
+        assert outcome.ok, (
+            f"python -m plimsoll.simulator --scenario {scenario} --seed {seed} -v\n{outcome.verdict}\n{outcome.faults}"
+        )
+        delivered += outcome.verdict.delivered
+    assert delivered > SEEDS[scenario], "a run in which nothing is said proves nothing"
+
+
+def test_each_scenario_does_what_it_is_for():
+    assert run("calm", 1).verdict.uncertain == 0
+    assert sum(run("small-log", seed).verdict.gaps for seed in range(90, 100)) > 0
+    assert run("edge-restart", 1).faults["crash_edge"] > 0
+    assert run("head-restart", 1).verdict.gaps > 0
+    assert run("storm", 1).faults["storm"] > 3
+    assert sum(run("frozen-subscriber", seed).verdict.excused for seed in range(5)) > 0
+    assert sum(run("slow-edge", seed).verdict.excused for seed in range(5)) > 0
+    for name in ("slow-edge", "frozen-subscriber", "flooding-publisher"):
+        assert sum(run(name, seed).verdict.undisturbed for seed in range(3)) > 20, name
+
+
+def test_a_seed_gives_the_same_run_again():
+    one, other = run("everything", 3), run("everything", 3)
+    assert one == other
+    assert one.digest != run("everything", 4).digest
+
+
+def test_a_seed_gives_the_same_run_in_another_process():
+    script = "from plimsoll.simulator.run import run; print(run('everything', 5).digest)"
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", script], env={**os.environ, "PYTHONHASHSEED": salt}, capture_output=True, check=True
+        ).stdout
+        for salt in ("1", "2")
+    ]
+    assert told[0] == told[1]
+    assert int(told[0]) == run("everything", 5).digest
+
+
+def test_a_trace_tells_the_story_and_changes_nothing():
+    lines: list[str] = []
+    traced = run("head-restart", 2, lines.append)
+    assert traced == run("head-restart", 2)
+    text = "\n".join(lines)
+    for word in ("is killed", "Hello(", "Pub[", "Delivered(", "GapTold("):
+        assert word in text
+
+
+def test_the_journal_of_a_run_holds_what_the_laws_need():
+    one = Run(SCENARIOS["edge-restart"], 1)
+    one.go()
+    kinds = {type(each) for each in one.journal.all}
+    assert kinds >= {
+        seen.Fleet, seen.Published, seen.Answered, seen.Logged, seen.Subscribed, seen.Acknowledged, seen.Delivered,
+        seen.Owned, seen.Counter, seen.Residue,
+    }  # fmt: skip
