@@ -25,12 +25,24 @@ def test_a_full_table_of_files_is_named_before_the_system_refuses():
     script = (
         "import resource; from plimsoll.client.system import check_room, ResourceLimitError\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))\n"
-        "files = [open('/dev/null') for _ in range(26)]\n"
+        "files = [open('/dev/null') for _ in range(22)]\n"
         "try: check_room(3, 1000)\n"
         "except ResourceLimitError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, timeout=30, capture_output=True, text=True)
     assert "the limit is 32 (hard limit 32); raise it with `ulimit -n`" in done.stdout
+
+
+def test_a_connection_without_room_is_refused_with_the_limit():
+    script = (
+        "import resource; from plimsoll.client import Connection, errors\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))\n"
+        "files = [open('/dev/null') for _ in range(32)]\n"
+        "try: Connection('tcp://127.0.0.1:1', security='plain')\n"
+        "except errors.ResourceLimitError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, timeout=30, capture_output=True, text=True)
+    assert "the limit is 40" in done.stdout
 
 
 def test_a_full_context_is_named():

@@ -123,6 +123,31 @@ def test_with_keys_nothing_is_said_in_plain():
         transport.close()
 
 
+def test_without_room_it_is_tried_again_and_others_do_not_suffer(
+    router: Any,
+    transport: Transport,
+    eventually: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+):
+    transport.apply([Dial("a", endpoint(router))])
+    monkeypatch.setattr("plimsoll.client.transport.TRY_AGAIN_SECONDS", 0.0)
+    most = transport._most_sockets
+    transport._most_sockets = 2
+    transport.apply([Dial("b", endpoint(router)), Dial("c", endpoint(router))])
+    transport.hang_up("c")
+    transport.retry()
+    assert transport.trouble.startswith("this connection has 1 of at most 2 ZeroMQ sockets")
+    assert "it is tried again" in caplog.text
+    assert set(transport.dealers) == {"a"}
+    transport.send([("a", b"abc")])
+    sent(transport, eventually)
+    assert router.recv_multipart()[1] == b"abc"
+    transport._most_sockets = most
+    transport.retry()
+    assert (set(transport.dealers), transport.trouble) == ({"a", "b"}, "")
+
+
 def test_descriptors_are_told_of(router: Any, transport: Transport):
     opened: list[int] = []
     closed: list[int] = []

@@ -79,8 +79,11 @@ class Engine:
         machine = self.machine
         head = machine.status()["head"]
         if head:
-            return f"connected to head {head}" + (f", which says: {machine.refusal}" if machine.refusal else "")
+            said = f", which says: {machine.refusal}" if machine.refusal else ""
+            return f"connected to head {head}{said}" + (f"; {self.transport.trouble}" if self.transport.trouble else "")
         endpoints = ", ".join(address.endpoint for address in self.addresses)
+        if self.transport.trouble:
+            return f"no connection to {endpoints}: {self.transport.trouble}"
         said = f"; last refusal: {machine.refusal}" if machine.refusal else ""
         hint = (
             ""
@@ -90,7 +93,12 @@ class Engine:
         return f"no head answers at {endpoints}{said}{hint}"
 
     def status(self) -> dict[str, Any]:
-        return {**self.machine.status(), "plain": self.is_plain, "transport": dict(self.transport.counters)}
+        return {
+            **self.machine.status(),
+            "plain": self.is_plain,
+            "transport": dict(self.transport.counters),
+            "trouble": self.transport.trouble,
+        }
 
 
 def addresses_of(heads: Heads) -> Iterable[Address]:

@@ -10,7 +10,7 @@ import zmq
 
 from plimsoll.client.errors import ResourceLimitError
 
-FILES_PER_SOCKET: Final = 4
+FILES_PER_SOCKET: Final = 8
 """libzmq opens a mailbox and a connection for a socket, and more of them while it connects again; it aborts without."""
 
 _OPEN_FILES: Final = Path("/proc/self/fd")
@@ -51,7 +51,13 @@ def check_room(sockets: int, most_sockets: int) -> None:
 
 
 def make_context() -> zmq.Context[zmq.Socket[bytes]]:
-    """A ZeroMQ context that takes as many sockets as libzmq can."""
+    """A ZeroMQ context that takes as many sockets as libzmq can.
+
+    Raises:
+        ResourceLimitError: there is no room for the first of them.
+
+    """
+    check_room(0, 2)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     context.set(zmq.MAX_SOCKETS, context.get(zmq.SOCKET_LIMIT))
     return context

@@ -7,6 +7,8 @@ does not exist: libzmq would keep it, and send it to whoever answers there one d
 
 from __future__ import annotations
 
+import logging
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -20,6 +22,8 @@ from plimsoll.client.system import check_room, make_context
 from plimsoll.core import wire
 from plimsoll.core.node import Dial, Hangup
 
+log = logging.getLogger(__name__)
+
 _NOBLOCK: Final = int(zmq.NOBLOCK)
 # The method of the C layer: the one that applications use looks at options that are not used here, for a third of the
 # time of a send.
@@ -29,6 +33,7 @@ _HELLO: Final = wire.HELLO
 FRAMES_PER_ROUND: Final = 256
 LINE_FRAMES: Final = 8192
 LINGER_MS: Final = 500
+TRY_AGAIN_SECONDS: Final = 1.0
 HANDSHAKE_MS: Final = 5_000
 HEARTBEAT_MS: Final = 5_000
 HEARTBEAT_TIMEOUT_MS: Final = 15_000
@@ -48,6 +53,9 @@ class Transport:
         self.dealers: dict[str, zmq.Socket[bytes]] = {}
         self.waiting: dict[str, deque[bytes]] = {}
         self.counters: Counter[str] = Counter()
+        self.trouble = ""
+        self._undialled: dict[str, Dial] = {}
+        self._try_again_at = 0.0
         self._poller = zmq.Poller()
         self._watched: dict[str, int] = {}
         self.on_socket: Callable[[int], None] = lambda fd: None
@@ -60,10 +68,22 @@ class Transport:
         closing = []
         for each in dials:
             if isinstance(each, Dial):
-                self._dial(each)
+                self._try(each)
             else:
                 closing.append(each.peer)
         return closing
+
+    def _try(self, dial: Dial) -> None:
+        """Dial; where the system has no room, again later: who is connected must not suffer from it."""
+        try:
+            self._dial(dial)
+        except ResourceLimitError as error:
+            if self.trouble != str(error):
+                log.error("%s: %s; it is tried again", dial.endpoint, error)
+            self.trouble = str(error)
+            self.counters["dials_without_room"] += 1
+            self._undialled[dial.peer] = dial
+            self._try_again_at = time.monotonic() + TRY_AGAIN_SECONDS
 
     def _dial(self, dial: Dial) -> None:
         check_room(len(self.dealers), self._most_sockets)
@@ -101,6 +121,7 @@ class Transport:
     def hang_up(self, peer: str) -> None:
         """Close a connection; what is on its way still goes, for a moment."""
         self.waiting.pop(peer, None)
+        self._undialled.pop(peer, None)
         socket = self.dealers.pop(peer, None)
         if socket is not None:
             self._poller.unregister(socket)
@@ -174,6 +195,10 @@ class Transport:
 
     def retry(self) -> None:
         """Try what waits again."""
+        if self._undialled and time.monotonic() >= self._try_again_at:
+            undialled, self._undialled, self.trouble = self._undialled, {}, ""
+            for dial in undialled.values():
+                self._try(dial)
         if self.waiting:
             lines, self.waiting = self.waiting, {}
             self.send([(peer, data) for peer, line in lines.items() for data in line])
