@@ -213,6 +213,7 @@ def test_a_signal_makes_it_leave_and_it_ends_when_the_machine_has_left(rig: Rig)
 def test_a_machine_that_cannot_leave_does_not_hold_the_process(rig: Rig, why: str):
     rig.toy.stays = True
     rig.watch.signals = 2 if why == "asked twice" else 1
+    rig.loop.leave_seconds = 0.2 if why == "time is over" else 3600
     if why == "nobody is there to hear":
         rig.watch.signals, rig.watch.orphaned = 0, True
     rig.toy.tick_at = time.monotonic()
