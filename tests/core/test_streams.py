@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from plimsoll.core.link import Link, LinkLimits
 from plimsoll.core.log import Entry, Log
 from plimsoll.core.node import Node
@@ -29,7 +31,14 @@ def test_a_gap_up_to_the_end_of_what_is_evicted_names_the_last_offset_of_each_or
     assert sorted(gap.last) == sorted([(f"o{i % 2}", 1, i) for i in (high - 1, high)])
 
 
-def test_a_gap_that_another_one_follows_names_no_offsets():
+def test_a_gap_that_another_one_follows_names_its_own_last_offsets_only():
+    some = streams(10, 5)
+    high = some.log.first - 2
+    assert sorted(some.gap(2, high).last) == sorted([(f"o{i % 2}", 1, i) for i in (high - 1, high)])
+
+
+def test_a_gap_whose_offsets_are_forgotten_names_none(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("plimsoll.core.log.EVICTED_REMEMBERED", 2)
     some = streams(10, 5)
     assert some.gap(2, some.log.first - 2).last == [], "what it named would hide the gap that follows"
 

@@ -16,10 +16,10 @@ from plimsoll.core.client.subscriber import Subscriber
 from plimsoll.core.edge import Edge
 from plimsoll.core.head import Head
 from plimsoll.core.link import Link
+from plimsoll.core.log import Log
 from plimsoll.core.outlet import Outlet
 from plimsoll.core.publishers import Publishers
 from plimsoll.core.routes import Routes
-from plimsoll.core.streams import Streams
 from plimsoll.simulator.run import run
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -123,7 +123,7 @@ def relays_before_it_knows(patch: pytest.MonkeyPatch) -> None:
 
 def offsets_hide_the_next_gap(patch: pytest.MonkeyPatch) -> None:
     """The first of two gaps names the last offsets of both."""
-    patch.setattr(Streams, "_gone", lambda self, high: dict(self.log.gone))
+    patch.setattr(Log, "lost", lambda self, low, high: dict(self.gone))
 
 
 def answers_get_lost(patch: pytest.MonkeyPatch) -> None:

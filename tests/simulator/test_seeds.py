@@ -12,6 +12,7 @@ from plimsoll.simulator.run import run
 SEEDS = [
     ("head-restart", 16, "an edge took position 2 of a new head epoch for position 2 of the old one, and dropped it"),
     ("small-log", 98, "of two gaps in a row the first told the last offsets of both, so the second was taken for told"),
+    ("small-log", 3010, "a gap between heads that another one followed named no offsets, so nobody could place it"),
     ("head-restart-tree", 6, "a restarted head dropped what neighbours relayed before it knew who needs it"),
     ("head-restart-tree", 9, "the gap of a restarted neighbour went down with the link that it was told on"),
     ("lossy", 5, "credit that was lost on its way was never given again: an open link stood still for ever"),

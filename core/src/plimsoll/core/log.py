@@ -17,6 +17,10 @@ ENTRY_OVERHEAD_BYTES = 200
 """What an entry costs beside its record: measured with 120-byte records, rounded up."""
 
 
+EVICTED_REMEMBERED = 16_384
+"""So many evicted entries are remembered by their offsets, for gaps that do not reach the end of what is evicted."""
+
+
 class Entry(NamedTuple):
     """One entry. `last` are the offsets that it accounts for: one for a publication, any number for a gap."""
 
@@ -33,6 +37,7 @@ class Log:
         self.first, self.last, self.bytes = 1, 0, 0
         self.gone: dict[Origin, int] = {}
         self._entries: dict[int, Entry] = {}
+        self._evicted: dict[int, tuple[tuple[Origin, int], ...]] = {}
 
     def __len__(self) -> int:
         return self.last - self.first + 1
@@ -53,6 +58,22 @@ class Log:
         for origin, offset in entry.last:
             if offset > self.gone.get(origin, 0):
                 self.gone[origin] = offset
+        self._evicted[self.first - 1] = entry.last
+        if len(self._evicted) > EVICTED_REMEMBERED:
+            del self._evicted[next(iter(self._evicted))]
+
+    def lost(self, low: int, high: int) -> dict[Origin, int]:
+        """The last offset per origin among evicted positions; among all that are evicted if `high` is the last one.
+
+        Empty if it is not known any more: an offset too many would hide the gap that follows from who is told of it.
+        """
+        if high >= self.first - 1:
+            return dict(self.gone)
+        last: dict[Origin, int] = {}
+        if low in self._evicted:
+            for position in range(low, high + 1):
+                last.update(self._evicted[position])
+        return last
 
     def get(self, position: int) -> Entry | None:
         """The entry at a position, or None if it has been evicted or is not there yet."""

@@ -105,18 +105,11 @@ class Streams:
 
     def gap(self, low: int, high: int) -> r.Gap:
         """A gap of evicted positions. handover.md: with the last offset per origin, from a table kept at eviction."""
-        return self._gap(low, high, self._gone(high), "log")
-
-    def _gone(self, high: int) -> dict[Origin, int]:
-        """The last offsets evicted; none if more has been evicted than these positions, for then they say too much.
-
-        Who is told an offset takes all up to it for told, and would pass over the gap that follows.
-        """
-        return dict(self.log.gone) if high >= self.log.first - 1 else {}
+        return self._gap(low, high, self.log.lost(low, high), "log")
 
     def _doubt(self, hole: Doubt) -> r.Gap:
         """A gap of what a neighbour had, or not, when it went down."""
-        last = self._gone(hole.high)
+        last = self.log.lost(*hole)
         for position, entry in self.log.after(hole.low - 1):
             if position > hole.high:
                 break
