@@ -73,6 +73,7 @@ class Attachment:
         "closed_at",
         "counted",
         "dropped",
+        "end_gap",
         "epoch",
         "epoch_handle",
         "expiring",
@@ -116,6 +117,7 @@ class Attachment:
         self.blocked_at = self.closed_at = 0.0
         self.expiring = False
         self.dropped: Dropped | None = None
+        self.end_gap: tuple[int, bytes] | None = None
 
     def apply(self, policy: Policy, limits: Limits, time_factor: float) -> None:
         """Take the subscriber's policy; what it leaves open, and the most that it may have, is the broker's."""
@@ -130,6 +132,24 @@ class Attachment:
             self.queue_bytes += len(queue[i])
         self.counted = len(queue)
         return self.queue_bytes
+
+    def add_gap(self, low: int, record: bytes) -> None:
+        """Put a gap that begins at `low` at the end of the queue."""
+        self.queue.append(record)
+        self.count_queue()
+        self.end_gap = (low, record)
+
+    def take_back_gap(self) -> int | None:
+        """Take the gap at the end of the queue back, to widen it; returns where it began. One that waits is enough."""
+        self.count_queue()
+        if self.end_gap is None or not self.queue or self.queue[-1] is not self.end_gap[1]:
+            return None
+        low, record = self.end_gap
+        self.queue.pop()
+        self.counted -= 1
+        self.queue_bytes -= len(record)
+        self.end_gap = None
+        return low
 
     def pop(self) -> bytes:
         """The oldest record of the queue. `front_epoch` is the head epoch that the next one has its position in."""
@@ -160,7 +180,7 @@ class Attachment:
         """Forget the queue."""
         self.queue.clear()
         self.queue_bytes = self.counted = 0
-        self.dropped = None
+        self.dropped = self.end_gap = None
 
 
 def out_of_bounds(resume: Resume) -> str:

@@ -66,8 +66,10 @@ class Confirmations:
                 outlet.awaiting.remove(position)
                 self._has(position, outlet.key, confirmed.missing)
 
-    def lost(self, key: str) -> None:
+    def lost(self, outlet: Outlet) -> None:
         """A link is over: it will confirm nothing more."""
+        key = outlet.key
+        outlet.awaiting.clear()
         for position in [p for p, awaited in self._awaited.items() if key in awaited.missing]:
             self._has(position, key, [_name(key)])
 
@@ -75,6 +77,9 @@ class Confirmations:
         for position in [p for p, awaited in self._awaited.items() if awaited.deadline <= now]:
             awaited = self._awaited[position]
             awaited.late |= {_name(key) for key in awaited.missing}
+            for key in awaited.missing:
+                if (outlet := self.streams.outlets.get(key)) is not None and position in outlet.awaiting:
+                    outlet.awaiting.remove(position)
             self._done(position)
 
     def next_deadline(self) -> float:

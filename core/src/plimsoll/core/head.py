@@ -130,7 +130,7 @@ class Head(Node):
             self._waiting = [(at, opening) for at, opening in self._waiting if at is not link]
             return
         self.streams.lost(outlet)
-        self.confirmations.lost(outlet.key)
+        self.confirmations.lost(outlet)
         if outlet.is_head:
             self.routes.down(outlet.name)
             self._acknowledge_covers()

@@ -112,6 +112,7 @@ class Queues:
             room -= self._move(attachment, link, room)
             if attachment.queue or attachment.dropped:
                 waiting.append(attachment)
+                port.queued[attachment] = port.queued.pop(attachment)  # its turn comes last, the next time too
             else:
                 self._emptied(port, attachment)
         if port.behind and not waiting and room > 0:
@@ -176,7 +177,8 @@ class Queues:
         attachment.blocked_at = self.host.now
         if low > high:
             return
+        if (before := attachment.take_back_gap()) is not None:
+            low = before
         gap = r.Gap(self.host.config.head_name, self.host.head_epoch, low, self.host.head_epoch, high, [], "blocked")
-        attachment.queue.append(attachment.handle + wire.encode(gap))
-        attachment.count_queue()
+        attachment.add_gap(low, attachment.handle + wire.encode(gap))
         attachment.position = high

@@ -1,0 +1,60 @@
+"""A broker's configuration: read back as it was written, and refused with the field that is wrong."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from plimsoll.core import config
+from plimsoll.core.config import BrokerConfig, Emulation, Hardware, Limits, Peer, Security
+
+FULL = BrokerConfig(
+    name="h", role="head", cluster="east", data="tcp://127.0.0.1:7000", control="tcp://127.0.0.1:7001",
+    advertised_data="tcp://east.example:7000", edges=("e1", "e2"),
+    neighbors=(Peer(name="k", data="tcp://k:1", control="tcp://k:2", public_key="x" * 40),),
+    hardware=Hardware(output_bytes_per_second=1e6, emulation=Emulation(base_seconds=0.001)),
+    limits=Limits(slow_policy="drop-oldest", lease_seconds=3.0), security=Security(plain=True), time_factor=0.1,
+)  # fmt: skip
+
+
+def test_what_is_written_is_read_back_equal():
+    assert config.decode(config.encode(FULL)) == FULL
+    assert config.decode(config.encode(FULL).decode()) == FULL
+
+
+def test_what_is_left_out_has_its_default():
+    least = config.decode('{"name":"e","role":"edge","cluster":"c","data":"tcp://a:1","control":"tcp://a:2"}')
+    assert least.limits == Limits()
+    assert (least.fleet, least.head, least.time_factor) == ("default", None, 1.0)
+    assert not least.security.plain, "encrypted unless somebody says otherwise"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "where"),
+    [
+        (("role",), "middle", "$.role"),
+        (("limits", "heartbeat_seconds"), "1s", "$.limits.heartbeat_seconds"),
+        (("limits", "slow_policy"), "forget", "$.limits.slow_policy"),
+        (("limits", "no_such_limit"), 1, "$.limits"),
+        (("neighbors", 0, "name"), 5, "$.neighbors[0].name"),
+        (("hardware", "emulation", "base"), 1, "$.hardware.emulation"),
+        (("nmae",), "h", "nmae"),
+    ],
+)
+def test_what_is_wrong_is_named(path: tuple[str | int, ...], value: object, where: str):
+    document = json.loads(config.encode(FULL))
+    inner = document
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    with pytest.raises(msgspec.ValidationError) as caught:
+        config.decode(json.dumps(document))
+    assert where in str(caught.value)
+
+
+def test_who_is_the_head_and_where_clients_go():
+    edge = BrokerConfig(name="e", role="edge", cluster="c", data="tcp://a:1", control="", head=Peer(name="h"))
+    assert (FULL.head_name, edge.head_name) == ("h", "h")
+    assert (FULL.advertised, edge.advertised) == ("tcp://east.example:7000", "tcp://a:1")

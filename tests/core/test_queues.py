@@ -1,0 +1,248 @@
+"""Queues of an edge: turns, policies at the bound, and the way back to the stream."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+import pytest
+
+from plimsoll.core import records as r
+from plimsoll.core import wire
+from plimsoll.core.attachment import Attachment, Port, State
+from plimsoll.core.catchup import Cursor
+from plimsoll.core.config import BrokerConfig, Limits, Peer
+from plimsoll.core.link import Link, LinkLimits
+from plimsoll.core.queues import Queues
+from plimsoll.core.records import Fetched
+from plimsoll.core.wire import Info
+
+
+class Bench:
+    """An edge's queues with one client link; `publish` is what the stream does."""
+
+    def __init__(self, window: int = 10**6, **limits: Any) -> None:
+        self.now, self.position, self.head_epoch = 0.0, 0, 7
+        self.config = BrokerConfig(
+            name="e", role="edge", cluster="h", data="", control="", head=Peer(name="h"),
+            limits=Limits(**{"link_buffer_bytes": 2000, "queue_bytes": 2000, "block_seconds": 5.0, **limits}),
+        )  # fmt: skip
+        self.counters: Counter[str] = Counter()
+        self.dirty: dict[Link, None] = {}
+        self.gone: list[Attachment] = []
+        self.link = Link(
+            b"c", local=Info("e", "edge", 1), limits=LinkLimits(window_bytes=window), initiator=False,
+            new_id=lambda: 1, now=0.0,
+        )  # fmt: skip
+        self.link.on_hello(wire.Hello(1, wire.HELLO, 1, 0, False, Info("c", "client", 1)), 0.0)
+        self.link.acknowledged(0, 10**6, 0.0)
+        self.port = Port(self.link)
+        self.cursor = Cursor()
+        self.queues = Queues(self, self.cursor, {self.link: self.port})
+
+    def disconnect(self, attachment: Attachment) -> None:
+        self.gone.append(attachment)
+        attachment.state, attachment.out = State.CLOSED, self.queues.void
+        attachment.clear()
+        self.port.queued.pop(attachment, None)
+        del self.port.attachments[attachment.id]
+
+    def attach(self, number: int, policy: str = "block") -> Attachment:
+        made = Attachment(f"s{number}", number, self.link, (1, 2), 1, self.queues.void)
+        made.apply(r.Policy(policy), self.config.limits, 1.0)
+        made.front_epoch = 7
+        self.port.attachments[number] = made
+        self.queues.live(made)
+        return made
+
+    def publish(self, count: int = 1, size: int = 100) -> None:
+        for _ in range(count):
+            self.position += 1
+            body = msgspec.Raw(wire.encode(r.Body({}, b"x" * size)))
+            record = wire.encode(r.Pub(self.position, "h", 7, self.position, "p", 1, self.position, 0, 0, body))
+            for one in self.port.attachments.values():
+                one.out.append(one.handle + record)
+
+    def end_round(self, send: bool = True) -> None:
+        """Tick, then flush what the link takes: all or nothing."""
+        self.queues.tick()
+        if send and self.link.buffer:
+            self.link.buffer.clear()
+            self.port.sent()
+            self.port.stuck_since = None
+        elif self.link.buffer:
+            self.queues.stuck(self.port)
+
+    def taken(self, number: int, sent: list[bytes]) -> list[int | r.Gap]:
+        deliveries = [r.decode(r.to_client, record) for record in sent]
+        items = [d.item for d in deliveries if isinstance(d, r.Deliver) and d.attachment == number]
+        return [item if isinstance(item, r.Gap) else item.position for item in items]
+
+
+def state_of(attachment: Attachment) -> State:
+    return attachment.state
+
+
+def test_who_keeps_up_has_no_queue():
+    bench = Bench()
+    one = bench.attach(1)
+    assert one.out is bench.link.buffer
+    bench.publish(3)
+    assert bench.taken(1, bench.link.buffer) == [1, 2, 3]
+    bench.end_round()
+    assert bench.port.queued == {}
+
+
+def test_a_stuck_links_buffer_is_bounded_however_long_it_is_stuck():
+    bench = Bench()
+    one, two = bench.attach(1), bench.attach(2)
+    bench.publish(1)
+    bench.end_round(send=False)
+    for _ in range(50):
+        bench.publish(1)
+        bench.end_round(send=False)
+    assert sum(map(len, bench.link.buffer)) < 2000 + 1000
+    assert bench.port.behind
+    assert one.state is two.state is State.BLOCKED
+    assert one.count_queue() < 2000 + 300
+
+
+def test_what_was_queued_comes_in_order_and_in_turns():
+    bench = Bench(link_buffer_bytes=1000, queue_bytes=10**5)
+    bench.attach(1)
+    bench.attach(2)
+    bench.port.behind = True
+    for one in bench.port.attachments.values():
+        bench.queues.route(one)
+    bench.publish(200, size=1)
+    sent: list[bytes] = []
+    turns: list[int] = []
+    for _ in range(400):
+        bench.queues.tick()
+        sent += bench.link.buffer
+        turns += [r.decode(r.to_client, record).attachment for record in bench.link.buffer]
+        bench.link.buffer.clear()
+    assert bench.taken(1, sent) == bench.taken(2, sent) == list(range(1, 201))
+    assert {1, 2} <= set(turns[:140]), "nobody waits until the other is through"
+    assert not bench.port.behind
+    assert all(one.out is bench.link.buffer for one in bench.port.attachments.values())
+
+
+def test_a_paused_subscriber_alone_is_held():
+    bench = Bench()
+    one, two = bench.attach(1), bench.attach(2)
+    one.paused = True
+    bench.queues.route(one)
+    bench.publish(5)
+    bench.end_round(send=False)
+    assert bench.taken(2, bench.link.buffer) == [1, 2, 3, 4, 5]
+    assert bench.taken(1, bench.link.buffer) == []
+    one.paused = False
+    bench.queues.refill(bench.port)
+    bench.queues.route(one)
+    bench.publish(1)
+    bench.queues.refill(bench.port)
+    assert bench.taken(1, bench.link.buffer) == [1, 2, 3, 4, 5, 6]
+    assert two.out is bench.link.buffer
+
+
+def test_block_stops_at_the_bound_and_the_rest_is_fetched_after_the_queue():
+    bench = Bench()
+    one = bench.attach(1)
+    one.paused = True
+    bench.queues.route(one)
+    bench.publish(30)
+    bench.end_round()
+    assert state_of(one) is State.BLOCKED
+    assert one.position == 30
+    queued = len(one.queue)
+    bench.publish(10)
+    bench.end_round()
+    assert len(one.queue) == queued == 30
+    one.paused = False
+    bench.queues.refill(bench.port)
+    bench.link.buffer.clear()
+    while one.queue:
+        bench.queues.refill(bench.port)
+        bench.link.buffer.clear()
+    assert state_of(one) is State.CATCHUP
+    fetch = bench.cursor.begin()
+    assert fetch is not None
+    assert fetch.after == 30
+    for done in bench.cursor.end(Fetched(fetch.cursor, 40, True)):
+        bench.queues.live(done)
+    assert state_of(one) is State.LIVE
+    assert one.out is bench.link.buffer
+
+
+def test_block_that_lasts_is_one_gap_that_grows():
+    bench = Bench()
+    one = bench.attach(1)
+    one.paused = True
+    bench.queues.route(one)
+    bench.publish(30)
+    bench.end_round()
+    size = one.count_queue()
+    for _ in range(20):
+        bench.now += 6.0
+        bench.publish(10)
+        bench.end_round()
+        assert one.count_queue() < size + 150
+    last = r.decode(r.to_client, one.queue[-1])
+    assert isinstance(last, r.Deliver)
+    assert last.item == r.Gap("h", 7, 31, 7, 230, [], "blocked")
+    assert one.position == 230
+
+
+def test_drop_oldest_keeps_the_newest():
+    bench = Bench()
+    one = bench.attach(1, "drop-oldest")
+    one.paused = True
+    bench.queues.route(one)
+    for _ in range(10):
+        bench.publish(10)
+        bench.end_round()
+    assert one.state is State.LIVE
+    assert one.count_queue() <= 2000
+    one.paused = False
+    bench.queues.refill(bench.port)
+    first, *rest = bench.taken(1, bench.link.buffer)
+    assert isinstance(first, r.Gap)
+    assert (first.low, first.high) == (1, 100 - len(rest) - len(one.queue))
+    assert rest == list(range(first.high + 1, first.high + 1 + len(rest)))
+
+
+def test_disconnect_is_told_to_the_edge():
+    bench = Bench()
+    one, two = bench.attach(1, "disconnect"), bench.attach(2)
+    one.paused = True
+    bench.queues.route(one)
+    bench.publish(30, size=10)
+    bench.publish(1, size=2000)
+    bench.end_round()
+    assert bench.gone == [one]
+    assert two.state is State.LIVE
+
+
+@pytest.mark.parametrize("state", [State.RESUMING, State.CATCHUP, State.BLOCKED])
+def test_the_stream_passes_over_who_is_not_live(state: State):
+    bench = Bench()
+    one = bench.attach(1)
+    one.state = state
+    bench.queues.route(one)
+    bench.publish(5)
+    assert one.queue == bench.link.buffer or (not one.queue and not bench.link.buffer)
+    bench.queues.tick()
+    assert len(bench.queues.void) == 1, "nothing piles up there"
+
+
+def test_a_link_that_is_over_is_forgotten():
+    bench = Bench()
+    bench.attach(1)
+    bench.publish(1)
+    bench.end_round(send=False)
+    bench.queues.put_aside(bench.port.attachments[1])
+    bench.queues.forget(bench.port)
+    bench.queues.tick()
+    assert bench.queues._stuck == bench.queues._queueing == {}
