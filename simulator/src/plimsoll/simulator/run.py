@@ -31,7 +31,6 @@ from plimsoll.simulator.workload import Change, Saying, attributes, changes, say
 START_SECONDS = 0.8
 """When publications begin: by then most are attached, and some are not."""
 
-LAST_SECONDS = 2.5
 MEASURE_SECONDS = 0.5
 FLOOD = 600
 """So many publications more has the flooding publisher to say."""
@@ -146,7 +145,7 @@ class Run:
         self.faults.heal()
         self.schedule.run(end + scenario.settle_seconds)
         self._speak_once_more(publishers)
-        self.schedule.run(self.schedule.now + LAST_SECONDS)
+        self.schedule.run(self.schedule.now + scenario.last_seconds)
         return self._judge()
 
     def _publish(self, saying: Saying) -> None:

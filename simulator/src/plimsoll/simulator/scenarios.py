@@ -49,6 +49,7 @@ class Scenario:
     victim: str = ""
     undisturbed_seconds: float = 0.0
     settle_seconds: float = 10.0
+    last_seconds: float = 2.5
 
     def limits(self) -> Limits:
         return msgspec.structs.replace(LIMITS, log_bytes=self.log_bytes, window_bytes=self.window_bytes)
@@ -116,6 +117,7 @@ _ALL = [
         "single frames are dropped, doubled and overtaken on every link",
         Shape(2, 2),
         weather=Weather(0.002, 0.02, drop=0.03, duplicate=0.03, reorder=0.05),
+        last_seconds=10.0,  # the same frame may be dropped again and again
     ),
     Scenario(
         "everything",
