@@ -123,7 +123,7 @@ def test_killed_it_leaves_no_process_and_a_second_one_stays_out_of_its_way(start
     demo = start("--seconds", "60")
     demo.until("brokers are ready")
     second = start("--seconds", "60")
-    assert second.end() == 1
+    assert second.end() == 4
     assert "runs a demo that reports to" in second.text
     demo.process.kill()
     demo.end()
@@ -149,7 +149,7 @@ def test_the_death_of_a_broker_fails_the_run_and_loses_nothing(start, tmp_path):
 def test_a_fleet_that_is_wrong_is_refused_before_anything_starts(start, tmp_path):
     (tmp_path / "wrong.yaml").write_text("kind: BrokerFleet\n")
     demo = start("-f", str(tmp_path / "wrong.yaml"))
-    assert demo.end() == 1
+    assert demo.end() == 2
     assert "wrong.yaml" in demo.text
     assert "Traceback" not in demo.text
     assert not (tmp_path / "report").exists()

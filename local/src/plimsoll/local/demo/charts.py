@@ -15,6 +15,9 @@ WIDTH, HEIGHT = 640, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 92, 14, 32
 LABEL_GAP: Final = 13.0
 TICKS: Final = 5
+NOTHING: Final = 1e-12
+DECADES: Final = 6
+"""So many powers of ten a logarithmic axis has at most; what is smaller lies at its foot."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ def line(name: str, look: int, columns: Mapping[str, Sequence[float | None]], me
 
 def nice_step(span: float, ticks: int = TICKS) -> float:
     """The smallest of 1, 2, 5 x 10^n that needs at most `ticks` steps for the span."""
-    if span <= 0:
+    if span < NOTHING:
         return 1.0
     rough = span / ticks
     power = 10.0 ** math.floor(math.log10(rough))
@@ -80,9 +83,10 @@ class _Scale:
         seconds = max((s for s, _ in points), default=1.0)
         highest = max([chart.least_top, *(v for _, v in points)])
         if chart.logarithmic:
-            above = [v for _, v in points if v > 0] or [1.0]
-            low = 10.0 ** math.floor(math.log10(min(above)))
-            return cls(seconds, low, max(10.0 ** math.ceil(math.log10(max(*above, low))), low * 10), True)
+            above = [v for _, v in points if v >= NOTHING] or [1.0]
+            top = 10.0 ** math.ceil(math.log10(max(above)))
+            low = max(10.0 ** math.floor(math.log10(max(min(above), top / 10**DECADES))), top / 10**DECADES)
+            return cls(seconds, low, max(top, low * 10), True)
         step = nice_step(highest)
         return cls(seconds, 0.0, max(step * math.ceil(highest / step - 1e-9), step), False)
 

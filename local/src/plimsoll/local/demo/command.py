@@ -6,6 +6,7 @@ Whatever happens, what was started is ended here, in the reverse order.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import signal
 import sys
@@ -33,10 +34,13 @@ INTERRUPTED = 130
 PLAIN_SECONDS = 10.0
 SHOWN_CASES = 5
 """So many violations are printed; the report has more."""
-_REFUSALS = (
-    FleetBusyError, FleetError, InvalidResourcesError, JournalError, OSError, quotes.QuotesError, ValueError,
-    WorkerError,
-)  # fmt: skip
+FAILED, BAD_INPUT, CONFLICT = 1, 2, 4
+"""Exit codes as all of `plimsoll` has them."""
+_REFUSALS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], int], ...] = (
+    (InvalidResourcesError, BAD_INPUT),
+    (FleetBusyError, CONFLICT),
+    ((FleetError, JournalError, OSError, quotes.QuotesError, ValueError, WorkerError), FAILED),
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,10 +55,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         live.keep()
         live.say("interrupted: everything was stopped, and there is no report")
         return INTERRUPTED
-    except _REFUSALS as error:
+    except Exception as error:
+        code = next((code for kinds, code in _REFUSALS if isinstance(error, kinds)), None)
+        if code is None:
+            raise
         live.keep()
         sys.stderr.write(f"plimsoll demo: {error}\n")
-        return 1
+        return code
 
 
 class Demo:
@@ -91,7 +98,7 @@ class Demo:
         if judgement.passed:
             shutil.rmtree(folder / "journals")
         self._live.say(_summary(judgement, traffic.counters, folder))
-        return 0 if judgement.passed else 1
+        return 0 if judgement.passed else FAILED
 
     def _traffic(self, folder: Path, state: FleetFolder, resources: Resources) -> tuple[Fleet, Traffic, list[str]]:
         """The fleet's life, and the traffic in it. Returns what went wrong as the last."""
@@ -101,7 +108,7 @@ class Demo:
         try:
             fleet.await_ready()
             self._durations["fleet_start_seconds"] = time.monotonic() - began
-            self._live.say(f"{len(fleet.brokers)} brokers are ready; look at them meanwhile with: {_look(folder)}")
+            self._live.say(f"{len(fleet.brokers)} brokers are ready; to look at them:\n  {_look(folder)}")
             with Traffic(self._scenario, fleet, folder, self._options.clients, self._live) as traffic:
                 faults = traffic.run()
                 self._durations |= traffic.durations
@@ -120,10 +127,10 @@ class Demo:
     def _what_runs(self, plan: workload.Plan, resources: Resources) -> str:
         scenario = self._scenario
         zero = sum(subscriber.zero_traffic for subscriber in plan.subscribers)
+        fastest = workload.PAPER_RATE_PER_MINUTE * scenario.rate_factor
         return (
-            f"fleet {resources.fleet.name}; {len(plan.publishers)} publishers of one company and year each, "
-            f"at 0 to {workload.PAPER_RATE_PER_MINUTE * scenario.rate_factor:g} a minute; "
-            f"{len(plan.subscribers):,} subscribers, {zero:,} of them to what nobody publishes; "
+            f"fleet {resources.fleet.name}: {len(plan.publishers)} publishers of one company and year each, at 0 to "
+            f"{fastest:g} a minute\n{len(plan.subscribers):,} subscribers, {zero:,} of them to what nobody publishes; "
             f"{scenario.seconds:g} s; seed {scenario.seed}"
         )
 
@@ -167,7 +174,9 @@ def _fresh(folder: Path, state: FleetFolder) -> Path:
 
 
 def _look(folder: Path) -> str:
-    return f"PLIMSOLL_HOME={folder / 'fleet'} plimsoll get edgebrokers"
+    """A command that shows the fleet while it runs; `plimsoll` as this shell would find it."""
+    program = shutil.which("plimsoll") or os.path.relpath(Path(sys.executable).with_name("plimsoll"))
+    return f"PLIMSOLL_HOME={folder / 'fleet'} {program} get edgebrokers"
 
 
 def _write(text: str) -> None:

@@ -44,8 +44,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="plimsoll demo",
         description="Run a fleet on this machine, send real quotes through it, and audit every delivery.",
-        epilog="Exit code 0: nothing lost, repeated or reordered, and no broker died. 1: otherwise. 2: wrong options. "
-        "130: interrupted.",
+        epilog="Exit code 0: nothing lost, repeated or reordered, and no broker died. 1: otherwise. 2: wrong options "
+        "or files. 4: another demo writes to the same folder. 130: interrupted.",
     )
     seconds = _between(1, 3600)
     parser.add_argument("--seconds", type=seconds, default=DEFAULTS.seconds, help="of traffic (default %(default)g)")

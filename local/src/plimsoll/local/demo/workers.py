@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,12 +40,19 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     of: int = 1
 
 
-def connect(given: Task, name: str) -> client.Connection:
-    """A worker's connection to the fleet; plain where the fleet has no keys."""
-    address = client.Address(given.endpoint, given.head_key)
-    if not given.own_secret_key:
-        return client.Connection(address, security="plain", name=f"demo-{name}")
-    return client.Connection(address, security=client.Curve(given.own_secret_key), name=f"demo-{name}")
+@contextlib.contextmanager
+def connect(given: Task, name: str) -> Iterator[client.Connection]:
+    """A worker's connection to the fleet, plain where the fleet has no keys; after a fault it waits for no answer."""
+    security: Literal["plain"] | client.Curve = client.Curve(given.own_secret_key) if given.own_secret_key else "plain"
+    connection = client.Connection(
+        client.Address(given.endpoint, given.head_key), security=security, name=f"demo-{name}"
+    )
+    try:
+        yield connection
+    except BaseException:
+        connection.close(0.0)
+        raise
+    connection.close()
 
 
 class WorkerError(RuntimeError):
