@@ -1,0 +1,60 @@
+"""The rules of hand-over, explored: every reachable state of small worlds; rules switched off, to see that it shows.
+
+Local and across clusters, by drain and by replay, one and two subscribers, one fault at any moment: a connection that
+breaks or an edge that crashes, and commands that are never sent. These worlds have no lease, no deadline of draining
+and an endless log.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.exploration.explore import explore
+from tests.exploration.world import Config
+
+ONE_HEAD = (("A", "H"), ("B", "H"), ("C", "H"))
+TWO_HEADS = (("A", "H1"), ("B", "H2"))
+TWO_HEADS_AND_SPARE = (("A", "H1"), ("B", "H2"), ("C", "H1"), ("D", "H2"))
+WORLDS: dict[str, dict[str, Any]] = {
+    "local": {"pubs": ("H",) * 3},
+    "local, connection to the source breaks": {"pubs": ("H",), "faults": ("wire A",)},
+    "local, connection to the target breaks": {"pubs": ("H",), "faults": ("wire B",)},
+    "local, an edge crashes": {"heads": ONE_HEAD, "pubs": ("H",), "faults": ("crash A", "crash B")},
+    "local, two subscribers": {"subscribers": ("x", "y"), "pubs": ("H",)},
+    "replay": {"mode": "replay", "pubs": ("H",) * 3},
+    "replay, any fault": {"mode": "replay", "pubs": ("H",) * 2, "faults": ("wire A", "wire B", "crash A", "crash B")},
+    "across": {"heads": TWO_HEADS, "pubs": ("H1", "H2")},
+    "across, the source fails": {"heads": TWO_HEADS_AND_SPARE, "pubs": ("H1",), "faults": ("wire A", "crash A")},
+    "across, the target fails": {"heads": TWO_HEADS_AND_SPARE, "pubs": ("H2",), "faults": ("wire B", "crash B")},
+}
+# A rule, the world in which its absence shows, and the law that it breaks.
+RULES = [
+    ("first-of-cut-or-abort-wins", "local", "I5"),
+    ("remember-go", "local", "I5"),
+    ("hold-what-comes", "local", "I1"),
+    ("resume-voids-the-session", "replay, any fault", "I5"),
+    ("older-resume-is-refused", "replay, any fault", "I5"),
+    ("resume-raises-by-two", "across, the source fails", "I4"),
+    ("end-carries-the-position", "across, the target fails", "I5"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)  # up to a hundred thousand states
+@pytest.mark.parametrize("name", WORLDS)
+def test_no_reachable_state_breaks_a_law(name: str) -> None:
+    result = explore(Config(**WORLDS[name]))
+    assert not result.violation, f"{result.violation}\n" + "\n".join(map(str, result.path))
+    assert result.outcomes["moved"] > 0, "a world in which nobody is moved shows nothing"
+    assert result.outcomes["stayed"] > 0, "a world in which nothing is undone shows nothing"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)  # the same worlds, up to the violation
+@pytest.mark.parametrize(("rule", "name", "law"), RULES)
+def test_each_rule_is_needed(rule: str, name: str, law: str) -> None:
+    result = explore(Config(**WORLDS[name], without=(rule,)))
+    assert result.violation.startswith(law), (
+        result.violation or f"{result.states} states without {rule}, and no violation"
+    )
