@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.client import Attached, Delivery, GapNotice, Policy, Publisher, Subscriber, errors
+from plimsoll.client import Attached, ClientLimits, Delivery, GapNotice, Policy, Publisher, Subscriber, errors
 
 
 @pytest.fixture
@@ -136,6 +136,7 @@ def test_a_callback_that_raises_ends_its_subscriber_alone(
             return False
 
         eventually(has_failed)
+        eventually(lambda: bad.statistics()["state"] == "closed")
         assert "has raised" in caplog.text
 
 
@@ -197,6 +198,20 @@ def test_the_token_is_behind_what_was_read_and_not_what_has_arrived(fleet: Any, 
         again = Subscriber(connection, name=f"reader-{topic}", token=token, watermarks=marks)
         again.subscribe(f"[topic,=,'{topic}']", wait=False)
         assert numbers(take(again, 6)) == [4, 5, 6, 7, 8, 9]
+
+
+def test_a_small_queue_is_refilled_as_it_is_read(fleet: Any, topic: str, eventually: Any):
+    limits = ClientLimits(queue_records=50)
+    with fleet.connection(limits=limits) as connection, Publisher(connection) as publisher:
+        subscriber = Subscriber(connection)
+        subscriber.subscribe(f"[topic,=,'{topic}']")
+        publish(publisher, topic, *range(1000))
+        eventually(lambda: subscriber.statistics()["queued"] > 50)
+        assert numbers(take(subscriber, 1000)) == list(range(1000))
+        eventually(lambda: subscriber.statistics()["queued"] == 0)
+        publish(publisher, topic, 1000)
+        assert numbers(take(subscriber, 1)) == [1000]
+        assert subscriber.statistics()["pauses"] > 0
 
 
 def test_nothing_delivered_in_time(fleet: Any):

@@ -92,6 +92,28 @@ def test_nothing_is_in_line_for_who_is_not_there_but_the_last_hello(transport: T
     assert transport.waiting == {}
 
 
+def test_nothing_overtakes_what_waits(router: Any, transport: Transport, eventually: Any):
+    transport.apply([Dial("a", endpoint(router))])
+    transport.send([("a", b"one"), ("a", b"two")])
+    assert list(transport.waiting["a"]) == [b"one", b"two"]
+    eventually(transport.is_ready)
+    transport.send([("a", b"three")])
+    sent(transport, eventually)
+    assert [router.recv_multipart()[1] for _ in range(3)] == [b"one", b"two", b"three"]
+
+
+def test_it_is_ready_when_something_can_be_read_and_not_before(router: Any, transport: Transport, eventually: Any):
+    transport.apply([Dial("a", endpoint(router))])
+    transport.send([("a", b"abc")])
+    sent(transport, eventually)
+    peer, _ = router.recv_multipart()
+    assert not transport.is_ready()
+    router.send_multipart([peer, b"answer"])
+    eventually(transport.is_ready)
+    transport.drain()
+    assert not transport.is_ready()
+
+
 def test_frames_for_nobody_are_counted(transport: Transport):
     transport.send([("nobody", b"abc")])
     assert transport.counters["frames_for_nobody"] == 1

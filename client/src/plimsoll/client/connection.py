@@ -34,9 +34,6 @@ class Owner(Protocol):
     def call(self) -> None:
         """Call the application."""
 
-    def fail(self) -> None:
-        """The connection is over: wake whoever waits."""
-
 
 class Connection:
     """Connects to a head, and to the edges that it names. Thread-safe. Used in a `with` block, or closed by `close`.
@@ -222,8 +219,6 @@ class Connection:
         with self.lock:
             self._closing = True
             self._engine.leave()
-            for owner in self._owners.values():
-                owner.fail()
             self._owners.clear()
             self.changed.notify_all()
             # `wake` writes under the lock, and not any more from here on.

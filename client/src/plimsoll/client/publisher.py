@@ -154,9 +154,6 @@ class Publisher:
         if answers and self._on_answer is not None:
             self._on_answer(answers)
 
-    def fail(self) -> None:
-        """Whoever waits asks the connection why."""
-
     def _check(self) -> None:
         failed = self._inner.failed
         if failed is not None:

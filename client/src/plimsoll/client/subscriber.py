@@ -260,9 +260,6 @@ class Subscriber:
         else:
             self._batch = []
 
-    def fail(self) -> None:
-        self._closed = True
-
     def _consume(self) -> None:
         with self._connection.lock:
             was_held = self._inner.is_held
