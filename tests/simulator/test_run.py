@@ -14,16 +14,21 @@ from plimsoll.simulator.scenarios import SCENARIOS
 
 SEEDS = dict.fromkeys(SCENARIOS, 100) | {
     "calm": 60,
+    "cluster": 120,
     "chain": 80,
+    "far-apart": 60,
     "star": 80,
     "tree": 60,
-    "small-log": 40,
-    "everything": 120,
-    "slow-edge": 40,
-    "frozen-subscriber": 40,
+    "small-log": 60,
+    "edge-restart": 150,
+    "head-restart": 150,
+    "clients": 120,
+    "everything": 150,
+    "slow-edge": 30,
+    "frozen-subscriber": 50,
     "flooding-publisher": 20,
 }
-"""About 1,300 runs; some scenarios cost more than others."""
+"""About 1,500 runs; some scenarios cost more than others."""
 
 PARTS = 4
 FIRST = 1_000

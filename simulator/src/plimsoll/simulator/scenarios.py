@@ -24,7 +24,8 @@ LIMITS = Limits(
     lease_seconds=4.0,
     heartbeat_seconds=0.4,
     dead_seconds=2.0,
-    progress_seconds=0.25,
+    progress_seconds=0.5,
+    report_seconds=4.0,
     publisher_window=16,
 )
 """Small and quick, so that a short run meets every bound."""
@@ -136,6 +137,8 @@ _ALL = [
         log_bytes=20_000,
         processes=4,
         victim="edge",
+        settle_seconds=30.0,  # what it holds by then takes it seconds
+        last_seconds=10.0,
         undisturbed_seconds=0.25,
     ),
     Scenario(
