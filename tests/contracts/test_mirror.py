@@ -15,9 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
 
 EXCEPTIONS: dict[str, str] = {
-    "core/covering_frontier.py": "where `covering` looks; tests/core/test_covering.py holds every step to the definition",
-    "core/link.py": "has two sides and a network between: tests/simulator/test_links.py, tests/core/test_wire_session.py",
-    "local/__main__.py": "the program that tests/local/test_runtime.py starts and stops as `plimsoll up --detach` does",
+    "core/covering_frontier.py": "where `covering` looks; test_covering.py holds every step of it to the definition",
+    "core/link.py": "has two sides and a network between them: tests/simulator/test_links.py",
+    "local/__main__.py": "the program behind `plimsoll up --detach`: tests/cli/test_lifecycle.py starts, kills and ends it",
 }
 
 
