@@ -69,8 +69,8 @@ def test_a_frozen_subscriber_does_not_hold_up_the_others(own_fleet: Callable[...
     frozen = subprocess.Popen(
         [sys.executable, "-c", FROZEN, fleet.head], stdout=subprocess.PIPE, text=True
     )  # it ends with its fleet or below
+    assert frozen.stdout is not None
     try:
-        assert frozen.stdout is not None
         with fleet.connection() as connection, stopped_after_line(frozen):
             neighbour = client.Subscriber(connection, prefer="e1")
             neighbour.subscribe("[kind,=,'tick']")
