@@ -79,6 +79,30 @@ def test_block_stops_the_queue_and_fetches_the_rest_from_the_log():
     assert attachment.state.value == "live"
 
 
+def test_what_the_log_lost_while_a_subscriber_was_blocked_is_a_gap_in_its_place():
+    fleet = one_cluster(block_seconds=60.0, log_bytes=30_000)
+    client, publisher = start(
+        fleet, resume(1, "s", slow="block", queue_bytes=3000), resume(2, "t", slow="block", queue_bytes=9000)
+    )
+    client.tell("e1", r.Pause(1), r.Pause(2))
+    fleet.run(0.1)
+    for _ in range(20):
+        publisher.publish(5, payload=BIG)
+        fleet.run(0.05)
+    client.tell("e1", r.Continue(1), r.Continue(2))
+    fleet.run(2.0)
+    publisher.publish(1)
+    fleet.run(0.3)
+    first = fleet.head().log.first
+    for attachment in (1, 2):
+        (gap,) = client.gaps("e1", attachment)
+        numbers = client.numbers("e1", attachment)
+        assert gap.reason == "log"
+        assert set(range(gap.low, gap.high + 1)) == set(range(1, 102)) - set(numbers), "its own, not the other's"
+        assert gap.high <= first
+        assert no_holes(client.items("e1", attachment))
+
+
 def test_block_ends_with_a_gap_behind_what_the_queue_holds():
     fleet = one_cluster(block_seconds=1.0)
     client, publisher = start(fleet, resume(1, "s", slow="block", queue_bytes=3000))

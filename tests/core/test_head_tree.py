@@ -174,6 +174,27 @@ def test_a_neighbour_that_restarts_is_told_a_gap_for_what_it_had_not_acknowledge
     assert lost == [] or gaps
 
 
+def test_what_a_neighbour_delivered_before_it_restarted_is_not_sent_again():
+    """It has not acknowledged it, and does not remember it: a gap, for nobody can tell what came of it."""
+    fleet = tree([("a", "b")])
+    client = fleet.client("x", "a", "b1")
+    client.tell("b1", resume(1, "s"))
+    publisher = Publishing(client, "a")
+    fleet.run(1.0)
+    publisher.publish(2)
+    fleet.settle()
+    assert client.numbers("b1", 1) == [1, 2], "delivered, and the acknowledgement has not left yet"
+    fleet.crash("b")
+    fleet.run(0.2)
+    fleet.start("b")
+    fleet.run(6.0)
+    publisher.publish(1)
+    fleet.run(0.5)
+    assert client.numbers("b1", 1) == [1, 2, 3]
+    assert client.gaps("b1", 1) or client.of("b1", r.Epoch)
+    assert fleet.head("b").counters["gaps_logged"] == 1
+
+
 def test_a_middle_head_that_restarts_leaves_no_hole_untold():
     fleet = tree([("a", "b"), ("b", "c")])
     client = fleet.client("x", "a", "c1")

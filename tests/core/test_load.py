@@ -31,6 +31,14 @@ def test_an_empty_bucket_says_when_it_opens(size: int):
     assert bucket.ready_at(at + 1.0) == at + 1.0
 
 
+def test_a_long_rest_saves_up_no_more_than_the_burst():
+    bucket, spent = Bucket(1000.0, 2000.0), 0
+    while bucket.open(60.0):
+        bucket.spend(300, 60.0)
+        spent += 300
+    assert 2000 <= spent < 2300
+
+
 def test_time_that_goes_back_fills_nothing():
     bucket = Bucket(1000.0, 10.0, now=5.0)
     bucket.spend(50, 5.0)

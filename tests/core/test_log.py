@@ -17,6 +17,7 @@ def test_a_log_is_bounded_and_has_every_entry_or_its_origins_last_offset(said: l
         position = log.append(entry)
         positions[position] = (head, offsets[head])
         assert position == log.last
+        assert log.get(position) == entry, "the new one always stays"
         assert log.bytes <= limit or len(log) == 1
     assert log.bytes == sum(len(e.record) + ENTRY_OVERHEAD_BYTES for _, e in log.after(0))
     assert [at for at, _ in log.after(0)] == list(range(log.first, log.last + 1))

@@ -11,12 +11,13 @@ from typing import Any
 import msgspec
 from tests.vectors import make
 
+from plimsoll.core import link, wire
 from plimsoll.core import records as r
-from plimsoll.core import wire
 from plimsoll.core.attachment import REFUSALS
 from plimsoll.core.config import Limits
 from plimsoll.core.edge import Edge
 from plimsoll.core.head import Head
+from plimsoll.core.node import HELD_ABOVE_RECORDS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "protocol.md"
 FRAMES = ("DATA", "ACK", "HELLO", "HELLO_OK", "WHO", "PING", "PONG", "BYE", "CONTROL", "REFUSE")
@@ -124,6 +125,11 @@ def test_the_limits_are_those_of_the_code():
     assert limits.max_frame_bytes == limits.window_bytes == limits.queue_bytes == 2**20
     assert limits.max_publication_bytes == 256 * 1024
     assert f"{limits.window_frames:,} frames" in text
+    assert re.search(rf"{link.LinkLimits().ack_seconds * 1000:g} ms after a frame", text)
+    assert re.search(rf"after {link.ACK_EVERY_FRAMES}\s+frames, after {link.ACK_EVERY_BYTES // 1024} KiB", text)
+    assert f"above {HELD_ABOVE_RECORDS:,} waiting records" in text
+    assert f"a sender closes a DATA frame at {link.FRAME_BYTES // 1024} KiB" in text
+    assert f"reserved for hand-over: {', '.join(['PREPARE', 'SLOT', 'MOVE', 'ATTACH'])}" in text
     assert f"| {limits.publisher_window:,}, fewer under a quota |" in text
     assert f"{limits.max_subscriptions_per_subscriber:,}; {limits.max_subscriptions:,}" in text
     assert f"{limits.heartbeat_seconds:g} s; {limits.dead_seconds:g} s; {limits.lease_seconds:g} s" in text

@@ -22,7 +22,7 @@ from plimsoll.core.covering import CoveringSet, Delta
 from plimsoll.core.link import Link, Peer
 from plimsoll.core.load import Meter
 from plimsoll.core.matching import Index
-from plimsoll.core.node import Node, link_limits, output_bucket
+from plimsoll.core.node import HELD_ABOVE_RECORDS, Node, link_limits, output_bucket
 from plimsoll.core.predicates import Subscription
 from plimsoll.core.promises import Promises
 from plimsoll.core.queues import Queues
@@ -114,6 +114,10 @@ class Edge(Node):
         self.queues.forget(port)
         for attachment in list(port.attachments.values()):
             self._close(attachment)
+
+    def holds(self, link: Link) -> bool:
+        """What clients ask for travels to the head; while it does not answer, no more is taken."""
+        return super().holds(link) or len(self.head.buffer) > HELD_ABOVE_RECORDS
 
     def on_room(self, link: Link) -> None:
         if isinstance(port := link.owner, Port) and (port.queued or link.buffer):

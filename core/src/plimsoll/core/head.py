@@ -139,6 +139,10 @@ class Head(Node):
             self.ghosts[outlet.key] = self.now + self.config.limits.lease_seconds * self.config.time_factor
             self._drop_ghosts()
 
+    def holds(self, link: Link) -> bool:
+        """Publishers that open while this head is starting wait here, and are asked to say no more."""
+        return super().holds(link) or bool(self._waiting)
+
     def on_room(self, link: Link) -> None:
         if isinstance(outlet := link.owner, Outlet):
             self.streams.pump(outlet)
@@ -318,9 +322,6 @@ class Head(Node):
             self.streams.tell(outlet, self.streams.logged())
         self._reported(name)
         self._acknowledge_covers()
-
-    def _on_progress(self, link: Link, progress: r.Progress) -> None:
-        """A neighbour's position means nothing here: every head has a log of its own."""
 
     # -- covers
 
@@ -583,7 +584,6 @@ class Head(Node):
         r.Join: _on_join,
         r.Pub: _on_pub,
         r.Gap: _on_gap,
-        r.Progress: _on_progress,
         r.NeighborReport: _on_neighbor_report,
         r.Confirmed: _on_confirmed,
         r.Cover: _on_cover,

@@ -97,6 +97,10 @@ class Node:
     def on_stuck(self, link: Link) -> None:
         """At the end of a round the link has something left that it may not send yet."""
 
+    def holds(self, link: Link) -> bool:
+        """Whether a client is given no credit now: it does not take what it is told."""
+        return len(link.buffer) > HELD_ABOVE_RECORDS
+
     def on_control(self, peer: Peer, record: Any) -> None:
         """A record on a control socket."""
 
@@ -149,6 +153,9 @@ class Node:
             self._beat()
         self.on_tick()
         self.flush()
+        for link in [link for link in self._owed if not self.holds(link)]:
+            link.took(self._owed.pop(link), now)
+            self._acking[link] = None
         if self._acking:
             self._send_due_acks()
 
@@ -227,8 +234,8 @@ class Node:
         self._control_out.append((peer, wire.control_frame(*said)))
 
     def took(self, link: Link, frames: int = 1) -> None:
-        """Give the sender its credit back; to a client that does not take what it is told, only once it does."""
-        if len(link.buffer) > HELD_ABOVE_RECORDS and link.remote is not None and link.remote.role == "client":
+        """Give the sender its credit back; to a client that asks for more than can be answered now, later."""
+        if link.remote is not None and link.remote.role == "client" and self.holds(link):
             self._owed[link] = self._owed.get(link, 0) + frames
         else:
             link.took(frames, self.now)
@@ -376,7 +383,9 @@ class Node:
             del self.links[link.peer]
         other = self.links.get(peer)
         if other is not None and other is not link:
-            other.open = False
+            # A connection carries one link: whoever opens another one on it has given the first one up.
+            self._forget(other)
+            self.on_lost(other)
         link.peer = peer
         self.links[peer] = link
 
@@ -458,9 +467,6 @@ class Node:
                 out.append((link.peer, frame))
             else:
                 self._flush_link(link)
-        for link in [link for link in self._owed if len(link.buffer) <= HELD_ABOVE_RECORDS]:
-            link.took(self._owed.pop(link), self.now)
-            self._acking[link] = None
 
     def _flush_link(self, link: Link) -> None:
         buffer, bucket = link.buffer, self.bucket

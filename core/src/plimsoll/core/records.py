@@ -422,7 +422,7 @@ ToClient = (
 )  # fmt: skip
 FromEdge = Cover | ResumeUp | Fetch | Expire | Report | Forget | Leaving
 ToEdge = PubOpen | Gap | Progress | CoverAck | ResumedDown | Release | Replay | Fetched | Welcome
-BetweenHeads = Pub | Gap | Progress | Cover | CoverAck | NeighborReport | Confirmed
+BetweenHeads = Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed
 ControlRecord = Identify | Load | StatusQuery | StatusReply | Leave | Members
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)
