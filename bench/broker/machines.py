@@ -246,7 +246,6 @@ def _shares(texts: list[str], bodies: list[bytes], per_round: int) -> dict[str, 
     """Machine time with and without metering, by turns, and the part of it that acknowledgements take."""
     publications = 400 if per_round == 1 else 1280
     metered, unmetered = EdgeRig(texts, bodies, 100), EdgeRig(texts, bodies, 100)
-    unmetered.edge.sent = lambda link, count, size: None  # type: ignore[method-assign]
     unmetered.edge.served = lambda frames, seconds: None  # type: ignore[method-assign]
     found: dict[str, list[float]] = {"metered": [], "unmetered": [], "acks": []}
     for _ in range(7):

@@ -205,19 +205,18 @@ class Head(Node):
                 w.send(self.name, src, "INSTALLED", tuple(x for x, _ in good))
                 self.up(w, "MARKER", tuple(x for x, _ in good), (self.name, len(self.log)))
             return
-        names: tuple[str, ...] = tuple(x for x, _ in xs)
-        good = tuple(x for x in names if self._swappable(w, x))
-        bad = tuple((x, ep - 1) for x, ep in xs if x not in good)
+        swapped = tuple(str(x) for x, _ in xs if self._swappable(w, x))
+        bad = tuple((x, ep - 1) for x, ep in xs if x not in swapped)
         if bad:
             w.send(self.name, src, "ABORT", bad)
-        cut = tuple((name, self.epoch_at_cut(name)) for name in good)
+        cut = [(name, self.epoch_at_cut(name)) for name in swapped]
         for x, ep in cut:
             self.owner = put(self.owner, x, (src, ep + 1))
             self.members = put(self.members, x, ("CUT", ep))
-        if good:
+        if swapped:
             self.session = "CUT"
-            w.send(self.name, src, "INSTALLED", good)
-            w.send(self.name, "A", "CUT", cut, (self.name, len(self.log)), False)
+            w.send(self.name, src, "INSTALLED", swapped)
+            w.send(self.name, "A", "CUT", tuple(cut), (self.name, len(self.log)), False)
 
     def _swappable(self, w: World, x: str) -> bool:
         state, ep = get(self.members, x, ("", 0))

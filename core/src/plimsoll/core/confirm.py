@@ -50,7 +50,7 @@ class Confirmations:
         awaited.late = {_name(key) for key in keys - awaited.missing}
         self._awaited[position] = awaited
         for key in awaited.missing:
-            outlets[key].awaiting.append(position)
+            outlets[key].await_answer(position)
         if not awaited.missing:
             self._done(position)
 

@@ -450,16 +450,16 @@ class Edge(Node):
 
     def on_stuck(self, link: Link) -> None:
         if isinstance(port := link.owner, Port):
+            link.is_stuck = True
             self.queues.stuck(port)
 
-    def sent(self, link: Link, count: int, size: int) -> None:
+    def on_moving(self, link: Link) -> None:
         if isinstance(port := link.owner, Port):
             port.sent()
-            self.meter.bytes_out += size
-            self.meter.output_waits += 1
             if port.stuck_since is not None:
                 self.meter.output_wait_seconds += self.now - port.stuck_since
-                port.stuck_since = None if not link.buffer else self.now
+            port.stuck_since = self.now if link.buffer else None
+            link.is_stuck = bool(link.buffer)
 
     def disconnect(self, attachment: Attachment) -> None:
         """The policy `disconnect`: the subscriber is gone for good."""

@@ -149,16 +149,6 @@ class Head(Node):
             if through := outlet.settle():
                 self.confirmations.acknowledged(outlet, through)
 
-    def flags_for(self, link: Link) -> int:
-        outlet = link.owner
-        return wire.FLAG_ACK_NOW if isinstance(outlet, Outlet) and outlet.awaiting else 0
-
-    def sent(self, link: Link, count: int, size: int) -> None:
-        self.meter.bytes_out += size
-        self.meter.deliveries += count
-        if isinstance(outlet := link.owner, Outlet):
-            outlet.sealed(count)
-
     # -- frames of records
 
     def on_data(self, link: Link, frame: wire.Data, size: int) -> None:

@@ -28,7 +28,7 @@ FRAME_BYTES = 64 * 1024
 """A frame is closed when it has reached this size; a single larger record still travels in a frame of its own."""
 
 NEVER = float("inf")
-ACK_EVERY_FRAMES = 16
+ACK_EVERY_FRAMES = 32
 ACK_EVERY_BYTES = 128 * 1024
 
 
@@ -49,8 +49,9 @@ class LinkLimits:
 class Link:
     """One side of a reliable link.
 
-    `buffer` holds encoded records that wait for the end of the round; the list stays the same object for the life of
-    the link.
+    `flags` go with every frame. `on_sealed` is told how many records each frame has. `is_stuck`: the round has ended
+    and something was left. `buffer` holds encoded records that wait for the end of the round; the list stays the same
+    object for the life of the link.
     """
 
     __slots__ = (
@@ -62,15 +63,18 @@ class Link:
         "credit",
         "credit_told",
         "expected",
+        "flags",
         "id",
         "inflight_bytes",
         "initiator",
+        "is_stuck",
         "last_heard",
         "last_hello",
         "last_progress",
         "limits",
         "local",
         "next_seq",
+        "on_sealed",
         "open",
         "owner",
         "peer",
@@ -91,6 +95,9 @@ class Link:
         self.remote: Info | None = None
         self.owner: object = None
         self.rtt_seconds = 0.0
+        self.flags = 0
+        self.is_stuck = False
+        self.on_sealed: Callable[[int], None] | None = None
         self.last_heard = self.last_progress = now
         self.last_hello = float("-inf")
         self.stats = LinkStats()
@@ -127,22 +134,18 @@ class Link:
             return 0
         return self.limits.window_bytes - self.inflight_bytes
 
-    def seal(self, chunks: list[bytes], now: float, flags: int = 0) -> bytes:
+    def seal(self, chunks: list[bytes], now: float) -> bytes:
         """Number a frame of these records, keep it until it is acknowledged, and return it to be sent."""
-        seq, stats, count = self.next_seq, self.stats, len(chunks)
+        seq = self.next_seq
         self.credit_told = credit = self.consumed + self.limits.window_frames
-        frame = wire.data_frame(self.id, flags, seq, self.expected - 1, credit, chunks, count)
-        size = len(frame)
+        frame = wire.data_frame(self.id, self.flags, seq, self.expected - 1, credit, chunks, len(chunks))
         if not self.unacked:
             self.last_progress = now
         self.unacked.append((seq, frame))
         self.next_seq = seq + 1
-        self.inflight_bytes += size
+        self.inflight_bytes += len(frame)
         if self.unacked_in_frames:
             self._ack_sent()
-        stats.frames_out += 1
-        stats.records_out += count
-        stats.bytes_out += size
         return frame
 
     def _grant(self) -> int:
@@ -283,18 +286,14 @@ class LinkStats:
     __slots__ = (
         "acks_out",
         "bytes_in",
-        "bytes_out",
         "frames_again",
         "frames_in",
-        "frames_out",
         "frames_refused",
         "records_in",
-        "records_out",
     )
 
     def __init__(self) -> None:
-        self.acks_out = self.bytes_in = self.bytes_out = self.frames_again = self.frames_in = 0
-        self.frames_out = self.frames_refused = self.records_in = self.records_out = 0
+        self.acks_out = self.bytes_in = self.frames_again = self.frames_in = self.frames_refused = self.records_in = 0
 
     def as_dict(self) -> dict[str, int]:
         return {name: getattr(self, name) for name in self.__slots__}

@@ -56,6 +56,15 @@ class Sample:
 
 
 @dataclass(slots=True)
+class Sealed:
+    """What has been sealed into frames since the last report, over all links of a node."""
+
+    frames: int = 0
+    records: int = 0
+    bytes: int = 0
+
+
+@dataclass(slots=True)
 class Meter:
     """Counts since the last report. The hot path adds to the fields; `fold` makes a `Sample` and starts over."""
 
@@ -73,6 +82,12 @@ class Meter:
     output_waits: int = 0
     total: dict[str, int] = field(default_factory=dict)
     _last_match_delay: float = 0.0
+
+    def take(self, sealed: Sealed) -> None:
+        """Take over what the node has counted at its links, and let it start over."""
+        self.bytes_out += sealed.bytes
+        self.output_waits += sealed.frames
+        sealed.frames = sealed.records = sealed.bytes = 0
 
     def fold(self, now: float, bandwidth: float | None) -> Sample:
         """The load since the last fold. `bandwidth` in bytes per second, or None where output is not limited."""

@@ -17,7 +17,7 @@ from typing import Any
 from plimsoll.core import records, wire
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.link import FRAME_BYTES, Link, LinkLimits, Peer
-from plimsoll.core.load import Bucket
+from plimsoll.core.load import Bucket, Sealed
 from plimsoll.core.wire import Info, WireError
 
 NEVER = float("inf")
@@ -72,6 +72,7 @@ class Node:
         self._acking: dict[Link, None] = {}
         self._owed: dict[Link, int] = {}
         self.dirty: dict[Link, None] = {}
+        self.sealed = Sealed()
         self._next_beat = 0.0
         self.process: dict[str, Any] = {}
         """What the shell knows of its process: scalars, for `status`."""
@@ -96,6 +97,9 @@ class Node:
 
     def on_stuck(self, link: Link) -> None:
         """At the end of a round the link has something left that it may not send yet."""
+
+    def on_moving(self, link: Link) -> None:
+        """A link with `is_stuck` has sent something."""
 
     def holds(self, link: Link) -> bool:
         """Whether a client is given no credit now: it does not take what it is told."""
@@ -457,16 +461,23 @@ class Node:
             return
         dirty, self.dirty = self.dirty, {}
         out, now, is_free = self._out, self.now, self.bucket is None
+        records = size = 0
         for link in dirty:
             buffer = link.buffer
-            if is_free and len(buffer) == 1 and link.writable_bytes() > 0:
+            if is_free and len(buffer) == 1 and not link.is_stuck and link.writable_bytes() > 0:
                 # The hot path of a fan-out: one record for each of many links.
-                frame = link.seal(buffer, now, self.flags_for(link))
+                frame = link.seal(buffer, now)
                 buffer.clear()
-                self.sent(link, 1, len(frame))
+                if link.on_sealed is not None:
+                    link.on_sealed(1)
+                records += 1
+                size += len(frame)
                 out.append((link.peer, frame))
             else:
                 self._flush_link(link)
+        self.sealed.frames += records
+        self.sealed.records += records
+        self.sealed.bytes += size
 
     def _flush_link(self, link: Link) -> None:
         buffer, bucket = link.buffer, self.bucket
@@ -483,23 +494,22 @@ class Node:
         """Hot path: one frame of what is in the buffer, or of its front."""
         count = len(buffer)
         if count == 1 or sum(map(len, buffer)) <= FRAME_BYTES:
-            frame = link.seal(buffer, self.now, self.flags_for(link))
+            frame = link.seal(buffer, self.now)
             buffer.clear()
         else:
             count = fitting(buffer)
-            frame = link.seal(buffer[:count], self.now, self.flags_for(link))
+            frame = link.seal(buffer[:count], self.now)
             del buffer[:count]
         if self.bucket is not None:
             self.bucket.spend(len(frame), self.now)
-        self.sent(link, count, len(frame))
+        if link.on_sealed is not None:
+            link.on_sealed(count)
+        self.sealed.frames += 1
+        self.sealed.records += count
+        self.sealed.bytes += len(frame)
         self._out.append((link.peer, frame))
-
-    def flags_for(self, link: Link) -> int:
-        """Flags of the next frame on this link."""
-        return 0
-
-    def sent(self, link: Link, count: int, size: int) -> None:
-        """A frame of `count` records and `size` bytes has been sealed."""
+        if link.is_stuck:
+            self.on_moving(link)
 
 
 def fitting(buffer: list[bytes]) -> int:

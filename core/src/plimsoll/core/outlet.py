@@ -14,6 +14,7 @@ from typing import NamedTuple
 from plimsoll.core.link import Link
 from plimsoll.core.log import Log
 from plimsoll.core.records import Cover, ReportItem
+from plimsoll.core.wire import FLAG_ACK_NOW
 
 
 class Hole(NamedTuple):
@@ -135,6 +136,13 @@ class Outlet:
         self._sealed += count
         if self._unacked:
             self._marks.append((self.link.next_seq - 1, self._sealed))
+        if not self.awaiting:
+            self.link.flags = 0
+
+    def await_answer(self, position: int) -> None:
+        """Somebody waits for this position to be acknowledged: frames ask for it at once."""
+        self.awaiting.append(position)
+        self.link.flags = FLAG_ACK_NOW
 
     def settle(self) -> int:
         """The highest position that the other side has acknowledged since the last call, or 0."""

@@ -57,6 +57,9 @@ class Reporter:
         factor = self.config.time_factor
         self.next_report = now + self.config.limits.report_seconds * factor
         self.mediators = {p: at for p, at in self.mediators.items() if now - at < MEDIATOR_SILENT_SECONDS}
+        if self.config.role == "head":  # what a head delivers is what it tells its links
+            self.meter.deliveries = self.node.sealed.records
+        self.meter.take(self.node.sealed)
         sample = self.meter.fold(now, self.config.hardware.output_bytes_per_second)
         self.seq += 1
         self.last = {

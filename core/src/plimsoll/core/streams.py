@@ -35,7 +35,7 @@ class Streams:
             outlet = Outlet(link, link.name if is_head else f"{link.name}#{link.id}", is_head)
         else:
             self._renew(outlet, link)
-        link.owner = outlet
+        link.owner, link.on_sealed = outlet, outlet.sealed
         self.outlets[outlet.key] = outlet
         outlet.measure()
         return outlet
@@ -53,7 +53,7 @@ class Streams:
 
     def lost(self, outlet: Outlet) -> None:
         """The link of an outlet is over."""
-        outlet.link.owner = None
+        outlet.link.owner = outlet.link.on_sealed = None
         outlet.room = 0
         self.outlets.pop(outlet.key, None)
         if outlet.is_head:
