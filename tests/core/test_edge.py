@@ -265,7 +265,7 @@ def test_many_that_catch_up_at_once_each_get_exactly_their_rest():
 
 
 def test_nothing_is_replayed_twice_to_one_that_blocks_right_after_catching_up():
-    """What the replay had, and the stream had not (it was logged before the cover), is not fetched again."""
+    """Its queue has the replay and a part of the stream; what follows is fetched from where the queue ends."""
     fleet = one_cluster(queue_bytes=3000, link_buffer_bytes=2000, window_bytes=4000)
     client, publisher = start(fleet, resume(1, "s", "[class,=,'NONE']"))
     publisher.publish(10)

@@ -191,7 +191,7 @@ def test_what_a_neighbour_delivered_before_it_restarted_is_not_sent_again():
     publisher.publish(1)
     fleet.run(0.5)
     assert client.numbers("b1", 1) == [1, 2, 3]
-    assert client.gaps("b1", 1) or client.of("b1", r.Epoch)
+    assert len(client.gaps("b1", 1)) + len(client.of("b1", r.Epoch)) > 0
     assert fleet.head("b").counters["gaps_logged"] == 1
 
 
