@@ -13,7 +13,9 @@ from tests.vectors import make
 
 from plimsoll.core import records as r
 from plimsoll.core import wire
+from plimsoll.core.link import Link, LinkLimits
 from plimsoll.core.node import Node
+from plimsoll.core.wire import Info
 
 SEEDS = [*(data for _, _, data in make.FRAMES), *(data for *_, data in make.SESSION)]
 SEEDS += [make.data(1, 1, 0, record) for _, _, record in make.RECORDS]
@@ -209,3 +211,71 @@ def test_a_client_may_say_anything_that_is_well_formed(said: list[tuple[str, Any
         if not isinstance(node, Client):
             assert node.counters["frames_refused_malformed"] == 0
             assert msgspec.msgpack.encode(node.status())
+
+
+# -- brokers that make no sense
+
+covers = st.builds(
+    r.Cover,
+    longs,
+    st.lists(st.builds(r.CoverItem, small, texts), max_size=3),
+    st.lists(small, max_size=2),
+    st.booleans(),
+)
+owned = st.builds(r.ReportItem, names, st.tuples(small, small), st.tuples(small, small))
+edge_records: st.SearchStrategy[Any] = st.one_of(
+    covers,
+    st.builds(r.ResumeUp, names, st.tuples(small, small), covers, st.none() | tokens),
+    st.builds(r.Fetch, numbers, longs, st.lists(texts, max_size=2)),
+    st.builds(r.Expire, names, st.tuples(small, small)),
+    st.builds(r.Report, texts, texts, covers, st.lists(owned, max_size=2), st.booleans()),
+    st.builds(r.Forget, names, st.tuples(small, small)),
+    st.just(r.Leaving()),
+)
+head_records: st.SearchStrategy[Any] = st.one_of(
+    st.builds(r.Pub, longs, names, longs, longs, names, longs, longs, st.integers(0, 3), longs, bodies),
+    st.builds(r.Gap, names, longs, longs, longs, longs, st.lists(tokens, max_size=2), names),
+    covers,
+    st.builds(r.CoverAck, longs, st.lists(names, max_size=2)),
+    st.builds(r.NeighborReport, covers),
+    st.builds(r.Confirmed, st.lists(longs, max_size=2), st.lists(names, max_size=2)),
+)
+
+
+class Impostor(Client):
+    """Says what it is told to say as an edge or a head, and takes whatever comes."""
+
+    def __init__(self, fleet: Fleet, name: str, role: Any) -> None:
+        super().__init__(name, fleet.ids(), LinkLimits(heartbeat_seconds=0.5))
+        self.info, self.now = Info(name, role, 1), fleet.now
+        fleet.nodes[name] = self
+        self.dial("h", "mem://h")
+
+    def on_data(self, link: Link, frame: wire.Data, size: int) -> None:
+        self.took(link)
+
+
+@given(st.lists(st.tuples(st.booleans(), edge_records, head_records), max_size=25), st.integers(0, 2**32))
+@settings(max_examples=60)
+def test_a_head_survives_edges_and_neighbours_that_make_no_sense(said: list[tuple[bool, Any, Any]], seed: int):
+    fleet = Fleet(limits={"log_bytes": 3000, "lease_seconds": 1.0})
+    fleet.cluster("h", ["e1", "bad"], ("z",))
+    fleet.start("h", "e1")
+    edge, head = Impostor(fleet, "bad", "edge"), Impostor(fleet, "z", "head")
+    fleet.run(1.5)
+    client = fleet.client("c", "h", "e1")
+    client.tell("e1", resume(1, "mine", "[mine,=,1]"))
+    draw = random.Random(seed)
+    for of_edge, from_edge, from_head in said:
+        (edge if of_edge else head).tell("h", from_edge if of_edge else from_head)
+        if draw.random() < 0.3:
+            fleet.settle()
+    fleet.run(2.0)
+    heard = sum(link.stats.records_in for link in fleet.head().accepted_links() if link.name in ("bad", "z"))
+    assert heard == len(said)
+    publisher = Publishing(client, "h", "mine")
+    fleet.run(0.3)
+    publisher.publish(2, mine=1)
+    fleet.run(0.5)
+    assert publisher.accepted == 2
+    assert client.numbers("e1", 1)[-2:] == [1, 2]
