@@ -31,6 +31,7 @@ COUNTED_TO = 2**62
 POLICIES = ("", "block", "drop-oldest", "disconnect")
 REFUSALS = {
     "leaving": "this edge is leaving; ask the head for another one",
+    "full": "this edge has as many subscribers as it may have; ask the head for another one",
     "epoch": "the subscriber is attached here with this owner epoch or a later one; raise it",
     "range": "the number of an owner epoch and the position of a token are below 2^62",
     "policy": f"policy.slow is one of {', '.join(POLICIES[1:])}, policy.block_seconds a finite number of at least 0",

@@ -48,6 +48,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     queue_bytes: int = 1024 * 1024
     slow_policy: SlowPolicy = "block"
     block_seconds: float = 30.0
+    max_publishers: int = 10_000
+    max_subscribers: int = 100_000
     max_subscriptions: int = 1_000_000
     max_subscriptions_per_subscriber: int = 10_000
     publisher_window: int = 1024

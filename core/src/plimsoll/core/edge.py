@@ -32,6 +32,8 @@ from plimsoll.core.service import Server
 from plimsoll.core.wire import Info, WireError
 
 LEAVING_SECONDS = 10.0
+ROUND_DELIVERIES = 20_000
+"""So many deliveries of one frame gather before links are flushed, and their buffers bounded."""
 REPORT_ITEMS = 256
 """So many subscribers are told of in one REPORT: a record must fit into a frame, whatever their names are."""
 
@@ -53,8 +55,7 @@ class Edge(Node):
         self.index: Index = Index()
         self.slots: dict[int, Attachment] = {}
         self.cover: CoveringSet[int] = CoveringSet()
-        self.cover_seq = 0
-        self.position, self.head_epoch = 0, 0
+        self.cover_seq = self.position = self.head_epoch = 0
         self.records: dict[str, Attachment] = {}
         self.ports: dict[Link, Port] = {}
         self.cursor = Cursor()
@@ -142,13 +143,15 @@ class Edge(Node):
 
     def _on_stream(self, frame: wire.Data) -> None:
         decode, last = r.to_edge.decode, len(frame.records) - 1
-        transparent = self.server.transparent
+        transparent, mark = self.server.transparent, self.meter.deliveries
         for i, raw in enumerate(frame.records):
             piece = bytes(raw)
             try:
                 record = decode(piece)
             except (ValueError, RecursionError) as error:
-                raise WireError("malformed", f"the head's stream has a record that cannot be read: {error}") from error
+                self.counters["streams_unreadable"] += 1
+                self.reopen(self.head, f"a record of the stream cannot be read: {error}")
+                return
             is_pub = type(record) is r.PubOpen
             self.meter.arrivals += is_pub
             if not transparent:
@@ -160,6 +163,9 @@ class Edge(Node):
                 self._on_pub(record, piece)
             else:
                 self._STREAM[type(record)](self, record, piece)
+            if self.meter.deliveries - mark > ROUND_DELIVERIES:
+                mark = self.meter.deliveries
+                self.flush()
         if transparent or last < 0:
             self.took(self.head)
 
@@ -328,7 +334,8 @@ class Edge(Node):
             return "leaving"
         if old is not None and old.epoch >= resume.epoch:
             return "epoch"
-        return out_of_bounds(resume)
+        full = old is None and len(self.records) >= self.config.limits.max_subscribers
+        return "full" if full else out_of_bounds(resume)
 
     def _install(
         self, attachment: Attachment, items: list[r.SubscriptionItem], version: int
@@ -526,7 +533,7 @@ class Edge(Node):
         return self.now < self._lag_until
 
     def _capacity(self) -> float:
-        """Relative size of this broker, for placing newcomers before there is load to go by."""
+        """Relative size, for placing newcomers before there is load to go by."""
         bandwidth = self.config.hardware.output_bytes_per_second
         return 1.0 if bandwidth is None else bandwidth / 100_000
 

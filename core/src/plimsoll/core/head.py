@@ -205,7 +205,12 @@ class Head(Node):
         if self.missing:
             self._waiting.append((link, opening))
             return
-        opened = self.publishers.open(link, opening, self.config.name, self.epoch, self.now)
+        try:
+            opened = self.publishers.open(link, opening, self.config.name, self.epoch, self.now)
+        except WireError as error:
+            self.counters["publishers_refused"] += 1
+            self.say(link, r.Refused(opening.handle, 0, error.code, str(error)))
+            return
         if opened is None:
             text = f"publisher {opening.publisher!r} is open in a newer incarnation; give each its own name"
             self.say(link, r.Refused(opening.handle, 0, "incarnation", text))

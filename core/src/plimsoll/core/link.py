@@ -165,7 +165,7 @@ class Link:
         """
         self.last_heard = now
         self.acknowledged(frame.ack, frame.credit, now)
-        if frame.seq != self.expected:
+        if frame.seq != self.expected or frame.seq > self.credit_told:
             self.stats.frames_refused += 1
             if frame.seq < self.expected:
                 self.ack_due_at = now

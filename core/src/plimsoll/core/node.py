@@ -225,6 +225,15 @@ class Node:
         self._forget(link)
         self._dials.append(Hangup(peer))
 
+    def reopen(self, link: Link, reason: str) -> None:
+        """Give up a dialled link whose stream cannot be read, and open another: both sides start anew."""
+        self._out.append((link.peer, wire.bye_frame(link.id, reason)))
+        link.over(self.now)
+        self._acking.pop(link, None)
+        self.dirty.pop(link, None)
+        self.on_lost(link)
+        self._out.append((link.peer, link.hello(self.now)))
+
     def put(self, link: Link, record: bytes) -> None:
         """Queue one encoded record for the end of the round."""
         link.buffer.append(record)
@@ -527,7 +536,8 @@ def link_limits(config: BrokerConfig) -> LinkLimits:
     limits, factor = config.limits, config.time_factor
     return LinkLimits(
         window_bytes=limits.window_bytes,
-        window_frames=limits.window_frames,
+        # What a sender may have under way is counted in frames; full ones must fit into the inbox.
+        window_frames=max(4, min(limits.window_frames, limits.inbox_bytes // FRAME_BYTES)),
         heartbeat_seconds=limits.heartbeat_seconds * factor,
         dead_seconds=limits.dead_seconds * factor,
     )

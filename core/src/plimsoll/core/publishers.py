@@ -18,6 +18,7 @@ from plimsoll.core.config import Limits
 from plimsoll.core.link import Link
 from plimsoll.core.load import Bucket
 from plimsoll.core.records import Accepted, Credit, Open, Opened, Refused, Unconfirmed
+from plimsoll.core.wire import WireError
 
 
 @dataclass(slots=True)
@@ -65,10 +66,17 @@ class Publishers:
         return self._by_handle.get((link, handle))
 
     def open(self, link: Link, opening: Open, head: str, epoch: int, now: float) -> Opened | None:
-        """Open or re-open a publisher; None if its name is used by a newer incarnation."""
+        """Open or re-open a publisher; None if its name is used by a newer incarnation.
+
+        Raises:
+            WireError: `full`.
+
+        """
         known = self.by_name.get(opening.publisher)
         if known is not None and known.incarnation > opening.incarnation:
             return None
+        if known is None and len(self.by_name) >= self.limits.max_publishers:
+            raise WireError("full", f"this head has its {self.limits.max_publishers} publishers; open at another one")
         if known is not None:
             self._unbind(known)
         if (other := self._by_handle.get((link, opening.handle))) is not None:

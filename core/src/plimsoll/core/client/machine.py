@@ -445,7 +445,7 @@ class Client(Node):
                 )
                 subscriber.fail("conflict", text)
                 return
-        self._again(subscriber, shut.text, exclude=edge if shut.code == "leaving" else "")
+        self._again(subscriber, shut.text, exclude=edge if shut.code in ("leaving", "full") else "")
 
     def _on_answers(self, frame: wire.Data) -> None:
         """What the head answers to publishers, and to subscribers that look for an edge."""
