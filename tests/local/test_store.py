@@ -154,3 +154,19 @@ def test_a_store_is_on_disk(tmp_path):
     with sqlite3.connect(tmp_path / "store.db") as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     db.close()
+
+
+def test_a_store_opens_while_another_process_begins_or_ends(tmp_path):
+    """Turning the write-ahead log on is refused at once while somebody else holds the file; it is tried again."""
+    path = tmp_path / "store.sqlite"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("CREATE TABLE held (x)")
+    other.execute("BEGIN EXCLUSIVE")
+    freed = threading.Timer(0.2, lambda: other.execute("COMMIT"))
+    freed.start()
+    try:
+        with Store(path) as store:
+            assert store.objects("EdgeBroker")[1] == []
+    finally:
+        freed.join()
+        other.close()

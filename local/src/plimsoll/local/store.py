@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -76,14 +77,31 @@ class Event:
     count: int
 
 
+LOCK_SECONDS = 10.0
+"""So long a lock of another process is waited for."""
+
+
 class Store:
     """One fleet's objects. Use it in a `with`; it is for one thread."""
 
     def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None, timeout=10)
-        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db = sqlite3.connect(path, isolation_level=None, timeout=LOCK_SECONDS)
+        self._log_ahead()
         self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.executescript(_SCHEMA)
+
+    def _log_ahead(self) -> None:
+        """Write ahead of the tables. SQLite does not wait while another process turns this on or off: ask again."""
+        deadline = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode=WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
 
     def __enter__(self) -> Self:
         return self
