@@ -27,7 +27,8 @@ from plimsoll.core.log import Entry, Log
 from plimsoll.core.wire import Info
 
 PLAIN = Security(plain=True)
-PATIENT = Limits(publisher_window=1 << 20, dead_seconds=600.0)
+# A queue that no run fills: whoever is behind waits in it, since the head of the bench has no log to fetch from.
+PATIENT = Limits(publisher_window=1 << 20, dead_seconds=600.0, queue_bytes=1 << 30)
 
 
 def edge_config(data: str = "tcp://127.0.0.1:1", control: str = "tcp://127.0.0.1:2") -> BrokerConfig:

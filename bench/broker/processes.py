@@ -269,20 +269,25 @@ def publish(pipe: Connection, endpoint: str, keys: Keys, bodies: list[bytes]) ->
     socket.sndhwm = 0
     keys.client(socket, "publisher", HEAD)
     socket.connect(endpoint)
-    link, seq, received, frame_seq = 78, 0, 0, 0
+    link, seq, received, frame_seq, credit = 78, 0, 0, 0, 0
 
     def frame(chunks: list[bytes]) -> bytes:
         nonlocal frame_seq
+        while frame_seq >= credit:
+            socket.poll(1000)
+            hear()
         frame_seq += 1
         return wire.data_frame(link, 0, frame_seq, received, received + 1024, chunks, len(chunks))
 
     def hear() -> None:
-        nonlocal received
+        nonlocal received, credit
         try:
             while True:
-                data = socket.recv(zmq.NOBLOCK)
-                if data[2] == wire.DATA:
-                    received = wire.decode_frame(data).seq  # type: ignore[union-attr]
+                said = wire.decode_frame(socket.recv(zmq.NOBLOCK))
+                if isinstance(said, wire.Data):
+                    received = said.seq
+                if isinstance(said, wire.Data | wire.Ack):
+                    credit = max(credit, said.credit)
         except zmq.Again:
             pass
 
