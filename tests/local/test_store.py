@@ -156,17 +156,27 @@ def test_a_store_is_on_disk(tmp_path):
     db.close()
 
 
-def test_a_store_opens_while_another_process_begins_or_ends(tmp_path):
-    """Turning the write-ahead log on is refused at once while somebody else holds the file; it is tried again."""
-    path = tmp_path / "store.sqlite"
-    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    other.execute("CREATE TABLE held (x)")
-    other.execute("BEGIN EXCLUSIVE")
-    freed = threading.Timer(0.2, lambda: other.execute("COMMIT"))
-    freed.start()
-    try:
-        with Store(path) as store:
-            assert store.objects("EdgeBroker")[1] == []
-    finally:
-        freed.join()
-        other.close()
+def test_a_store_opens_while_another_process_begins_or_ends(tmp_path, monkeypatch):
+    """Turning the write-ahead log on may be refused at once, whatever the time-out says; it is tried again."""
+    refusals = []
+
+    class Busy(sqlite3.Connection):
+        def execute(self, sql, *args):
+            if "journal_mode" in sql and len(refusals) < 2:
+                error = sqlite3.OperationalError("database is locked")
+                error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+                refusals.append(error)
+                raise error
+            return super().execute(sql, *args)
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, factory=Busy, **k))
+    with Store(tmp_path / "store.db") as store:
+        assert store.objects("Thing")[1] == []
+    assert len(refusals) == 2
+
+
+def test_another_fault_of_the_store_is_not_tried_again(tmp_path):
+    (tmp_path / "store.db").write_bytes(b"no database, but long enough to be taken for one" * 40)
+    with pytest.raises(sqlite3.DatabaseError, match="not a database"):
+        Store(tmp_path / "store.db")
