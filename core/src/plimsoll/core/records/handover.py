@@ -1,0 +1,205 @@
+"""Moving live subscribers: what docs/handover.md is about.
+
+`session` names one hand-over of a batch, "EPOCH.NUMBER": the epoch of the mediator that began it, and a number that
+rises within it."""
+
+from __future__ import annotations
+
+from msgspec import Raw, Struct
+
+from plimsoll.core.records.overlay import Cover
+from plimsoll.core.records.subscribers import Join, Policy, SubscriptionItem
+from plimsoll.core.wire import U32, U63, Name, OwnerEpoch, Text, Token
+
+
+class MemberItem(Struct, array_like=True, frozen=True):
+    """A subscriber in a hand-over, with the owner epoch that it has at the source."""
+
+    subscriber: Name
+    epoch: OwnerEpoch
+
+
+class Prepare(Struct, array_like=True, frozen=True, tag=70):
+    """Keep a place for each of these for so many seconds. By replay nobody attaches before the cut."""
+
+    session: Name
+    members: list[Name]
+    seconds: float
+    replay: bool
+
+
+class Slot(Struct, array_like=True, frozen=True, tag=71):
+    """These have a place; here is where they reach it."""
+
+    session: Name
+    members: list[Name]
+    endpoint: Text
+    public_key: Text
+
+
+class Move(Struct, array_like=True, frozen=True, tag=72):
+    """Tell these to attach to the target as well."""
+
+    session: Name
+    members: list[MemberItem]
+    edge: Name
+    endpoint: Text
+    public_key: Text
+
+
+class Attach(Struct, array_like=True, frozen=True, tag=73):
+    """A second attachment, at the target of a session: nothing is delivered on it before GO."""
+
+    attachment: U32
+    subscriber: Name
+    epoch: OwnerEpoch
+    version: U63
+    subscriptions: list[SubscriptionItem]
+    policy: Policy
+    session: Name
+
+
+class Attached(Struct, array_like=True, frozen=True, tag=74):
+    session: Name
+    members: list[Name]
+
+
+class Install(Struct, array_like=True, frozen=True, tag=75):
+    """Announce these now, and ask for the cut."""
+
+    session: Name
+    members: list[Name]
+
+
+class CutRequest(Struct, array_like=True, frozen=True, tag=76):
+    """The cover with these in it; epochs are those that they will have at the target."""
+
+    session: Name
+    cover: Cover
+    members: list[MemberItem]
+
+
+class Installed(Struct, array_like=True, frozen=True, tag=77):
+    """From behind `position` on the stream has what these need: hold it until GO."""
+
+    session: Name
+    members: list[Name]
+    position: U63
+    since: list[tuple[U63, U63]]
+
+
+class Cut(Struct, array_like=True, frozen=True, tag=78):
+    """Nothing behind this is for these. `token` is where the target begins; `across`: its head is another one."""
+
+    session: Name
+    members: list[MemberItem]
+    token: Token
+    across: bool
+
+
+class Marker(Struct, array_like=True, frozen=True, tag=79):
+    """Behind the cover that makes them follow the new way: publications behind this go to the target."""
+
+    session: Name
+    members: list[Name]
+    token: Token
+
+
+class End(Struct, array_like=True, frozen=True, tag=80):
+    """The last that comes on this attachment; the stream goes on at the target behind `token`."""
+
+    attachment: U32
+    session: Name
+    token: Token
+
+
+class Go(Struct, array_like=True, frozen=True, tag=81):
+    """Everything before the cut has been had: deliver what was held."""
+
+    attachment: U32
+    session: Name
+
+
+class Done(Struct, array_like=True, frozen=True, tag=82):
+    session: Name
+    members: list[Name]
+
+
+class Stay(Struct, array_like=True, frozen=True, tag=83):
+    """The session is off for this subscriber."""
+
+    attachment: U32
+    session: Name
+
+
+class Abort(Struct, array_like=True, frozen=True, tag=84):
+    session: Name
+    members: list[MemberItem]
+
+
+class Held(Struct, array_like=True, frozen=True, tag=85):
+    """The target has this version of the list, and will ask for it at the cut. It is not a SUBACK."""
+
+    attachment: U32
+    version: U63
+
+
+class Nak(Struct, array_like=True, frozen=True, tag=86):
+    session: Name
+    members: list[Name]
+    reason: Text
+
+
+class Part(Struct, array_like=True, frozen=True, tag=87):
+    """`drain_seconds` after the cut: close the attachments of these; their place stays for its lease."""
+
+    session: Name
+    members: list[MemberItem]
+
+
+class Route(Struct, array_like=True, frozen=True, tag=88):
+    """A record on its way through the tree, from the head `source` to the head `to`, or to an edge of that."""
+
+    to: Name
+    source: Name
+    edge: Text
+    item: Raw
+
+
+class MoveTo(Struct, array_like=True, frozen=True, tag=89):
+    """Attach to this edge as well, if this is your owner epoch; END or STAY follows here."""
+
+    attachment: U32
+    session: Name
+    epoch: OwnerEpoch
+    edge: Name
+    endpoint: Text
+    public_key: Text
+
+
+class Orphan(Struct, array_like=True, frozen=True, tag=90):
+    """The head that decided these sessions has forgotten them, or cannot be reached."""
+
+    session: Name
+    members: list[Name]
+
+
+class Mediator(Struct, array_like=True, frozen=True, tag=91):
+    """The highest mediator epoch heard of: who comes with a lower one is not obeyed."""
+
+    epoch: U63
+
+
+class JoinFor(Struct, array_like=True, frozen=True, tag=92):
+    """A JOIN for an edge of another head."""
+
+    join: Join
+
+
+class PlacedFor(Struct, array_like=True, frozen=True, tag=93):
+    """The answer to a JOIN_FOR; `edge` is empty if there is no place."""
+
+    subscriber: Name
+    edge: Text
+    endpoint: Text
+    public_key: Text
