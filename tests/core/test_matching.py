@@ -164,7 +164,7 @@ def test_the_index_answers_as_asking_every_subscription():
     """Adds, loads and removes interleaved; after each every publication is judged."""
     Judged.cases = 0
 
-    @settings(max_examples=700, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=800, deadline=None, suppress_health_check=list(HealthCheck))
     @given(
         st.lists(asked, min_size=1, max_size=10),
         st.lists(published, min_size=16, max_size=24),
@@ -241,20 +241,26 @@ def test_the_compiled_loop_is_its_twin():
     for seed in range(200):
         drawn = np.random.default_rng(seed)
         rows, columns, buckets = int(drawn.integers(0, 30)), int(drawn.integers(1, 6)), int(drawn.integers(1, 8))
-        lengths = drawn.integers(1, 4, rows)
-        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        starts = np.concatenate([[0], np.cumsum(drawn.integers(0, 4, rows))]).astype(np.int64)
         cuts = np.sort(drawn.integers(0, rows + 1, buckets - 1))
         offsets = np.concatenate([[0], cuts, [rows]]).astype(np.int64)
-        total = int(starts[-1])
-        tested = drawn.integers(-columns, columns, total).astype(np.int32)
         values = np.array([-math.inf, -1.0, 0.0, 1.0, 2.0, math.inf])
-        lows, highs = drawn.choice(values, total), drawn.choice(values, total)
+        heads = (
+            drawn.integers(0, columns, 2 * rows).astype(np.int32),
+            drawn.choice(values, 2 * rows),
+            drawn.choice(values, 2 * rows),
+        )
+        others = (
+            drawn.integers(-columns, columns, int(starts[-1])).astype(np.int32),
+            drawn.choice(values, int(starts[-1])),
+            drawn.choice(values, int(starts[-1])),
+        )
         vector = drawn.choice(np.array([math.nan, 0.0, 1.0, 2.0, float(buckets - 1)]), columns)
         vector = np.where(vector < buckets, vector, 0.0)  # a code names a bucket
         access = np.arange(columns, dtype=np.int32)
         labels = drawn.integers(-(2**62), 2**62, rows)
         out_a, out_b = np.zeros(rows * columns, np.int64), np.zeros(rows * columns, np.int64)
-        arrays = (vector, access, offsets, starts, tested, lows, highs, labels)
+        arrays = (vector, access, offsets, *heads, starts, *others, labels)
         count = kernel.scan(*arrays, out_a)
         assert fast(*arrays, out_b) == count, seed
         assert out_a.tolist() == out_b.tolist(), seed

@@ -4,13 +4,14 @@ Laws. A row is a subscription: a bucket (the code of its access predicate) and i
 A publication becomes a vector of floats, a column per (attribute, aspect): the code of an equality's value, the number
 itself, or presence. Every test is exact: bounds are moved to the nearest double that means the same for doubles,
 equality goes by code, and a publication with an integer that no double equals is answered by the subscriptions.
+The two tests of a row that decide most, equalities first, are its heads; one that stands alone is there twice.
 Rows come in batches (`merge`); a removed row is made unsatisfiable and dropped by the next merge.
 """
 
 import math
 import struct
 import sys
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -49,10 +50,9 @@ class Compiled:
         self._buckets = np.zeros(0, np.int64)
         self._row_slots = np.zeros(0, np.int64)
         self._positions = np.zeros(0, np.int64)  # slot -> row
-        self._starts = np.zeros(1, np.int64)
-        self._test_columns = np.zeros(0, np.int32)
-        self._lows = np.zeros(0, np.float64)
-        self._highs = np.zeros(0, np.float64)
+        self._heads = _Tests()  # two a row
+        self._starts = np.zeros(1, np.int64)  # row -> where its other tests begin
+        self._others = _Tests()
         self._labels = np.zeros(0, np.int64)
         self._offsets = np.zeros(2, np.int64)
         self._out = np.zeros(0, np.int64)
@@ -82,27 +82,29 @@ class Compiled:
         slot = self._slots.pop(item)
         self._free.append(slot)
         self._ids[slot] = None
-        test = self._starts[self._positions[slot]]
-        self._test_columns[test] = 0
-        self._lows[test], self._highs[test] = math.inf, -math.inf
-        self._row_slots[self._positions[slot]] = -1
+        row = self._positions[slot]
+        self._heads.lows[2 * row], self._heads.highs[2 * row] = math.inf, -math.inf
+        self._row_slots[row] = -1
         self._dead += 1
 
-    def merge(self, rows: Iterable[tuple[Id, Subscription]], seen: Callable[[str, object], int]) -> None:
+    def merge(self, rows: Mapping[Id, Subscription], seen: Callable[[str, object], int]) -> None:
         """Take in rows, drop removed ones, sort all by bucket. `seen` counts an equality's subscriptions."""
         new = _Batch()
-        for item, subscription in rows:
-            new.slots.append(self._slot(item))
-            self._encode(subscription, seen, new)
+        known: dict[int, tuple[int, int, int]] = {}
+        for subscription in rows.values():
+            self._encode(subscription, seen, new, known)
+        items = list(rows)
+        self._labels_are_ids = self._labels_are_ids and all(map(_is_label, items))
+        slots = np.concatenate([self._row_slots, self._take_slots(items)])
+        labels = np.concatenate([self._labels, np.array(items, np.int64)]) if self._labels_are_ids else slots
+        heads, lengths, others = new.arrays()
         self._arrange(
             np.concatenate([self._buckets, np.array(new.buckets, np.int64)]),
-            np.concatenate([self._row_slots, np.array(new.slots, np.int64)]),
-            np.concatenate([np.diff(self._starts), np.diff(np.array([0, *new.stops], np.int64))]),
-            (
-                np.concatenate([self._test_columns, np.array(new.columns, np.int32)]),
-                np.concatenate([self._lows, np.array(new.lows, np.float64)]),
-                np.concatenate([self._highs, np.array(new.highs, np.float64)]),
-            ),
+            slots,
+            labels,
+            self._heads.then(heads),
+            np.concatenate([np.diff(self._starts), lengths]),
+            self._others.then(others),
         )
 
     def plan(self, attributes: frozenset[str]) -> "CompiledPlan | None":
@@ -124,10 +126,13 @@ class Compiled:
             vector,
             plan.access,
             self._offsets,
+            self._heads.columns,
+            self._heads.lows,
+            self._heads.highs,
             self._starts,
-            self._test_columns,
-            self._lows,
-            self._highs,
+            self._others.columns,
+            self._others.lows,
+            self._others.highs,
             self._labels,
             found,
         )
@@ -142,92 +147,111 @@ class Compiled:
                 if slot >= 0:
                     yield self._ids[slot]
 
-    def _slot(self, item: Id) -> int:
-        if type(item) is not int or not -LARGEST_LABEL <= item <= LARGEST_LABEL:
-            self._labels_are_ids = False
-        if self._free:
-            slot = self._free.pop()
+    def _take_slots(self, items: list[Id]) -> NDArray[np.int64]:
+        again = [self._free.pop() for _ in range(min(len(self._free), len(items)))]
+        slots = [*again, *range(len(self._ids), len(self._ids) + len(items) - len(again))]
+        for slot, item in zip(again, items, strict=False):
             self._ids[slot] = item
-        else:
-            slot = len(self._ids)
-            self._ids.append(item)
-        self._slots[item] = slot
-        return slot
+        self._ids += items[len(again) :]
+        self._slots.update(zip(items, slots, strict=True))
+        return np.array(slots, np.int64)
 
     def _arrange(
         self,
         buckets: NDArray[np.int64],
         slots: NDArray[np.int64],
+        labels: NDArray[np.int64],
+        heads: "_Tests",
         lengths: NDArray[np.int64],
-        tests: tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]],
+        others: "_Tests",
     ) -> None:
         """Keep the rows that are alive, ordered by bucket."""
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         order = np.argsort(buckets, kind="stable")
         order = order[slots[order] >= 0]
         lengths = lengths[order]
+        self._heads = heads.at(np.repeat(2 * order, 2) + np.tile(np.arange(2), len(order)))
         self._starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         # Test t of row r moves from starts[r] + t to self._starts[r'] + t.
-        moved = np.repeat(starts[:-1][order] - self._starts[:-1], lengths) + np.arange(self._starts[-1])
-        self._test_columns, self._lows, self._highs = tests[0][moved], tests[1][moved], tests[2][moved]
-        self._buckets, self._row_slots = buckets[order], slots[order]
+        self._others = others.at(np.repeat(starts[:-1][order] - self._starts[:-1], lengths) + np.arange(lengths.sum()))
+        self._buckets, self._row_slots, self._labels = buckets[order], slots[order], labels[order]
         self._offsets = np.searchsorted(self._buckets, np.arange(self._code_count + 1))
         self._positions = np.zeros(len(self._ids), np.int64)
         self._positions[self._row_slots] = np.arange(len(order))
-        if self._labels_are_ids:
-            by_slot = np.array([0 if item is None else item for item in self._ids], np.int64)
-            self._labels = by_slot[self._row_slots]
-        else:
-            self._labels = self._row_slots
         self._out = np.zeros(len(order), np.int64)
         self._dead = 0
 
-    def _encode(self, subscription: Subscription, seen: Callable[[str, object], int], new: "_Batch") -> None:
-        """Append the bucket and the tests of a row: by its rarest equality, else by the presence of an attribute."""
-        codes = self._codes
+    def _encode(
+        self,
+        subscription: Subscription,
+        seen: Callable[[str, object], int],
+        new: "_Batch",
+        known: dict[int, tuple[int, int, int]],
+    ) -> None:
+        """Append the bucket and the tests of a row: by its rarest equality, else by the presence of an attribute.
+
+        `known` remembers (seen, code, column) of an equality by its identity: subscriptions share them.
+        """
+        columns, lows, highs = new.columns, new.lows, new.highs
         access, fewest, column = -1, sys.maxsize, -1
-        for name, constraint in subscription.constraints:
-            if constraint.__class__ is Exactly:
+        rest: list[tuple[str, AnyConstraint]] | None = None
+        for pair in subscription.constraints:
+            name, constraint = pair
+            if constraint.__class__ is not Exactly:
+                rest = [pair] if rest is None else [*rest, pair]
+                continue
+            equality = known.get(id(constraint))
+            if equality is None:
                 place = (name, constraint.kind)
-                code = codes.get(place, _EMPTY).get(constraint.value) or self._code(place, constraint.value)
-                count = seen(name, constraint.value)
-                if count < fewest:
-                    # The rarest so far is looked up and need not be tested; the one before it has to be.
-                    if access >= 0:
-                        new.test(column, float(access), float(access))
-                    access, fewest, column = code, count, self._column(place)
-                else:
-                    new.test(self._column(place), float(code), float(code))
-            else:
-                self._test(name, constraint, new)
+                code = self._code(place, constraint.value)
+                equality = known[id(constraint)] = (seen(name, constraint.value), code, self._column(place))
+            count, code, here = equality
+            if count < fewest:
+                # The rarest so far is looked up and need not be tested; the one before it has to be.
+                fewest, access, code, column, here = count, code, access, here, column
+            if code >= 0:
+                columns.append(here)
+                lows.append(code)
+                highs.append(code)
         if access < 0:
             presence = (subscription.constraints[0][0], "present")
             access, column = self._code(presence, None), self._column(presence)
         new.buckets.append(access)
-        if len(new.columns) == (new.stops[-1] if new.stops else 0):
-            new.test(column, float(access), float(access))  # a row has a test, so that it can be made unsatisfiable
-        new.stops.append(len(new.columns))
+        if rest is not None:
+            self._test(rest, new)
+        if len(columns) == new.stops[-1]:
+            new.test(column, access, access)  # it holds: the row is in this bucket
+        new.stops.append(len(columns))
 
-    def _test(self, name: str, constraint: AnyConstraint, new: "_Batch") -> None:
-        if isinstance(constraint, Interval):
-            column = self._column((name, "value"))
-            new.test(
-                column, _floor(constraint.low, constraint.low_open), -_floor(-constraint.high, constraint.high_open)
-            )
-            for hole in constraint.without:
-                if _is_double(hole):  # a hole between two doubles excludes no double
-                    new.test(~column, float(hole), 0.0)
-        elif isinstance(constraint, Text):
-            place = (name, "string")
-            column = self._column(place)
-            self._codes.setdefault(place, {})
-            self._strict.add(place)
-            new.test(column, 0.0, math.inf)
-            for value in sorted(constraint.without):
-                new.test(~column, float(self._code(place, value)), 0.0)
-        else:
-            self._code((name, "present"), None)
-            new.test(self._column((name, "present")), 0.0, math.inf)
+    def _test(self, rest: list[tuple[str, AnyConstraint]], new: "_Batch") -> None:
+        """Append the tests of what is no equality, those that exclude single values last."""
+        columns, lows, highs = new.columns, new.lows, new.highs
+        last: list[tuple[int, float]] = []
+        for name, constraint in rest:
+            if constraint.__class__ is Interval:
+                column = self._column((name, "value"))
+                low, high = constraint.low, constraint.high
+                if constraint.low_open or low.__class__ is not float:
+                    low = _floor(low, constraint.low_open)
+                if constraint.high_open or high.__class__ is not float:
+                    high = -_floor(-high, constraint.high_open)
+                columns.append(column)
+                lows.append(low)
+                highs.append(high)
+                if constraint.without:  # a hole between two doubles excludes no double
+                    last.extend((~column, float(hole)) for hole in constraint.without if _is_double(hole))
+            elif isinstance(constraint, Text):
+                place = (name, "string")
+                column = self._column(place)
+                self._codes.setdefault(place, {})
+                self._strict.add(place)
+                new.test(column, 0.0, math.inf)
+                last.extend((~column, self._code(place, value)) for value in sorted(constraint.without))
+            else:
+                self._code((name, "present"), None)
+                new.test(self._column((name, "present")), 0.0, math.inf)
+        for column, value in last:
+            new.test(column, value, 0.0)
 
     def _column(self, place: Place) -> int:
         column = self._columns.get(place)
@@ -244,24 +268,62 @@ class Compiled:
         return code
 
 
-class _Batch:
-    """Rows on their way into the arrays: buckets, slots and where the tests of each end, then the tests."""
+class _Tests:
+    """Tests, one after another: `low` <= value of the column <= `high`; of a complemented column, value != `low`."""
 
-    __slots__ = ("buckets", "columns", "highs", "lows", "slots", "stops")
+    __slots__ = ("columns", "highs", "lows")
+
+    def __init__(self, columns: Any = (), lows: Any = (), highs: Any = ()) -> None:
+        self.columns: NDArray[np.int32] = np.asarray(columns, np.int32)
+        self.lows: NDArray[np.float64] = np.asarray(lows, np.float64)
+        self.highs: NDArray[np.float64] = np.asarray(highs, np.float64)
+
+    def at(self, positions: NDArray[Any]) -> "_Tests":
+        """Those at the positions, or where the mask holds."""
+        return _Tests(self.columns[positions], self.lows[positions], self.highs[positions])
+
+    def then(self, other: "_Tests") -> "_Tests":
+        """These and the others."""
+        return _Tests(
+            np.concatenate([self.columns, other.columns]),
+            np.concatenate([self.lows, other.lows]),
+            np.concatenate([self.highs, other.highs]),
+        )
+
+
+class _Batch:
+    """Rows on their way into the arrays: buckets and where the tests of each end, then the tests.
+
+    The first test of a row is none of a complemented column, and no other comes after one that is.
+    """
+
+    __slots__ = ("buckets", "columns", "highs", "lows", "stops")
 
     def __init__(self) -> None:
         self.buckets: list[int] = []
-        self.slots: list[int] = []
-        self.stops: list[int] = []
+        self.stops = [0]
         self.columns: list[int] = []
         self.lows: list[float] = []
         self.highs: list[float] = []
 
     def test(self, column: int, low: float, high: float) -> None:
-        """Append a test: `low` <= value <= `high`, or for a complemented column, value != `low`."""
+        """Append a test of the next row."""
         self.columns.append(column)
         self.lows.append(low)
         self.highs.append(high)
+
+    def arrays(self) -> tuple[_Tests, NDArray[np.int64], _Tests]:
+        """The heads, how many other tests each row has, and these."""
+        tests = _Tests(self.columns, self.lows, self.highs)
+        if not self.buckets:
+            return tests, np.zeros(0, np.int64), tests
+        stops = np.array(self.stops, np.int64)
+        first, lengths = stops[:-1], np.diff(stops)
+        second = np.where(lengths > 1, first + 1, first)
+        second = np.where(tests.columns[second] >= 0, second, first)
+        others = np.ones(len(tests.columns), np.bool_)
+        others[first] = others[second] = False
+        return tests.at(np.stack([first, second], 1).ravel()), lengths - 1 - (second > first), tests.at(others)
 
 
 class CompiledPlan:
@@ -310,6 +372,10 @@ class CompiledPlan:
         codes: list[float] = [get(attributes[name], 0) for name, get in self._words]
         codes += [_other(attributes[name], aspect, get) for name, aspect, get in self._others]
         return [int(code) for code in codes if code == code]
+
+
+def _is_label(item: Id) -> bool:
+    return item.__class__ is int and abs(item) <= LARGEST_LABEL
 
 
 def _number(value: object) -> float:

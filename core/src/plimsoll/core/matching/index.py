@@ -7,8 +7,9 @@ Which tables and look-ups can apply depends on the attributes of a publication o
 tuple.
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, compress, islice
 from typing import TYPE_CHECKING, Any
 
 from plimsoll.core.matching import kernel
@@ -27,7 +28,7 @@ SMALLEST_TEMPLATE = 16  # members below which a template gets no table
 SAMPLE = 16  # members by whose chances a template is judged
 FEW_TEMPLATES = 16  # so many templates may all have tables, whatever their chances: their probes cost little together
 PROBE_IN_CHECKS = 1.5  # a probe of a table or leaf costs about as much as checking this many candidates in Python,
-PROBE_IN_SCANS = 30.0  # and this many in the compiled loop
+PROBE_IN_SCANS = 120.0  # and this many in the compiled loop
 SMALLEST_MERGE = 1024  # residual rows below which the compiled loop is not worth its call
 MERGE_FRACTION = 1 / 64  # of the compiled rows: so many new or removed ones are merged
 
@@ -155,24 +156,24 @@ class Index:
         self.generation += 1
         self._plans.clear()
         self._subscriptions.update(fresh)
-        cells, rest = self._sorted_out(fresh)
-        for template, keys in cells.items():
+        self._count_all(fresh.values())
+        filings, unfiled = _by_template(fresh)
+        for template, (loaded, _, _) in filings.items():
             if template not in self._promoted:
-                members = self._members.setdefault(template, {})
-                members.update((item, None) for pairs in keys.values() for _, item in pairs)
-        for template, keys in cells.items():
+                self._members.setdefault(template, {}).update(dict.fromkeys(loaded))
+        rest: list[Id] = []
+        for template, (loaded, keys, bounds) in filings.items():
             if template not in self._promoted:
                 members = self._members[template]
                 if len(members) < SMALLEST_TEMPLATE or not self._worth(members):
-                    rest.extend(item for pairs in keys.values() for _, item in pairs)
+                    rest += loaded
                     continue
-                loaded = {item for pairs in keys.values() for _, item in pairs}
                 self._promote(template, without=loaded)
-            self._promoted[template] += sum(map(len, keys.values()))
+            self._promoted[template] += len(loaded)
             table = self._tables[template[0]]
-            for key, pairs in keys.items():
+            for key, pairs in _by_key(loaded, keys, bounds).items():
                 table.extend(key, template[1], template[2], pairs)
-        self._load_rest(rest)
+        self._load_rest(rest, unfiled)
 
     def match(self, attributes: Attributes) -> list[Any]:
         """Ids of the subscriptions that a publication with these attributes matches, in no particular order.
@@ -313,48 +314,25 @@ class Index:
         if self._compiled is None or self._compiled.is_wasteful:
             moving.extend(self._compiled.ids() if self._compiled is not None else ())
             self._compiled = Compiled(scan)
-        self._compiled.merge([(item, self._subscriptions[item]) for item in moving], self._seen_with)
+        self._compiled.merge(
+            dict(zip(moving, map(self._subscriptions.__getitem__, moving), strict=True)), self._seen_with
+        )
         self._plans.clear()
 
-    def _sorted_out(
-        self, fresh: dict[Id, Subscription]
-    ) -> tuple[dict[Template, dict[object, list[tuple[float, Id]]]], list[Id]]:
-        """Fresh subscriptions by template and key, and those that have no template; equalities are counted."""
-        cells: dict[Template, dict[object, list[tuple[float, Id]]]] = {}
-        rest: list[Id] = []
-        for item, subscription in fresh.items():
-            filing = filed(subscription)
-            if filing is None:
-                rest.append(item)
-                self._count(subscription, 1)
-                continue
-            template, key, bound = filing
-            keys = cells.get(template)
-            if keys is None:
-                keys = cells[template] = {}
-            pairs = keys.get(key)
-            if pairs is None:
-                keys[key] = [(bound, item)]
-            else:
-                pairs.append((bound, item))
-        for keys in cells.values():
-            for pairs in keys.values():
-                self._count(fresh[pairs[0][1]], len(pairs))
-        return cells, rest
-
-    def _load_rest(self, rest: list[Id]) -> None:
+    def _load_rest(self, filed: list[Id], unfiled: list[Id]) -> None:
         """Put loaded subscriptions that got no table where they are checked: into the arrays if they are many."""
-        if not self._may_compile or len(rest) + self._residual.compilable < self._merge_limit():
-            for item in rest:
-                self._residual.add(item, self._subscriptions[item], self._seen_with)
-            return
-        compilable = []
-        for item in rest:
-            if self._residual.is_compilable(self._subscriptions[item]):
-                compilable.append(item)
-            else:
-                self._residual.add(item, self._subscriptions[item], self._seen_with)
-        self._merge(compilable)
+        compilable = filed  # equalities and a bound have a form as tests
+        others = unfiled
+        if not self._may_compile or len(filed) + len(unfiled) + self._residual.compilable < self._merge_limit():
+            compilable, others = [], filed + unfiled
+        else:
+            checked = [self._residual.is_compilable(self._subscriptions[item]) for item in unfiled]
+            compilable += compress(unfiled, checked)
+            others = [item for item, fits in zip(unfiled, checked, strict=True) if not fits]
+        for item in others:
+            self._residual.add(item, self._subscriptions[item], self._seen_with)
+        if compilable:
+            self._merge(compilable)
 
     def _promote(self, template: Template, without: Iterable[Id] = ()) -> None:
         """Give a template its place in a table and move its members there, but those that are nowhere yet."""
@@ -378,10 +356,11 @@ class Index:
         templates = len(self._members) + len(self._promoted)
         if templates <= FEW_TEMPLATES:
             return True
+        price = PROBE_IN_SCANS if self._may_compile and kernel.is_installed() else PROBE_IN_CHECKS
+        if len(members) <= price:
+            return False  # even if every publication opened their bucket
         sample = list(islice(members, SAMPLE))
-        chance = sum(map(self._chance, sample)) / len(sample)
-        compiling = self._may_compile and kernel.is_installed()
-        return chance * len(members) > (PROBE_IN_SCANS if compiling else PROBE_IN_CHECKS)
+        return sum(map(self._chance, sample)) / len(sample) * len(members) > price
 
     def _chance(self, item: Id) -> float:
         """How likely a publication opens a subscription's bucket, if publications are spread as equalities are."""
@@ -397,16 +376,64 @@ class Index:
     def _seen_with(self, name: str, value: object) -> int:
         return self._seen[name][value]
 
+    def _count_all(self, subscriptions: Iterable[Subscription]) -> None:
+        """Count the equalities of many, those that are one object together."""
+        constraints = chain.from_iterable([subscription.constraints for subscription in subscriptions])
+        pairs = [pair for pair in constraints if pair[1].__class__ is Exactly]
+        by_identity = dict(zip(map(id, pairs), pairs, strict=True))
+        for identity, count in Counter(map(id, pairs)).items():
+            name, constraint = by_identity[identity]
+            if isinstance(constraint, Exactly):
+                self._seen_more(name, constraint, count)
+
     def _count(self, subscription: Subscription, by: int) -> None:
         for name, constraint in subscription.constraints:
             if constraint.__class__ is Exactly:
-                values = self._seen.setdefault(name, {})
-                count = values[constraint.value] = values.get(constraint.value, 0) + by
-                self._with[name] = self._with.get(name, 0) + by
-                if not count:
-                    del values[constraint.value]
-                    if not values:
-                        del self._seen[name], self._with[name]
+                self._seen_more(name, constraint, by)
+
+    def _seen_more(self, name: str, constraint: Exactly, by: int) -> None:
+        values = self._seen.setdefault(name, {})
+        count = values[constraint.value] = values.get(constraint.value, 0) + by
+        self._with[name] = self._with.get(name, 0) + by
+        if not count:
+            del values[constraint.value]
+            if not values:
+                del self._seen[name], self._with[name]
+
+
+# Ids, table keys and bounds of the subscriptions of one template, side by side.
+Filings = tuple[list[Id], list[Any], list[float]]
+
+
+def _by_template(fresh: dict[Id, Subscription]) -> tuple[dict[Template, Filings], list[Id]]:
+    """What is filed by template, and the ids of what is not."""
+    found: dict[Template, Filings] = {}
+    rest: list[Id] = []
+    for item, subscription in fresh.items():
+        filing = filed(subscription)
+        if filing is None:
+            rest.append(item)
+            continue
+        template, key, bound = filing
+        here = found.get(template)
+        if here is None:
+            here = found[template] = ([], [], [])
+        here[0].append(item)
+        here[1].append(key)
+        here[2].append(bound)
+    return found, rest
+
+
+def _by_key(items: list[Id], keys: list[Any], bounds: list[float]) -> dict[Any, list[tuple[float, Id]]]:
+    """The (bound, id) pairs of one template by table key."""
+    found: dict[Any, list[tuple[float, Id]]] = {}
+    for item, key, bound in zip(items, keys, bounds, strict=True):
+        pairs = found.get(key)
+        if pairs is None:
+            found[key] = [(bound, item)]
+        else:
+            pairs.append((bound, item))
+    return found
 
 
 def _is_number(value: object) -> bool:

@@ -13,43 +13,66 @@ from pathlib import Path
 from typing import Any
 
 SIGNATURE = (
-    "int64(float64[::1], int32[::1], int64[::1], int64[::1], int32[::1], float64[::1], float64[::1], int64[::1], "
-    "int64[::1])"
+    "int64(float64[::1], int32[::1], int64[::1], int32[::1], float64[::1], float64[::1], int64[::1], int32[::1], "
+    "float64[::1], float64[::1], int64[::1], int64[::1])"
 )
 Scan = Callable[..., int]
 
 
 def scan(
-    vector: Any, access: Any, offsets: Any, starts: Any, columns: Any, lows: Any, highs: Any, labels: Any, out: Any
+    vector: Any,
+    access: Any,
+    offsets: Any,
+    head_columns: Any,
+    head_lows: Any,
+    head_highs: Any,
+    starts: Any,
+    columns: Any,
+    lows: Any,
+    highs: Any,
+    labels: Any,
+    out: Any,
 ) -> int:
     """Write the labels of the rows that a publication satisfies to `out`; how many.
 
     `vector` is the publication as floats, NaN where it has nothing. Each column of `access` holds the code of a bucket;
-    bucket b is the rows offsets[b] to offsets[b + 1]. Row r is satisfied when all its tests are, from starts[r] to
-    starts[r + 1]. A test asks that vector[column] lies in [low, high], or, of a complemented column, that it is a
-    number other than low.
+    bucket b is the rows offsets[b] to offsets[b + 1]. Row r is satisfied when its two head tests are, at 2r and 2r + 1,
+    and its others, from starts[r] to starts[r + 1]. A test asks that vector[column] lies in [low, high], or, of a
+    complemented column (never of a head), that it is a number other than low.
     """
-    count = 0
+    # The heads decide most rows. They are taken without a branch: what a processor cannot foretell, it pays for.
+    passed = 0
     for i in range(len(access)):
         code = vector[access[i]]
         if not code >= 0.0:
             continue
         bucket = int(code)
         for row in range(offsets[bucket], offsets[bucket + 1]):
-            satisfied = True
-            for test in range(starts[row], starts[row + 1]):
-                column = columns[test]
-                if column >= 0:
-                    value = vector[column]
-                    satisfied = lows[test] <= value and value <= highs[test]
-                else:
-                    value = vector[~column]
-                    satisfied = value < lows[test] or value > lows[test]
-                if not satisfied:
-                    break
-            if satisfied:
-                out[count] = labels[row]
-                count += 1
+            one, two = vector[head_columns[2 * row]], vector[head_columns[2 * row + 1]]
+            out[passed] = row
+            passed += (
+                (head_lows[2 * row] <= one)
+                & (one <= head_highs[2 * row])
+                & (head_lows[2 * row + 1] <= two)
+                & (two <= head_highs[2 * row + 1])
+            )
+    count = 0
+    for i in range(passed):
+        row = out[i]
+        satisfied = True
+        for test in range(starts[row], starts[row + 1]):
+            column = columns[test]
+            if column >= 0:
+                value = vector[column]
+                satisfied = lows[test] <= value and value <= highs[test]
+            else:
+                value = vector[~column]
+                satisfied = value < lows[test] or value > lows[test]
+            if not satisfied:
+                break
+        if satisfied:
+            out[count] = labels[row]
+            count += 1
     return count
 
 
