@@ -10,13 +10,13 @@ frames in order; bad input is counted and refused here, before any subclass sees
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.core import records, wire
 from plimsoll.core.config import BrokerConfig
-from plimsoll.core.link import FRAME_BYTES, Link, LinkLimits, Peer
+from plimsoll.core.link import FRAME_BYTES, Link, LinkLimits, Peer, seal_small
 from plimsoll.core.load import Bucket, Sealed
 from plimsoll.core.wire import Info, WireError
 
@@ -469,24 +469,15 @@ class Node:
         if not self.dirty:
             return
         dirty, self.dirty = self.dirty, {}
-        out, now, is_free = self._out, self.now, self.bucket is None
-        records = size = 0
-        for link in dirty:
-            buffer = link.buffer
-            if is_free and len(buffer) == 1 and not link.is_stuck and link.writable_bytes() > 0:
-                # The hot path of a fan-out: one record for each of many links.
-                frame = link.seal(buffer, now)
-                buffer.clear()
-                if link.on_sealed is not None:
-                    link.on_sealed(1)
-                records += 1
-                size += len(frame)
-                out.append((link.peer, frame))
-            else:
-                self._flush_link(link)
-        self.sealed.frames += records
-        self.sealed.records += records
-        self.sealed.bytes += size
+        rest: Iterable[Link] = dirty
+        if self.bucket is None:
+            frames = len(self._out)
+            rest, records, size = seal_small(dirty, self.now, self._out)
+            self.sealed.frames += len(self._out) - frames
+            self.sealed.records += records
+            self.sealed.bytes += size
+        for link in rest:
+            self._flush_link(link)
 
     def _flush_link(self, link: Link) -> None:
         buffer, bucket = link.buffer, self.bucket
@@ -500,7 +491,7 @@ class Node:
         return None
 
     def _seal(self, link: Link, buffer: list[bytes]) -> None:
-        """Hot path: one frame of what is in the buffer, or of its front."""
+        """One frame of what is in the buffer, or of its front."""
         count = len(buffer)
         if count == 1 or sum(map(len, buffer)) <= FRAME_BYTES:
             frame = link.seal(buffer, self.now)

@@ -134,9 +134,13 @@ Frame = Data | Ack | Hello | HelloOk | Who | Beat | Bye | Control | Refuse
 _FRAMES: Final[tuple[type[Any], ...]] = (Data, Ack, Hello, HelloOk, Who, Beat, Beat, Bye, Control, Refuse)
 _FRAME_DECODERS: Final = tuple(msgspec.msgpack.Decoder(kind) for kind in _FRAMES)
 _encoder: Final = msgspec.msgpack.Encoder()
-_DATA_HEAD: Final = struct.Struct(">IIBBQBQBQBI")
 _DATA_START: Final = int.from_bytes((0x98, VERSION, DATA, 0xCE), "big")
-_pack_head: Final = _DATA_HEAD.pack
+_pack_link: Final = struct.Struct(">IIBB").pack
+_pack_answer: Final = struct.Struct(">BQBQB").pack
+_DATA_HEAD: Final = struct.Struct(">10sQ19sI")
+data_head: Final = _DATA_HEAD.pack
+"""The head of a DATA frame: (`data_link`, number, `data_answer`, count of records). A sender keeps the outer two."""
+
 DATA_HEAD_BYTES: Final = _DATA_HEAD.size
 
 
@@ -172,8 +176,17 @@ def decode_frame(data: bytes) -> Frame:
 
 def data_frame(link: int, flags: int, seq: int, ack: int, credit: int, chunks: list[bytes], count: int) -> bytes:
     """A DATA frame around records that are already encoded; a chunk may be a record or a part of one, in order."""
-    head = _pack_head(_DATA_START, link, flags, 0xCF, seq, 0xCF, ack, 0xCF, credit, 0xDD, count)
-    return head + chunks[0] if len(chunks) == 1 else head + b"".join(chunks)
+    return data_head(data_link(link, flags), seq, data_answer(ack, credit), count) + b"".join(chunks)
+
+
+def data_link(link: int, flags: int) -> bytes:
+    """The part of a DATA frame's head that stays the same as long as link and flags do."""
+    return _pack_link(_DATA_START, link, flags, 0xCF)
+
+
+def data_answer(ack: int, credit: int) -> bytes:
+    """The part of a DATA frame's head that stays the same until something is received."""
+    return _pack_answer(0xCF, ack, 0xCF, credit, 0xDD)
 
 
 def ack_frame(link: int, ack: int, credit: int) -> bytes:
