@@ -186,18 +186,15 @@ class Edge(Node):
         """Hot path: one publication to all that it matches; records are joined per link at the end of the round."""
         self.position = pub.position
         slots, dirty = self.slots, self.dirty
-        ids: Iterable[int] = self.index.match(pub.body.attributes)
+        ids: list[int] = self.index.match(pub.body.attributes)
         if self._several:
-            ids = self._once(ids, pub.position)
-        count = 0
-        for i in ids:
-            attachment = slots[i]
+            ids = list(self._once(ids, pub.position))
+        for attachment in map(slots.__getitem__, ids):
             out = attachment.out
             if not out:
                 dirty[attachment.link] = None
             out.append(attachment.handle + piece)
-            count += 1
-        self.meter.deliveries += count
+        self.meter.deliveries += len(ids)
 
     def _once(self, ids: Iterable[int], position: int) -> Iterable[int]:
         """An attachment with several subscriptions gets a publication once."""
