@@ -14,14 +14,15 @@ from msgspec import Raw
 
 from plimsoll.core import records as r
 from plimsoll.core import wire
-from plimsoll.core.link import Link, LinkLimits
+from plimsoll.core.link import ACK_EVERY_BYTES, ACK_EVERY_FRAMES, Link, LinkLimits
 from plimsoll.core.node import Node
 from plimsoll.core.wire import Info
 
 HEAD, EDGE, CLUSTER, EPOCH = "head", "edge", "bench", 1
 WINDOW_FRAMES = 1 << 20
-_HEADER = struct.Struct(">BBBBIBBQBQBQBI")
-_DELIVERY_OVERHEAD = 7
+RESUMES_A_FRAME = 64
+_HEADER = struct.Struct(">8xBxQ19xI")
+"""Flags, number and count of records from the head of a DATA frame."""
 
 
 class Feeder(Node):
@@ -75,8 +76,7 @@ class Client:
     ) -> None:
         self.name, self.link, self.subscribers, self.decode = name, link_id, subscribers, decode
         self.sent = self.received = self.acked = 0
-        self.deliveries = self.frames = self.bytes = self.subacks = self.acks = 0
-        self.ack_every = 16
+        self.deliveries = self.frames = self.bytes = self.acked_bytes = self.subacks = self.acks = 0
         self.latencies_us: list[int] = []
         self.clock_us: Callable[[], int] | None = None
 
@@ -85,16 +85,16 @@ class Client:
 
     def resumes(self) -> list[bytes]:
         """Each subscriber attaches with its one subscription."""
-        found = []
+        records = []
         for number, (name, text) in enumerate(self.subscribers):
             items = [r.SubscriptionItem(1, text)]
-            resume = r.Resume(number + 1, name, (1, 1), 1, items, r.Policy(), None, [], None)
+            records.append(wire.encode(r.Resume(number + 1, name, (1, 1), 1, items, r.Policy(), None, [], None)))
+        found = []
+        for at in range(0, len(records), RESUMES_A_FRAME):
+            some = records[at : at + RESUMES_A_FRAME]
             self.sent += 1
-            found.append(
-                wire.data_frame(
-                    self.link, 0, self.sent, self.received, self.received + WINDOW_FRAMES, [wire.encode(resume)], 1
-                )
-            )
+            credit = self.received + WINDOW_FRAMES
+            found.append(wire.data_frame(self.link, 0, self.sent, self.received, credit, some, len(some)))
         return found
 
     def receive(self, data: bytes) -> list[bytes]:
@@ -109,18 +109,21 @@ class Client:
         return []
 
     def _data(self, data: bytes) -> list[bytes]:
-        header = _HEADER.unpack_from(data)
-        flags, seq, count = header[5], header[7], header[13]
+        flags, seq, count = _HEADER.unpack_from(data)
         if seq != self.received + 1:
             raise AssertionError(f"{self.name}: frame {seq} after {self.received}")
         self.received = seq
         self.frames += 1
         self.bytes += len(data)
-        if self.decode or self.subacks < len(self.subscribers) or self.clock_us is not None:
+        if self.decode or self.clock_us is not None or self.subacks < len(self.subscribers):
             self._decoded(data)
         else:
             self.deliveries += count
-        if flags & wire.FLAG_ACK_NOW or seq - self.acked >= self.ack_every:
+        if (
+            flags & wire.FLAG_ACK_NOW
+            or seq - self.acked >= ACK_EVERY_FRAMES
+            or self.bytes - self.acked_bytes >= ACK_EVERY_BYTES
+        ):
             return [self._ack()]
         return []
 
@@ -136,7 +139,7 @@ class Client:
                 self.subacks += 1
 
     def _ack(self) -> bytes:
-        self.acked = self.received
+        self.acked, self.acked_bytes = self.received, self.bytes
         self.acks += 1
         return wire.ack_frame(self.link, self.received, self.received + WINDOW_FRAMES)
 

@@ -68,9 +68,12 @@ class EdgeRig:
             self.exchange()
         for peer, client in self.clients.items():
             self._to_edge(peer, [client.hello()])
-        for _ in range(10):
+        for _ in range(200):
+            if all(c.subacks == len(c.subscribers) for c in self.clients.values()):
+                break
             self.exchange()
-        assert all(c.subacks == len(c.subscribers) for c in self.clients.values())
+        else:
+            raise RuntimeError("the clients have not been subscribed")
         for client in self.clients.values():
             client.deliveries = client.frames = 0
         self.edge_seconds = 0.0
