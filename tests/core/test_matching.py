@@ -419,6 +419,34 @@ def test_blocks_hold_their_order_through_inserts_and_deletes():
             assert [key for key, _ in flat] == sorted(key for key, _ in kept)
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize(
+    ("bounds", "forms"),
+    [
+        ([3, 1, 2**62, 2.5, BIG + 1, 10**400], ["q", "q", "q", "d", "list", "list"]),
+        ([3, 2**63, 0], ["q", "list", "list"]),
+        ([0.5, 3, -math.inf, BIG, BIG + 1, 2], ["d", "d", "d", "d", "list", "list"]),
+    ],
+)
+def test_a_leaf_packs_its_keys_until_one_has_no_such_form(bounds: list[Any], forms: list[str], at_once: bool):
+    tested = Index()
+    values = [0, 2, 2.5, 3.5, float(BIG), BIG + 1, BIG + 2, 2**62, 2**62 + 1, float(2**63), 2**63 + 1, math.inf]
+    with small_limits(few=16, smallest=1, merge=1024, block=8192, probe=0.0):
+        for n, (bound, form) in enumerate(zip(bounds, forms, strict=True)):
+            if at_once:
+                tested.load([(n, made([("a", ">", bound)]))])
+            else:
+                tested.add(n, made([("a", ">", bound)]))
+            (leaf,) = tested._tables[()].cells[()].leaves
+            assert getattr(leaf.keys, "typecode", "list") == form
+            for value in values:
+                expected = [m for m, known in enumerate(bounds[: n + 1]) if value > known]
+                assert sorted(tested.match({"a": value})) == expected
+    for n in range(len(bounds)):
+        tested.remove(n)
+    assert tested.stats()["cells"] == 0
+
+
 def test_numbers_as_doubles_know_which_are_exact():
     assert compiled._is_double(BIG)
     assert compiled._is_double(2**1023)

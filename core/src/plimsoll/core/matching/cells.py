@@ -4,17 +4,21 @@ Laws. A table maps the values of a set of equalities to a cell. A cell holds the
 nothing more, and one leaf per bound: keys in ascending order beside a flat array of ids, so that what a publication
 satisfies is a slice, and equal subscriptions are a run of it. Leaves grow in place; one that passes `BLOCK_LIMIT` is
 split into blocks, so that an insertion moves little memory. Empty leaves, cells and tables are removed.
+Keys are packed doubles or integers, a few lines of the processor's cache, and numbers of Python's own where one is
+neither: in a large index a bisection waits for memory, not for comparisons.
 """
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable
-from operator import itemgetter
-from typing import Any
+from operator import eq, itemgetter
+from typing import Any, TypeAlias
 
 from plimsoll.core.matching.shape import CUT, Filed, Names, Side
 
 Id = Hashable
 Slice = tuple[list[Any], int, int]  # (ids of a leaf, start, stop)
+Keys: TypeAlias = "list[float] | array[float]"  # in quotes: before Python 3.12 an array has no subscript
 BLOCK_LIMIT = 8192
 
 
@@ -23,10 +27,10 @@ class Blocks:
 
     __slots__ = ("ids", "keys", "lows")
 
-    def __init__(self, keys: list[float], ids: list[Id]) -> None:
+    def __init__(self, keys: Keys, ids: list[Id]) -> None:
         half = BLOCK_LIMIT // 2
         cuts = range(0, len(keys), half)
-        self.keys = [keys[at : at + half] for at in cuts]
+        self.keys: list[Keys] = [keys[at : at + half] for at in cuts]
         self.ids = [ids[at : at + half] for at in cuts]
         self.lows = [block[0] for block in self.keys]
 
@@ -44,7 +48,8 @@ class Blocks:
 
     def insert(self, key: float, item: Id) -> None:
         at = max(bisect_right(self.lows, key) - 1, 0)
-        keys, ids = self.keys[at], self.ids[at]
+        ids = self.ids[at]
+        keys = self.keys[at] = _able_to_hold(key, self.keys[at])
         inner = bisect_right(keys, key)
         keys.insert(inner, key)
         ids.insert(inner, item)
@@ -80,7 +85,7 @@ class Leaf:
         self.side = side
         self.cut = CUT[side]
         self.head = side <= Side.AT_LEAST
-        self.keys: list[float] = []
+        self.keys: Keys = array("d")
         self.ids: list[Id] = []
         self.blocks: Blocks | None = None
 
@@ -93,21 +98,22 @@ class Leaf:
         if self.blocks is not None:
             self.blocks.insert(key, item)
             return False
+        before, self.keys = self.keys, _able_to_hold(key, self.keys)
         at = bisect_right(self.keys, key)
         self.keys.insert(at, key)
         self.ids.insert(at, item)
-        return self._split()
+        return self._split() or self.keys is not before
 
     def extend(self, pairs: Iterable[tuple[float, Id]]) -> None:
         """Insert many: one sort instead of many insertions."""
-        keys, ids = self.keys, self.ids
+        keys, ids = list(self.keys), self.ids
         if self.blocks is not None:
             keys = [key for block in self.blocks.keys for key in block]
             ids = [item for block in self.blocks.ids for item in block]
         merged = list(zip(keys, ids, strict=True))
         merged.extend(pairs)
         merged.sort(key=_key)
-        self.keys, self.ids, self.blocks = [key for key, _ in merged], [item for _, item in merged], None
+        self.keys, self.ids, self.blocks = _packed([key for key, _ in merged]), [item for _, item in merged], None
         self._split()
 
     def delete(self, key: float, item: Id) -> bool:
@@ -129,12 +135,12 @@ class Leaf:
         if len(self.keys) <= BLOCK_LIMIT:
             return False
         self.blocks = Blocks(self.keys, self.ids)
-        self.keys, self.ids = [], []
+        self.keys, self.ids = array("d"), []
         return True
 
 
 # (attribute, how to cut, whether the head is satisfied, keys, ids, blocks in their place)
-Probe = tuple[str, Callable[..., int], bool, list[float], list[Any], Blocks | None]
+Probe = tuple[str, Callable[..., int], bool, Keys, list[Any], Blocks | None]
 
 
 class Cell:
@@ -215,7 +221,28 @@ class Table:
         return cell
 
 
-def _position(keys: list[float], ids: list[Id], key: float, item: Id) -> int:
+def _packed(keys: list[float]) -> Keys:
+    """The keys as 64-bit integers if all are, as doubles if each equals one, else as they are."""
+    try:
+        if all(key.__class__ is int for key in keys):
+            return array("q", keys)
+        doubles = array("d", keys)
+    except OverflowError:
+        return keys
+    return doubles if all(map(eq, doubles, keys)) else keys
+
+
+def _able_to_hold(key: float, keys: Keys) -> Keys:
+    """The keys, in another form if this one cannot take the new key."""
+    if isinstance(keys, list):
+        return keys
+    form = _packed([*keys[:1], key])
+    if keys and isinstance(form, array) and form.typecode == keys.typecode:
+        return keys
+    return _packed([*keys, key])[:-1]
+
+
+def _position(keys: Keys, ids: list[Id], key: float, item: Id) -> int:
     """Where (key, id) is, or -1."""
     try:
         return ids.index(item, bisect_left(keys, key), bisect_right(keys, key))
