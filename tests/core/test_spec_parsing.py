@@ -249,12 +249,19 @@ def test_a_port_is_given_once():
     [
         ({}, "missing"),
         ({"scope": "Local", "source": {"name": "x"}}, 'no EdgeBroker "x"'),
-        ({"scope": "Global", "source": {"name": "e"}}, 'no BrokerCluster "e"'),
+        ({"scope": "Global", "source": {"name": "x"}}, 'no BrokerCluster or EdgeBroker "x"'),
         ({"scope": "Local", "source": {"name": "e"}, "target": {"name": "e"}}, "target is source"),
         ({"scope": "Local", "source": {"name": "e"}, "target": {"name": "w-0"}}, "different clusters"),
         ({"scope": "Local", "action": "Drain"}, "missing"),
         ({"scope": "Local", "approval": {"planHash": "xyz"}}, "not of the right form"),
         ({"scope": "Local", "exclusions": {"brokers": ["A B"]}}, "not of the right form"),
+        ({"scope": "Local", "source": {"name": "e"}, "exclusions": {"brokers": ["e"]}}, "is in exclusions.brokers"),
+        ({"scope": "Local", "select": {}}, "nothing is selected"),
+        ({"scope": "Local", "select": {"count": 1, "sharePercent": 5}}, "more than one way"),
+        ({"scope": "Local", "select": {"sharePercent": 101}}, "too large"),
+        ({"scope": "Local", "select": {"names": ["x" * 257]}}, "has 257 characters"),
+        ({"scope": "Local", "action": "Drain", "source": {"name": "e"}, "select": {"count": 1}}, "selects by itself"),
+        ({"scope": "Global", "handover": "Replay"}, "within a cluster only"),
     ],
 )
 def test_sessions(spec, found):
@@ -272,6 +279,17 @@ def test_a_valid_session():
         deadline="5m", ttl="1h",
     )  # fmt: skip
     assert parse(documents(objects)).sessions["s"].spec.limits.max_moves == 5
+
+
+@pytest.mark.parametrize(("source", "target"), [("e", "w-0"), ("east", "west"), ("e", "west")])
+def test_a_global_session_names_clusters_or_edges(source, target):
+    objects = fleet()
+    objects["session"] = make(
+        "LoadBalancingSession", "s", scope="Global", source={"name": source}, target={"name": target},
+        select={"names": ["a", "b c"]}, stop=True, retries=2,
+    )  # fmt: skip
+    spec = parse(documents(objects)).sessions["s"].spec
+    assert (spec.select.names, spec.stop, spec.retries) == (("a", "b c"), True, 2)
 
 
 @pytest.mark.parametrize("content", ["text", 7, [1], {}, {"kind": "BrokerFleet"}, {1: 2}])

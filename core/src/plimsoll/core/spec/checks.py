@@ -101,21 +101,40 @@ def _sessions(resources: Resources) -> Iterator[Problem]:
 
 def _session(resources: Resources, session: Resource[LoadBalancingSessionSpec]) -> Iterator[Problem]:
     spec = session.spec
-    local = spec.scope == "Local"
     edges = {edge.name: edge.spec.cluster_ref.name for edge in brokers.edge_brokers(resources)}
-    known = list(edges) if local else list(resources.clusters)
+    places = edges if spec.scope == "Local" else {**edges, **{name: name for name in resources.clusters}}
+    kind = "EdgeBroker" if spec.scope == "Local" else "BrokerCluster or EdgeBroker"
     for role, party in (("source", spec.source), ("target", spec.target)):
         if party is not None:
-            kind = "EdgeBroker" if local else "BrokerCluster"
-            yield from _reference(session, party.name, kind, known, ("spec", role, "name"))
+            path: Path = ("spec", role, "name")
+            yield from _reference(session, party.name, kind, list(places), path)
+            if party.name in spec.exclusions.brokers:
+                yield session.problem(path, f"{party.name} is in exclusions.brokers", "Take it out of one of the two.")
     if spec.source is not None and spec.target is not None:
         if spec.source == spec.target:
             yield session.problem(("spec", "target", "name"), "target is source", "Name another one, or none.")
-        elif local and edges.get(spec.source.name) != edges.get(spec.target.name):
+        elif spec.scope == "Local" and edges.get(spec.source.name) != edges.get(spec.target.name):
             found = "source and target are in different clusters"
-            yield session.problem(("spec", "target", "name"), found, "Use `scope: Global` and name the clusters.")
+            yield session.problem(("spec", "target", "name"), found, "Use `scope: Global`.")
     if spec.action == "Drain" and spec.source is None:
         yield session.problem(("spec", "source"), "this field is missing", "Say what to drain.")
+    yield from _selection(session)
+
+
+def _selection(session: Resource[LoadBalancingSessionSpec]) -> Iterator[Problem]:
+    spec = session.spec
+    path: Path = ("spec", "select")
+    if spec.select is not None:
+        given = [spec.select.count is not None, spec.select.share_percent is not None, bool(spec.select.names)]
+        if sum(given) != 1:
+            found = "nothing is selected" if not any(given) else "more than one way to select"
+            yield session.problem(path, found, "Write one of `count`, `sharePercent` and `names`.")
+        if spec.action != "Rebalance":
+            remedy = "Remove it, or use `action: Rebalance`."
+            yield session.problem(path, f"{spec.action} selects by itself", remedy)
+    if spec.handover == "Replay" and spec.scope == "Global":
+        remedy = "Use `handover: Auto`."
+        yield session.problem(("spec", "handover"), "replay works within a cluster only", remedy)
 
 
 def _names(resources: Resources) -> Iterator[Problem]:

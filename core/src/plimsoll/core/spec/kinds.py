@@ -318,6 +318,20 @@ class ApprovalSpec:
     plan_hash: Annotated[
         str, About("The plan that is approved: exactly this one runs, or none.", pattern="[0-9a-f]*", form="hex digits")
     ] = ""
+    within: Annotated[Duration, About("A plan that nobody approves in this time is rejected.", above=0)] = (
+        Duration.parse("24h")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectSpec:
+    """How many move, or who: one of the three."""
+
+    count: Annotated[int | None, About("So many subscribers, the first by name.", low=1)] = None
+    share_percent: Annotated[
+        int | None, About("This share of the source's subscribers.", unit="percent", low=1, high=100)
+    ] = None
+    names: Annotated[tuple[str, ...], About("These subscribers.", max_length=256)] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -326,6 +340,12 @@ class SessionLimits:
 
     max_moves: Annotated[int | None, About("Subscribers moved at most; absent: as planned.", low=1)] = None
     max_in_flight: Annotated[int, About("Subscribers between two brokers at one time.", low=1, high=100_000)] = 256
+    move_interval: Annotated[
+        Duration, About("A subscriber that was moved less long ago stays where it is, but for a drain.")
+    ] = Duration.parse("30s")
+    queue_for: Annotated[
+        Duration, About("How long it may wait for other sessions of its brokers before it is rejected.", above=0)
+    ] = Duration.parse("1h")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -340,20 +360,38 @@ class SessionExclusions:
 class LoadBalancingSessionSpec:
     """One act of balancing: between edges of a cluster (Local), or between clusters (Global)."""
 
-    scope: Annotated[Literal["Local", "Global"], About("Local names EdgeBrokers, Global names BrokerClusters.")]
+    scope: Annotated[
+        Literal["Local", "Global"],
+        About("Local names EdgeBrokers of one cluster; Global names BrokerClusters, or EdgeBrokers of two of them."),
+    ]
     source: Annotated[NamedReference | None, About("Who gives; absent: the policy chooses.")] = None
     target: Annotated[NamedReference | None, About("Who takes; absent: the policy chooses.")] = None
     action: Annotated[
         Literal["Rebalance", "Drain", "Shuffle"],
-        About("Rebalance as the policy says; Drain everything from the source; Shuffle places all anew."),
-    ] = "Rebalance"
+        About("Rebalance moves what `select` says, or as the policy says; Drain everything from the source;"
+              " Shuffle places all anew."),
+    ] = "Rebalance"  # fmt: skip
+    select: Annotated[SelectSpec | None, About("What Rebalance moves; absent: as the policy says.")] = None
     mode: Annotated[
         Literal["DryRun", "Execute", "Simulate"], About("DryRun ends with a plan; Simulate predicts its effect too.")
     ] = "DryRun"
+    handover: Annotated[
+        Literal["Auto", "Drain", "Replay"],
+        About("Drain: the source delivers what it has. Replay, within a cluster: the head's log has it. Auto: Replay"
+              " where the source would take long."),
+    ] = "Auto"  # fmt: skip
     approval: Annotated[ApprovalSpec, About("Who lets the plan run.")] = ApprovalSpec()
     limits: Annotated[SessionLimits, About("How much it may do.")] = SessionLimits()
     exclusions: Annotated[SessionExclusions, About("What it leaves alone.")] = SessionExclusions()
-    deadline: Annotated[Duration, About("When it must have ended, from its start.", above=0)] = Duration.parse("10m")
+    stop: Annotated[bool, About("Begin nothing more: what is before its cut is undone, what is behind it ends.")] = (
+        False
+    )
+    retries: Annotated[
+        int, About("How often it is tried again after an attempt that failed or was rolled back.", low=0, high=100)
+    ] = 0
+    deadline: Annotated[Duration, About("When an attempt must have ended, from its start.", above=0)] = Duration.parse(
+        "10m"
+    )
     ttl: Annotated[Duration, About("How long the object is kept after its end.", above=0)] = Duration.parse("168h")
 
 
