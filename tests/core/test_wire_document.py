@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from tests.vectors import make
 
 from plimsoll.core import link, wire
@@ -19,34 +21,42 @@ from plimsoll.core.edge import Edge
 from plimsoll.core.head import Head
 from plimsoll.core.node import HELD_ABOVE_RECORDS
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "protocol.md"
+ROOT = Path(__file__).parents[2]
+DOCUMENT = ROOT / "docs" / "protocol.md"
+CORE = ROOT / "core" / "src" / "plimsoll" / "core"
 FRAMES = ("DATA", "ACK", "HELLO", "HELLO_OK", "WHO", "PING", "PONG", "BYE", "CONTROL", "REFUSE")
 FROM_HEAD = {struct for struct in r.ToClient.__args__ if struct.__struct_fields__[0] == "handle"} | {
     r.Placed,
     r.Unplaced,
 }
+TO_HEAD = set(r.FromClient.__args__) & Head._HANDLERS.keys()
 SPEAKERS: dict[str, Any] = {
-    "client to head": set(r.FromClient.__args__) & Head._HANDLERS.keys(),
-    "client to edge": set(r.FromClient.__args__) & Edge._HANDLERS.keys(),
+    "client to head": TO_HEAD,
+    "client to edge": set(r.FromClient.__args__) - TO_HEAD,
     "head to client": FROM_HEAD,
     "edge to client": set(r.ToClient.__args__) - FROM_HEAD,
     "edge to head": r.FromEdge,
     "head to edge": r.ToEdge,
     "head to head": r.BetweenHeads,
+    "inside ROUTE": r.Routed,
     "control socket": r.ControlRecord,
 }
 TYPES = {
     "Annotated": "", "OwnerEpoch": "owner_epoch", "Token": "token", "SubscriptionItem": "subscription",
     "CoverItem": "cover_item", "ReportItem": "report_item", "Policy": "policy", "U32": "u32", "U63": "u63",
     "Name": "name", "Text": "text", "PubOpen": "PUB", "Gap": "GAP", "Cover": "COVER", "Raw": "body", "Info": "info",
-    "None": "nil",
+    "None": "nil", "MemberItem": "member", "HandoverPlan": "plan", "Join": "JOIN",
 }  # fmt: skip
+RECORDS_IN_RECORDS = {(r.Route, "item")}
+"""Fields that are kept as bytes, as a body is, but hold a record."""
 
 
 def words(annotation: str) -> str:
     """A field's type as the document writes it."""
     if annotation.startswith("dict["):
         return "map"
+    if annotation.startswith("Literal["):
+        return " or ".join(f'"{value}"' for value in re.findall(r"'([^']*)'", annotation))
     if (inner := re.fullmatch(r"list\[(.*)\]", annotation)) is not None:
         return "[record ...]" if inner[1] == "Raw" else f"[{words(inner[1])} ...]"
     if (inner := re.fullmatch(r"tuple\[(.*)\]", annotation)) is not None:
@@ -58,7 +68,7 @@ def fields(struct: Any, skip: int = 0) -> str:
     annotations, optional = inspect.get_annotations(struct), len(struct.__struct_defaults__)
     names = struct.__struct_fields__
     said = [
-        f"{name}: {words(annotations[name])}" + (" ?" if i >= len(names) - optional else "")
+        f"{name}: {'record' if (struct, name) in RECORDS_IN_RECORDS else words(annotations[name])}" + (" ?" if i >= len(names) - optional else "")
         for i, name in enumerate(names)
     ]
     return ", ".join(said[skip:])
@@ -129,14 +139,35 @@ def test_the_limits_are_those_of_the_code():
     assert re.search(rf"after {link.ACK_EVERY_FRAMES}\s+frames, after {link.ACK_EVERY_BYTES // 1024} KiB", text)
     assert f"above {HELD_ABOVE_RECORDS:,} waiting records" in text
     assert f"a sender closes a DATA frame at {link.FRAME_BYTES // 1024} KiB" in text
-    assert f"reserved for hand-over: {', '.join(['PREPARE', 'SLOT', 'MOVE', 'ATTACH'])}" in text
     assert f"| {limits.publisher_window:,}, fewer under a quota |" in text
     assert f"{limits.max_subscriptions_per_subscriber:,}; {limits.max_subscriptions:,}" in text
     assert f"{limits.heartbeat_seconds:g} s; {limits.dead_seconds:g} s; {limits.lease_seconds:g} s" in text
 
 
+def shut_codes() -> set[str]:
+    """Second arguments of everything called `Shut`, `shut` or `_shut` in core, where they are written out."""
+    found = set(REFUSALS)
+    for path in CORE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call):
+                continue
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if called in ("Shut", "shut", "_shut"):
+                codes = [node.args[1]] if len(node.args) > 1 else [k.value for k in node.keywords if k.arg == "code"]
+                parts = (part for code in codes for part in ast.walk(code))
+                found |= {p.value for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str)}
+    return found
+
+
 def test_every_code_of_shut_is_listed():
-    source = "".join((Path(r.__file__).parent / name).read_text() for name in ("edge.py", "attachment.py", "queues.py"))
-    codes = set(re.findall(r"_shut\([^\"]*\"(\w+)\"", source)) | set(REFUSALS)
     table = DOCUMENT.read_text().partition("| code of SHUT |")[2].partition("\n\n")[0]
-    assert codes == set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
+    assert shut_codes() == set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
+
+
+@pytest.mark.parametrize(("word", "struct"), [("member", r.MemberItem), ("plan", r.HandoverPlan)])
+def test_what_records_are_made_of_is_described(word: str, struct: Any):
+    assert re.search(rf"^\| `{word}` \| `\[{re.escape(fields(struct))}\]` \|$", DOCUMENT.read_text(), re.MULTILINE)
+
+
+def test_every_record_of_a_client_is_taken_by_a_head_or_by_an_edge():
+    assert Edge._HANDLERS.keys() >= SPEAKERS["client to edge"]
