@@ -313,7 +313,7 @@ def test_an_edge_that_was_away_too_long_sends_its_subscribers_to_resume():
     fleet.run(0.5)
     assert client.numbers("e1", 2) == [4, 5, 6]
     assert client.of("e1", r.Resumed)[-1].gap is None
-    assert fleet.head().ghosts == {}
+    assert fleet.head().membership.ghosts == {}
 
 
 def test_the_cover_of_a_dead_edge_stays_for_its_lease_and_then_goes():
@@ -325,7 +325,7 @@ def test_the_cover_of_a_dead_edge_stays_for_its_lease_and_then_goes():
     assert "s" in head.owners.entries
     fleet.run(4.0)
     assert head.owners.entries == {}
-    assert head.ghosts == {}
+    assert head.membership.ghosts == {}
     assert [key for key in head.routes._covers if key.startswith("e1#")] == []
 
 

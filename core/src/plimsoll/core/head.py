@@ -10,20 +10,22 @@ what they hold, or their lease has passed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, ClassVar
 
-from plimsoll.core import predicates, wire
+from plimsoll.core import reading, wire
 from plimsoll.core import records as r
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.confirm import Confirmations
 from plimsoll.core.covering import Delta
+from plimsoll.core.handover.office import Office
 from plimsoll.core.link import Link, Peer
 from plimsoll.core.load import Meter
 from plimsoll.core.log import Entry, Log
+from plimsoll.core.membership import Membership
 from plimsoll.core.node import Node, link_limits, output_bucket
 from plimsoll.core.outlet import Outlet
-from plimsoll.core.owners import Owners, catch_up
+from plimsoll.core.owners import Owners
+from plimsoll.core.placing import Placing
 from plimsoll.core.publishers import Publisher, Publishers
 from plimsoll.core.reports import Reporter
 from plimsoll.core.routes import Routes, joined, parts
@@ -31,19 +33,6 @@ from plimsoll.core.seats import Seats
 from plimsoll.core.service import Server
 from plimsoll.core.streams import Streams
 from plimsoll.core.wire import FLAG_CONFIRM_EDGES, Info, WireError
-
-FETCH_SLICE_BYTES = 256 * 1024
-"""So much of the log is read for one FETCH; the cursor asks again for more."""
-
-FETCH_SLICE_ENTRIES = 4096
-
-
-@lru_cache(maxsize=4096)
-def _filter(text: str) -> predicates.Subscription:
-    try:
-        return predicates.parse(text)
-    except ValueError as error:
-        raise WireError("filter", f"subscription {text!r}: {error}") from error
 
 
 class Head(Node):
@@ -73,7 +62,10 @@ class Head(Node):
         self.reporter = Reporter(self, config, epoch, self.meter)
         self.members = frozenset(config.edges)
         self.missing: set[str] = {*config.edges, *(peer.name for peer in config.neighbors)}
-        self.ghosts: dict[str, float] = {}
+        factor = config.time_factor
+        self.membership = Membership(self, config.limits.lease_seconds * factor)
+        self.office = Office(self, config.limits.progress_seconds * factor, factor)
+        self.placing = Placing(self, factor)
         self.seen: dict[tuple[str, int], int] = {}
         self._epochs: dict[str, int] = {}
         self._waiting: list[tuple[Link, r.Open]] = []
@@ -81,9 +73,26 @@ class Head(Node):
         self._started: float | None = None
         self._next_progress = 0.0
         self._left = False
+        self._reported_last, self._reported_at = 0, 0.0
         for peer in config.neighbors:
             if config.name < peer.name:
                 self.dial(peer.name, peer.data, peer.public_key)
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether some edge or neighbour has not reported yet what it holds."""
+        return bool(self.missing)
+
+    @property
+    def edges(self) -> dict[str, Outlet]:
+        return self.membership.edges
+
+    def send_to_head(self, head: str, record: Any) -> bool:
+        return self.office.post.send(head, record)
 
     # -- links
 
@@ -112,7 +121,7 @@ class Head(Node):
             outlet = self.streams.outlets.get(name)
             if outlet is not None and not upstream.synced and not self.missing - {name}:
                 *first, last = parts(self.routes.whole(name))
-                for record in (*first, r.NeighborReport(last)):
+                for record in (*first, r.NeighborReport(last, self.office.desk.mediator)):
                     self.streams.tell_first(outlet, record)
 
     def _note_epoch(self, neighbor: Info) -> None:
@@ -134,10 +143,9 @@ class Head(Node):
         if outlet.is_head:
             self.routes.down(outlet.name)
             self._acknowledge_covers()
+            self.office.neighbor_lost(outlet.name)
         else:
-            self.seats.remove(outlet.name)
-            self.ghosts[outlet.key] = self.now + self.config.limits.lease_seconds * self.config.time_factor
-            self._drop_ghosts()
+            self.membership.lost(outlet)
 
     def holds(self, link: Link) -> bool:
         """Publishers that open while this head is starting wait here, and are asked to say no more."""
@@ -310,7 +318,8 @@ class Head(Node):
     def _on_neighbor_report(self, link: Link, report: r.NeighborReport) -> None:
         outlet = self._outlet(link)
         name, known = outlet.name, outlet.name in self.routes
-        self._announce(self.routes.replace(name, self._gathered(outlet, report.cover)))
+        self.office.desk.heard(report.mediator)
+        self.announce(self.routes.replace(name, self.gathered(outlet, report.cover)))
         self.routes.wait(name, report.cover.seq)
         if not known and self.log.last:
             # What came in before this neighbour was known has not been sent to it.
@@ -325,15 +334,15 @@ class Head(Node):
         if cover.more:
             outlet.parts.append(cover)
             return
-        self._announce(self.routes.apply(outlet.key, self._gathered(outlet, cover)))
+        self.announce(self.routes.apply(outlet.key, self.gathered(outlet, cover)))
         self.routes.wait(outlet.key, cover.seq)
         self._acknowledge_covers()
 
-    def _gathered(self, outlet: Outlet, last: r.Cover) -> r.Cover:
+    def gathered(self, outlet: Outlet, last: r.Cover) -> r.Cover:
         gathered, outlet.parts = outlet.parts, []
         return joined(gathered, last) if gathered else last
 
-    def _announce(self, deltas: dict[str, Delta[int]]) -> None:
+    def announce(self, deltas: dict[str, Delta[int]]) -> None:
         """Send what neighbours must know. A restarted head waits, so as not to shrink what they know of it."""
         for name, delta in deltas.items():
             outlet = self.streams.outlets.get(name)
@@ -356,83 +365,24 @@ class Head(Node):
 
     def _on_report(self, link: Link, report: r.Report) -> None:
         outlet = self._outlet(link)
-        outlet.owned += report.owned
-        if report.more:
-            return
-        self.seats.add(outlet.name, report.endpoint, report.public_key)
-        self._announce(self.routes.replace(outlet.key, self._gathered(outlet, report.cover)))
-        self.routes.wait(outlet.key, report.cover.seq)
-        owned, outlet.owned = outlet.owned, []
-        for item in owned:
-            loser = self.owners.adopt(item.subscriber, outlet.key, item.epoch, item.since)
-            if loser is not None:
-                self._release(loser.key, item.subscriber, self.owners.entries[item.subscriber].epoch)
-        self.streams.tell(outlet, r.Welcome(self.log.last))
-        self._reported(outlet.name)
-        self._acknowledge_covers()
+        if self.membership.on_report(outlet, report):
+            if self.office.desk.mediator:
+                self.streams.tell(outlet, r.Mediator(self.office.desk.mediator))
+            self._reported(outlet.name)
+            self._acknowledge_covers()
 
     def _on_resume(self, link: Link, resume: r.ResumeUp) -> None:
-        """handover.md, Resume: in one step apply the cover, swap the owner and say where the subscriber goes on."""
-        outlet, x = self._outlet(link), resume.subscriber
-        self._announce(self.routes.apply(outlet.key, self._gathered(outlet, resume.cover)))
-        self.routes.wait(outlet.key, resume.cover.seq)
-        newest = self.owners.newest(x)
-        if newest >= resume.epoch:
-            self.streams.tell(outlet, r.Release(x, (newest[0], newest[1] + 1)))
-        else:
-            old = self.owners.swap(x, outlet.key, resume.epoch, (self.epoch, self.log.last))
-            since = self.owners.entries[x].since
-            at = catch_up(resume.token, since, self.config.name, self.epoch, self.log)
-            self.streams.tell(
-                outlet, r.ResumedDown(x, resume.epoch, self.log.last, at.start, since, at.gap, at.lapsed)
-            )  # fmt: skip
-            if old is not None and old.key != outlet.key:
-                self._release(old.key, x, resume.epoch)
-            self._drop_ghosts()
+        self.membership.on_resume(self._outlet(link), resume)
         self._acknowledge_covers()
 
-    def _release(self, key: str, subscriber: str, epoch: wire.OwnerEpoch) -> None:
-        if (outlet := self.streams.outlets.get(key)) is not None:
-            self.streams.tell(outlet, r.Release(subscriber, epoch))
-
     def _on_fetch(self, link: Link, fetch: r.Fetch) -> None:
-        """Read a slice of the log for one cursor of an edge; the stream goes on behind it."""
-        outlet = self._outlet(link)
-        wanted = [_filter(text) for text in fetch.filters]
-        at, size = fetch.after, 0
-        if at + 1 < self.log.first:
-            self.streams.tell(outlet, r.Replay(fetch.cursor, self.streams.gap(at + 1, self.log.first - 1)))
-            at = self.log.first - 1
-        end = min(self.log.last, at + FETCH_SLICE_ENTRIES)
-        for position, entry in self.log.after(at):
-            if size >= FETCH_SLICE_BYTES or position > end:
-                break
-            at = position
-            if entry.is_gap or self._wanted(entry.record, wanted, outlet.key):
-                self.streams.tell_raw(outlet, b"\x93\x38\xce" + fetch.cursor.to_bytes(4, "big") + entry.record)
-                size += len(entry.record)
-        self.streams.tell(outlet, r.Fetched(fetch.cursor, at, at >= self.log.last))
-
-    def _wanted(self, record: bytes, wanted: list[Any], key: str) -> bool:
-        attributes = r.to_edge.decode(record).body.attributes
-        if wanted:
-            return any(subscription.matches(attributes) for subscription in wanted)
-        return key in self.routes.match(attributes)
+        reading.read(fetch, self._outlet(link), self.log, self.streams, self.routes.match)
 
     def _on_expire(self, link: Link, expire: r.Expire) -> None:
-        """A closed record's lease has ended: compare and swap, then RELEASE."""
-        key, x = self._outlet(link).key, expire.subscriber
-        entry = self.owners.entries.get(x)
-        if entry is not None and entry.key == key and entry.epoch == expire.epoch:
-            self.owners.forget(x)
-        if (entry := self.owners.entries.get(x)) is None or entry.key != key:
-            self.streams.tell(self._outlet(link), r.Release(x, (expire.epoch[0], expire.epoch[1] + 1)))
-        self._drop_ghosts()
+        self.membership.on_expire(self._outlet(link), expire)
 
     def _on_forget(self, link: Link, gone: r.Forget) -> None:
-        entry = self.owners.entries.get(gone.subscriber)
-        if entry is not None and entry.key == self._outlet(link).key and entry.epoch == gone.epoch:
-            self.owners.forget(gone.subscriber)
+        self.membership.on_forget(self._outlet(link), gone)
 
     def _on_leaving(self, link: Link, leaving: r.Leaving) -> None:
         outlet = self._outlet(link)
@@ -440,17 +390,20 @@ class Head(Node):
         self.seats.remove(outlet.name)
 
     def _on_join(self, link: Link, join: r.Join) -> None:
-        if self.missing:
-            self.say(
-                link, r.Unplaced(join.subscriber, f"{self.config.name} is starting", 0.2 * self.config.time_factor)
-            )
-            return
-        seat = self.seats.place(join.exclude, join.prefer)
-        if seat is None:
-            text = f"no edge of {self.config.cluster} can take a subscriber now"
-            self.say(link, r.Unplaced(join.subscriber, text, 0.5 * self.config.time_factor))
-        else:
-            self.say(link, r.Placed(join.subscriber, seat.name, seat.endpoint, seat.public_key))
+        self.placing.on_join(link, join)
+
+    def _on_handover(self, link: Link, record: Any) -> None:
+        self.office.from_edge(self._outlet(link), record)
+
+    def _on_cut_request(self, link: Link, request: r.CutRequest) -> None:
+        self.office.on_cut_request(self._outlet(link), request)
+        self._acknowledge_covers()
+
+    def _on_route(self, link: Link, route: r.Route) -> None:
+        self.office.post.on_route(self._outlet(link).name, route)
+
+    def _on_mediator(self, link: Link, mediator: r.Mediator) -> None:
+        self.office.desk.heard(mediator.epoch)
 
     def _on_confirmed(self, link: Link, confirmed: r.Confirmed) -> None:
         self.confirmations.confirmed(self._outlet(link), confirmed)
@@ -470,6 +423,7 @@ class Head(Node):
             for name in sorted(self.missing):
                 self._reported(name)
         self._serve()
+        self.office.tick()
         self.confirmations.expire(self.now)
         for link, answer in self.publishers.answers(self.now):
             self.say(link, answer)
@@ -485,30 +439,30 @@ class Head(Node):
             "subscriptions": sum(self.routes.size(key) for key in self.streams.outlets),
             "input_queue_messages": len(self.server.queue),
             "output_queue_messages": self.streams.waiting(),
+            **self._log_figures(),
             "counters": {**self.meter.total, **self.counters},
         }
         self.reporter.tell_mediators(self.reporter.make(self.now, "OK", extra))
 
+    def _log_figures(self) -> dict[str, float]:
+        """How much the log holds and how fast it fills: how long a subscriber may be away without a gap."""
+        log, before = self.log, self._reported_last
+        self._reported_last = log.last
+        rate = (log.last - before) / max(self.now - self._reported_at, 1e-9)
+        self._reported_at = self.now
+        bytes_each = log.bytes / len(log) if len(log) else 0.0
+        return {
+            "log_bytes": log.bytes,
+            "log_limit_bytes": log.limit_bytes,
+            "log_bytes_per_second": rate * bytes_each,
+        }
+
     def _every_progress(self) -> None:
         self.streams.progress()
-        self._expire_ghosts()
+        self.membership.expire_ghosts()
+        self.office.guests.expire()
+        self.placing.expire()
         self.publishers.forget_idle(self.now, 10 * self.config.limits.lease_seconds * self.config.time_factor)
-
-    def _expire_ghosts(self) -> None:
-        """handover.md, Time: a dead edge's entries expire at the head."""
-        for key in [key for key, at in self.ghosts.items() if at <= self.now]:
-            for subscriber in self.owners.of(key):
-                self.owners.forget(subscriber)
-        self._drop_ghosts()
-
-    def _drop_ghosts(self) -> None:
-        """handover.md, Resume: a dead edge's cover stays until no owner entry names it."""
-        if not self.ghosts:
-            return
-        owned = self.owners.keys()
-        for key in [key for key in self.ghosts if key not in owned]:
-            del self.ghosts[key]
-            self._announce(self.routes.drop(key))
 
     def _reported(self, name: str) -> None:
         self.missing.discard(name)
@@ -525,7 +479,8 @@ class Head(Node):
 
     def wake_at(self) -> float:
         return min(
-            self._next_progress, self.server.wake_at(), self.publishers.wake_at(self.now), self.reporter.next_report
+            self._next_progress, self.server.wake_at(), self.publishers.wake_at(self.now), self.reporter.next_report,
+            self.office.wake_at(),
         )  # fmt: skip
 
     # -- control
@@ -534,10 +489,18 @@ class Head(Node):
         record = self.reporter.on_control(peer, record, self.now)
         if isinstance(record, r.Load):
             self.seats.heard(record.report)
-        elif isinstance(record, r.Members) and peer in self.reporter.mediators:
-            self.members, self.seats.cordoned = frozenset(record.edges), frozenset(record.cordoned)
+        elif isinstance(record, r.Members | r.Command | r.Serving) and peer in self.reporter.mediators:
+            self._on_mediators_record(peer, record)
         elif isinstance(record, r.Leave):
             self.leave(self.now)
+
+    def _on_mediators_record(self, peer: Peer, record: r.Members | r.Command | r.Serving) -> None:
+        if isinstance(record, r.Members):
+            self.members, self.seats.cordoned = frozenset(record.edges), frozenset(record.cordoned)
+        elif isinstance(record, r.Command):
+            self.office.desk.on_command(peer, record)
+        else:
+            self.office.desk.on_serving(peer, record)
 
     def leave(self, now: float) -> None:
         """Go: a head has nowhere to send its subscribers, so it says goodbye and stops."""
@@ -568,6 +531,7 @@ class Head(Node):
             "publishers": len(self.publishers),
             "subscribers": len(self.owners.entries),
             "edges": sorted(o.name for o in self.streams.outlets.values() if not o.is_head),
+            **self.office.status(),
             "lagging": sorted(o.name for o in self.streams.outlets.values() if o.lagging),
             "plain": self.config.security.plain,
         }
@@ -589,4 +553,11 @@ class Head(Node):
         r.Expire: _on_expire,
         r.Forget: _on_forget,
         r.Leaving: _on_leaving,
+        r.Slot: _on_handover,
+        r.Attached: _on_handover,
+        r.Done: _on_handover,
+        r.Nak: _on_handover,
+        r.CutRequest: _on_cut_request,
+        r.Route: _on_route,
+        r.Mediator: _on_mediator,
     }

@@ -30,12 +30,15 @@ class Reporter:
         self.last: Report = {}
         self.heard: dict[str, Report] = {}
         self.mediators: dict[Peer, float] = {}
+        self.brokers: dict[str, Peer] = {}
         self.cpu_ratio = self.memory_ratio = 0.0
 
     def on_control(self, peer: Peer, record: Any, now: float) -> Any:
         """Deal with what every broker answers; returns the record if it is for the machine."""
         if isinstance(record, r.Identify) and record.role == "mediator":
             self.mediators[peer] = now
+        elif isinstance(record, r.Identify):
+            self.brokers[record.name] = peer
         elif isinstance(record, r.StatusQuery):
             if peer in self.mediators:
                 self.mediators[peer] = now
