@@ -1,0 +1,233 @@
+"""What of a session outlives its mediator: values that go into the object's status, and come back after a restart.
+
+A `Session` is the whole intent: nothing is commanded that does not follow from one that has been stored. `encode` and
+`decode` take it to and from plain mappings. Names are camelCase there, times are seconds since 1970, and what equals
+its default is left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import Struct
+
+Phase = Literal[
+    "Requested", "Negotiating", "Sampling", "Planned", "Preparing", "Cutting", "Draining", "Stabilizing",
+    "Succeeded", "Failed", "RolledBack", "Rejected",
+]  # fmt: skip
+PHASES: Final[tuple[Phase, ...]] = Phase.__args__  # type: ignore[attr-defined]
+FINAL: Final = ("Succeeded", "Failed", "RolledBack", "Rejected")
+MOVING: Final = ("Preparing", "Cutting", "Draining")
+OUTCOMES: Final = ("moved", "stayed", "returned", "detached", "unknown")
+"""How a member ends. `unknown`: the head has forgotten, and neither end serves it."""
+
+AGAIN: Final = "again"
+"""A member of a batch that a head has lost before its cut: it goes into another batch."""
+
+
+class _Record(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    pass
+
+
+class Pair(_Record, frozen=True, kw_only=True):
+    """Who moves from one edge to another, in this order."""
+
+    source: str
+    target: str
+    source_head: str
+    target_head: str
+    members: list[str]
+
+    @property
+    def is_across(self) -> bool:
+        return self.source_head != self.target_head
+
+
+class Forecast(_Record, frozen=True, kw_only=True):
+    """An edge before and after: its higher utilisation and its subscribers; `measured` is after the fact."""
+
+    edge: str
+    utilization_before: float
+    utilization_after: float
+    subscribers_before: int
+    subscribers_after: int
+    utilization_measured: float | None = None
+    subscribers_measured: int | None = None
+
+
+class Plan(_Record, frozen=True, kw_only=True):
+    """What will be done. `hash` covers the pairs and their members in order; `rejected` has who stays, by reason."""
+
+    hash: str
+    pairs: list[Pair]
+    made_at: float
+    rejected: dict[str, list[str]] = {}
+    forecasts: list[Forecast] = []
+    drain_seconds: float = 0.0
+    handover: Literal["drain", "replay"] = "drain"
+    why: str = ""
+
+    @property
+    def members(self) -> int:
+        return sum(len(pair.members) for pair in self.pairs)
+
+
+class Batch(_Record, frozen=True, kw_only=True):
+    """One hand-over of some members: `id` is its name on the wire, EPOCH.NUMBER.
+
+    `intent` is what the mediator wants of it: `resolve` asks both ends whom they serve, as the head has forgotten.
+    `state` is what the head said last, empty before that; `members` has what it said of each. `since`: when the intent
+    became what it is. `cut_at`: when the cut was first wanted; before that nobody can have been moved.
+    """
+
+    id: str
+    head: str
+    head_epoch: int
+    source: str
+    target: str
+    target_head: str
+    replay: bool
+    prepare_seconds: float
+    drain_seconds: float
+    begun_at: float
+    members: dict[str, str]
+    why: str = ""
+    predicted_seconds: float = 0.0
+    intent: Literal["prepare", "cut", "abort", "resolve"] = "prepare"
+    state: str = ""
+    reason: str = ""
+    since: float = 0.0
+    cut_at: float | None = None
+    ended_at: float | None = None
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the mediator that began it."""
+        return int(self.id.partition(".")[0])
+
+
+class Child(_Record, frozen=True, kw_only=True):
+    """A session that this one owns: made by the shell as an object of this name, known by its uid from then on."""
+
+    name: str
+    source: str
+    target: str
+    members: int
+    uid: str = ""
+    phase: Phase = "Requested"
+    reason: str = ""
+    counts: dict[str, int] = {}
+
+
+class Attempt(_Record, frozen=True, kw_only=True):
+    """An attempt that has ended, and after which there was another."""
+
+    number: int
+    phase: Phase
+    reason: str
+    message: str
+    started_at: float
+    ended_at: float
+    planned: int
+    counts: dict[str, int] = {}
+
+
+class Verdict(_Record, frozen=True, kw_only=True):
+    """Why no further batch begins; what is under way still ends. `again`: another attempt may be worth while."""
+
+    reason: str
+    message: str
+    again: bool = False
+
+
+class Session(_Record, frozen=True, kw_only=True):
+    """All that is known of a session.
+
+    `queued_at` orders those that wait for the same brokers. `deadline_at`: what it does now ends by then: waiting in
+    the queue, an attempt, waiting for approval, or a pause before the next attempt (`retry_at`). `asked` is a
+    fingerprint of what cannot change once it is planned. `approved`: the hash of the plan that runs or may run.
+    `wanted`: how many should move in all, once that is known.
+    """
+
+    uid: str
+    name: str
+    parent: str = ""
+    generation: int = 0
+    phase: Phase = "Requested"
+    reason: str = ""
+    message: str = ""
+    requested_at: float
+    queued_at: float
+    phase_at: float
+    deadline_at: float
+    started_at: float | None = None
+    moving_at: float | None = None
+    ended_at: float | None = None
+    retry_at: float | None = None
+    spent: dict[str, float] = {}
+    asked: str = ""
+    approved: str = ""
+    sources: list[str] = []
+    targets: list[str] = []
+    wanted: int | None = None
+    plan: Plan | None = None
+    batches: list[Batch] = []
+    verdict: Verdict | None = None
+    round: int = 0
+    children: list[Child] = []
+    attempt: int = 1
+    history: list[Attempt] = []
+    conditions: list[dict[str, Any]] = []
+
+    @property
+    def is_over(self) -> bool:
+        return self.ended_at is not None
+
+    @property
+    def is_parent(self) -> bool:
+        return bool(self.children)
+
+    @property
+    def batch(self) -> Batch | None:
+        """The batch that is under way."""
+        return self.batches[-1] if self.batches and self.batches[-1].ended_at is None else None
+
+    @property
+    def brokers(self) -> list[str]:
+        """Whom it keeps busy while it runs."""
+        return [*self.sources, *self.targets]
+
+    def outcomes(self) -> dict[str, str]:
+        """The outcome of each member of this attempt that has one; the last batch of a member counts."""
+        ends = {name: state for batch in self.batches for name, state in batch.members.items()}
+        return {name: state for name, state in ends.items() if state in OUTCOMES}
+
+    def counts(self) -> dict[str, int]:
+        """Members of this attempt by outcome; of a parent, those of its children together."""
+        counts = dict.fromkeys(OUTCOMES, 0)
+        for state in self.outcomes().values():
+            counts[state] += 1
+        for child in self.children:
+            for state, number in child.counts.items():
+                counts[state] += number
+        return counts
+
+
+def encode(session: Session) -> dict[str, Any]:
+    """A session as plain mappings, lists and scalars."""
+    plain: dict[str, Any] = msgspec.to_builtins(session)
+    return plain
+
+
+def decode(plain: Any) -> Session:
+    """Read what `encode` wrote.
+
+    Raises:
+        ValueError: saying what was found and where.
+
+    """
+    try:
+        return msgspec.convert(plain, Session)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"this is not the record of a session: {error}") from error
