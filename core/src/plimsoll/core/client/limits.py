@@ -36,4 +36,8 @@ class ClientLimits:
     memory_seconds: float = 120.0
     """A publisher that was away for longer cannot tell whether the head has forgotten it; it does not repeat itself."""
     idle_seconds: float = 1.0
-    link: LinkLimits = field(default_factory=LinkLimits)
+    stream_seconds: float = 30.0
+    """Only an edge of the head that the token names can go on without a gap; so long, none else is asked for."""
+    away_seconds: float = 2.0
+    """An edge to which no connection can be made for so long is left; one that is only silent, after `dead_seconds`."""
+    link: LinkLimits = field(default_factory=lambda: LinkLimits(dead_seconds=5.0))

@@ -7,8 +7,7 @@ paused at its edge, alone, and never holds the others on its link.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from heapq import heappop, heappush
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, ClassVar, get_args
 
 import msgspec
@@ -16,10 +15,12 @@ from msgspec import Raw
 
 from plimsoll.core import records as r
 from plimsoll.core import wire
+from plimsoll.core.client import moving
 from plimsoll.core.client.attachment import Attachment, Port, State
 from plimsoll.core.client.events import PublisherEvent, SubscriberEvent
 from plimsoll.core.client.limits import Address, ClientLimits
 from plimsoll.core.client.publisher import Confirm, Publisher
+from plimsoll.core.client.seeking import Seeker
 from plimsoll.core.client.subscriber import Phase, Subscriber
 from plimsoll.core.link import Link
 from plimsoll.core.node import NEVER, Node
@@ -27,8 +28,6 @@ from plimsoll.core.wire import Info, Token, WireError
 
 CONFLICTS_AT_MOST = 8
 """So many attachments in a row are refused for their owner epoch; then the name belongs to somebody else."""
-
-RANDOM_STEPS = 1 << 16
 
 UNREADABLE = (ValueError, RecursionError, OverflowError)
 KNOWN_NUMBERS = frozenset(kind.__struct_config__.tag for kind in get_args(r.ToClient))
@@ -66,9 +65,8 @@ class Client(Node):
         self._home_left = 0.0
         self._left = False
         self._handles: dict[int, Publisher] = {}
-        self._last_handle = self._last_attachment = self._last_peer = 0
-        self._timers: list[tuple[float, int, Subscriber]] = []
-        self._last_timer = 0
+        self._last_handle = self._last_peer = 0
+        self.seeker = Seeker(self)
         self._idle: dict[Port, None] = {}
 
     # -- for the application
@@ -108,7 +106,7 @@ class Client(Node):
         subscriber = self.subscribers[name] = Subscriber(self, name, policy or r.Policy(), token, prefer)
         subscriber.start_from(watermarks)
         subscriber.holds = holds
-        self._timer(subscriber, 0.0)
+        self.seeker.begin(subscriber)
         return subscriber
 
     def take_events(self) -> list[tuple[Publisher, list[PublisherEvent]] | tuple[Subscriber, list[SubscriberEvent]]]:
@@ -164,17 +162,40 @@ class Client(Node):
         self.changed.pop(subscriber, None)
         subscriber.wake = 0
 
-    def detach(self, subscriber: Subscriber) -> None:
-        """Take a subscriber off its port; a port without subscribers is closed after a while."""
+    def detach(self, subscriber: Subscriber, *, withdraw: bool = False) -> None:
+        """Take a subscriber off its edge, and off the target of its hand-over, which is told."""
+        moving.leave(self, subscriber, withdraw=withdraw)
         attachment, subscriber.current = subscriber.current, None
         self.changed.pop(subscriber, None)
-        if attachment is None:
-            return
+        if attachment is not None:
+            self.release(attachment)
+
+    def release(self, attachment: Attachment) -> None:
+        """Take an attachment off its port; a port without any is closed after a while."""
         port = attachment.port
         port.attachments.pop(attachment.id, None)
         if not port.attachments:
             port.idle_since = self.now
             self._idle[port] = None
+
+    def say_detach(self, attachment: Attachment, *, withdraw: bool = False) -> None:
+        if attachment.is_asked:
+            self.say(attachment.port.link, r.Detach(attachment.id, withdraw))
+
+    # -- for the shell
+
+    def unconnected(self, peers: Container[str], now: float) -> None:
+        """Which of those that were dialled have no connection; to be told now and then, and of all of them.
+
+        Connections are made again underneath, and links outlive it. An edge to which there is none for `away_seconds`
+        is left: a killed process is noticed sooner than by its silence.
+        """
+        self.now = now
+        for port in self.ports.values():
+            if port.peer not in peers:
+                port.away_since = NEVER
+            elif port.away_since == NEVER:
+                port.away_since = now
 
     # -- links
 
@@ -185,41 +206,50 @@ class Client(Node):
                 publisher.open()
             for subscriber in self.subscribers.values():
                 if subscriber.phase is Phase.JOINING:
-                    self._join(subscriber)
+                    self.seeker.join(subscriber)
         elif isinstance(port := link.owner, Port):
+            port.away_since = NEVER
             for attachment in list(port.attachments.values()):
-                self._resume(attachment)
+                if (handover := moving.target_of(attachment)) is not None:
+                    moving.attach(self, attachment, handover)
+                else:
+                    self.seeker.resume(attachment)
 
     def on_lost(self, link: Link) -> None:
         if link is self._home:
             for publisher in self.publishers.values():
                 publisher.lost(self.now)
         elif isinstance(port := link.owner, Port):
-            self._close_port(port, "the link was lost")
+            self.close_port(port, "the link was lost")
 
     def on_refused(self, link: Link, code: str, text: str) -> None:
         if isinstance(port := link.owner, Port):
-            self._close_port(port, text)
+            self.close_port(port, text)
         else:
             self.refusal = text
 
-    def _close_port(self, port: Port, reason: str) -> None:
+    def close_port(self, port: Port, reason: str) -> None:
         """Nothing more comes from here: its subscribers look for another edge, each in its own time."""
         self.ports.pop(port.edge, None)
         for attachment in list(port.attachments.values()):
-            self._again(attachment.subscriber, reason, exclude=port.edge)
+            if (handover := moving.target_of(attachment)) is not None:
+                moving.lose(self, attachment, handover, willing=False)
+            else:
+                self.seeker.again(attachment.subscriber, reason, exclude=port.edge)
         self._idle.pop(port, None)
         self.hang_up(port.peer, reason)
 
-    def _port(self, edge: str, endpoint: str, public_key: str) -> Port:
+    def port_to(self, edge: str, endpoint: str, public_key: str) -> Port:
+        """The link to this edge, for a new attachment; dialled if there is none."""
         port = self.ports.get(edge)
         if port is not None and (port.endpoint, port.public_key) != (endpoint, public_key):
-            self._close_port(port, "the edge has another address now")
+            self.close_port(port, "the edge has another address now")
             port = None
         if port is None:
             peer = self._peer(edge)
             link = self.dial(peer, endpoint, public_key)
             port = link.owner = self.ports[edge] = Port(edge, endpoint, public_key, peer, link)
+        self._idle.pop(port, None)
         return port
 
     def _peer(self, name: str) -> str:
@@ -243,93 +273,6 @@ class Client(Node):
             address = self.heads[self._home_at]
             self._home_left = self.now
             self._home = self.dial(self._peer("head"), address.endpoint, address.public_key)
-
-    # -- looking for an edge
-
-    def _again(self, subscriber: Subscriber, reason: str, *, exclude: str = "", at_once: bool = False) -> None:
-        """The attachment has failed: wait a little, ask for another edge, go on from the token."""
-        edge = subscriber.current.port.edge if subscriber.current is not None else ""
-        self.detach(subscriber)
-        subscriber.lose(edge, reason)
-        if subscriber.again:
-            subscriber.counts["reconnects"] += 1
-        if exclude:
-            subscriber.exclude[exclude] = None
-            while len(subscriber.exclude) > 3:
-                del subscriber.exclude[next(iter(subscriber.exclude))]
-        self._wait(subscriber, 0.0 if at_once else self._backoff(subscriber))
-
-    def _backoff(self, subscriber: Subscriber) -> float:
-        """Doubled with each attempt up to a bound, and spread: a crowd must not come back at once."""
-        limits = self.limits
-        longest = min(limits.backoff_max_seconds, limits.backoff_seconds * 2.0 ** min(subscriber.attempts, 16))
-        subscriber.attempts += 1
-        return longest * (0.5 + self._random() / 2)
-
-    def _random(self) -> float:
-        return (self.new_id() % RANDOM_STEPS) / RANDOM_STEPS
-
-    def _wait(self, subscriber: Subscriber, seconds: float) -> None:
-        subscriber.phase = Phase.WAITING
-        self._timer(subscriber, seconds)
-
-    def _timer(self, subscriber: Subscriber, seconds: float) -> None:
-        """Wake this subscriber after so many seconds, and not when it was to be woken before."""
-        self._last_timer += 1
-        subscriber.wake = self._last_timer
-        heappush(self._timers, (self.now + seconds, self._last_timer, subscriber))
-
-    def _wake(self, subscriber: Subscriber) -> None:
-        if subscriber.current is None:
-            self._join(subscriber)
-        elif subscriber.current.state is not State.LIVE:
-            self._give_up(subscriber.current)
-
-    def _give_up(self, attachment: Attachment) -> None:
-        port = attachment.port
-        self._tell_detach(attachment)
-        self._again(attachment.subscriber, f"edge {port.edge} did not answer", exclude=port.edge)
-        if not port.link.open and not port.attachments:
-            self._close_port(port, "no answer")
-
-    def _tell_detach(self, attachment: Attachment) -> None:
-        if attachment.state is not State.OPENING:
-            self.say(attachment.port.link, r.Detach(attachment.id, False))
-
-    def _join(self, subscriber: Subscriber) -> None:
-        """Ask the head for an edge; it is asked again when its link is new, and after `answer_seconds`."""
-        subscriber.phase = Phase.JOINING
-        self._timer(subscriber, self.limits.answer_seconds)
-        if (link := self.home_link) is not None:
-            self.say(link, r.Join(subscriber.name, list(subscriber.exclude), subscriber.prefer))
-
-    def _on_placed(self, placed: r.Placed) -> None:
-        subscriber = self.subscribers.get(placed.subscriber)
-        if subscriber is not None and subscriber.phase is Phase.JOINING:
-            self._attach(subscriber, placed.edge, placed.endpoint, placed.public_key)
-
-    def _on_unplaced(self, unplaced: r.Unplaced) -> None:
-        subscriber = self.subscribers.get(unplaced.subscriber)
-        if subscriber is not None and subscriber.phase is Phase.JOINING:
-            self.counters["unplaced"] += 1
-            self.refusal = unplaced.text
-            self._wait(subscriber, max(0.0, unplaced.retry_seconds) * (1.0 + self._random()))
-
-    def _attach(self, subscriber: Subscriber, edge: str, endpoint: str, public_key: str) -> None:
-        port = self._port(edge, endpoint, public_key)
-        self._idle.pop(port, None)
-        self._last_attachment += 1
-        attachment = Attachment(self._last_attachment, subscriber, port, subscriber.session)
-        port.attachments[attachment.id] = subscriber.current = attachment
-        subscriber.phase = Phase.ATTACHED
-        self._timer(subscriber, self.limits.attach_seconds)
-        if port.link.was_open:
-            self._resume(attachment)
-
-    def _resume(self, attachment: Attachment) -> None:
-        attachment.state = State.RESUMING
-        self._timer(attachment.subscriber, self.limits.answer_seconds)
-        self.say(attachment.port.link, attachment.subscriber.resume_record(attachment))
 
     # -- records
 
@@ -360,7 +303,7 @@ class Client(Node):
 
     def _distrust(self, link: Link, text: str) -> None:
         if isinstance(port := link.owner, Port):
-            self._close_port(port, text)
+            self.close_port(port, text)
         else:
             self.refusal = text
             for publisher in self.publishers.values():
@@ -412,26 +355,47 @@ class Client(Node):
             attachment.subscriber.on_resumed(attachment, resumed, self.now)
 
     def _on_suback(self, attachment: Attachment, suback: r.Suback) -> None:
-        if attachment is attachment.subscriber.current:
-            attachment.subscriber.on_suback(suback, attachment.stream[0])
+        if (handover := moving.target_of(attachment)) is not None:
+            handover.holds(suback.version)
+        attachment.subscriber.on_suback(attachment, suback)
 
     def _on_subrefused(self, attachment: Attachment, refused: r.SubRefused) -> None:
-        attachment.subscriber.on_subrefused(refused)
+        subscriber = attachment.subscriber
+        if (handover := moving.target_of(attachment)) is None:
+            subscriber.on_subrefused(refused)
+        elif refused.id in subscriber.subscriptions:
+            # The edge that serves has taken it, or will refuse it itself: a hand-over takes nothing from anybody.
+            self.say_detach(attachment)
+            moving.lose(self, attachment, handover, willing=True)
 
     def _on_epoch(self, attachment: Attachment, epoch: r.Epoch) -> None:
+        """The head has restarted, and knows of no hand-over."""
+        if not moving.is_serving(attachment):
+            self.counters["records_refused_misplaced"] += 1
+            return
+        moving.leave(self, attachment.subscriber)
         attachment.subscriber.on_gap(attachment, epoch.gap, self.now)
+        attachment.subscriber.settle()
 
     def _on_moved(self, attachment: Attachment, moved: r.Moved) -> None:
         """Follow a redirect: to the edge that it names, or to one that the head names."""
         subscriber = attachment.subscriber
+        if (handover := moving.target_of(attachment)) is not None:
+            moving.lose(self, attachment, handover, willing=False)
+            return
         subscriber.counts["redirects"] += 1
-        subscriber.session = moved.session
-        self._again(subscriber, "moved", exclude="" if moved.edge else attachment.port.edge, at_once=True)
+        if moved.session is not None:
+            subscriber.counts["moves"] += 1
+            subscriber.session = moved.session
+        self.seeker.again(subscriber, "moved", exclude="" if moved.edge else attachment.port.edge, at_once=True)
         if moved.edge and moved.endpoint:
-            self._attach(subscriber, moved.edge, moved.endpoint, moved.public_key)
+            self.seeker.attach(subscriber, moved.edge, moved.endpoint, moved.public_key)
 
     def _on_shut(self, attachment: Attachment, shut: r.Shut) -> None:
-        subscriber, edge = attachment.subscriber, attachment.port.edge
+        subscriber, port = attachment.subscriber, attachment.port
+        if (handover := moving.target_of(attachment)) is not None:
+            moving.lose(self, attachment, handover, willing=shut.code not in moving.UNWILLING)
+            return
         if shut.code == "slow":
             self.detach(subscriber)
             subscriber.fail(shut.code, shut.text)
@@ -445,7 +409,13 @@ class Client(Node):
                 )
                 subscriber.fail("conflict", text)
                 return
-        self._again(subscriber, shut.text, exclude=edge if shut.code in ("leaving", "full") else "")
+        is_held = shut.code == "hold"
+        self.seeker.again(
+            subscriber, shut.text, exclude=port.edge if shut.code in moving.UNWILLING else "", at_once=is_held
+        )
+        if is_held:
+            # What it held is gone, and END has come meanwhile: the rest is in its head's log.
+            self.seeker.attach(subscriber, port.edge, port.endpoint, port.public_key)
 
     def _on_answers(self, frame: wire.Data) -> None:
         """What the head answers to publishers, and to subscribers that look for an edge."""
@@ -460,9 +430,9 @@ class Client(Node):
                 if publisher is not None:
                     handler(publisher, record)
             elif isinstance(record, r.Placed):
-                self._on_placed(record)
+                self.seeker.on_placed(record)
             elif isinstance(record, r.Unplaced):
-                self._on_unplaced(record)
+                self.seeker.on_unplaced(record)
             elif not isinstance(record, r.Progress):
                 self.counters["records_refused_misplaced"] += 1
 
@@ -470,19 +440,24 @@ class Client(Node):
 
     def on_tick(self) -> None:
         self._find_home()
-        while self._timers and self._timers[0][0] <= self.now:
-            _, timer, subscriber = heappop(self._timers)
-            if subscriber.wake == timer:
-                self._wake(subscriber)
+        for port in [port for port in self.ports.values() if self._leaves(port)]:
+            self.close_port(port, "its connection is gone")
+        self.seeker.on_tick()
         changed, self.changed = self.changed, {}
         for subscriber in changed:
             subscriber.say_changes()
         for port in [port for port in self._idle if self.now - port.idle_since >= self.limits.idle_seconds]:
             if not port.link.open or not (port.link.unacked or port.link.buffer):
-                self._close_port(port, "nobody here needs it")
+                self.close_port(port, "nobody here needs it")
+
+    def _leaves(self, port: Port) -> bool:
+        return port.link.was_open and self.now - port.away_since >= self.limits.away_seconds
 
     def wake_at(self) -> float:
-        at = self._timers[0][0] if self._timers else NEVER
+        at = self.seeker.wake_at()
+        for port in self.ports.values():
+            if port.link.was_open:
+                at = min(at, port.away_since + self.limits.away_seconds)
         for port in self._idle:
             at = min(at, max(port.idle_since + self.limits.idle_seconds, self.now + self.limits.link.ack_seconds))
         return at if self._home is not None or self._left else self.now
@@ -509,6 +484,10 @@ class Client(Node):
         r.Epoch: _on_epoch,
         r.Moved: _on_moved,
         r.Shut: _on_shut,
+        r.MoveTo: moving.on_move_to,
+        r.Held: moving.on_held,
+        r.Stay: moving.on_stay,
+        r.End: moving.on_end,
     }
     _OF_PUBLISHER: ClassVar[dict[type[Any], Callable[..., None]]] = {
         r.Opened: Publisher.on_opened,

@@ -5,7 +5,8 @@ Laws of the place:
   attachment, and with nothing else.
 - Per origin, offsets only rise: what is at or below the watermark has been seen, and is suppressed and counted.
 - A gap is told unless the watermarks have all of it. It raises them, and the token.
-- The subscriber owns its list of subscriptions; each change has a version, and counts when the edge acknowledges it.
+- A change of the list of subscriptions counts when the edge acknowledges it; in a hand-over, when the target has it as
+  well.
 - The queue of an application that holds its items is bounded: above a high mark the edge is told to pause, below half
   of it to go on.
 """
@@ -19,24 +20,25 @@ from typing import TYPE_CHECKING, Any
 
 from plimsoll.core import predicates
 from plimsoll.core import records as r
+from plimsoll.core.client.acknowledging import Changes
 from plimsoll.core.client.attachment import Attachment, State
 from plimsoll.core.client.errors import ClosedError
 from plimsoll.core.client.events import (
-    Acknowledged,
     Attached,
     Delivery,
     Detached,
     Failed,
-    Forgotten,
     GapNotice,
     Lapsed,
     SubscriberEvent,
     SubscriptionRefused,
 )
-from plimsoll.core.wire import Scalar, Token
+from plimsoll.core.link import NEVER
+from plimsoll.core.wire import OwnerEpoch, Scalar, Token
 
 if TYPE_CHECKING:
     from plimsoll.core.client.machine import Client
+    from plimsoll.core.client.moving import Handover
 
 Origin = tuple[str, int]
 ORIGINS_AT_MOST = 1024
@@ -60,10 +62,10 @@ class Subscriber:
     """One subscriber of a client. Made by `Client.subscriber`."""
 
     __slots__ = (
-        "_acknowledged", "_changed", "_client", "_last_id", "_leaving", "_removed", "_unacked", "_unreached", "again",
-        "attempts", "conflicts", "counts", "current", "depth", "depth_bytes", "duplicates", "events", "exclude",
-        "failed", "high_bytes", "high_records", "holds", "is_held", "is_paused", "items", "name", "number", "phase",
-        "policy", "position", "prefer", "session", "stream", "subscriptions", "version", "wake", "watermarks",
+        "_client", "again", "asked_since", "attempts", "changes", "conflicts", "counts", "current", "depth",
+        "depth_bytes", "duplicates", "events", "exclude", "failed", "handover", "high_bytes", "high_records", "holds",
+        "is_held", "is_paused", "items", "name", "number", "phase", "policy", "position", "prefer", "session", "stream",
+        "wake", "watermarks",
     )  # fmt: skip
 
     def __init__(self, client: Client, name: str, policy: r.Policy, token: Token | None, prefer: str) -> None:
@@ -73,18 +75,12 @@ class Subscriber:
         self.position = token[2] if token else 0
         self.watermarks: dict[Origin, int] = {}
         self.number = 0
-        self.version = 1
-        self.subscriptions: dict[int, r.SubscriptionItem] = {}
-        self._last_id = 0
-        self._changed: list[r.SubscriptionItem] | None = None
-        self._removed: list[int] = []
-        self._unacked: dict[int, int] = {}
-        self._leaving: dict[int, int] = {}
-        self._unreached: tuple[int, ...] = ()
-        self._acknowledged = 0
+        self.changes = Changes()
         self.phase = Phase.WAITING
         self.current: Attachment | None = None
+        self.handover: Handover | None = None
         self.session: str | None = None
+        self.asked_since = NEVER
         self.exclude: dict[str, None] = {}
         self.attempts = self.conflicts = 0
         self.wake = 0
@@ -108,14 +104,8 @@ class Subscriber:
         """
         self._check_open()
         predicates.parse(text)
-        self._last_id += 1
-        item = r.SubscriptionItem(self._last_id, text, dict(options or {}))
         self._change()
-        self.subscriptions[item.id] = item
-        self._unacked[item.id] = self.version
-        if self._changed is not None:
-            self._changed.append(item)
-        return item.id
+        return self.changes.add(text, options or {})
 
     def unsubscribe(self, subscription_id: int) -> None:
         """Withdraw a subscription. `Forgotten` says when the withdrawal has arrived.
@@ -129,12 +119,7 @@ class Subscriber:
         if subscription_id not in self.subscriptions:
             raise KeyError(f"subscriber {self.name!r} has no subscription {subscription_id}")
         self._change()
-        del self.subscriptions[subscription_id]
-        self._unacked.pop(subscription_id, None)
-        self._leaving[subscription_id] = self.version
-        if self._changed is not None:
-            self._changed = [item for item in self._changed if item.id != subscription_id]
-            self._removed.append(subscription_id)
+        self.changes.withdraw(subscription_id)
 
     def pause(self) -> None:
         """Take nothing until `resume`; what comes meanwhile meets the subscriber's policy at its edge."""
@@ -150,10 +135,9 @@ class Subscriber:
         """Detach. With `withdraw` for good; without, the broker keeps its place for a while, for its token."""
         if self.phase in (Phase.CLOSED, Phase.FAILED):
             return
-        attachment = self.current
-        if attachment is not None and attachment.state is not State.OPENING:
-            self._client.say(attachment.port.link, r.Detach(attachment.id, withdraw))
-        self._client.detach(self)
+        if self.current is not None:
+            self._client.say_detach(self.current, withdraw=withdraw)
+        self._client.detach(self, withdraw=withdraw)
         self.phase = Phase.CLOSED
         self._client.drop_subscriber(self)
 
@@ -169,6 +153,21 @@ class Subscriber:
             self._steer()
 
     @property
+    def subscriptions(self) -> dict[int, r.SubscriptionItem]:
+        """What it asks for, by id."""
+        return self.changes.items
+
+    @property
+    def version(self) -> int:
+        """Of the list of subscriptions."""
+        return self.changes.version
+
+    @property
+    def epoch(self) -> OwnerEpoch:
+        """Its owner epoch: whoever serves it with a lower one is no longer its owner."""
+        return self._client.incarnation, self.number
+
+    @property
     def token(self) -> Token | None:
         """Where to go on from; None before the first attachment."""
         return None if self.stream is None else (*self.stream, self.position)
@@ -176,12 +175,12 @@ class Subscriber:
     @property
     def is_acknowledged(self) -> bool:
         """Whether every change of subscriptions has been acknowledged, though perhaps not by heads that are down."""
-        return not self._unacked and not self._leaving
+        return not self.changes.unacked and not self.changes.leaving
 
     @property
     def is_settled(self) -> bool:
         """Whether every change of subscriptions has arrived everywhere."""
-        return self.is_acknowledged and not self._unreached
+        return self.is_acknowledged and not self.changes.unreached
 
     def statistics(self) -> dict[str, Any]:
         """Counters since the start, and where it stands."""
@@ -189,7 +188,7 @@ class Subscriber:
         return {
             "delivered": self.items - self.counts["gaps"],
             "duplicates_suppressed": self.duplicates,
-            **{k: self.counts[k] for k in ("gaps", "gaps_known", "reconnects", "redirects", "pauses")},
+            **{k: self.counts[k] for k in ("gaps", "gaps_known", "reconnects", "redirects", "moves", "pauses")},
             "queued": self.depth,
             "queued_bytes": self.depth_bytes,
             "state": self.phase.value if attachment is None else attachment.state.value,
@@ -275,38 +274,51 @@ class Subscriber:
     def resume_record(self, attachment: Attachment) -> r.Resume:
         """The whole state of this subscriber, for an edge that knows nothing of it. Raises the owner epoch by 2."""
         self.number += 2
-        self._changed, self._removed = None, []
+        self.changes.said()
         return r.Resume(
-            attachment.id, self.name, (self._client.incarnation, self.number), self.version,
-            list(self.subscriptions.values()), self.policy, self.token, self.marks(), self.session,
+            attachment.id, self.name, self.epoch, self.version, list(self.subscriptions.values()), self.policy,
+            self.token, self.marks(), self.session,
+        )  # fmt: skip
+
+    def attach_record(self, attachment: Attachment, session: str) -> r.Attach:
+        """What the target of a hand-over needs to know: the epoch is the one that this subscriber has from END on."""
+        epoch = (self._client.incarnation, self.number + 1)
+        return r.Attach(
+            attachment.id, self.name, epoch, self.version, list(self.subscriptions.values()), self.policy, session
         )  # fmt: skip
 
     def on_resumed(self, attachment: Attachment, resumed: r.Resumed, now: float) -> None:
-        self.attempts = self.conflicts = 0
-        self.exclude.clear()
         self.session = None
-        attachment.state = State.LIVE
-        attachment.stream = (resumed.head, resumed.epoch)
-        self.tell(Attached(attachment.port.edge, resumed.head, self.again))
-        self.again = True
+        self._served(attachment, (resumed.head, resumed.epoch))
         if resumed.gap is not None:
             self.on_gap(attachment, resumed.gap, now)
-        if resumed.lapsed and self._void_acknowledgements():
+        if resumed.lapsed and self.changes.void():
             self.tell(Lapsed())
         self.stream, self.position = attachment.stream, resumed.position
         self._steer()
 
-    def _void_acknowledgements(self) -> bool:
-        if not self._acknowledged:
-            return False
-        self._unacked = dict.fromkeys(self.subscriptions, self.version) | self._unacked
-        self._unreached, self._acknowledged = (), 0
-        return True
+    def take_over(self, attachment: Attachment, token: Token) -> None:
+        """The target of a hand-over is the current attachment from here on; the stream goes on behind `token`."""
+        self.current = attachment
+        self.set_token(token)
+        self._served(attachment, (token[0], token[1]))
+        self._steer()
+
+    def set_token(self, token: Token) -> None:
+        self.stream, self.position = (token[0], token[1]), token[2]
+
+    def _served(self, attachment: Attachment, stream: Origin) -> None:
+        self.attempts = self.conflicts = 0
+        self.asked_since = NEVER
+        self.exclude.clear()
+        attachment.state, attachment.stream = State.LIVE, stream
+        self.tell(Attached(attachment.port.edge, stream[0], self.again))
+        self.again = True
 
     def _steer(self) -> None:
         """Tell the edge to pause or to go on, if that has changed."""
         attachment = self.current
-        if attachment is None or attachment.state is State.OPENING:
+        if attachment is None or not attachment.is_asked:
             return
         paused = self.is_paused or self.is_held
         if paused != attachment.paused:
@@ -319,48 +331,49 @@ class Subscriber:
 
     def _change(self) -> None:
         """Begin a change, or go on with the one that has not been said yet."""
-        if self._changed is None:
-            self.version += 1
-            if self.current is not None and self.current.state is not State.OPENING:
-                self._changed, self._removed = [], []
-                self._client.changed[self] = None
+        if self.changes.begin(gather=self.current is not None and self.current.is_asked):
+            self._client.changed[self] = None
 
     def say_changes(self) -> None:
-        """At the end of a round: all its changes as one."""
-        added, self._changed = self._changed, None
-        attachment = self.current
-        if added is not None and attachment is not None:
-            self._client.say(attachment.port.link, r.Subs(attachment.id, self.version, added, self._removed))
-        self._removed = []
+        """At the end of a round: all its changes as one, to every edge that has the list."""
+        said = self.changes.take()
+        if said is None:
+            return
+        target = self.handover.next if self.handover is not None else None
+        for attachment in (self.current, target):
+            if attachment is not None and attachment.is_asked:
+                self._client.say(attachment.port.link, r.Subs(attachment.id, self.version, *said))
 
-    def on_suback(self, suback: r.Suback, head: str) -> None:
-        self._acknowledged = max(self._acknowledged, suback.version)
-        unreached = tuple(suback.unreached)
-        known = () if unreached else tuple(i for i in self._unreached if i in self.subscriptions)
-        new = tuple(i for i, version in self._unacked.items() if version <= suback.version)
-        for i in new:
-            del self._unacked[i]
-        if ids := known + new:
-            self.tell(Acknowledged(ids, head, unreached))
-        self._unreached = self._unreached + new if unreached else ()
-        gone = tuple(i for i, version in self._leaving.items() if version <= suback.version)
-        for i in gone:
-            del self._leaving[i]
-        if gone:
-            self.tell(Forgotten(gone))
+    def on_suback(self, attachment: Attachment, suback: r.Suback) -> None:
+        if suback.version >= attachment.acked:
+            attachment.acked, attachment.unreached = suback.version, tuple(suback.unreached)
+        self.settle()
+
+    def settle(self) -> None:
+        """Tell which changes count: those that the edge has acknowledged, and the target of a hand-over has."""
+        current = self.current
+        if current is None:
+            return
+        version = current.acked if self.handover is None else self.handover.counted(current.acked)
+        for event in self.changes.settle(version, current.unreached, current.stream[0]):
+            self.tell(event)
 
     def on_subrefused(self, refused: r.SubRefused) -> None:
-        if self.subscriptions.pop(refused.id, None) is not None:
-            self._unacked.pop(refused.id, None)
-            self.counts["subscriptions_refused"] += 1
-            self.tell(SubscriptionRefused(refused.id, refused.text))
+        if not self.changes.drop(refused.id):
+            return
+        self.counts["subscriptions_refused"] += 1
+        self.tell(SubscriptionRefused(refused.id, refused.text))
+        if self.handover is not None and self.handover.is_asked:
+            # The target may have taken it.
+            self._change()
+            self.changes.remove(refused.id)
 
     # -- the end
 
     def lose(self, edge: str, reason: str) -> None:
         """The attachment is over; the machine will look for another."""
         self.current = None
-        self._changed, self._removed = None, []
+        self.changes.said()
         self.tell(Detached(edge, reason))
 
     def fail(self, code: str, text: str) -> None:
