@@ -65,7 +65,8 @@ class State(Enum):
 class Attachment:
     """A subscriber attached to this edge.
 
-    `position`: all up to it in the head's log has been dealt with, if not LIVE.
+    `position`: all up to it in the head's log has been dealt with, if not LIVE. `is_installed`: publications are
+    matched against its list. `is_covered`: the list is announced. `keeps_place`: its record outlasts its closing.
     """
 
     __slots__ = (
@@ -81,6 +82,9 @@ class Attachment:
         "front_epoch",
         "handle",
         "id",
+        "is_covered",
+        "is_installed",
+        "keeps_place",
         "last_position",
         "link",
         "out",
@@ -105,6 +109,8 @@ class Attachment:
         self.epoch_handle = bytes((0x93, EPOCH_TAG, 0xCE)) + attachment_id.to_bytes(4, "big")
         self.front_epoch = 0
         self.subscriptions: dict[int, tuple[Subscription, int]] = {}
+        self.is_installed = self.is_covered = False
+        self.keeps_place = True
         self.state = State.RESUMING
         self.out: Sink = void
         self.queue: deque[bytes] = deque()
