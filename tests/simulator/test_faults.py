@@ -31,6 +31,9 @@ class Nobody:
     def restart(self, name: str) -> None:
         raise KeyError(name)
 
+    def home(self, name: str) -> str:
+        return ""
+
 
 class World:
     def __init__(self, chances: Chances, seed: int = 1, spared: tuple[str, ...] = ()) -> None:

@@ -121,6 +121,9 @@ class Apps:
     def host(self, name: str) -> Host:
         return self.processes[name].host
 
+    def home(self, name: str) -> str:
+        return self.of[name].name if name in self.of else ""
+
     # -- what applications do
 
     def _able(self, name: str) -> tuple[Process, c.Client] | None:
@@ -166,6 +169,13 @@ class Apps:
             self.journal.see(seen.Withdrawn(subscriber, process.incarnation, [has[0]], self.journal.now))
             process.host.wake()
 
+    def hold(self, subscriber: str, hold: bool) -> None:
+        """Let a subscriber take nothing, or go on."""
+        able = self._able(subscriber)
+        if able is not None and (one := able[1].subscribers.get(subscriber)) is not None:
+            one.pause() if hold else one.resume()
+            able[0].host.wake()
+
     # -- what applications see
 
     def _keep(self, process: Process, client: c.Client) -> None:
@@ -202,6 +212,8 @@ class Apps:
             see(seen.Acknowledged(name, incarnation, event.ids, event.head, event.unreached, at))
         elif isinstance(event, c.Forgotten):
             see(seen.Forgotten(name, incarnation, event.ids, at))
+        elif isinstance(event, c.Attached):
+            see(seen.Attached(name, incarnation, event.edge, at))
         elif isinstance(event, c.Lapsed):
             see(seen.Lapsed(name, incarnation, at))
         elif isinstance(event, c.SubscriptionRefused):

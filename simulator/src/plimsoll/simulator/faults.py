@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -49,6 +49,9 @@ class Clients(Protocol):
 
     def restart(self, name: str) -> None: ...
 
+    def home(self, name: str) -> str:
+        """The process that a publisher or subscriber lives in; empty if nobody knows the name."""
+
 
 class Faults:
     """Draws faults over an interval and lets them happen."""
@@ -58,32 +61,48 @@ class Faults:
         draw: random.Random, spared: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.chances, self.fleet, self.clients, self.network = chances, fleet, clients, network
-        self.schedule, self.draw, self.spared = schedule, draw, frozenset(spared)
+        self.schedule, self.spared = schedule, frozenset(spared)
+        self.draw = self._planning = draw
+        self._salt = draw.getrandbits(32)
         self.happened: dict[str, int] = {}
         self._ends: dict[int, tuple[str, Callable[[], None]]] = {}
         self._next = 0
+        self.is_over = False
 
-    def plan(self, start: float, until: float) -> None:
-        """Draw all faults of an interval."""
+    def plan(self, start: float, until: float, without: Collection[str] = ()) -> list[str]:
+        """Draw all faults of an interval; returns their labels. Those in `without` do not happen."""
+        labels: list[str] = []
         for field in dataclasses.fields(self.chances):
             rate = getattr(self.chances, field.name)
             if not isinstance(rate, float) or not rate:
                 continue
-            at = start + self.draw.expovariate(rate)
+            at = start + self._planning.expovariate(rate)
             while at < until:
-                self.schedule.at(at, self._strike, field.name)
-                at += self.draw.expovariate(rate)
+                labels.append(f"fault{len(labels)}")
+                if labels[-1] not in without:
+                    self.schedule.at(at, self._strike, field.name, len(labels))
+                at += self._planning.expovariate(rate)
+        return labels
 
     def heal(self) -> None:
-        """End everything that is under way."""
+        """End everything that is under way. From now on nothing strikes any more."""
+        self.is_over = True
         for key in sorted(self._ends):
             self._end(key)
 
-    def _strike(self, kind: str) -> None:
-        if getattr(self, f"_{kind}")():
-            self.happened[kind] = self.happened.get(kind, 0) + 1
+    def _strike(self, kind: str, number: int) -> None:
+        """Each fault draws from a generator of its own: without one of them the others stay what they were."""
+        self.draw = random.Random(self._salt + number)
+        self.strike(getattr(self, f"_{kind}"), kind)
 
-    def _lasting(self, text: str, end: Callable[[], None]) -> bool:
+    def strike(self, action: Callable[[], bool], kind: str) -> bool:
+        """Let one fault happen, unless all has healed; count it if it found a victim."""
+        happens = not self.is_over and action()
+        if happens:
+            self.happened[kind] = self.happened.get(kind, 0) + 1
+        return happens
+
+    def lasting(self, text: str, end: Callable[[], None]) -> bool:
         """Say what happens, and let it end in a while."""
         self._next += 1
         self._ends[self._next] = (text, end)
@@ -102,7 +121,7 @@ class Faults:
 
     # -- connections
 
-    def _connections(self) -> list[Connection]:
+    def connections(self) -> list[Connection]:
         return [
             connection
             for connection in self.network.connections()
@@ -110,7 +129,7 @@ class Faults:
         ]
 
     def _reconnect(self) -> bool:
-        found = self._connections()
+        found = self.connections()
         if found:
             connection = self.draw.choice(found)
             self.network.say(f"! {connection} breaks")
@@ -121,13 +140,13 @@ class Faults:
         """All clients lose their connections at once."""
         self.network.say("! all connections of clients break")
         clients = set(self.clients.names())
-        for connection in self._connections():
+        for connection in self.connections():
             if connection.dialler.name in clients:
                 self.network.reconnect(connection)
         return True
 
     def _pair(self) -> tuple[str, str] | None:
-        found = self._connections()
+        found = self.connections()
         if not found:
             return None
         connection = self.draw.choice(found)
@@ -138,13 +157,13 @@ class Faults:
 
     def _wall(self) -> bool:
         pair = self._pair()
-        return pair is not None and self._raise(f"no way between {pair[0]} and {pair[1]}", [pair, pair[::-1]])
+        return pair is not None and self.wall_off(f"no way between {pair[0]} and {pair[1]}", [pair, pair[::-1]])
 
     def _one_way(self) -> bool:
         pair = self._pair()
-        return pair is not None and self._raise(f"no way from {pair[0]} to {pair[1]}", [pair])
+        return pair is not None and self.wall_off(f"no way from {pair[0]} to {pair[1]}", [pair])
 
-    def _raise(self, text: str, ways: list[tuple[str, str]]) -> bool:
+    def wall_off(self, text: str, ways: list[tuple[str, str]]) -> bool:
         """Hold what goes these ways; when it ends, the connections may have broken meanwhile."""
         breaks = self.draw.random() < 0.5
         for way in ways:
@@ -152,13 +171,13 @@ class Faults:
 
         def end() -> None:
             if breaks:
-                for connection in self._connections():
+                for connection in self.connections():
                     if connection.host and {connection.dialler.name, connection.host.name} == set(ways[0]):
                         self.network.reconnect(connection)
             for way in ways:
                 self.network.unwall(*way)
 
-        return self._lasting(text, end)
+        return self.lasting(text, end)
 
     def _slow(self) -> bool:
         pair = self._pair()
@@ -176,42 +195,55 @@ class Faults:
         def end() -> None:
             self.network.weathers.pop(ends, None)
 
-        return self._lasting(f"{pair[0]} and {pair[1]} are far apart", end)
+        return self.lasting(f"{pair[0]} and {pair[1]} are far apart", end)
 
     # -- processes
 
-    def _pause(self, hosts: list[Host]) -> bool:
-        up = [host for host in hosts if host.node is not None and not host.is_paused and host.name not in self.spared]
-        if not up:
+    def _host(self, name: str) -> Host:
+        return self.fleet.brokers[name].host if name in self.fleet.brokers else self.clients.host(name)
+
+    def pause_one(self, name: str, host: Host | None = None) -> bool:
+        """Let a process stand still for a while, if it runs."""
+        host = host or self._host(name)
+        if host.node is None or host.is_paused or name in self.spared:
             return False
-        host = self.draw.choice(up)
         host.pause()
-        return self._lasting(f"{host.name} stands still", lambda: host.go_on() if host.is_paused else None)
+        return self.lasting(f"{name} stands still", lambda: host.go_on() if host.is_paused else None)
+
+    def crash_one(self, name: str) -> bool:
+        """Kill a broker or an application, if it runs, and start it again after a while."""
+        if self._host(name).node is None or name in self.spared:
+            return False
+        party = self.fleet if name in self.fleet.brokers else self.clients
+        party.crash(name)
+        return self.lasting(f"{name} is killed", lambda: self._start(name))
+
+    def _start(self, name: str) -> None:
+        if name in self.fleet.brokers:
+            self.fleet.start(name)
+        else:
+            self.clients.restart(name)
+
+    def _pause(self, names: list[str]) -> bool:
+        up = [name for name in names if not self._host(name).is_paused]
+        up = [name for name in up if self._host(name).node is not None and name not in self.spared]
+        return bool(up) and self.pause_one(self.draw.choice(up))
 
     def _pause_client(self) -> bool:
-        return self._pause([self.clients.host(name) for name in self.clients.names()])
+        return self._pause(self.clients.names())
 
     def _pause_edge(self) -> bool:
-        return self._pause([broker.host for broker in self.fleet.edges()])
+        return self._pause([broker.name for broker in self.fleet.edges()])
 
     def _pause_head(self) -> bool:
-        return self._pause([broker.host for broker in self.fleet.heads()])
-
-    def _crash_client(self) -> bool:
-        names = [name for name in self.clients.names() if name not in self.spared]
-        if not names:
-            return False
-        name = self.draw.choice(names)
-        self.clients.crash(name)
-        return self._lasting(f"{name} is killed", lambda: self.clients.restart(name))
+        return self._pause([broker.name for broker in self.fleet.heads()])
 
     def _crash(self, names: list[str]) -> bool:
-        up = [name for name in names if self.fleet.brokers[name].is_up and name not in self.spared]
-        if not up:
-            return False
-        name = self.draw.choice(up)
-        self.fleet.crash(name)
-        return self._lasting(f"{name} is killed", lambda: self.fleet.start(name))
+        up = [name for name in names if self._host(name).node is not None and name not in self.spared]
+        return bool(up) and self.crash_one(self.draw.choice(up))
+
+    def _crash_client(self) -> bool:
+        return self._crash(self.clients.names())
 
     def _crash_edge(self) -> bool:
         return self._crash([broker.name for broker in self.fleet.edges()])

@@ -4,9 +4,10 @@
 - A connection that breaks loses in silence what was under way in both directions. The dialling side dials again by
   itself and does not notice; what it sends meanwhile waits. The accepting side sees a stranger: a new routing id.
 - Sending to a routing id that has gone is answered `unreachable`. Nobody is told of a connection that closes.
+- Control sockets may have a weather of their own: what travels on them may be lost, doubled and overtaken by rule.
 
-Frames that are lost, doubled or overtaken one by one are no manners of TCP: those faults are for tests of the link
-alone.
+Each connection draws from a generator of its own, so what happens on one does not shift the others. Frames that are
+lost, doubled or overtaken one by one are no manners of TCP: those faults are for tests of the link alone.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
+from plimsoll.core import wire
 from plimsoll.simulator.schedule import Schedule
 from plimsoll.simulator.tracing import described
 
 Peer = Hashable
+DATA_KIND = bytes((wire.DATA,))
 
 
 class Party(Protocol):
@@ -60,12 +63,12 @@ class Connection:
     """One dialled connection, through all its reconnects. `life` numbers them; frames of an older life are lost."""
 
     __slots__ = (
-        "back", "closed", "control", "dialler", "endpoint", "forth", "host", "life", "local", "retry", "routing_id",
-        "waiting",
+        "back", "closed", "control", "dialler", "draw", "endpoint", "forth", "host", "life", "local", "retry",
+        "routing_id", "waiting",
     )  # fmt: skip
 
-    def __init__(self, dialler: Party, local: str, endpoint: str, control: bool) -> None:
-        self.dialler, self.local, self.endpoint, self.control = dialler, local, endpoint, control
+    def __init__(self, dialler: Party, local: str, endpoint: str, control: bool, draw: random.Random) -> None:
+        self.dialler, self.local, self.endpoint, self.control, self.draw = dialler, local, endpoint, control, draw
         self.host: Party | None = None
         self.routing_id = b""
         self.life = 0
@@ -82,14 +85,25 @@ class Connection:
         return f"{self.dialler.name}->{self.endpoint}{' control' if self.control else ''}"
 
 
-class Network:
-    """All sockets. Who sends gives a party and its own name of the peer, as sockets do."""
+Tap = Callable[[Connection, Party, Party, bytes], None]
+"""Told of a frame when it is sent: by whom, to whom, on which connection."""
 
-    def __init__(self, schedule: Schedule, draw: random.Random, weather: Weather) -> None:
-        self.schedule, self.draw, self.weather = schedule, draw, weather
+
+class Network:
+    """All sockets. Who sends gives a party and its own name of the peer, as sockets do.
+
+    `control`: the weather of control sockets, where it is another one. `data_frames` counts frames of records.
+    """
+
+    def __init__(
+        self, schedule: Schedule, draw: random.Random, weather: Weather, control: Weather | None = None
+    ) -> None:
+        self.schedule, self.weather, self.control = schedule, weather, control
         self.weathers: dict[frozenset[str], Weather] = {}
+        self.taps: list[Tap] = []
         self.digest = 0
-        self.frames = self.lost = 0
+        self.frames = self.data_frames = self.lost = 0
+        self._salt = draw.getrandbits(32)
         self.trace: Callable[[str], None] | None = None
         self.connect_seconds = 0.01
         self._listening: dict[str, Party] = {}
@@ -97,6 +111,7 @@ class Network:
         self._accepted: dict[tuple[str, bytes, bool], Connection] = {}
         self._walls: set[tuple[str, str]] = set()
         self._routing_ids = 0
+        self._dials: dict[tuple[str, str, bool], int] = {}
 
     def say(self, text: str) -> None:
         if self.trace is not None:
@@ -110,8 +125,10 @@ class Network:
 
     def dial(self, party: Party, peer: str, endpoint: str, control: bool) -> None:
         self.hang_up(party, peer, control)
-        connection = Connection(party, peer, endpoint, control)
-        self._dialled[party.name, peer, control] = connection
+        key = (party.name, peer, control)
+        count = self._dials[key] = self._dials.get(key, 0) + 1
+        draw = random.Random(zlib.crc32(f"{party.name}/{peer}/{control}/{count}".encode(), self._salt))
+        self._dialled[key] = connection = Connection(party, peer, endpoint, control, draw)
         self._retry(connection, 0.0)
 
     def hang_up(self, party: Party, peer: str, control: bool) -> None:
@@ -157,7 +174,7 @@ class Network:
             return
         host = self._listening.get(connection.endpoint)
         if host is None or self._walled(connection.dialler.name, host.name):
-            self._retry(connection, self.connect_seconds * (1 + self.draw.random()))
+            self._retry(connection, self.connect_seconds * (1 + connection.draw.random()))
             return
         self._routing_ids += 1
         connection.host, connection.routing_id = host, b"\0" + self._routing_ids.to_bytes(4, "big")
@@ -180,24 +197,41 @@ class Network:
             way.is_held = False
             way.departs = way.arrives = self.schedule.now
         if not connection.closed:
-            self._retry(connection, self.connect_seconds * (1 + self.draw.random()))
+            self._retry(connection, self.connect_seconds * (1 + connection.draw.random()))
 
     def _depart(self, connection: Connection, way: Direction, frame: bytes) -> None:
         assert connection.host is not None  # noqa: S101 - both callers have looked
-        now, draw = self.schedule.now, self.draw
-        pair = frozenset((connection.dialler.name, connection.host.name))
-        weather = self.weathers.get(pair, self.weather)
+        now, draw = self.schedule.now, connection.draw
+        weather = self._weather(connection)
         self.frames += 1
+        self.data_frames += frame[2:3] == DATA_KIND
         way.departs = max(way.departs, now) + len(frame) / weather.bytes_per_second
         at = way.departs + weather.delay_seconds + weather.jitter_seconds * draw.random()
         if weather.drop and draw.random() < weather.drop:
             self.lost += 1
-            return
-        if not (weather.reorder and draw.random() < weather.reorder):
-            at = way.arrives = max(way.arrives, at)
-        copies = 2 if weather.duplicate and draw.random() < weather.duplicate else 1
-        for _ in range(copies):
-            self.schedule.at(at, self._arrive, connection, way, connection.life, frame)
+            self.say(f"lost on {connection}")
+        else:
+            if not (weather.reorder and draw.random() < weather.reorder):
+                at = way.arrives = max(way.arrives, at)
+            copies = 2 if weather.duplicate and draw.random() < weather.duplicate else 1
+            for _ in range(copies):
+                self.schedule.at(at, self._arrive, connection, way, connection.life, frame)
+        if self.taps:
+            src, dst = self._ends(connection, way)
+            for tap in list(self.taps):
+                tap(connection, src, dst, frame)
+
+    def _weather(self, connection: Connection) -> Weather:
+        if self.weathers and connection.host is not None:
+            pair = frozenset((connection.dialler.name, connection.host.name))
+            if (weather := self.weathers.get(pair)) is not None:
+                return weather
+        return self.control if connection.control and self.control is not None else self.weather
+
+    def _ends(self, connection: Connection, way: Direction) -> tuple[Party, Party]:
+        assert connection.host is not None  # noqa: S101 - only asked of one that is up
+        ends = connection.dialler, connection.host
+        return ends if way is connection.forth else (ends[1], ends[0])
 
     def _arrive(self, connection: Connection, way: Direction, life: int, frame: bytes) -> None:
         if connection.life != life or connection.host is None:
@@ -206,12 +240,12 @@ class Network:
         forth = way is connection.forth
         if connection.closed and not forth:
             return
-        src, dst = (connection.dialler, connection.host) if forth else (connection.host, connection.dialler)
-        if way.is_held or self._walled(src.name, dst.name):
+        src, dst = self._ends(connection, way)
+        if way.is_held or (self._walls and self._walled(src.name, dst.name)):
             way.is_held = True
             way.held.append((life, frame))
             return
-        self.digest = zlib.crc32(frame, zlib.crc32(f"{self.schedule.now!r}{src.name}{dst.name}".encode(), self.digest))
+        self.digest = zlib.crc32(frame, (self.digest + hash(self.schedule.now)) & 0xFFFFFFFF)
         if self.trace is not None:
             self.trace(f"{src.name} > {dst.name}: {described(frame)}")
         dst.arrived(connection.routing_id if forth else connection.local, frame, connection.control)

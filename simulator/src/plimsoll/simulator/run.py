@@ -1,37 +1,46 @@
 """One run: a scenario under a seed, from the first process to the verdict.
 
-A run starts a fleet and applications, lets them speak while faults happen, heals everything, lets time pass until
-nothing can be under way any more, lets every publisher speak once more, and asks the laws. So what is still missing
+A run starts a fleet and applications, lets them speak and move while faults happen, heals everything, lets time pass
+until nothing is under way any more, lets every publisher speak once more, and asks the laws. So what is still missing
 then is lost, and what is still held then is left over.
+
+Everything that is planned has a label: `saying3`, `change0`, `hold1`, `fault7`, `move2`, `aim2`, `life0`. A run may be
+made `without` some of them; all else stays as its seed has it, so far as it does not follow from what is left out.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from plimsoll.core import client as c
 from plimsoll.core import records as r
 from plimsoll.core.config import Hardware
-from plimsoll.core.edge import Edge
-from plimsoll.core.head import Head
 from plimsoll.core.node import link_limits
 from plimsoll.core.verify import Verdict, audit
 from plimsoll.core.verify import observations as seen
+from plimsoll.simulator.aims import Aimer, aims
 from plimsoll.simulator.apps import Apps, client_limits
 from plimsoll.simulator.bounds import marks
 from plimsoll.simulator.faults import Faults
 from plimsoll.simulator.fleet import Fleet, Journal
+from plimsoll.simulator.mediators import Mediators
+from plimsoll.simulator.moves import moves
 from plimsoll.simulator.network import Network
-from plimsoll.simulator.scenarios import SCENARIOS, Scenario
+from plimsoll.simulator.scenario import Scenario
+from plimsoll.simulator.scenarios import SCENARIOS
 from plimsoll.simulator.schedule import Schedule
-from plimsoll.simulator.workload import Change, Saying, attributes, changes, sayings, subscription
+from plimsoll.simulator.settling import leftovers, serving, under_way
+from plimsoll.simulator.workload import Change, Hold, Saying, attributes, changes, holds, sayings, subscription
 
 START_SECONDS = 0.8
 """When publications begin: by then most are attached, and some are not."""
 
 MEASURE_SECONDS = 0.5
+LOOK_SECONDS = 0.2
+CALM_LOOKS = 2
+"""A run has settled when nothing was under way so many times in a row, looked at so often."""
+
 FLOOD = 600
 """So many publications more has the flooding publisher to say."""
 
@@ -50,7 +59,9 @@ class Outcome:
     frames_lost: int
     suppressed: int
     faults: dict[str, int]
+    handovers: dict[str, int]
     digest: int
+    labels: tuple[str, ...]
 
     @property
     def ok(self) -> bool:
@@ -60,23 +71,32 @@ class Outcome:
 class Run:
     """One run. `trace` is called with a line of text for everything that happens."""
 
-    def __init__(self, scenario: Scenario, seed: int, trace: Callable[[str], None] | None = None) -> None:
-        self.scenario, self.seed = scenario, seed
+    def __init__(
+        self,
+        scenario: Scenario,
+        seed: int,
+        trace: Callable[[str], None] | None = None,
+        without: Collection[str] = (),
+    ) -> None:
+        self.scenario, self.seed, self.without = scenario, seed, without
+        self.labels: list[str] = []
         self.schedule = Schedule()
-        self.network = Network(self.schedule, self._draw("network"), scenario.weather)
+        self.network = Network(self.schedule, self._draw("network"), scenario.weather, scenario.control)
         self.journal = Journal(self.schedule)
         self.plan = self._draw("plan")
-        limits = scenario.limits()
-        shape = scenario.shape
+        self.end = START_SECONDS + scenario.load.seconds
         self.victim = self._victim()
-        hardware = {self.victim: Hardware(output_bytes_per_second=4_000)} if scenario.victim == "edge" else {}
-        self.fleet = Fleet(shape, limits, hardware, self.schedule, self.network, self.journal, self._draw("fleet"))
+        self.fleet = Fleet(
+            scenario.shape, scenario.limits(), self._hardware(), self.schedule, self.network, self.journal,
+            self._draw("fleet"),
+        )  # fmt: skip
         links = link_limits(self.fleet.heads()[0].config)
         self.apps = Apps(self.schedule, self.network, self.journal, self._draw("apps"), client_limits(links))
         self._populate()
         self.faults = Faults(
             scenario.chances, self.fleet, self.apps, self.network, self.schedule, self._draw("faults")
         )  # fmt: skip
+        self.mediators = self._mediators()
         if trace is not None:
             self._trace_to(trace)
 
@@ -90,6 +110,11 @@ class Run:
 
         self.network.trace = self.journal.trace = stamped
 
+    def _wanted(self, label: str) -> bool:
+        """Take a label; False if the run is to do without it."""
+        self.labels.append(label)
+        return label not in self.without
+
     # -- the plan
 
     def _victim(self) -> str:
@@ -99,6 +124,39 @@ class Run:
         if scenario.victim == "subscriber":
             return f"s{draw.randrange(scenario.load.subscribers)}"
         return "p0" if scenario.victim else ""
+
+    def _hardware(self) -> dict[str, Hardware]:
+        if self.scenario.victim == "edge":
+            return {self.victim: Hardware(output_bytes_per_second=4_000)}
+        if self.scenario.slow is None:
+            return {}
+        draw, shape = self._draw("hardware"), self.scenario.shape
+        return {
+            name: self.scenario.slow
+            for head in shape.heads()
+            for name in (head, *shape.edges_of(head))
+            if draw.random() < 0.5
+        }
+
+    def _mediators(self) -> Mediators:
+        """The hand-overs of the run and who asks for them."""
+        scenario = self.scenario
+        moving, draw, start = scenario.moving, self._draw("moves"), START_SECONDS
+        planned = [
+            move
+            for move in moves(moving, scenario.shape, draw, start, scenario.load.seconds * 0.8)
+            if self._wanted(move.label)
+        ]
+        drawn = [
+            aim for aim in aims(planned, moving, self._draw("aims")) if self._wanted(f"aim{aim.move.number}")
+        ]  # fmt: skip
+        healed_at = self.end if scenario.is_rough else 0.0
+        names = sorted(name for process in self.apps.processes.values() for name in process.subscribers)
+        mediators = Mediators(
+            self.schedule, self.network, self.fleet, self.journal, draw, planned, names, healed_at
+        )  # fmt: skip
+        Aimer(drawn, mediators, self.faults)
+        return mediators
 
     def _populate(self) -> None:
         """Processes at all heads, publishers and subscribers in all processes."""
@@ -126,27 +184,61 @@ class Run:
     # -- the course of events
 
     def go(self) -> Outcome:
-        scenario, plan, load = self.scenario, self.plan, self.scenario.load
+        scenario, plan, end = self.scenario, self.plan, self.end
         for name in self.fleet.brokers:
             self.schedule.at(plan.uniform(0, 0.1), self.fleet.start, name)
         for name in self.apps.processes:
             self.schedule.at(plan.uniform(0, 0.4), self.apps.start, name)
-        end = START_SECONDS + load.seconds
-        publishers = [f"p{i}" for i in range(load.publishers)]
-        subscribers = [f"s{i}" for i in range(load.subscribers)]
-        for saying in sayings(load, plan, START_SECONDS, publishers):
-            self.schedule.at(saying.at, self._publish, saying)
-        for change in changes(load, plan, START_SECONDS, subscribers):
-            self.schedule.at(change.at, self._change, change)
+        publishers = self._plan_load()
         self._strike_the_victim(START_SECONDS, end)
-        self.faults.plan(START_SECONDS / 2, end)
-        self._measure(end + scenario.settle_seconds)
+        self.labels += self.faults.plan(START_SECONDS / 2, end, self.without)
+        if scenario.moving.handovers:
+            self.schedule.at(START_SECONDS / 2, self.mediators.start)
+            self.labels += self.mediators.plan(
+                scenario.moving.lives, self._draw("lives"), START_SECONDS, end, self.without
+            )
+        self._measure()
         self.schedule.run(end)
         self.faults.heal()
-        self.schedule.run(end + scenario.settle_seconds)
+        self.mediators.restart()
+        self._settle(scenario.settle_seconds)
         self._speak_once_more(publishers)
-        self.schedule.run(self.schedule.now + scenario.last_seconds)
+        self._settle(scenario.last_seconds)
         return self._judge()
+
+    def _plan_load(self) -> list[str]:
+        """Lay all that applications do onto the schedule; returns the publishers."""
+        plan, load, at = self.plan, self.scenario.load, self.schedule.at
+        publishers = [f"p{i}" for i in range(load.publishers)]
+        subscribers = [f"s{i}" for i in range(load.subscribers)]
+        for i, saying in enumerate(sayings(load, plan, START_SECONDS, publishers)):
+            if self._wanted(f"saying{i}"):
+                at(saying.at, self._publish, saying)
+        for i, change in enumerate(changes(load, plan, START_SECONDS, subscribers)):
+            if self._wanted(f"change{i}"):
+                at(change.at, self._change, change)
+        for i, hold in enumerate(holds(load, plan, START_SECONDS, subscribers)):
+            if self._wanted(f"hold{i}"):
+                self._hold_for_a_while(hold)
+        return publishers
+
+    def _hold_for_a_while(self, hold: Hold) -> None:
+        self.schedule.at(hold.at, self.apps.hold, hold.subscriber, True)
+        self.schedule.at(min(hold.until, self.end), self.apps.hold, hold.subscriber, False)
+
+    def _settle(self, most_seconds: float) -> None:
+        """Let time pass until nothing is under way or left over, or for so long."""
+        until, calm = self.schedule.now + most_seconds, 0
+        while calm < CALM_LOOKS and self.schedule.now < until:
+            self.schedule.run(self.schedule.now + LOOK_SECONDS)
+            calm = calm + 1 if self._is_settled() else 0
+
+    def _is_settled(self) -> bool:
+        return (
+            self.mediators.is_settled()
+            and not under_way(self.fleet, self.apps)
+            and next(leftovers(self.fleet, self.apps, 0.0), None) is None
+        )
 
     def _publish(self, saying: Saying) -> None:
         self.apps.publish(saying, b"x" * self.scenario.load.payload_bytes)
@@ -162,16 +254,18 @@ class Run:
             for _ in range(3):
                 self._publish(Saying(self.schedule.now, publisher, attributes(self.plan), False))
 
-    def _measure(self, until: float) -> None:
-        """Law I6, now and then."""
+    def _measure(self) -> None:
+        """Laws I6 and I4, now and then."""
         at = self.schedule.now
         for broker in self.fleet.brokers.values():
             if broker.host.node is not None:
                 for mark in marks(broker.name, broker.host.node, at, LARGEST_RECORD_BYTES):
                     if mark.value > mark.bound:
                         self.journal.see(mark)
-        if at < until:
-            self.schedule.after(MEASURE_SECONDS, self._measure, until)
+        if self.scenario.moving.handovers:
+            for one in serving(self.fleet, at):
+                self.journal.see(one)
+        self.schedule.after(MEASURE_SECONDS, self._measure)
 
     # -- victims
 
@@ -182,18 +276,12 @@ class Run:
                 self.schedule.at(start, process.host.pause)
                 self.schedule.at(end, process.host.go_on)
             else:
-                self.schedule.at(start, self._hold, True)
-                self.schedule.at(end, self._hold, False)
+                self.schedule.at(start, self.apps.hold, self.victim, True)
+                self.schedule.at(end, self.apps.hold, self.victim, False)
         elif self.scenario.victim == "publisher":
             for i in range(FLOOD):
                 at = start + i * (end - start) / FLOOD
                 self.schedule.at(at, self._publish_flood, at)
-
-    def _hold(self, hold: bool) -> None:
-        process = self.apps.of[self.victim]
-        if process.client is not None and (subscriber := process.client.subscribers.get(self.victim)) is not None:
-            subscriber.pause() if hold else subscriber.resume()
-            process.host.wake()
 
     def _publish_flood(self, at: float) -> None:
         self._publish(Saying(at, self.victim, attributes(self.plan), False))
@@ -212,12 +300,15 @@ class Run:
     # -- the end
 
     def _judge(self) -> Outcome:
-        self._look_for_leftovers()
+        for residue in leftovers(self.fleet, self.apps, self.schedule.now):
+            self.journal.see(residue)
+        self.mediators.leftovers()
         self.apps.finish()
+        if self.scenario.is_steady:
+            self.journal.see(seen.Steady(0.0, []))
         claim = self.scenario.undisturbed_seconds
         if claim:
-            end = START_SECONDS + self.scenario.load.seconds
-            self.journal.see(seen.Undisturbed(START_SECONDS, end, claim, self._exempt()))
+            self.journal.see(seen.Undisturbed(START_SECONDS, self.end, claim, self._exempt()))
         return Outcome(
             scenario=self.scenario.name,
             seed=self.seed,
@@ -227,7 +318,9 @@ class Run:
             frames_lost=self.network.lost,
             suppressed=self._suppressed(),
             faults=dict(sorted(self.faults.happened.items())),
+            handovers=self.mediators.counts(),
             digest=self.network.digest,
+            labels=tuple(self.labels),
         )
 
     def _suppressed(self) -> int:
@@ -235,32 +328,7 @@ class Run:
         clients = [process.client for process in self.apps.processes.values()]
         return sum(s.duplicates for client in clients if client for s in client.subscribers.values())
 
-    def _look_for_leftovers(self) -> None:
-        """Law I5: everything healed long ago, so whoever lives is served by one edge, and nothing else is kept."""
-        now, see = self.schedule.now, self.journal.see
-        homes: dict[str, int] = {}
-        for process in self.apps.processes.values():
-            client = process.client
-            if client is None:
-                continue
-            for name, subscriber in client.subscribers.items():
-                homes[process.head] = homes.get(process.head, 0) + 1
-                live = subscriber.current is not None and subscriber.current.state is c.attachment.State.LIVE
-                if not live:
-                    see(seen.Residue(name, f"subscriber not served, {subscriber.phase.value}", 1, now))
-                if not subscriber.is_settled:
-                    see(seen.Residue(name, "subscriptions that were never acknowledged", 1, now))
-        for broker in self.fleet.brokers.values():
-            node = broker.host.node
-            if isinstance(node, Head):
-                extra = len(node.owners.entries) - homes.get(broker.name, 0)
-                see(seen.Residue(broker.name, "owner entries too many or too few", abs(extra), now))
-                see(seen.Residue(broker.name, "unreported edges or neighbours", len(node.missing), now))
-            elif isinstance(node, Edge):
-                states = [a.state.value for a in node.records.values() if a.state.value != "live"]
-                see(seen.Residue(broker.name, f"records that are not live: {states}", len(states), now))
 
-
-def run(scenario: str, seed: int, trace: Callable[[str], None] | None = None) -> Outcome:
+def run(scenario: str, seed: int, trace: Callable[[str], None] | None = None, without: Collection[str] = ()) -> Outcome:
     """Run one scenario by name under a seed."""
-    return Run(SCENARIOS[scenario], seed, trace).go()
+    return Run(SCENARIOS[scenario], seed, trace, without).go()

@@ -1,60 +1,15 @@
-"""Named worlds: how many brokers and applications, what goes wrong, and what is claimed of those left alone."""
+"""Named worlds. Those in which subscribers are moved are in `sessions`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-import msgspec
-
-from plimsoll.core.config import Limits
+from plimsoll.simulator import sessions
 from plimsoll.simulator.faults import Chances
 from plimsoll.simulator.fleet import Shape
 from plimsoll.simulator.network import Weather
+from plimsoll.simulator.scenario import Scenario
 from plimsoll.simulator.workload import Load
-
-LIMITS = Limits(
-    log_bytes=400_000,
-    window_bytes=20_000,
-    window_frames=64,
-    link_buffer_bytes=8_000,
-    queue_bytes=8_000,
-    inbox_bytes=100_000,
-    block_seconds=1.0,
-    confirm_seconds=1.0,
-    lease_seconds=4.0,
-    heartbeat_seconds=0.4,
-    dead_seconds=2.0,
-    progress_seconds=0.5,
-    report_seconds=4.0,
-    publisher_window=16,
-)
-"""Small and quick, so that a short run meets every bound."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """One kind of run. The claim `undisturbed_seconds` is about all but what `victims` names, 0 claims nothing.
-
-    `victim`: what is singled out before faults are drawn: a slow `edge`, a frozen `subscriber`, a flooding `publisher`.
-    """
-
-    name: str
-    about: str
-    shape: Shape = field(default_factory=Shape)
-    load: Load = field(default_factory=Load)
-    weather: Weather = field(default_factory=Weather)
-    chances: Chances = field(default_factory=Chances)
-    log_bytes: int = LIMITS.log_bytes
-    window_bytes: int = LIMITS.window_bytes
-    processes: int = 2
-    victim: str = ""
-    undisturbed_seconds: float = 0.0
-    settle_seconds: float = 10.0
-    last_seconds: float = 2.5
-
-    def limits(self) -> Limits:
-        return msgspec.structs.replace(LIMITS, log_bytes=self.log_bytes, window_bytes=self.window_bytes)
-
 
 CALM = Chances(reconnect=0.3)
 ROUGH = Chances(
@@ -161,4 +116,4 @@ _ALL = [
     ),
 ]
 
-SCENARIOS = {scenario.name: scenario for scenario in _ALL}
+SCENARIOS = {scenario.name: scenario for scenario in (*_ALL, *sessions.ALL)}

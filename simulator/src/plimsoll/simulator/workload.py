@@ -27,6 +27,7 @@ class Load:
     zero_traffic: float = 0.25
     confirm_edges: float = 0.2
     payload_bytes: int = 0
+    holds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,15 @@ class Change:
     at: float
     subscriber: str
     predicates: tuple[Triple, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """From a time on a subscriber takes nothing for a while."""
+
+    at: float
+    until: float
+    subscriber: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +106,12 @@ def changes(load: Load, draw: random.Random, start: float, names: list[str]) -> 
     """Changes of mind during the run; about a third withdraws."""
     times = sorted(start + draw.uniform(0, load.seconds) for _ in range(load.changes))
     return [Change(at, draw.choice(names), None if draw.random() < 0.35 else subscription(draw)) for at in times]
+
+
+def holds(load: Load, draw: random.Random, start: float, names: list[str]) -> list[Hold]:
+    """When subscribers take nothing."""
+    times = sorted(start + draw.uniform(0, load.seconds) for _ in range(load.holds))
+    return [Hold(at, at + draw.uniform(0.05, 1.0), draw.choice(names)) for at in times]
 
 
 def written(predicates: tuple[Triple, ...]) -> str:

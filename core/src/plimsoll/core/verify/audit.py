@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import singledispatchmethod
 
 from plimsoll.core.verify import observations as seen
+from plimsoll.core.verify.handovers import Handover, Handovers
 from plimsoll.core.verify.laws import Findings, check_claims, check_counters, check_publications
 from plimsoll.core.verify.oracle import Filters
 from plimsoll.core.verify.records import FOREVER, Life, Publications, Reader, Streams, Told, Tree
@@ -33,6 +34,7 @@ class Audit:
         self.logged: dict[seen.Origin, set[seen.Identity]] = {}
         self.sessions: dict[str, tuple[float, float]] = {}
         self.session_ends: dict[str, float] = {}
+        self.handovers = Handovers()
         self.claims: list[seen.Undisturbed] = []
         self.counters: list[seen.Counter] = []
         self.found = Findings()
@@ -89,6 +91,7 @@ class Audit:
 
     @take.register
     def _(self, one: seen.Owned) -> None:
+        self.handovers.owned(one)
         self.owners.setdefault((one.subscriber, one.epoch), set()).add(one.edge)
         if len(self.owners[one.subscriber, one.epoch]) > 1:
             edges = " and ".join(sorted(self.owners[one.subscriber, one.epoch]))
@@ -162,6 +165,29 @@ class Audit:
         self.session_ends[one.uid] = one.at
 
     @take.register
+    def _(self, one: seen.HandoverBegan) -> None:
+        self.handovers.all.setdefault(one.session, Handover(one))
+
+    @take.register
+    def _(self, one: seen.HandoverTold) -> None:
+        if (session := self.handovers.all.get(one.session)) is None:
+            self.found.add("I8", f"hand-over {one.session}", "is told to have ended, and nobody asked for it", one.at)
+        else:
+            session.told.append(one)
+
+    @take.register
+    def _(self, one: seen.Attached) -> None:
+        self.handovers.attached.setdefault(one.subscriber, []).append((one.at, one.edge))
+
+    @take.register
+    def _(self, one: seen.Serving) -> None:
+        self.handovers.serving(self.found, one)
+
+    @take.register
+    def _(self, one: seen.Steady) -> None:
+        self.handovers.steady = one
+
+    @take.register
     def _(self, one: seen.Residue) -> None:
         if one.count:
             self.found.add("I5", one.where, f"{one.count} {one.what} left over", one.at)
@@ -195,6 +221,8 @@ class Audit:
         found, everything = self.found, self.publications.all
         check_publications(found, everything, self.logged, self.ended, settled_until)
         check_claims(found, self.sessions, self.session_ends, settled_until)
+        self.handovers.check(found)
+        self.handovers.check_gaps(found, [told.gap for reader in self.readers.values() for told in reader.gaps])
         matched = self._matched()
         for key in sorted(self.readers):
             reader = self.readers[key]

@@ -174,6 +174,52 @@ class SessionEnded(Observation, frozen=True, tag="session-ended"):
     at: float
 
 
+class HandoverBegan(Observation, frozen=True, tag="handover-began"):
+    """A mediator asks for a hand-over of these members for the first time."""
+
+    session: str
+    source: str
+    target: str
+    members: Sequence[str]
+    replay: bool
+    drain_seconds: float
+    at: float
+
+
+class HandoverTold(Observation, frozen=True, tag="handover-told"):
+    """A mediator was told a final state of a hand-over, with the outcome of each member."""
+
+    session: str
+    state: str
+    members: Sequence[tuple[str, str]]
+    at: float
+
+
+class Attached(Observation, frozen=True, tag="attached"):
+    """The application was told which edge serves it from now on."""
+
+    subscriber: str
+    incarnation: int
+    edge: str
+    at: float
+
+
+class Serving(Observation, frozen=True, tag="serving"):
+    """An edge was seen to deliver to the subscriber from its stream, under this owner epoch."""
+
+    edge: str
+    subscriber: str
+    epoch: tuple[int, int]
+    at: float
+
+
+class Steady(Observation, frozen=True, tag="steady"):
+    """A claim: from `since` on no bound is met, so nobody but the exempt is told of a gap."""
+
+    since: float
+    exempt: Sequence[str]
+
+
 class Residue(Observation, frozen=True, tag="residue"):
     """State found after everything had ended, that nothing will ever take away."""
 
@@ -229,6 +275,11 @@ Kind = (
     | Owned
     | SessionBegan
     | SessionEnded
+    | HandoverBegan
+    | HandoverTold
+    | Attached
+    | Serving
+    | Steady
     | Residue
     | Mark
     | Undisturbed
