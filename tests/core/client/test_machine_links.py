@@ -141,6 +141,117 @@ def test_a_new_address_of_an_edge_is_used(stage: Any, kit: Any):
     assert {s.current.port.endpoint for s in stage.client.subscribers.values()} == {kit.other}
 
 
+# -- the head of the stream
+
+
+def test_who_has_a_token_asks_for_an_edge_of_its_head(stage: Any, kit: Any):
+    stage.client.subscriber("new")
+    stage.client.subscriber("old", token=("g", 3, 7))
+    stage.run()
+    assert {join.subscriber: join.head for join in stage.head.all(r.Join)} == {"new": "", "old": "g"}
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_any_edge_will_do_when_the_head_of_the_stream_has_none_for_long(stage: Any, kit: Any, answered: bool):
+    stage.head.edge = None
+    stage.client.subscriber("s", token=("g", 3, 7))
+    asked = stage.wire.now
+    stage.run()
+    heard = 0
+    while stage.head.last_of(r.Join).head:
+        if answered and len(stage.head.all(r.Join)) > heard:
+            heard = len(stage.head.all(r.Join))
+            stage.head.tell(r.Unplaced("s", "no way to g", 1.0))
+        stage.run(0.5)
+        assert stage.wire.now - asked < 40
+    assert 30.0 <= stage.wire.now - asked <= 33.0
+    assert {join.head for join in stage.head.all(r.Join)[:-1]} == {"g"}
+    stage.head.tell(r.Placed("s", "e", kit.edge, ""))
+    stage.run()
+    assert stage.edge.last_of(r.Resume).token == ("g", 3, 7)
+
+
+def test_while_the_head_of_the_stream_has_edges_no_other_is_asked_for(stage: Any, kit: Any):
+    stage.client.subscriber("s", token=("g", 3, 7))
+    for _ in range(12):
+        stage.run(6.0)
+        stage.edge.tell(r.Shut(stage.edge.last_of(r.Resume).attachment, "head", "no"))
+    assert {join.head for join in stage.head.all(r.Join)} == {"g"}
+
+
+def test_the_patience_begins_with_the_first_question(kit: Any):
+    wire = kit.wire()
+    client = wire.add(kit.client())
+    client.subscriber("s", token=("g", 3, 7))
+    wire.run(60.0)
+    head = wire.add(kit.script("h", "head", 5), kit.head)
+    wire.run(5.0, until=lambda: head.all(r.Join))
+    assert head.last_of(r.Join).head == "g"
+
+
+# -- an edge that has gone
+
+
+def without_connection(stage: Any, seconds: float) -> None:
+    """The shell sees no connection to `e` for so long."""
+    peer = stage.client.ports["e"].peer
+    end = stage.wire.now + seconds
+    while stage.wire.now < end - 1e-9:
+        stage.client.unconnected({peer}, stage.wire.now)
+        stage.run(0.25)
+
+
+def test_an_edge_without_a_connection_is_left_soon(stage: Any, kit: Any):
+    stage.attach()
+    other = other_edge(stage, kit)
+    stage.wire.remove(stage.edge)
+    killed = stage.wire.now
+    without_connection(stage, 1.75)
+    assert stage.app.of(Detached) == []
+    without_connection(stage, 0.5)
+    assert other.last_of(r.Resume).token == ("h", 5, 10)
+    assert stage.wire.now - killed < 3.0
+    assert stage.head.last_of(r.Join).exclude == ["e"]
+
+
+def test_it_is_left_without_being_told_again(stage: Any, kit: Any):
+    stage.attach()
+    stage.wire.cut.add(kit.edge)
+    stage.client.unconnected({stage.client.ports["e"].peer}, stage.wire.now)
+    stage.run(2.1)
+    assert len(stage.app.of(Detached)) == 1
+
+
+def test_an_edge_with_a_connection_again_is_kept(stage: Any, kit: Any):
+    stage.attach()
+    for _ in range(4):
+        without_connection(stage, 1.5)
+        stage.client.unconnected(set(), stage.wire.now)
+        stage.run(0.25)
+    assert stage.app.of(Detached) == []
+
+
+def test_an_edge_that_was_never_reached_has_its_time(stage: Any, kit: Any):
+    stage.wire.cut.add(kit.edge)
+    stage.client.subscriber("s")
+    stage.run()
+    without_connection(stage, 3.0)
+    stage.wire.cut.clear()
+    stage.run(1.5)
+    assert stage.edge.last_of(r.Resume).subscriber == "s"
+    assert stage.app.of(Detached) == []
+
+
+def test_an_edge_that_is_only_silent_is_left_in_time(stage: Any, kit: Any):
+    stage.attach()
+    other = other_edge(stage, kit)
+    stage.wire.cut.add(kit.edge)
+    stage.wire.remove(stage.edge)
+    silent = stage.wire.now
+    stage.wire.run(20.0, until=lambda: other.all(r.Resume))
+    assert 4.0 < stage.wire.now - silent < 7.0
+
+
 # -- being sent away
 
 
