@@ -1,72 +1,51 @@
 """The command line of the simulator.
 
-    python -m plimsoll.simulator --seeds 1000                 1000 runs over all scenarios in turn
-    python -m plimsoll.simulator --scenario chain --from 500  from seed 500 on
-    python -m plimsoll.simulator --scenario chain --seed 7 -v one run, with everything that happens in it
+    python -m plimsoll.simulator --seeds 1000                    1000 runs over all scenarios in turn
+    python -m plimsoll.simulator --scenario chain --from 500     from seed 500 on
+    python -m plimsoll.simulator --seeds 1000000 --state FILE    goes on where it was stopped
+    python -m plimsoll.simulator --scenario chain --seed 7       one run; --trace: with everything that happens in it
+    python -m plimsoll.simulator --scenario chain --seed 7 --shrink   what of it is needed to fail
 
-It ends with status 1 if a law was broken, and names the seeds.
+It ends with status 1 if a law was broken, names the seeds, and shrinks the first failure of each scenario.
 """
 
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from pathlib import Path
 
 from plimsoll.simulator.run import Outcome, run
 from plimsoll.simulator.scenarios import SCENARIOS
+from plimsoll.simulator.shrinking import Shrinker, read, written
+from plimsoll.simulator.sums import Series, load, save
 
 SHOWN = 5
 """So many violations of a failed run are printed; a replay shows all."""
 
-
-HEADINGS = "scenario              seeds     events  delivered  in gaps uncertain  faults failed"
-
-
-@dataclass(slots=True)
-class Sum:
-    """What many runs of one scenario come to."""
-
-    runs: int = 0
-    events: int = 0
-    deliveries: int = 0
-    excused: int = 0
-    gaps: int = 0
-    uncertain: int = 0
-    faults: Counter[str] = field(default_factory=Counter)
-    failed: list[Outcome] = field(default_factory=list)
-
-    def add(self, one: Outcome) -> None:
-        self.runs += 1
-        self.events += one.events
-        self.deliveries += one.verdict.delivered
-        self.excused += one.verdict.excused
-        self.gaps += one.verdict.gaps
-        self.uncertain += one.verdict.uncertain
-        self.faults.update(one.faults)
-        if not one.ok:
-            self.failed.append(one)
+SAVED_EVERY_SECONDS = 10.0
+AHEAD = 64
+"""So many runs per process are handed out ahead; what is stopped loses no more."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run and print; returns the exit status."""
-    asked = _parser().parse_args(arguments)
-    names = [asked.scenario] if asked.scenario else list(SCENARIOS)
-    if asked.seed is not None:
-        return _replay(names, asked.seed, asked.verbose)
-    began = time.perf_counter()
-    sums = {name: Sum() for name in names}
-    work = [(names[i % len(names)], asked.first + i // len(names)) for i in range(asked.seeds)]
-    for outcome in _run_all(work, asked.jobs):
-        sums[outcome.scenario].add(outcome)
-        if not outcome.ok:
-            _tell_failure(outcome)
-    _tell_sums(sums, time.perf_counter() - began)
-    return 1 if any(each.failed for each in sums.values()) else 0
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    names = [name for name in SCENARIOS if fnmatch.fnmatchcase(name, asked.scenario)]
+    if not names:
+        parser.error(f"no scenario is called {asked.scenario!r}; there are {' '.join(SCENARIOS)}")
+    try:
+        if asked.seed is not None:
+            return _replay(names, asked)
+        series = load(asked.state, names, asked.first) if asked.state else Series(names, asked.first)
+    except ValueError as error:
+        parser.error(str(error))
+    return _series(series, asked)
 
 
 def _say(text: object) -> None:
@@ -79,10 +58,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--seeds", type=_positive, default=160, metavar="N", help="how many runs (default 160)")
     parser.add_argument("--from", dest="first", type=int, default=0, metavar="S", help="the first seed (default 0)")
-    parser.add_argument("--seed", type=int, metavar="S", help="run this seed alone")
-    parser.add_argument("--scenario", choices=sorted(SCENARIOS), help="one kind of run (default: all in turn)")
+    parser.add_argument("--scenario", default="*", metavar="NAME", help="one kind of run, or several: 'sessions-*'")
     parser.add_argument("--jobs", type=_positive, default=1, metavar="N", help="processes to run in (default 1)")
-    parser.add_argument("-v", "--verbose", action="store_true", help="with --seed: print everything that happens")
+    parser.add_argument("--state", type=Path, metavar="FILE", help="keep account there, and go on from there")
+    parser.add_argument("--seed", type=int, metavar="S", help="run this seed alone")
+    parser.add_argument("--only", metavar="LABELS", help="with --seed: of what is planned only this")
+    parser.add_argument("--shrink", action="store_true", help="with --seed: say what of it is needed to fail")
+    parser.add_argument(
+        "-v", "--trace", dest="trace", action="store_true", help="with --seed: print everything that happens"
+    )
     return parser
 
 
@@ -93,53 +77,98 @@ def _positive(text: str) -> int:
     return number
 
 
+# -- many runs
+
+
+def _series(series: Series, asked: argparse.Namespace) -> int:
+    began, before, saved = time.perf_counter(), series.seconds, 0.0
+    shrunk: set[str] = set()
+    for outcome in _run_all(series.work(asked.seeds), asked.jobs):
+        series.add(outcome)
+        series.seconds = before + time.perf_counter() - began
+        if not outcome.ok:
+            _tell_failure(outcome, shrink=outcome.scenario not in shrunk)
+            shrunk.add(outcome.scenario)
+        if asked.state and series.seconds - saved > SAVED_EVERY_SECONDS:
+            saved = series.seconds
+            save(asked.state, series)
+    if asked.state:
+        save(asked.state, series)
+    for line in series.table():
+        _say(line)
+    failed = series.total().failed
+    for scenario, seed, laws in failed:
+        _say(f"FAILED {scenario} seed {seed}: {' '.join(laws)}")
+    return 1 if failed else 0
+
+
 def _run_one(work: tuple[str, int]) -> Outcome:
     return run(*work)
 
 
-def _run_all(work: list[tuple[str, int]], jobs: int) -> Iterator[Outcome]:
+def _run_all(work: Iterable[tuple[str, int]], jobs: int) -> Iterator[Outcome]:
+    """In the order of the work, whatever the number of processes."""
     if jobs == 1:
         yield from map(_run_one, work)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(_run_one, work, chunksize=8)
+        for lot in _lots(work, jobs * AHEAD):
+            yield from pool.map(_run_one, lot, chunksize=4)
 
 
-def _replay(names: list[str], seed: int, verbose: bool) -> int:
+def _lots(work: Iterable[tuple[str, int]], size: int) -> Iterator[list[tuple[str, int]]]:
+    lot: list[tuple[str, int]] = []
+    for one in work:
+        lot.append(one)
+        if len(lot) == size:
+            yield lot
+            lot = []
+    if lot:
+        yield lot
+
+
+# -- one run
+
+
+def _replay(names: list[str], asked: argparse.Namespace) -> int:
+    only = read(asked.only) if asked.only else None
     failed = 0
     for name in names:
-        outcome = run(name, seed, _say if verbose else None)
+        outcome = run(name, asked.seed, _say if asked.trace else None, only)
         failed += not outcome.ok
         faults = ", ".join(f"{kind} {count}" for kind, count in outcome.faults.items()) or "none"
-        _say(f"{name} seed {seed}: {outcome.events} events, digest {outcome.digest:08x}, faults: {faults}")
-        _say(outcome.verdict)
+        ended = ", ".join(f"{kind} {count}" for kind, count in outcome.handovers.items()) or "none"
+        _say(f"{name} seed {asked.seed}: {outcome.events} events, digest {outcome.digest:08x}")
+        _say(f"faults: {faults}; hand-overs: {ended}")
+        _say(outcome.error or outcome.verdict)
+        if asked.shrink and not outcome.ok:
+            _shrink(outcome)
     return 1 if failed else 0
 
 
-def _tell_failure(outcome: Outcome) -> None:
-    laws = ", ".join(f"{law} x {count}" for law, count in outcome.verdict.violated.items())
-    _say(f"FAILED {outcome.scenario} seed {outcome.seed}: {laws}")
-    for violation in outcome.verdict.violations[:SHOWN]:
-        _say(f"  {violation}")
-    _say(f"  replay: python -m plimsoll.simulator --scenario {outcome.scenario} --seed {outcome.seed} -v")
+def _tell_failure(outcome: Outcome, *, shrink: bool) -> None:
+    _say(f"FAILED {outcome.scenario} seed {outcome.seed}: {' '.join(sorted(outcome.broken))}")
+    _tell_violations(outcome)
+    _say(f"  replay: {_command(outcome)} --trace")
+    if shrink:
+        _shrink(outcome)
     sys.stdout.flush()
 
 
-def _tell_sums(sums: dict[str, Sum], seconds: float) -> None:
-    _say(HEADINGS)
-    total = Sum()
-    for name, each in sums.items():
-        _tell_row(name, each)
-        for what in ("runs", "events", "deliveries", "excused", "gaps", "uncertain"):
-            setattr(total, what, getattr(total, what) + getattr(each, what))
-        total.faults.update(each.faults)
-        total.failed += each.failed
-    _tell_row("all", total)
-    _say(f"{seconds:.1f} s, {total.events / max(seconds, 1e-9):,.0f} events/s")
+def _tell_violations(outcome: Outcome) -> None:
+    if outcome.error:
+        _say(outcome.error)
+    for violation in outcome.verdict.violations[:SHOWN]:
+        _say(f"  {violation}")
 
 
-def _tell_row(name: str, each: Sum) -> None:
-    _say(
-        f"{name:20} {each.runs:6} {each.events:10} {each.deliveries:10} {each.excused:8} {each.uncertain:9} "
-        f"{sum(each.faults.values()):7} {len(each.failed)}"
-    )
+def _command(outcome: Outcome) -> str:
+    return f"python -m plimsoll.simulator --scenario {outcome.scenario} --seed {outcome.seed}"
+
+
+def _shrink(outcome: Outcome) -> None:
+    shrinker = Shrinker(outcome)
+    kept = shrinker.shrink()
+    _say(f"  it fails as well with {len(kept)} of what was planned:")
+    _tell_violations(shrinker.smallest)
+    _say(f"  replay: {_command(outcome)} --only {written(kept)} --trace")

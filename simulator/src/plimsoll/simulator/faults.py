@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -69,20 +69,19 @@ class Faults:
         self._next = 0
         self.is_over = False
 
-    def plan(self, start: float, until: float, without: Collection[str] = ()) -> list[str]:
-        """Draw all faults of an interval; returns their labels. Those in `without` do not happen."""
-        labels: list[str] = []
+    def plan(self, start: float, until: float, wanted: Callable[[str], bool] = bool) -> None:
+        """Draw all faults of an interval; those whose label is not wanted do not happen."""
+        number = 0
         for field in dataclasses.fields(self.chances):
             rate = getattr(self.chances, field.name)
             if not isinstance(rate, float) or not rate:
                 continue
             at = start + self._planning.expovariate(rate)
             while at < until:
-                labels.append(f"fault{len(labels)}")
-                if labels[-1] not in without:
-                    self.schedule.at(at, self._strike, field.name, len(labels))
+                if wanted(f"fault{number}"):
+                    self.schedule.at(at, self._strike, field.name, number)
+                number += 1
                 at += self._planning.expovariate(rate)
-        return labels
 
     def heal(self) -> None:
         """End everything that is under way. From now on nothing strikes any more."""

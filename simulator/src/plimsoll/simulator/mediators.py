@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from plimsoll.core.verify import observations as seen
 from plimsoll.simulator.fleet import Fleet, Journal
@@ -56,18 +56,16 @@ class Mediators:
         if self.current is None or self.current.node is None:
             self.start()
 
-    def plan(self, rate: float, draw: random.Random, start: float, until: float, without: Collection[str]) -> list[str]:
-        """Draw deaths and take-overs; returns their labels."""
-        labels: list[str] = []
-        at = start + draw.expovariate(rate) if rate else until
+    def plan(self, rate: float, draw: random.Random, start: float, until: float, wanted: Callable[[str], bool]) -> None:
+        """Draw deaths and take-overs; those whose label is not wanted do not happen."""
+        number, at = 0, start + draw.expovariate(rate) if rate else until
         while at < until:
-            labels.append(f"life{len(labels)}")
             away, usurped = draw.uniform(0.0, 0.5), draw.random() < 0.4
-            if labels[-1] not in without:
+            if wanted(f"life{number}"):
                 self.schedule.at(at, self.start if usurped else self.crash)
                 self.schedule.at(at + away, self.restart)
+            number += 1
             at += draw.expovariate(rate)
-        return labels
 
     # -- the end
 

@@ -5,12 +5,13 @@ until nothing is under way any more, lets every publisher speak once more, and a
 then is lost, and what is still held then is left over.
 
 Everything that is planned has a label: `saying3`, `change0`, `hold1`, `fault7`, `move2`, `aim2`, `life0`. A run may be
-made `without` some of them; all else stays as its seed has it, so far as it does not follow from what is left out.
+made of some of them `only`; they stay as the seed has them, so far as they do not follow from what is left out.
 """
 
 from __future__ import annotations
 
 import random
+import traceback
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
@@ -61,11 +62,16 @@ class Outcome:
     faults: dict[str, int]
     handovers: dict[str, int]
     digest: int
-    labels: tuple[str, ...]
+    error: str = ""
 
     @property
     def ok(self) -> bool:
-        return self.verdict.ok
+        return self.verdict.ok and not self.error
+
+    @property
+    def broken(self) -> set[str]:
+        """The laws that were broken; `I0` where a machine has raised."""
+        return {*self.verdict.violated, *(["I0"] if self.error else [])}
 
 
 class Run:
@@ -76,9 +82,9 @@ class Run:
         scenario: Scenario,
         seed: int,
         trace: Callable[[str], None] | None = None,
-        without: Collection[str] = (),
+        only: Collection[str] | None = None,
     ) -> None:
-        self.scenario, self.seed, self.without = scenario, seed, without
+        self.scenario, self.seed, self.only = scenario, seed, only
         self.labels: list[str] = []
         self.schedule = Schedule()
         self.network = Network(self.schedule, self._draw("network"), scenario.weather, scenario.control)
@@ -113,7 +119,7 @@ class Run:
     def _wanted(self, label: str) -> bool:
         """Take a label; False if the run is to do without it."""
         self.labels.append(label)
-        return label not in self.without
+        return self.only is None or label in self.only
 
     # -- the plan
 
@@ -184,6 +190,19 @@ class Run:
     # -- the course of events
 
     def go(self) -> Outcome:
+        """The whole run, and the verdict."""
+        publishers = self.lay_out()
+        self._measure()
+        self.schedule.run(self.end)
+        self.faults.heal()
+        self.mediators.restart()
+        self._settle(self.scenario.settle_seconds)
+        self._speak_once_more(publishers)
+        self._settle(self.scenario.last_seconds)
+        return self._judge()
+
+    def lay_out(self) -> list[str]:
+        """Lay everything onto the schedule; returns the publishers."""
         scenario, plan, end = self.scenario, self.plan, self.end
         for name in self.fleet.brokers:
             self.schedule.at(plan.uniform(0, 0.1), self.fleet.start, name)
@@ -191,23 +210,15 @@ class Run:
             self.schedule.at(plan.uniform(0, 0.4), self.apps.start, name)
         publishers = self._plan_load()
         self._strike_the_victim(START_SECONDS, end)
-        self.labels += self.faults.plan(START_SECONDS / 2, end, self.without)
+        self.faults.plan(START_SECONDS / 2, end, self._wanted)
         if scenario.moving.handovers:
             self.schedule.at(START_SECONDS / 2, self.mediators.start)
-            self.labels += self.mediators.plan(
-                scenario.moving.lives, self._draw("lives"), START_SECONDS, end, self.without
-            )
-        self._measure()
-        self.schedule.run(end)
-        self.faults.heal()
-        self.mediators.restart()
-        self._settle(scenario.settle_seconds)
-        self._speak_once_more(publishers)
-        self._settle(scenario.last_seconds)
-        return self._judge()
+            lives = self._draw("lives")
+            self.mediators.plan(scenario.moving.lives, lives, START_SECONDS, end, self._wanted)
+        return publishers
 
     def _plan_load(self) -> list[str]:
-        """Lay all that applications do onto the schedule; returns the publishers."""
+        """What applications do."""
         plan, load, at = self.plan, self.scenario.load, self.schedule.at
         publishers = [f"p{i}" for i in range(load.publishers)]
         subscribers = [f"s{i}" for i in range(load.subscribers)]
@@ -309,10 +320,13 @@ class Run:
         claim = self.scenario.undisturbed_seconds
         if claim:
             self.journal.see(seen.Undisturbed(START_SECONDS, self.end, claim, self._exempt()))
+        return self._outcome(audit(self.journal.all))
+
+    def _outcome(self, verdict: Verdict, error: str = "") -> Outcome:
         return Outcome(
             scenario=self.scenario.name,
             seed=self.seed,
-            verdict=audit(self.journal.all),
+            verdict=verdict,
             events=self.schedule.events,
             frames=self.network.frames,
             frames_lost=self.network.lost,
@@ -320,7 +334,7 @@ class Run:
             faults=dict(sorted(self.faults.happened.items())),
             handovers=self.mediators.counts(),
             digest=self.network.digest,
-            labels=tuple(self.labels),
+            error=error,
         )
 
     def _suppressed(self) -> int:
@@ -329,6 +343,12 @@ class Run:
         return sum(s.duplicates for client in clients if client for s in client.subscribers.values())
 
 
-def run(scenario: str, seed: int, trace: Callable[[str], None] | None = None, without: Collection[str] = ()) -> Outcome:
-    """Run one scenario by name under a seed."""
-    return Run(SCENARIOS[scenario], seed, trace, without).go()
+def run(
+    scenario: str, seed: int, trace: Callable[[str], None] | None = None, only: Collection[str] | None = None
+) -> Outcome:
+    """Run one scenario by name under a seed. A machine that raises is a finding, told with its place."""
+    one = Run(SCENARIOS[scenario], seed, trace, only)
+    try:
+        return one.go()
+    except Exception:  # noqa: BLE001 - whatever it is, it is what the run was for
+        return one._outcome(audit([]), traceback.format_exc())
