@@ -30,7 +30,7 @@ from plimsoll.core.matching import Index, warm_up
 from plimsoll.core.predicates import Subscription
 
 LARGEST_FOR_BASELINES = 100_000
-LARGEST_FOR_COVERING = {"paper": 10**7, "selective": 10**7, "general": 100_000, "hostile": 10_000}
+LARGEST_FOR_COVERING = {"paper": 10**7, "selective": 10**7, "general": 10**6, "hostile": 10**6}
 CHANGES = 2000
 Row = dict[str, Any]
 

@@ -3,13 +3,18 @@
 import itertools
 import random
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from plimsoll.core import covering_spans
 from plimsoll.core.covering import CoveringSet, Delta, covering_set, in_key_order
+from plimsoll.core.covering_spans import Spans
 from plimsoll.core.predicates import Predicate, Subscription, Unsatisfiable, conjunction, parse
+
+BIG = 2**53
 
 # ------------------------------------------------------------------------------ the definition, and the delta's promise
 
@@ -67,13 +72,27 @@ steps = st.lists(
 
 @pytest.mark.timeout(120)
 @settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(asked, min_size=2, max_size=14), steps, st.lists(asked, min_size=1, max_size=4), st.booleans())
+@given(
+    st.lists(asked, min_size=2, max_size=14),
+    steps,
+    st.lists(asked, min_size=1, max_size=4),
+    st.booleans(),
+    st.sampled_from([2, 3, 64]),
+)
 def test_every_step_leaves_the_exact_covering_set(
     pool: list[Subscription],
     steps: list[tuple[int, int, list[int]]],
     questions: list[Subscription],
     reuse: bool,
+    block_limit: int,
 ):
+    with mock.patch.object(covering_spans, "BLOCK_LIMIT", block_limit):
+        judge(pool, steps, questions, reuse=reuse)
+
+
+def judge(
+    pool: list[Subscription], steps: list[tuple[int, int, list[int]]], questions: list[Subscription], *, reuse: bool
+) -> None:
     tested: CoveringSet[int] = CoveringSet()
     members: dict[int, Subscription] = {}
     neighbour = Neighbour()
@@ -97,7 +116,70 @@ def test_every_step_leaves_the_exact_covering_set(
         neighbour.apply(tested.remove(key), members)
     assert len(tested) == 0
     assert not tested._frontier._tables
-    assert not tested._frontier._announced
+    assert not tested._frontier._equal
+    assert not tested._frontier._constrained
+
+
+points = st.sampled_from([-2, -1.5, 0, 0.5, 1, 2, 3, BIG, BIG + 1, float("inf"), float("-inf")])
+ranges = st.lists(
+    st.tuples(st.sampled_from("ab"), st.sampled_from([">", ">=", "<", "<="]), points), min_size=1, max_size=5
+)
+ranged = st.one_of(ranges.map(made).filter(lambda one: one is not None), asked)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(ranged, min_size=4, max_size=30, unique=True), st.randoms(use_true_random=False))
+def test_spans_name_all_that_covers_and_all_that_is_covered(pool: list[Subscription], shuffler: random.Random):
+    """Among the named there may be others; asked for every constraint of the pool, while half of it goes."""
+    constraints = [dict(one.constraints).get("a") for one in pool]
+    held = {serial: constraint for serial, constraint in enumerate(constraints) if constraint is not None}
+    with mock.patch.object(covering_spans, "BLOCK_LIMIT", 3):
+        spans: Spans[int] = Spans()
+        for serial in shuffler.sample(list(held), len(held)):
+            spans.add(held[serial], serial, serial)
+        for gone in [None, *shuffler.sample(list(held), len(held))]:
+            if gone is not None:
+                spans.remove(held.pop(gone), gone)
+            assert len(spans) == len(held)
+            for one in filter(None, constraints):
+                above, below = list(spans.that_may_cover(one)), list(spans.that_it_may_cover(one))
+                assert len(set(above)) == len(above)
+                assert len(set(below)) == len(below)
+                assert {n for n, other in held.items() if other.covers(one)} <= set(above) <= set(held)
+                assert {n for n, other in held.items() if one.covers(other)} <= set(below) <= set(held)
+    assert not spans._blocks
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_overlapping_ranges_by_the_hundred(seed: int):
+    """Ranges of two widths over few attributes: most are announced, and the blocks fill by their real limit."""
+    seeded = random.Random(seed)
+    print("seed", seed)
+
+    def ask() -> Subscription:
+        chosen = made(
+            [
+                bound
+                for name in seeded.sample("abc", seeded.choice([1, 1, 2]))
+                for low, width in [(seeded.randrange(2000), seeded.choice([200, 210]))]
+                for bound in [(name, seeded.choice([">", ">="]), low), (name, seeded.choice(["<", "<="]), low + width)]
+            ]
+        )
+        assert chosen is not None
+        return chosen
+
+    members = {n: ask() for n in range(600)}
+    tested: CoveringSet[int] = CoveringSet()
+    tested.apply(list(members.items())[:300], ())
+    for n in range(300, 600):
+        tested.add(n, members[n])
+    for _ in range(3):
+        assert {s for _, s in tested.items()} == most_general(members)
+        for question in [ask() for _ in range(100)]:
+            assert tested.is_covered(question) == any(one.covers(question) for one in members.values())
+        for n in seeded.sample(list(members), 150):
+            del members[n]
+            tested.remove(n)
 
 
 def test_every_pair_of_bounds_and_values():

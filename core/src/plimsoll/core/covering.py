@@ -45,6 +45,7 @@ class CoveringSet(Generic[K]):
         self._members: dict[K, Node[K]] = {}
         self._announced: dict[K, Subscription] = {}
         self._frontier: Frontier[K] = Frontier()
+        self._serial = 0  # of the latest node
 
     def add(self, key: K, subscription: Subscription) -> Delta[K]:
         """Add one. ValueError when the key is taken."""
@@ -128,7 +129,8 @@ class CoveringSet(Generic[K]):
     def _join(self, key: K, subscription: Subscription, pending: dict[Node[K], None]) -> None:
         node = self._nodes.get(subscription)
         if node is None:
-            node = self._nodes[subscription] = Node(subscription)
+            self._serial += 1
+            node = self._nodes[subscription] = Node(subscription, self._serial)
             if self._frontier.insert(node):
                 pending[node] = None
         node.keys[key] = None

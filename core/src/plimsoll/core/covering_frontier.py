@@ -3,14 +3,18 @@
 Laws. A coverer asks for no attribute that the covered does not constrain, and for no equality that the covered does not
 ask for too. So coverers of a subscription are found by its equalities, projected on each set of equalities that is in
 use: one hash look-up per such set. Within a cell, bounds on one attribute and side form a chain, of which the loosest
-covers the others: the extreme answers for all of it. Other residuals are compared one by one, announced ones only.
-The covered are found the other way round, by the rarest of the subscription's own constraints.
+covers the others: the extreme answers for all of it. Other residuals are compared one by one: announced ones on some of
+the subscription's attributes, of which the first spans no less (`covering_spans`). The covered are found the other way
+round: they have all the subscription's equalities, and constrain all its attributes.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
+from itertools import chain as chained
+from itertools import combinations
 from typing import Generic, TypeVar
 
+from plimsoll.core.covering_spans import Spans
 from plimsoll.core.matching.shape import Names, Side, filed
 from plimsoll.core.predicates import Exactly, Interval, Subscription, Value
 from plimsoll.core.predicates.constraints import AnyConstraint
@@ -22,10 +26,11 @@ Constraints = dict[str, AnyConstraint]
 class Node(Generic[K]):
     """A distinct subscription: the keys that have it, and who stands in for it while it is not announced."""
 
-    __slots__ = ("announced", "keys", "representative", "subscription", "wards", "witness")
+    __slots__ = ("announced", "keys", "representative", "serial", "subscription", "wards", "witness")
 
-    def __init__(self, subscription: Subscription) -> None:
+    def __init__(self, subscription: Subscription, serial: int) -> None:
         self.subscription = subscription
+        self.serial = serial  # no two nodes of a set have the same
         self.keys: dict[K, None] = {}
         self.announced = False
         self.representative: K | None = None
@@ -79,7 +84,8 @@ class Cell(Generic[K]):
     def __init__(self) -> None:
         self.plain: Node[K] | None = None  # the equalities alone
         self.chains: dict[tuple[str, Side], Chain[K]] = {}
-        self.bags: dict[tuple[str, ...], dict[Node[K], tuple[AnyConstraint, ...]]] = {}  # announced, by attributes
+        # Announced ones with another residual by its attributes, each with the residual.
+        self.bags: dict[tuple[str, ...], Spans[tuple[Node[K], tuple[AnyConstraint, ...]]]] = {}
 
     def is_empty(self) -> bool:
         return self.plain is None and not self.chains and not self.bags
@@ -91,7 +97,9 @@ class Frontier(Generic[K]):
     def __init__(self) -> None:
         self._tables: dict[Names, dict[tuple[Value, ...], Cell[K]]] = {}
         self._projections: dict[Names, list[tuple[list[int], dict[tuple[Value, ...], Cell[K]]]]] = {}
-        self._announced: dict[tuple[str, object], dict[Node[K], None]] = {}  # by each constraint's own place
+        # The announced by each equality, and by each attribute that they constrain.
+        self._equal: dict[tuple[str, AnyConstraint], dict[float, Node[K]]] = {}  # by serial
+        self._constrained: dict[str, Spans[Node[K]]] = {}
 
     def insert(self, node: Node[K]) -> bool:
         """Take a node in. False when another of its chain covers it for certain: it needs no witness of its own."""
@@ -140,26 +148,32 @@ class Frontier(Generic[K]):
         return self._tables[names][values].chains[filing[0][1:]].extreme() is node
 
     def announce(self, node: Node[K]) -> None:
-        for place in _places(node.subscription):
-            self._announced.setdefault(place, {})[node] = None
+        for name, constraint in node.subscription.constraints:
+            if isinstance(constraint, Exactly):
+                self._equal.setdefault((name, constraint), {})[node.serial] = node
+            self._constrained.setdefault(name, Spans()).add(constraint, node.serial, node)
         if filed(node.subscription) is None:
-            rest = _rest(node.subscription)
+            names, residual = _residual(node.subscription)
             cell = self._open(*_equalities(node.subscription))
-            bag = cell.bags.setdefault(tuple(name for name, _ in rest), {})
-            bag[node] = tuple(constraint for _, constraint in rest)
+            cell.bags.setdefault(names, Spans()).add(residual[0], node.serial, (node, residual))
 
     def withdraw(self, node: Node[K]) -> None:
-        for place in _places(node.subscription):
-            nodes = self._announced[place]
-            del nodes[node]
-            if not nodes:
-                del self._announced[place]
+        for name, constraint in node.subscription.constraints:
+            if isinstance(constraint, Exactly):
+                nodes = self._equal[name, constraint]
+                del nodes[node.serial]
+                if not nodes:
+                    del self._equal[name, constraint]
+            spans = self._constrained[name]
+            spans.remove(constraint, node.serial)
+            if not len(spans):
+                del self._constrained[name]
         if filed(node.subscription) is None:
             names, values = _equalities(node.subscription)
             cell = self._tables[names][values]
-            attributes = tuple(name for name, _ in _rest(node.subscription))
-            del cell.bags[attributes][node]
-            if not cell.bags[attributes]:
+            attributes, residual = _residual(node.subscription)
+            cell.bags[attributes].remove(residual[0], node.serial)
+            if not len(cell.bags[attributes]):
                 del cell.bags[attributes]
             self._close(names, values, cell)
 
@@ -180,14 +194,27 @@ class Frontier(Generic[K]):
 
     def covered_by(self, node: Node[K]) -> list[Node[K]]:
         """The announced nodes that the node covers."""
-        fewest: dict[Node[K], None] | None = None
-        for name, constraint in node.subscription.constraints:
-            place = (name, constraint) if isinstance(constraint, Exactly) else (name, None)
-            nodes = self._announced.get(place)
-            if nodes is None:
+        constraints = node.subscription.constraints
+        places: list[dict[float, Node[K]]] = []
+        for name, constraint in constraints:
+            spans = self._constrained.get(name)
+            equal = (
+                self._equal.get((name, constraint), {}) if isinstance(constraint, Exactly) else spans and spans.items
+            )
+            if not equal:
                 return []
-            fewest = nodes if fewest is None or len(nodes) < len(fewest) else fewest
-        return [other for other in fewest or () if node.subscription.covers(other.subscription)]
+            places.append(equal)
+        found: Iterable[Node[K]]
+        if any(isinstance(constraint, Exactly) for _, constraint in constraints):
+            places.sort(key=len)
+            serials = set(places[0])
+            for place in places[1:]:
+                serials &= place.keys()
+            found = [places[0][serial] for serial in serials]
+        else:
+            name, constraint = min(constraints, key=lambda pair: len(self._constrained[pair[0]]))
+            found = self._constrained[name].that_it_may_cover(constraint)
+        return [other for other in found if node.subscription.covers(other.subscription)]
 
     def _open(self, names: Names, values: tuple[Value, ...]) -> Cell[K]:
         table = self._tables.get(names)
@@ -224,15 +251,22 @@ def _witness_in(cell: Cell[K], constraints: Constraints, subscription: Subscript
             extreme = chain.extreme()
             if extreme.subscription != subscription:
                 return extreme
-    for attributes, bag in cell.bags.items():
-        theirs = [constraints.get(name) for name in attributes]
-        if None in theirs:
-            continue
-        for node, mine in bag.items():
-            covered = all(a.covers(b) for a, b in zip(mine, theirs, strict=True) if b is not None)
-            if covered and node.subscription != subscription:
-                return node
+    if cell.bags:
+        for names in _within(constraints, cell.bags):
+            theirs = [constraints[name] for name in names]
+            for node, mine in cell.bags[names].that_may_cover(theirs[0]):
+                covers = all(a.covers(b) for a, b in zip(mine, theirs, strict=True))
+                if covers and node.subscription != subscription:
+                    return node
     return None
+
+
+def _within(constraints: Constraints, bags: Mapping[tuple[str, ...], object]) -> list[tuple[str, ...]]:
+    """Those sets of names in use that are among the constrained ones."""
+    if 2 ** len(constraints) <= len(bags):
+        subsets = (combinations(constraints, size) for size in range(1, len(constraints) + 1))
+        return [names for names in chained.from_iterable(subsets) if names in bags]
+    return [names for names in bags if all(map(constraints.__contains__, names))]
 
 
 def _equalities(subscription: Subscription) -> tuple[Names, tuple[Value, ...]]:
@@ -240,15 +274,7 @@ def _equalities(subscription: Subscription) -> tuple[Names, tuple[Value, ...]]:
     return tuple([(name, c.kind) for name, c in equalities]), tuple([c.value for _, c in equalities])
 
 
-def _rest(subscription: Subscription) -> list[tuple[str, AnyConstraint]]:
-    return [(name, c) for name, c in subscription.constraints if not isinstance(c, Exactly)]
-
-
-def _places(subscription: Subscription) -> list[tuple[str, object]]:
-    """Under what an announced subscription is found: each equality, and each constrained attribute."""
-    places: list[tuple[str, object]] = []
-    for name, constraint in subscription.constraints:
-        if isinstance(constraint, Exactly):
-            places.append((name, constraint))
-        places.append((name, None))
-    return places
+def _residual(subscription: Subscription) -> tuple[tuple[str, ...], tuple[AnyConstraint, ...]]:
+    """The attributes, in order, and the constraints on them that are no equalities."""
+    rest = [(name, c) for name, c in subscription.constraints if not isinstance(c, Exactly)]
+    return tuple([name for name, _ in rest]), tuple([c for _, c in rest])
