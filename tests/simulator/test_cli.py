@@ -29,7 +29,8 @@ def test_a_broken_law_is_told_with_its_replay(capsys: pytest.CaptureFixture[str]
     assert main(["--scenario", "calm", "--seeds", "1", "--from", "2"]) == 1
     printed = capsys.readouterr().out
     assert "FAILED calm seed 2: I1" in printed
-    assert "replay: python -m plimsoll.simulator --scenario calm --seed 2 -v" in printed
+    assert "replay: python -m plimsoll.simulator --scenario calm --seed 2 --trace" in printed
+    assert "it fails as well with" in printed
     assert main(["--scenario", "calm", "--seed", "2"]) == 1
     assert "was lost" in capsys.readouterr().out
 

@@ -91,7 +91,7 @@ ALL = [
         slow=Hardware(output_bytes_per_second=20_000, emulation=EMULATION),
     ),
     _scenario(
-        "everything", "every fault there is, in a random tree", Shape(3, 2, "random"),
+        "everything", "every fault there is, and hand-overs in a random tree", Shape(3, 2, "random"),
         replace(FAULTY, across=0.4, handovers=4, tight=0.2, lives=0.3, mortal=ALL_BROKERS),
         load=replace(LOAD, holds=2), log_bytes=30_000, processes=3,
         chances=replace(BUMPY, crash_client=0.1, crash_edge=0.15, crash_head=0.1, pause_edge=0.2, pause_head=0.1),

@@ -85,9 +85,9 @@ class Handovers:
         for again in session.told[1:]:
             if (again.state, sorted(again.members)) != (first.state, sorted(first.members)):
                 found.add("I8", subject, f"ended as {first.state} {first.members}, later {again}", again.at)
-        if first.state not in FINAL:
-            return
         told = dict(first.members)
+        if first.state not in FINAL or (first.state == "aborted" and not told):
+            return  # what was undone before it was begun has no members
         if sorted(told) != sorted(began.members):
             found.add("I5", subject, f"was for {sorted(began.members)}, tells of {sorted(told)}", first.at)
         for subscriber, outcome in sorted(told.items()):
