@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import zmq
 
-from plimsoll.broker.loop import Loop
+from plimsoll.broker.loop import REST_SECONDS, Loop
 from plimsoll.broker.meter import Usage
 from plimsoll.broker.sockets import Sockets
 from plimsoll.core.config import Hardware, Limits
@@ -91,6 +91,7 @@ class Rig:
     def __init__(self) -> None:
         self.toy, self.watch, self.sockets = Toy(), Quiet(), Sockets(Limits())
         self.usage: list[Usage] = []
+        self.rests: list[float] = []
         self.loop = Loop(
             self.toy,
             self.sockets,
@@ -98,6 +99,7 @@ class Rig:
             Hardware(),
             leave_seconds=0.2,
             on_usage=self.usage.append,
+            rest=self.rests.append,
         )
         self.context: zmq.Context = zmq.Context()
         self.kept: list[zmq.Socket] = []
@@ -163,6 +165,27 @@ def test_a_round_with_frames_is_measured_and_one_without_is_not(rig: Rig):
     rig.toy.tick_at = time.monotonic()
     rig.loop.round()
     assert rig.toy.told == [("tick",)]
+
+
+def test_a_round_that_has_taken_everything_is_followed_by_a_rest(rig: Rig):
+    rig.data.send(b"x")
+    rig.rounds_until(("served", 1))
+    assert len(rig.rests) == 1
+    assert 0 < rig.rests[0] <= REST_SECONDS
+
+
+def test_there_is_no_rest_after_a_round_without_frames(rig: Rig):
+    rig.toy.tick_at = time.monotonic()
+    rig.loop.round()
+    assert rig.toy.told == [("tick",)]
+    assert not rig.rests
+
+
+def test_there_is_no_rest_after_a_round_that_ended_at_its_limit(rig: Rig):
+    rig.loop._round_frames = 1
+    rig.data.send(b"x")
+    rig.rounds_until(("served", 1))
+    assert not rig.rests
 
 
 def test_a_tick_is_waited_for_but_not_longer(rig: Rig):

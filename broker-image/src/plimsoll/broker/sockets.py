@@ -80,7 +80,10 @@ class Curve:
 
 
 class Lane:
-    """One purpose: the bound ROUTER, the dialled DEALERs, what waits, and who speaks from where."""
+    """One purpose: the bound ROUTER, the dialled DEALERs, what waits, and who speaks from where.
+
+    `has_more`: the last look at its sockets ended at a limit, before there was nothing left to take.
+    """
 
     def __init__(
         self, context: zmq.Context[zmq.Socket[bytes]], domain: str, limits: Limits, curve: Curve | None
@@ -90,6 +93,7 @@ class Lane:
         self.dealers: dict[str, zmq.Socket[bytes]] = {}
         self.waiting: dict[Peer, deque[bytes]] = {}
         self.users: dict[bytes, str] = {}
+        self.has_more = False
         self.denied: set[bytes] = set()
         self.router = self._socket(zmq.ROUTER)
         self.router.router_mandatory = True
@@ -177,6 +181,7 @@ class Lane:
                     found[peer].append(data)
                 else:
                     found[peer] = [data]
+            self.has_more = True
         except zmq.Again:
             pass
         return found
@@ -194,6 +199,7 @@ class Lane:
                     continue
                 found.append(part.bytes)
                 size -= len(found[-1])
+            self.has_more = True
         except zmq.Again:
             pass
         return found
@@ -364,6 +370,7 @@ class Sockets:
 
     def receive(self, lane: Lane, frames: int, size: int) -> Iterator[tuple[Peer, list[bytes]]]:
         """What the last `wait` found on this lane, by peer; at most `frames` and about `size` bytes per socket."""
+        lane.has_more = False
         if lane.router in self._ready:
             yield from lane.drain(frames, size).items()
         if lane.dealers:
