@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.core.fleet import one_cluster
 from tests.vectors import make
 
 from plimsoll.core import link, wire
 from plimsoll.core import records as r
 from plimsoll.core.attachment import REFUSALS
 from plimsoll.core.config import Limits
-from plimsoll.core.edge import Edge
 from plimsoll.core.head import Head
 from plimsoll.core.node import HELD_ABOVE_RECORDS
 
@@ -68,7 +68,8 @@ def fields(struct: Any, skip: int = 0) -> str:
     annotations, optional = inspect.get_annotations(struct), len(struct.__struct_defaults__)
     names = struct.__struct_fields__
     said = [
-        f"{name}: {'record' if (struct, name) in RECORDS_IN_RECORDS else words(annotations[name])}" + (" ?" if i >= len(names) - optional else "")
+        f"{name}: {'record' if (struct, name) in RECORDS_IN_RECORDS else words(annotations[name])}"
+        + (" ?" if i >= len(names) - optional else "")
         for i, name in enumerate(names)
     ]
     return ", ".join(said[skip:])
@@ -145,14 +146,14 @@ def test_the_limits_are_those_of_the_code():
 
 
 def shut_codes() -> set[str]:
-    """Second arguments of everything called `Shut`, `shut` or `_shut` in core, where they are written out."""
+    """Second arguments of everything called `Shut`, `shut` or `evict` in core, where they are written out."""
     found = set(REFUSALS)
     for path in CORE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if not isinstance(node, ast.Call):
                 continue
             called = getattr(node.func, "attr", getattr(node.func, "id", ""))
-            if called in ("Shut", "shut", "_shut"):
+            if called in ("Shut", "shut", "evict"):
                 codes = [node.args[1]] if len(node.args) > 1 else [k.value for k in node.keywords if k.arg == "code"]
                 parts = (part for code in codes for part in ast.walk(code))
                 found |= {p.value for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str)}
@@ -170,4 +171,4 @@ def test_what_records_are_made_of_is_described(word: str, struct: Any):
 
 
 def test_every_record_of_a_client_is_taken_by_a_head_or_by_an_edge():
-    assert Edge._HANDLERS.keys() >= SPEAKERS["client to edge"]
+    assert one_cluster(edges=1).edge("e1")._of_clients.keys() == set(SPEAKERS["client to edge"])

@@ -1,9 +1,8 @@
 """One subscriber at one edge, and the link that it shares with others.
 
-A subscriber that keeps up has no queue: its records go straight into the link's buffer. A queue exists only while
-the link or the
-subscriber is behind, paused or catching up, and it is bounded; what happens at the bound is the subscriber's stated
-policy.
+A subscriber that keeps up has no queue: its records go straight into the link's buffer. A queue exists only while the
+link or the subscriber is behind, paused, catching up or on its way here, and it is bounded; what happens at the bound
+is the subscriber's stated policy, and while it is on its way here, the end of this attachment.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from plimsoll.core.config import Limits
 from plimsoll.core.link import Link
 from plimsoll.core.log import Origin
 from plimsoll.core.predicates import Subscription
-from plimsoll.core.records import Gap, Policy, PubOpen, Resume
+from plimsoll.core.records import Attach, Gap, Policy, PubOpen, Resume
 from plimsoll.core.records import to_edge as decoder
 from plimsoll.core.wire import OwnerEpoch
 
@@ -34,9 +33,10 @@ REFUSALS = {
     "full": "this edge has as many subscribers as it may have; ask the head for another one",
     "epoch": "the subscriber is attached here with this owner epoch or a later one; raise it",
     "range": "the number of an owner epoch and the position of a token are below 2^62",
+    "session": "there is no place for the subscriber in this hand-over here; stay at the edge that serves you",
     "policy": f"policy.slow is one of {', '.join(POLICIES[1:])}, policy.block_seconds a finite number of at least 0",
 }
-"""Why a RESUME is answered with SHUT, by code."""
+"""Why a RESUME or an ATTACH is answered with SHUT, by code."""
 
 
 class Sink(Protocol):
@@ -53,13 +53,24 @@ class State(Enum):
 
     `BLOCKED`: its queue is full and does not grow. `CLOSED`: no longer attached; its cover stays until the head
     releases it.
+
+    On its way here: `DARK`, neither matched nor covered; `CUTTING`, covered, and what the stream has for it is still
+    the source's; `HOLD`, what the stream has for it is kept. On its way out: `ENDING`, END is queued, nothing follows.
     """
 
     RESUMING = "resuming"
     CATCHUP = "catchup"
     LIVE = "live"
     BLOCKED = "blocked"
+    DARK = "dark"
+    CUTTING = "cutting"
+    HOLD = "hold"
+    ENDING = "ending"
     CLOSED = "closed"
+
+
+SERVED = (State.RESUMING, State.CATCHUP, State.LIVE, State.BLOCKED, State.HOLD)
+"""The states of those whom an edge serves, or has to from where the stream is."""
 
 
 class Attachment:
@@ -67,20 +78,27 @@ class Attachment:
 
     `position`: all up to it in the head's log has been dealt with, if not LIVE. `is_installed`: publications are
     matched against its list. `is_covered`: the list is announced. `keeps_place`: its record outlasts its closing.
+
+    `coming`: the session that brings it here, until GO; `has_go`: GO has come before INSTALLED. `going`: the session
+    that takes it away. `end`: the position of its cut, and the END that is due once all up to it is queued.
     """
 
     __slots__ = (
         "block_seconds",
         "blocked_at",
         "closed_at",
+        "coming",
         "counted",
         "dropped",
+        "end",
         "end_gap",
         "epoch",
         "epoch_handle",
         "expiring",
         "front_epoch",
+        "going",
         "handle",
+        "has_go",
         "id",
         "is_covered",
         "is_installed",
@@ -125,6 +143,9 @@ class Attachment:
         self.expiring = False
         self.dropped: Dropped | None = None
         self.end_gap: tuple[int, bytes] | None = None
+        self.coming = self.going = ""
+        self.has_go = False
+        self.end: tuple[int, bytes] | None = None
 
     def apply(self, policy: Policy, limits: Limits, time_factor: float) -> None:
         """Take the subscriber's policy; what it leaves open, and the most that it may have, is the broker's."""
@@ -187,14 +208,15 @@ class Attachment:
         """Forget the queue."""
         self.queue.clear()
         self.queue_bytes = self.counted = 0
-        self.dropped = self.end_gap = None
+        self.dropped = self.end_gap = self.end = None
 
 
-def out_of_bounds(resume: Resume) -> str:
-    """The code of what is wrong with the values of a RESUME, or an empty string."""
-    if resume.epoch[1] >= COUNTED_TO or (resume.token is not None and resume.token[2] >= COUNTED_TO):
+def out_of_bounds(asked: Resume | Attach) -> str:
+    """The code of what is wrong with the values of a RESUME or an ATTACH, or an empty string."""
+    token = asked.token if isinstance(asked, Resume) else None
+    if asked.epoch[1] >= COUNTED_TO or (token is not None and token[2] >= COUNTED_TO):
         return "range"
-    policy = resume.policy
+    policy = asked.policy
     return "" if policy.slow in POLICIES and 0.0 <= policy.block_seconds < float("inf") else "policy"
 
 

@@ -1,10 +1,9 @@
 """The cursor of an edge in its head's log: one for all its subscribers that are behind, read in bounded slices.
 
 Members join with the position up to which they have everything. A slice begins at the lowest of them; a member takes
-what lies
-above its own position. When the head says `done`, what follows in the stream is what follows in the log, and members
-go live.
-Who joins while a slice is under way waits for the next one.
+what lies above its own position. When the head says `done`, what follows in the stream is what follows in the log, and
+members go live. Who joins while a slice is under way waits for the next one. A member that is cut over to another edge
+takes nothing from behind its cut.
 """
 
 from __future__ import annotations
@@ -54,13 +53,14 @@ class Cursor:
         return Fetch(self.id, min(member.position for member in self.members), filters)
 
     def end(self, fetched: Fetched) -> Iterable[Attachment]:
-        """A slice has ended; returns those that have caught up."""
+        """A slice has ended; returns those that have caught up, with the stream or with their cut."""
         self.reading = False
-        for member in self.members:
+        done = []
+        for member in list(self.members):
             member.position = max(member.position, fetched.to)
-        if not fetched.done:
-            return ()
-        done, self.members = list(self.members), {}
+            if fetched.done or (member.end is not None and member.position >= member.end[0]):
+                done.append(member)
+                del self.members[member]
         return done
 
     def reset(self) -> None:

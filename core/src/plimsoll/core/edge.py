@@ -12,9 +12,12 @@ from typing import Any
 
 from plimsoll.core import records as r
 from plimsoll.core import wire
-from plimsoll.core.attachment import REFUSALS, Attachment, Port, State, out_of_bounds
+from plimsoll.core.attaching import Attaching
+from plimsoll.core.attachment import SERVED, Attachment, Port, State
 from plimsoll.core.catchup import Cursor
 from plimsoll.core.config import BrokerConfig
+from plimsoll.core.handover.giving import Giving
+from plimsoll.core.handover.receiving import Receiving
 from plimsoll.core.holdings import Holdings
 from plimsoll.core.link import Link, Peer
 from plimsoll.core.load import Meter
@@ -53,6 +56,8 @@ class Edge(Node):
         self.cursor = Cursor()
         self.queues = Queues(self, self.cursor, self.ports)
         self.roster = Roster(self, self.holdings, self.ports, self.cursor, self.queues)
+        self.giving = Giving(self, self.roster)
+        self.receiving = Receiving(self, self.roster)
         self.replayer = Replayer(self, self.cursor, self.holdings, self.queues)
         # What the hot path needs, within reach.
         self.index, self.holders, self._several = self.holdings.index, self.holdings.holders, self.holdings.several
@@ -61,15 +66,19 @@ class Edge(Node):
         self.meter = Meter()
         self.reporter = Reporter(self, config, epoch, self.meter)
         self.leaving_since: float | None = None
+        self.mediator = 0
         self._epoch_before = 0
         self._lag_until = 0.0
         self._next_progress = 0.0
+        attaching = Attaching(self, self.roster, self.receiving)
         self._of_clients: dict[type[Any], Callable[[Link, Any], None]] = {
-            r.Resume: self._on_resume,
-            r.Subs: self._on_subs,
-            r.Detach: self._on_detach,
-            r.Pause: self._on_pause,
-            r.Continue: self._on_continue,
+            r.Resume: attaching.on_resume,
+            r.Subs: attaching.on_subs,
+            r.Detach: attaching.on_detach,
+            r.Pause: attaching.on_pause,
+            r.Continue: attaching.on_continue,
+            r.Attach: self.receiving.on_attach,
+            r.Go: self.receiving.on_go,
         }
         self._of_head: dict[type[Any], Callable[[Any], None]] = {
             r.Gap: self._on_gap,
@@ -80,6 +89,15 @@ class Edge(Node):
             r.Release: self._on_release,
             r.Replay: self.replayer.on_replay,
             r.Fetched: self.replayer.on_fetched,
+            r.Prepare: self.receiving.on_prepare,
+            r.Install: self.receiving.on_install,
+            r.Installed: self.receiving.on_installed,
+            r.Orphan: self.receiving.on_orphan,
+            r.Move: self.giving.on_move,
+            r.Cut: self.giving.on_cut,
+            r.Abort: self._on_abort,
+            r.Part: self._on_part,
+            r.Mediator: self._on_mediator,
         }
         self.head = self.dial(config.head.name, config.head.data, config.head.public_key)
         self.dial_control(config.head.name, config.head.control, config.head.public_key)
@@ -98,6 +116,8 @@ class Edge(Node):
         before, self.head_epoch = self.head_epoch, link.incarnation
         gone = [a for a in self.records.values() if a.state is not State.LIVE or before == self.head_epoch]
         self.roster.evict(gone, "head", "the head has started anew; resume from your token")
+        self.giving.restart()
+        self.receiving.restart()
         self.head.buffer.clear()
         self._report(before)
 
@@ -113,7 +133,7 @@ class Edge(Node):
         for part in first:
             self.say(self.head, part)
         self.roster.promises.renumber(last.seq)
-        self.say(self.head, r.Report(*here, last, owned))
+        self.say(self.head, r.Report(*here, last, owned, mediator=self.mediator))
         if self.is_leaving:
             self.say(self.head, r.Leaving())
         self._epoch_before = before
@@ -136,6 +156,9 @@ class Edge(Node):
             self.dirty[link] = None
 
     def up(self, record: Any) -> None:
+        """Say something to the head, behind what has gathered for it."""
+        for told in self.receiving.gathered():
+            self.say(self.head, told)
         self.say(self.head, record)
 
     @property
@@ -232,7 +255,7 @@ class Edge(Node):
         self.counters["gaps_in"] += 1
         piece = wire.encode(gap)
         for attachment in self.records.values():
-            if attachment.state is State.LIVE:
+            if attachment.state in (State.LIVE, State.HOLD):
                 attachment.out.append(attachment.handle + piece)
                 self.dirty[attachment.link] = None
 
@@ -290,61 +313,24 @@ class Edge(Node):
         if attachment is not None and attachment.epoch < release.epoch:
             self.roster.evict([attachment], "released", "another edge serves this subscriber now")
 
-    # -- from clients
+    # -- hand-over: what concerns both sides of it
 
-    def _on_resume(self, link: Link, resume: r.Resume) -> None:
-        """handover.md, Resume: its list, its token and its epoch, in one step with the cover."""
-        x = resume.subscriber
-        old = self.records.get(x)
-        if code := self._refusal(resume, old):
-            self.say(link, r.Shut(resume.attachment, code, REFUSALS[code]))
-            return
-        removes: list[int] = []
-        if old is not None:
-            self.roster.shut(old, "replaced", "the subscriber has attached again")
-            removes = self.holdings.uncover(old)
-        attachment = self.roster.open(link, resume)
-        taken = self.roster.take(attachment, resume.subscriptions, resume.version)
-        cover = self.roster.install(attachment, taken, removes)
-        self.up(r.ResumeUp(x, resume.epoch, cover, resume.token, resume.session))
+    def _on_abort(self, abort: r.Abort) -> None:
+        self.giving.on_abort(abort)
+        self.receiving.on_abort(abort)
 
-    def _refusal(self, resume: r.Resume, old: Attachment | None) -> str:
-        if self.is_leaving:
-            return "leaving"
-        if old is not None and old.epoch >= resume.epoch:
-            return "epoch"
-        full = old is None and len(self.records) >= self.config.limits.max_subscribers
-        return "full" if full else out_of_bounds(resume)
+    def _on_part(self, part: r.Part) -> None:
+        self.giving.on_part(part)
+        self.receiving.on_part(part)
 
-    def _on_subs(self, link: Link, subs: r.Subs) -> None:
-        attachment = self.roster.attached(link, subs.attachment)
-        if attachment is None or subs.version <= attachment.version:
-            return
-        attachment.version = subs.version
-        removed = self.holdings.remove(attachment, subs.removes)
-        taken = self.roster.take(attachment, subs.adds, subs.version)
-        self.up(self.roster.install(attachment, taken, removed))
+    def _on_mediator(self, mediator: r.Mediator) -> None:
+        self.mediator = max(self.mediator, mediator.epoch)
 
-    def _on_detach(self, link: Link, detach: r.Detach) -> None:
-        attachment = self.roster.attached(link, detach.attachment)
-        if attachment is None:
-            return
-        self.roster.close(attachment)
-        if detach.withdraw:
-            self.up(r.Forget(attachment.subscriber, attachment.epoch))
-            self.roster.drop([attachment])
+    def hold_full(self, attachment: Attachment) -> None:
+        self.receiving.hold_full(attachment)
 
-    def _on_pause(self, link: Link, pause: r.Pause) -> None:
-        if (attachment := self.roster.attached(link, pause.attachment)) is not None:
-            attachment.paused = True
-            self.queues.route(attachment)
-
-    def _on_continue(self, link: Link, go: r.Continue) -> None:
-        if (attachment := self.roster.attached(link, go.attachment)) is not None:
-            attachment.paused = False
-            self.queues.refill(self.ports[link])
-            self.queues.route(attachment)
-            self.dirty[link] = None
+    def ended(self, attachment: Attachment) -> None:
+        self.giving.end([attachment])
 
     # -- links that do not take what there is, and subscribers that do not
 
@@ -373,12 +359,15 @@ class Edge(Node):
     def on_tick(self) -> None:
         self._serve()
         self.queues.tick()
+        for told in self.receiving.gathered():
+            self.say(self.head, told)
         if (fetch := self.cursor.begin() if self.head.open else None) is not None:
             self.say(self.head, fetch)
         if self.now >= self._next_progress:
             self._next_progress = self.now + self.config.limits.progress_seconds * self.config.time_factor
             self._tell_progress()
             self._expire()
+            self.receiving.expire()
         if self.reporter.due(self.now):
             self._report_load()
 
@@ -402,13 +391,16 @@ class Edge(Node):
     # -- control
 
     def on_control(self, peer: Peer, record: Any) -> None:
-        if isinstance(self.reporter.on_control(peer, record, self.now), r.Leave):
+        record = self.reporter.on_control(peer, record, self.now)
+        if isinstance(record, r.Leave):
             self.leave(self.now)
+        elif isinstance(record, r.Revoke) and peer == self.config.head_name:
+            self.giving.on_revoke(record)
 
     def _report_load(self) -> None:
         queued = [a for port in self.ports.values() for a in port.queued]
         extra = {
-            "subscribers": sum(a.state is not State.CLOSED for a in self.records.values()),
+            "subscribers": sum(a.state in SERVED for a in self.records.values()),
             "subscriptions": len(self.index),
             "input_queue_messages": len(self.server.queue),
             "output_queue_messages": sum(len(a.queue) for a in queued)
@@ -444,8 +436,9 @@ class Edge(Node):
             return
         self.leaving_since = now
         self.say(self.head, r.Leaving())
+        self.receiving.leave()
         for attachment in list(self.records.values()):
-            if attachment.state is not State.CLOSED:
+            if attachment.state in SERVED and attachment.end is None:
                 link = attachment.link
                 self.roster.close(attachment)
                 self.say(link, r.Moved(attachment.id, "", "", ""))
@@ -468,6 +461,8 @@ class Edge(Node):
             "position": self.position,
             "subscriptions": len(self.index),
             "cover": len(self.holdings.cover),
+            "slots": len(self.receiving.slots),
+            "mediator": self.mediator,
             "subscribers": {state.value: states.count(state.value) for state in State},
             "leaving": self.is_leaving,
             "plain": self.config.security.plain,

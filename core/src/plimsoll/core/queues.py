@@ -1,9 +1,9 @@
 """What happens to a subscriber that is behind: its own bounded queue, its policy at the bound, and its way back to
 the stream.
 
-Queues of one link are emptied in turn, so that a slow subscriber takes no more than its share. A blocked
-subscriber's queue does
-not grow; once it is empty the rest is fetched from the head's log.
+Queues of one link are emptied in turn, so that a slow subscriber takes no more than its share. A blocked subscriber's
+queue does not grow; once it is empty the rest is fetched from the head's log. What is held for one that is on its way
+here is not emptied before GO, and no policy takes anything from it. END is behind all else, and is never dropped.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ class Host(Protocol):
     dirty: dict[Link, None]
 
     def disconnect(self, attachment: Attachment) -> None: ...
+    def hold_full(self, attachment: Attachment) -> None: ...
+    def ended(self, attachment: Attachment) -> None:
+        """All up to its cut has been queued, or sent."""
 
 
 class Queues:
@@ -61,7 +64,10 @@ class Queues:
         port = self.ports[attachment.link]
         if attachment.queue or attachment.dropped:
             self.put_aside(attachment)
-        if attachment.state is not State.LIVE:
+        if attachment.state is State.HOLD:
+            attachment.out = attachment.queue
+            self.put_aside(attachment)
+        elif attachment.state is not State.LIVE:
             attachment.out = self.void
         elif port.behind or attachment.paused or attachment.queue or attachment.dropped:
             attachment.out = attachment.queue
@@ -83,6 +89,17 @@ class Queues:
         self.cursor.leave(attachment)
         attachment.state, attachment.blocked_at = State.BLOCKED, self.host.now
         self.route(attachment)
+
+    def end(self, attachment: Attachment, record: bytes) -> None:
+        """Put the last record of an attachment behind all that it has; from here on the stream passes over it."""
+        attachment.state, attachment.out = State.ENDING, self.void
+        if attachment.queue or attachment.dropped:
+            attachment.queue.append(record)
+            self.put_aside(attachment)
+        else:
+            self.ports[attachment.link].queued.pop(attachment, None)
+            attachment.link.buffer.append(record)
+            self.host.dirty[attachment.link] = None
 
     # -- queues
 
@@ -106,7 +123,9 @@ class Queues:
         """Move queued records into the link's buffer, a few of each attachment in turn, as far as it takes them."""
         link = port.link
         room = min(link.writable_bytes(), self.host.config.limits.link_buffer_bytes) - sum(map(len, link.buffer))
-        waiting = [a for a in port.queued if not a.paused and (a.queue or a.dropped)]
+        waiting = [
+            a for a in port.queued if not a.paused and (a.queue or a.dropped) and a.state is not State.HOLD
+        ]  # fmt: skip
         while room > 0 and waiting:
             attachment = waiting.pop(0)
             room -= self._move(attachment, link, room)
@@ -138,7 +157,10 @@ class Queues:
     def _emptied(self, port: Port, attachment: Attachment) -> None:
         port.queued.pop(attachment, None)
         if attachment.state is State.BLOCKED:
-            self.cursor.join(attachment)
+            if attachment.end is None or attachment.position < attachment.end[0]:
+                self.cursor.join(attachment)
+            else:
+                self.host.ended(attachment)
         self.route(attachment)
 
     def tick(self) -> None:
@@ -148,18 +170,22 @@ class Queues:
             self._bound(port)
         for port in list(self._queueing):
             for attachment in list(port.queued):
-                if attachment.count_queue() > attachment.queue_limit_bytes and attachment.state is State.LIVE:
-                    self._overflow(attachment)
-                elif (
-                    attachment.state is State.BLOCKED
-                    and self.host.now - attachment.blocked_at > attachment.block_seconds
-                ):
-                    self._unblock_with_gap(attachment)
+                self._check(attachment, attachment.count_queue() > attachment.queue_limit_bytes)
             if port.link.open:
                 self.refill(port)
                 self.host.dirty[port.link] = None
             if not port.queued:
                 del self._queueing[port]
+
+    def _check(self, attachment: Attachment, is_full: bool) -> None:
+        state = attachment.state
+        if state is State.BLOCKED:
+            if self.host.now - attachment.blocked_at > attachment.block_seconds:
+                self._unblock_with_gap(attachment)
+        elif is_full and state is State.LIVE:
+            self._overflow(attachment)
+        elif is_full and state is State.HOLD:
+            self.host.hold_full(attachment)
 
     def _overflow(self, attachment: Attachment) -> None:
         if attachment.policy == "drop-oldest":
@@ -174,6 +200,8 @@ class Queues:
         """`block` has an end: what came while the queue was full is lost, as a gap behind what it holds."""
         self.host.counters["blocks_ended_by_gap"] += 1
         low, high = attachment.position + 1, self.host.position
+        if attachment.end is not None:  # what follows is the target's
+            high = min(high, attachment.end[0])
         attachment.blocked_at = self.host.now
         if low > high:
             return

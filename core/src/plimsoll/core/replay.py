@@ -1,4 +1,8 @@
-"""What comes from the head's log, for the members of the edge's cursor: each takes what lies above its own position."""
+"""What comes from the head's log, for the members of the edge's cursor.
+
+Each takes what lies above its own position, and not beyond its cut if it has been cut over to another edge: what
+follows there is the other edge's, and a gap that reaches into it says nothing of origins.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,9 @@ class Host(Protocol):
     position: int
     meter: Meter
 
+    def ended(self, attachment: Attachment) -> None:
+        """All up to its cut has been queued."""
+
 
 class Replayer:
     """Deals with REPLAY and FETCHED."""
@@ -34,14 +41,21 @@ class Replayer:
         item, members = replay.item, self.cursor.members
         if isinstance(item, r.Gap):
             for member in list(members):
-                gap = msgspec.structs.replace(item, low=max(item.low, member.position + 1))
-                self._take(member, item.high, wire.encode(gap))
+                self._take_gap(member, item)
             return
         record = wire.encode(item)
         for number in list(self.holdings.index.match(item.body.attributes)):
             attachment = self.holdings.holders[number]
-            if attachment in members:
+            if attachment in members and (attachment.end is None or item.position <= attachment.end[0]):
                 self._take(attachment, item.position, record)
+
+    def _take_gap(self, member: Attachment, gap: r.Gap) -> None:
+        low, high, last = max(gap.low, member.position + 1), gap.high, gap.last
+        if member.end is not None and member.end[0] < high:
+            high, last = member.end[0], []
+        if low <= high:
+            own = msgspec.structs.replace(gap, low=low, high=high, last=last)
+            self._take(member, high, wire.encode(own))
 
     def _take(self, attachment: Attachment, position: int, record: bytes) -> None:
         if position <= attachment.position:
@@ -59,4 +73,7 @@ class Replayer:
         if fetched.done:
             self.host.position = max(self.host.position, fetched.to)
         for attachment in self.cursor.end(fetched):
-            self.queues.live(attachment)
+            if attachment.end is None:
+                self.queues.live(attachment)
+            else:
+                self.host.ended(attachment)

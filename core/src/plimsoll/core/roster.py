@@ -9,7 +9,7 @@ Laws of the place:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from plimsoll.core import records as r
@@ -53,23 +53,22 @@ class Roster:
         port = self.ports.get(link)
         return port.attachments.get(attachment_id) if port else None
 
-    def is_open(self, attachment: Attachment) -> bool:
-        """Whether this is the record of its subscriber, and attached."""
-        return self.records.get(attachment.subscriber) is attachment and attachment.state is not State.CLOSED
-
     # -- opening
 
     def open(self, link: Link, asked: r.Resume | r.Attach) -> Attachment:
         """A record for who attaches, with nothing taken or installed yet; an older use of its number is over."""
-        port = self.ports[link]
-        if (other := port.attachments.get(asked.attachment)) is not None:
-            self.shut(other, "replaced", "its attachment number was used again")
+        self.vacate(link, asked.attachment)
         attachment = Attachment(
             asked.subscriber, asked.attachment, link, asked.epoch, asked.version, self.queues.void
         )  # fmt: skip
         attachment.apply(asked.policy, self.host.config.limits, self.host.config.time_factor)
-        self.records[asked.subscriber] = port.attachments[attachment.id] = attachment
+        self.records[asked.subscriber] = self.ports[link].attachments[attachment.id] = attachment
         return attachment
+
+    def vacate(self, link: Link, attachment_id: int) -> None:
+        """A client uses the number of an attachment again: the older one is over."""
+        if (other := self.attached(link, attachment_id)) is not None:
+            self.shut(other, "replaced", "its attachment number was used again")
 
     def take(self, attachment: Attachment, items: Iterable[r.SubscriptionItem], version: int) -> list[Numbered]:
         """Take subscriptions; what cannot be is refused one by one."""
@@ -82,19 +81,19 @@ class Roster:
                 self.host.say(attachment.link, r.SubRefused(attachment.id, version, item.id, str(error)))
         return taken
 
-    def install(self, attachment: Attachment, taken: list[Numbered], removes: Iterable[int] = ()) -> r.Cover:
-        """Match and announce what was taken, and promise it; returns the last part of the update, which is not said."""
-        self.holdings.install(attachment, taken)
-        attachment.is_covered = True
-        cover = self.step(taken, removes)
-        self.promises.ask(cover.seq, attachment, attachment.version)
-        return cover
+    def install(self, taken: Mapping[Attachment, list[Numbered]], removes: Iterable[int] = ()) -> r.Cover:
+        """Match and announce what was taken, in one numbered update, and promise it.
 
-    def step(self, adds: Iterable[Numbered], removes: Iterable[int]) -> r.Cover:
-        """The next numbered update: its parts but the last are said, and that is returned."""
-        *first, last = self.holdings.step(adds, removes)
+        Parts of the update but the last are said; that is returned.
+        """
+        for attachment, numbered in taken.items():
+            self.holdings.install(attachment, numbered)
+            attachment.is_covered = True
+        *first, last = self.holdings.step([one for numbered in taken.values() for one in numbered], removes)
         for part in first:
             self.host.up(part)
+        for attachment in taken:
+            self.promises.ask(last.seq, attachment, attachment.version)
         return last
 
     # -- closing
