@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import zmq
 
-from plimsoll.client import Connection, Curve, Delivery, Publisher, Subscriber, errors
+from plimsoll.client import ClientLimits, Connection, Curve, Delivery, Publisher, Subscriber, errors
+from plimsoll.core.link import LinkLimits
 
 
 def test_status_says_what_is_connected(fleet: Any):
@@ -154,6 +155,22 @@ def test_an_edge_that_is_killed_costs_nothing(own_fleet: Any):
         assert traffic.got == list(range(1, 401))
         assert traffic.gaps == []
         assert traffic.publisher.flush(20).accepted == 400
+
+
+def test_an_edge_that_is_killed_is_left_before_its_silence_says_so(own_fleet: Any):
+    fleet = own_fleet()
+    limits = ClientLimits(link=LinkLimits(dead_seconds=300.0))
+    with fleet.connection(limits=limits) as connection:
+        traffic = Traffic(connection)
+        traffic.say(10)
+        traffic.take(10)
+        edge = traffic.edge
+        fleet.kill(edge)
+        traffic.say(10)
+        traffic.take(20)
+        assert traffic.edge not in ("", edge)
+        assert traffic.got == list(range(1, 21))
+        assert traffic.gaps == []
 
 
 def test_an_edge_that_leaves_costs_nothing(own_fleet: Any):

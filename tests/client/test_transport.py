@@ -170,6 +170,36 @@ def test_without_room_it_is_tried_again_and_others_do_not_suffer(
     assert (set(transport.dealers), transport.trouble) == ({"a", "b"}, "")
 
 
+def test_who_has_no_connection_is_told_and_who_has_one_again_is_not(transport: Transport, eventually: Any):
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    router = context.socket(zmq.ROUTER)
+    router.linger = 0
+    router.bind("tcp://127.0.0.1:*")
+    at = endpoint(router)
+    transport.apply([Dial("a", at), Dial("b", "tcp://127.0.0.1:1")])
+    eventually(lambda: transport.unconnected() == {"b"})
+    transport.send([("a", b"abc")])
+    eventually(lambda: router.poll(0))
+    router.close()
+    eventually(lambda: transport.unconnected() == {"a", "b"})
+    try:
+        again = context.socket(zmq.ROUTER)
+        again.linger = 0
+        eventually(lambda: bound(again, at))
+        eventually(lambda: transport.unconnected() == {"b"})
+    finally:
+        context.destroy(linger=0)
+
+
+def bound(socket: Any, at: str) -> bool:
+    """The address is free again a moment after its socket was closed."""
+    try:
+        socket.bind(at)
+    except zmq.ZMQError:
+        return False
+    return True
+
+
 def test_descriptors_are_told_of(router: Any, transport: Transport):
     opened: list[int] = []
     closed: list[int] = []

@@ -19,6 +19,8 @@ from plimsoll.client.transport import Transport
 from plimsoll.core.client import Address, Client, ClientLimits
 
 LONGEST_WAIT_SECONDS: Final = 0.5
+LOOK_SECONDS: Final = 0.5
+"""So often the machine is told who has no connection."""
 
 Heads = str | Address | Sequence[str | Address]
 
@@ -36,6 +38,7 @@ class Engine:
         self.addresses = addresses
         self.is_plain = keys is None
         self.more = False
+        self._look_at = 0.0
         self._numbers = itertools.count(1)
 
     def round(self) -> list[Any]:
@@ -46,6 +49,9 @@ class Engine:
         now = time.monotonic()
         for peer, frames in found:
             machine.receive(peer, frames, now)
+        if now >= self._look_at:
+            self._look_at = now + LOOK_SECONDS
+            machine.unconnected(transport.unconnected(), now)
         machine.tick(now)
         self.send()
         return machine.take_events()

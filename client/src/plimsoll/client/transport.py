@@ -203,6 +203,14 @@ class Transport:
             lines, self.waiting = self.waiting, {}
             self.send([(peer, data) for peer, line in lines.items() for data in line])
 
+    def unconnected(self) -> set[str]:
+        """Peers that nothing can be sent to: there is no connection, or one whose other side takes nothing at all.
+
+        libzmq takes a connection that breaks off the socket at once (`immediate`), and makes it again underneath. What
+        a link has under way never fills the high-water mark.
+        """
+        return {peer for peer, socket in self.dealers.items() if not int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLOUT}
+
     # -- waiting
 
     def is_ready(self) -> bool:
