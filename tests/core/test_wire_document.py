@@ -18,6 +18,7 @@ from plimsoll.core import link, wire
 from plimsoll.core import records as r
 from plimsoll.core.attachment import REFUSALS
 from plimsoll.core.config import Limits
+from plimsoll.core.handover import coordinator, desk
 from plimsoll.core.head import Head
 from plimsoll.core.node import HELD_ABOVE_RECORDS
 
@@ -172,3 +173,24 @@ def test_what_records_are_made_of_is_described(word: str, struct: Any):
 
 def test_every_record_of_a_client_is_taken_by_a_head_or_by_an_edge():
     assert one_cluster(edges=1).edge("e1")._of_clients.keys() == set(SPEAKERS["client to edge"])
+
+
+def test_every_reason_not_to_obey_is_listed():
+    source = "".join((CORE / "handover" / name).read_text() for name in ("desk.py", "coordinator.py"))
+    reasons = set(re.findall(r"^\s*(?:return )?f?\"([a-z-]+): ", source, re.MULTILINE))
+    row = re.search(r"^\| `failed` \|.*$", DOCUMENT.read_text(), re.MULTILINE)
+    assert row is not None
+    assert reasons == set(re.findall(r"`([a-z-]+):`", row[0]))
+
+
+def test_the_bounds_of_hand_over_are_those_of_the_code():
+    text = DOCUMENT.read_text()
+    assert f"with at most {coordinator.MEMBERS_AT_MOST:,} members" in text
+    assert re.search(rf"at most {desk.SERVED_AT_ONCE:,}\s+names", text)
+    other = (ROOT / "docs" / "handover.md").read_text()
+    counts = (coordinator.SESSIONS_AT_MOST, coordinator.MEMBERS_AT_MOST, coordinator.MEMBERS_IN_ALL)
+    found = re.search(
+        r"at most ([\d,]+)\s+sessions open, with at\s+most\s+([\d,]+)\s+members\s+each\s+and\s+([\d,]+)", other
+    )
+    assert found is not None
+    assert tuple(int(number.replace(",", "")) for number in found.groups()) == counts

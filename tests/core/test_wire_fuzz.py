@@ -19,7 +19,7 @@ from plimsoll.core.wire import Info
 
 SEEDS = [*(data for _, _, data in make.FRAMES), *(data for *_, data in make.SESSION)]
 SEEDS += [make.data(1, 1, 0, record) for _, _, record in make.RECORDS]
-DECODERS = (r.from_client, r.to_client, r.from_edge, r.to_edge, r.between_heads, r.control, r.body)
+DECODERS = (r.from_client, r.to_client, r.from_edge, r.to_edge, r.between_heads, r.routed, r.control, r.body)
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text(max_size=5)
@@ -81,7 +81,7 @@ def test_any_values_in_a_frame_are_a_frame_or_refused(kind: int, values: list[An
     check(msgspec.msgpack.encode([1, kind, *values]))
 
 
-@given(st.integers(-1, 110), st.lists(plain, max_size=10))
+@given(st.integers(-1, 115), st.lists(plain, max_size=10))
 @settings(max_examples=300)
 def test_any_values_in_a_record_are_a_record_or_refused(tag: int, values: list[Any]):
     check(wire.data_frame(1, 0, 1, 0, 9, [msgspec.msgpack.encode([tag, *values])], 1))
@@ -168,11 +168,12 @@ policies = st.builds(
     r.Policy, st.sampled_from(["", "block", "drop-oldest", "disconnect", "never"]), longs,
     st.floats(allow_nan=True),
 )  # fmt: skip
+sessions = st.sampled_from(["3.17", "3.18", "0.0", "x", "9" * 40 + ".1"])
 client_records: st.SearchStrategy[Any] = st.one_of(
     st.builds(r.Open, numbers, names, longs),
     st.builds(r.Publish, numbers, longs, st.integers(-5, 2**64 - 1), longs, bodies),
     st.builds(r.Close, numbers),
-    st.builds(r.Join, names, st.lists(names, max_size=2), texts),
+    st.builds(r.Join, names, st.lists(names, max_size=2), texts, texts | names),
     st.builds(
         r.Resume, numbers, names, st.tuples(longs, longs), longs, st.lists(items, max_size=3), policies,
         st.none() | tokens, st.lists(tokens, max_size=2), st.none() | names,
@@ -181,6 +182,10 @@ client_records: st.SearchStrategy[Any] = st.one_of(
     st.builds(r.Detach, numbers, st.booleans()),
     st.builds(r.Pause, numbers),
     st.builds(r.Continue, numbers),
+    st.builds(
+        r.Attach, numbers, names, st.tuples(longs, longs), longs, st.lists(items, max_size=3), policies, sessions,
+    ),
+    st.builds(r.Go, numbers, sessions),
 )  # fmt: skip
 
 
@@ -213,6 +218,49 @@ def test_a_client_may_say_anything_that_is_well_formed(said: list[tuple[str, Any
             assert msgspec.msgpack.encode(node.status())
 
 
+# -- mediators that make no sense
+
+plans = st.builds(
+    r.HandoverPlan, names, names, names, st.lists(names, max_size=3), st.booleans(), st.floats(allow_nan=True),
+    st.floats(allow_nan=True),
+)  # fmt: skip
+control_records: st.SearchStrategy[Any] = st.one_of(
+    st.builds(
+        r.Command, longs, st.sampled_from([0, 1]) | longs, sessions,
+        st.sampled_from(["prepare", "cut", "abort", "ask"]), st.none() | plans,
+    ),
+    st.builds(r.Serving, longs, names, texts),
+    st.builds(r.Served, longs, names, longs, st.lists(names, max_size=3), st.booleans()),
+    st.builds(
+        r.Outcome, sessions, longs, longs, st.sampled_from(["ready", "failed"]),
+        st.lists(st.tuples(names, names), max_size=3),
+    ),
+    st.builds(
+        r.Revoke, sessions, longs, st.lists(st.builds(r.MemberItem, names, st.tuples(longs, longs)), max_size=3), names,
+        texts, texts,
+    ),
+    st.builds(r.StatusQuery, longs),
+)  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.booleans(), control_records), max_size=25), st.integers(0, 2**32))
+@settings(max_examples=60)
+def test_a_mediator_may_say_anything_that_is_well_formed(said: list[tuple[bool, Any]], seed: int):
+    world = World()
+    fleet, draw = world.fleet, random.Random(seed)
+    for node in (fleet.nodes["h"], fleet.nodes["e1"]):
+        node.receive_control(b"m", wire.control_frame(r.Identify("m", "mediator", 3)), fleet.now)
+    for to_head, record in said:
+        if isinstance(record, r.Command) and record.head_epoch == 1:
+            record = msgspec.structs.replace(record, head_epoch=fleet.head().epoch)
+        node = fleet.nodes["h" if to_head else "e1"]
+        node.receive_control(b"m", wire.control_frame(record), fleet.now)
+        if draw.random() < 0.3:
+            fleet.run(0.2)
+    world.works()
+    assert msgspec.msgpack.encode(fleet.nodes["h"].status())
+
+
 # -- brokers that make no sense
 
 covers = st.builds(
@@ -223,21 +271,48 @@ covers = st.builds(
     st.booleans(),
 )
 owned = st.builds(r.ReportItem, names, st.tuples(small, small), st.tuples(small, small))
+members = st.lists(st.builds(r.MemberItem, names, st.tuples(small, small)), max_size=3)
+sides: dict[str, st.SearchStrategy[Any]] = {
+    "edge": st.one_of(
+        st.builds(r.Slot, sessions, st.lists(names, max_size=3), texts, texts),
+        st.builds(r.Attached, sessions, st.lists(names, max_size=3)),
+        st.builds(r.Done, sessions, st.lists(names, max_size=3)),
+        st.builds(r.Nak, sessions, st.lists(names, max_size=3), texts),
+    ),
+    "head": st.one_of(
+        st.builds(r.Prepare, sessions, st.lists(names, max_size=3), st.floats(allow_nan=True), st.booleans()),
+        st.builds(r.Install, sessions, st.lists(names, max_size=3)),
+        st.builds(r.Abort, sessions, members),
+        st.builds(r.Part, sessions, members),
+        st.builds(r.Marker, sessions, st.lists(names, max_size=3), tokens),
+        st.builds(r.JoinFor, st.builds(r.Join, names, st.lists(names, max_size=2), texts, texts | names)),
+        st.builds(r.PlacedFor, names, texts, texts, texts),
+    ),
+}
+routes = st.builds(
+    r.Route, names, names, texts | names,
+    (sides["edge"] | sides["head"]).map(lambda record: msgspec.Raw(wire.encode(record)))
+    | plain.map(lambda value: msgspec.Raw(msgspec.msgpack.encode(value))),
+)  # fmt: skip
 edge_records: st.SearchStrategy[Any] = st.one_of(
     covers,
-    st.builds(r.ResumeUp, names, st.tuples(small, small), covers, st.none() | tokens),
+    st.builds(r.ResumeUp, names, st.tuples(small, small), covers, st.none() | tokens, st.none() | sessions),
     st.builds(r.Fetch, numbers, longs, st.lists(texts, max_size=2)),
     st.builds(r.Expire, names, st.tuples(small, small)),
-    st.builds(r.Report, texts, texts, covers, st.lists(owned, max_size=2), st.booleans()),
+    st.builds(r.Report, texts, texts, covers, st.lists(owned, max_size=2), st.booleans(), longs),
     st.builds(r.Forget, names, st.tuples(small, small)),
     st.just(r.Leaving()),
+    st.builds(r.CutRequest, sessions, covers, members),
+    sides["edge"],
 )
 head_records: st.SearchStrategy[Any] = st.one_of(
     st.builds(r.Pub, longs, names, longs, longs, names, longs, longs, st.integers(0, 3), longs, bodies),
     st.builds(r.Gap, names, longs, longs, longs, longs, st.lists(tokens, max_size=2), names),
     covers,
     st.builds(r.CoverAck, longs, st.lists(names, max_size=2)),
-    st.builds(r.NeighborReport, covers),
+    st.builds(r.NeighborReport, covers, longs),
+    st.builds(r.Mediator, longs),
+    routes,
     st.builds(r.Confirmed, st.lists(longs, max_size=2), st.lists(names, max_size=2)),
 )
 
