@@ -24,7 +24,9 @@ from plimsoll.core.session.events import (
     Ticked,
     Viewed,
 )
+from plimsoll.core.session.mediator import Mediator
 from plimsoll.core.session.record import Session, decode, encode
+from plimsoll.core.session.status import moves, status
 from plimsoll.core.session.values import EdgeView, HeadView, Request, Settings, Timings, View
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "Forget",
     "HeadView",
     "Heard",
+    "Mediator",
     "Request",
     "Save",
     "Send",
@@ -50,4 +53,6 @@ __all__ = [
     "Viewed",
     "decode",
     "encode",
+    "moves",
+    "status",
 ]

@@ -17,6 +17,7 @@ Phase = Literal[
     "Succeeded", "Failed", "RolledBack", "Rejected",
 ]  # fmt: skip
 PHASES: Final[tuple[Phase, ...]] = Phase.__args__  # type: ignore[attr-defined]
+End = Literal["Succeeded", "Failed", "RolledBack", "Rejected"]
 FINAL: Final = ("Succeeded", "Failed", "RolledBack", "Rejected")
 MOVING: Final = ("Preparing", "Cutting", "Draining")
 OUTCOMES: Final = ("moved", "stayed", "returned", "detached", "unknown")
@@ -78,7 +79,8 @@ class Batch(_Record, frozen=True, kw_only=True):
 
     `intent` is what the mediator wants of it: `resolve` asks both ends whom they serve, as the head has forgotten.
     `state` is what the head said last, empty before that; `members` has what it said of each. `since`: when the intent
-    became what it is. `cut_at`: when the cut was first wanted; before that nobody can have been moved.
+    became what it is. `ready_at`: when the first member was attached. `cut_at`: when the cut was first wanted; before
+    that nobody can have been moved.
     """
 
     id: str
@@ -98,6 +100,7 @@ class Batch(_Record, frozen=True, kw_only=True):
     state: str = ""
     reason: str = ""
     since: float = 0.0
+    ready_at: float | None = None
     cut_at: float | None = None
     ended_at: float | None = None
 
@@ -144,10 +147,11 @@ class Verdict(_Record, frozen=True, kw_only=True):
 class Session(_Record, frozen=True, kw_only=True):
     """All that is known of a session.
 
-    `queued_at` orders those that wait for the same brokers. `deadline_at`: what it does now ends by then: waiting in
-    the queue, an attempt, waiting for approval, or a pause before the next attempt (`retry_at`). `asked` is a
-    fingerprint of what cannot change once it is planned. `approved`: the hash of the plan that runs or may run.
-    `wanted`: how many should move in all, once that is known.
+    `queued_at` orders those that wait for the same brokers. `deadline_at`: what it does now ends by then, be it waiting
+    in the queue, an attempt, or waiting for approval; before `retry_at` there is no next attempt. `holds_until`: its
+    brokers are kept from others for so long after its end. `asked` is a fingerprint of what cannot change once it is
+    planned. `approved`: the hash of the plan that runs or may run. `wanted`: how many should move in all attempts, once
+    that is known. `may_retry`: it ended in a way that another attempt could mend.
     """
 
     uid: str
@@ -165,9 +169,12 @@ class Session(_Record, frozen=True, kw_only=True):
     moving_at: float | None = None
     ended_at: float | None = None
     retry_at: float | None = None
+    holds_until: float | None = None
     spent: dict[str, float] = {}
     asked: str = ""
     approved: str = ""
+    is_parent: bool = False
+    is_drain: bool = False
     sources: list[str] = []
     targets: list[str] = []
     wanted: int | None = None
@@ -177,6 +184,7 @@ class Session(_Record, frozen=True, kw_only=True):
     round: int = 0
     children: list[Child] = []
     attempt: int = 1
+    may_retry: bool = False
     history: list[Attempt] = []
     conditions: list[dict[str, Any]] = []
 
@@ -185,18 +193,14 @@ class Session(_Record, frozen=True, kw_only=True):
         return self.ended_at is not None
 
     @property
-    def is_parent(self) -> bool:
-        return bool(self.children)
-
-    @property
     def batch(self) -> Batch | None:
         """The batch that is under way."""
         return self.batches[-1] if self.batches and self.batches[-1].ended_at is None else None
 
     @property
-    def brokers(self) -> list[str]:
-        """Whom it keeps busy while it runs."""
-        return [*self.sources, *self.targets]
+    def brokers(self) -> set[str]:
+        """Whom it keeps busy while it runs; a parent leaves targets to its children."""
+        return set(self.sources) if self.is_parent else {*self.sources, *self.targets}
 
     def outcomes(self) -> dict[str, str]:
         """The outcome of each member of this attempt that has one; the last batch of a member counts."""

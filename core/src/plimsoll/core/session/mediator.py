@@ -1,0 +1,268 @@
+"""The one door: an event comes in, the facts are taken from it, and every session goes as far as facts allow.
+
+What a session does next follows from its record, its request, the view, and nothing else; so an event that is lost or
+comes twice changes nothing, and a mediator that starts anew goes on where the last one stood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from msgspec.structs import replace
+
+from plimsoll.core.records import Outcome
+from plimsoll.core.session import admission, batches, ending, family, moving, planned
+from plimsoll.core.session.events import Asked, Deleted, Deposed, Effect, Event, Forget, Heard, Save, Viewed
+from plimsoll.core.session.record import MOVING, Session, Verdict
+from plimsoll.core.session.status import conditioned
+from plimsoll.core.session.turn import Turn, enter, judged
+from plimsoll.core.session.values import Request, Settings
+
+STEPS_AT_MOST = 1000
+"""A session that takes more steps at one event goes in circles, which is a fault of this machine."""
+
+Step = Callable[[Turn, Request, Session], Session]
+BEFORE: Final[dict[str, Step]] = {
+    "Requested": planned.requested,
+    "Negotiating": planned.negotiating,
+    "Sampling": planned.sampling,
+    "Planned": planned.planned,
+}
+AFTER: Final[dict[tuple[bool, bool], Step]] = {
+    (False, False): moving.step,
+    (False, True): moving.stabilizing,
+    (True, False): family.step,
+    (True, True): family.stabilizing,
+}
+
+
+class Mediator:
+    """One life of the mediator. `epoch` is higher than that of every mediator before it.
+
+    `sessions` are those that were stored; each waits until its object has been `Asked` for. Times are in seconds since
+    1970; one that goes back is taken as standing still.
+    """
+
+    def __init__(self, epoch: int, sessions: Iterable[Session] = (), settings: Settings | None = None) -> None:
+        self.epoch, self.settings = epoch, settings or Settings()
+        self.deposed_by = 0
+        self._turn = Turn(epoch, self.settings)
+        self._saved: dict[str, Session] = {}
+        self._saved_at: dict[str, float] = {}
+        self._urgent: set[str] = set()
+        for session in sessions:
+            self._turn.sessions[session.uid] = self._saved[session.uid] = session
+            self._heed_epochs(session)
+
+    def _heed_epochs(self, session: Session) -> None:
+        for batch in session.batches:
+            if batch.epoch > self.epoch:
+                raise ValueError(f"{session.name} knows of mediator epoch {batch.epoch}: {self.epoch} is too low")
+            if batch.epoch == self.epoch:
+                raise ValueError(f"{session.name} was written in epoch {self.epoch}: start with a higher one")
+
+    # -- to look at
+
+    @property
+    def sessions(self) -> dict[str, Session]:
+        """All sessions by uid."""
+        return dict(self._turn.sessions)
+
+    @property
+    def is_deposed(self) -> bool:
+        """Whether another mediator has taken over."""
+        return self.deposed_by > 0
+
+    @property
+    def cordoned(self) -> frozenset[str]:
+        """Edges that take no newcomers as long as their drain goes on."""
+        drains = (s for s in self._turn.sessions.values() if s.is_drain and not s.is_over)
+        return frozenset(name for s in drains if s.phase in (*MOVING, "Stabilizing") for name in s.sources)
+
+    # -- the door
+
+    def handle(self, event: Event, now: float) -> list[Effect]:
+        """Take an event in; returns what is to be done, in order. Nothing, once this mediator is deposed."""
+        if self.is_deposed:
+            return []
+        turn = self._turn
+        turn.now = max(turn.now, now)
+        turn.effects = []
+        if self._take(event):
+            return [Deposed(self.deposed_by)]
+        self._go_on()
+        self._speak()
+        self._expire()
+        return [*self._saves(), *turn.effects]
+
+    def _take(self, event: Event) -> bool:
+        """Take the facts of an event; returns whether they depose this mediator."""
+        turn = self._turn
+        if isinstance(event, Asked):
+            self._asked(event.request)
+        elif isinstance(event, Deleted):
+            self._deleted(event.uid)
+        elif isinstance(event, Viewed):
+            turn.view, turn.viewed_at = event.view, turn.now
+        elif isinstance(event, Heard):
+            if isinstance(event.said, Outcome):
+                self._told(event.head, event.said)
+            else:
+                turn.served(event.head, event.said)
+        return self.is_deposed
+
+    def _asked(self, request: Request) -> None:
+        turn = self._turn
+        turn.requests[request.uid] = request
+        session = turn.sessions.get(request.uid)
+        if session is None:
+            self._put(self._new(request))
+        elif session.generation != request.generation:
+            self._put(replace(session, generation=request.generation))
+
+    def _new(self, request: Request) -> Session:
+        now = self._turn.now
+        return Session(
+            uid=request.uid,
+            name=request.name,
+            parent=request.parent,
+            generation=request.generation,
+            requested_at=now,
+            queued_at=now,
+            phase_at=now,
+            deadline_at=now + self.settings.seconds(request.spec.limits.queue_for),
+            spent={"Requested": 0.0},
+        )
+
+    def _deleted(self, uid: str) -> None:
+        """The object has gone, and with it the place where its intent was stored: nothing more can be commanded."""
+        turn = self._turn
+        turn.requests.pop(uid, None)
+        turn.unlist(uid)
+        session = turn.sessions.pop(uid, None)
+        for known in (self._saved, self._saved_at):
+            known.pop(uid, None)
+        self._urgent.discard(uid)
+        batch = session.batch if session is not None else None
+        if batch is not None and batch.intent in ("prepare", "abort"):
+            turn.command(batch, "abort", 0.0)
+
+    def _told(self, head: str, told: Outcome) -> None:
+        if told.mediator > self.epoch:
+            self.deposed_by = told.mediator
+            return
+        for session in list(self._turn.sessions.values()):
+            batch = session.batch
+            if batch is not None and batch.id == told.session and batch.head == head:
+                after = batches.heard(self._turn, batch, told)
+                if after is not batch:
+                    self._put(moving.with_batch(self._turn, session, after), urgent=after.ended_at is not None)
+                return
+
+    # -- every session, as far as it goes
+
+    def _go_on(self) -> None:
+        turn = self._turn
+        is_changed = True
+        rounds = 0
+        while is_changed:
+            is_changed = False
+            rounds += 1
+            if rounds > STEPS_AT_MOST:
+                raise RuntimeError(f"the sessions {sorted(s.name for s in turn.sessions.values())} go in circles")
+            for session in admission.in_order(turn):
+                request = turn.requests.get(session.uid)
+                if request is not None and self._steps(request, turn.sessions[session.uid]):
+                    is_changed = True
+
+    def _steps(self, request: Request, session: Session) -> bool:
+        """Take steps until nothing changes; returns whether anything did."""
+        for taken in range(STEPS_AT_MOST):
+            after = self._step(request, session)
+            if after is session:
+                return taken > 0
+            session = after
+            self._put(session)
+        raise RuntimeError(f"the session {session.name} goes in circles in {session.phase}: {session.reason}")
+
+    def _step(self, request: Request, session: Session) -> Session:
+        turn = self._turn
+        if session.is_over:
+            return _reopened(turn, request, session)
+        if (why := _stop(turn, request, session)) is not None:
+            if session.phase in BEFORE:
+                return ending.ended_by(turn, request, session, why)
+            session = judged(session, why.reason, why.message)
+        if (before := BEFORE.get(session.phase)) is not None:
+            return before(turn, request, session)
+        return AFTER[session.is_parent, session.phase == "Stabilizing"](turn, request, session)
+
+    def _put(self, session: Session, *, urgent: bool = True) -> None:
+        self._turn.sessions[session.uid] = session
+        if urgent:
+            self._urgent.add(session.uid)
+
+    # -- what is said
+
+    def _speak(self) -> None:
+        turn = self._turn
+        for session in admission.in_order(turn):
+            request = turn.requests.get(session.uid)
+            if request is None or session.is_over:
+                continue
+            if session.batch is not None:
+                batches.speak(turn, session.batch)
+            elif session.is_parent and session.phase in MOVING and session.verdict is None:
+                family.speak(turn, request, session)
+
+    def _expire(self) -> None:
+        """Objects whose time is over, or whose deletion waits for nothing any more."""
+        turn = self._turn
+        for session in list(turn.sessions.values()):
+            request = turn.requests.get(session.uid)
+            if request is None or session.ended_at is None:
+                continue
+            is_old = turn.now >= session.ended_at + request.spec.ttl.seconds
+            if (is_old or request.deleting) and turn.is_due(f"forget/{session.uid}", turn.timings.ask):
+                turn.effects.append(Forget(session.uid, session.name))
+
+    def _saves(self) -> list[Effect]:
+        """What has changed, children first. Progress alone is stored now and then; an intent always."""
+        turn = self._turn
+        saves: list[Effect] = []
+        for session in sorted(turn.sessions.values(), key=lambda s: (s.parent == "", s.queued_at, s.name)):
+            uid = session.uid
+            if session is self._saved.get(uid):
+                continue
+            if uid in self._urgent or turn.now - self._saved_at.get(uid, 0.0) >= turn.timings.save:
+                stored = conditioned(session, turn.now)
+                turn.sessions[uid] = self._saved[uid] = stored
+                self._saved_at[uid] = turn.now
+                self._urgent.discard(uid)
+                saves.append(Save(stored))
+        return saves
+
+
+def _stop(turn: Turn, request: Request, session: Session) -> Verdict | None:
+    """Why a session should begin nothing more."""
+    if request.deleting:
+        return Verdict(reason="Deleted", message="its deletion was asked for")
+    if request.spec.stop:
+        return Verdict(reason="Stopped", message="stopped as asked for")
+    if session.parent:
+        parent = turn.sessions.get(session.parent)
+        if parent is None or parent.is_over or parent.verdict is not None:
+            return Verdict(reason="ParentStopped", message="its parent has ended, or begins nothing more")
+    return None
+
+
+def _reopened(turn: Turn, request: Request, session: Session) -> Session:
+    """A plan that was dry may be carried out; a failure may be tried again, if there are more attempts by now."""
+    if session.phase == "Planned" and request.spec.mode == "Execute" and not (request.spec.stop or request.deleting):
+        within = turn.settings.seconds(request.spec.approval.within)
+        session = enter(session, "Planned", turn.now, "AwaitingApproval", "")
+        return replace(session, ended_at=None, deadline_at=turn.now + within)
+    if session.phase != "Planned" and ending.may_try_again(request, session):
+        return ending.again(turn, request, session)
+    return session

@@ -1,0 +1,211 @@
+"""From an approved plan to its end: batches, one after the other, and the measurement behind them.
+
+A batch begins only if what is left of the deadline suffices for it; how long its head may take is cut to that. Stopped,
+or out of time, a session begins nothing more: what is before its cut is undone, what is behind it ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from plimsoll.core.session import admission, batches, planned
+from plimsoll.core.session.ending import closing_seconds, end, ended_by
+from plimsoll.core.session.planning import port_of
+from plimsoll.core.session.record import AGAIN, Batch, Forecast, Pair, Phase, Session, Verdict
+from plimsoll.core.session.turn import Turn, because, enter, judged
+from plimsoll.core.session.values import Request
+
+BATCH_BYTES = 256 * 1024
+"""Names of a batch together: a command is one frame of a control socket."""
+
+LOST_AT_MOST = 3
+"""So many batches may be lost to heads that start anew before an attempt gives up."""
+
+
+def step(turn: Turn, request: Request, session: Session) -> Session:
+    """One step of a session that moves subscribers between two edges."""
+    session = _judge(turn, request, session)
+    batch = session.batch
+    if batch is None:
+        return _next(turn, request, session)
+    if turn.now >= session.deadline_at:
+        return _cut_short(turn, session, batch)
+    after = batches.advance(turn, batch, stopping=session.verdict is not None)
+    return session if after is batch else with_batch(turn, session, after)
+
+
+def _judge(turn: Turn, request: Request, session: Session) -> Session:
+    if turn.now >= session.deadline_at - closing_seconds(turn, session):
+        return judged(session, "DeadlineExceeded", "the deadline left no time for more", again=True)
+    return session
+
+
+def with_batch(turn: Turn, session: Session, batch: Batch) -> Session:
+    """The session with its last batch as it is now, in the phase that this batch is in."""
+    session = replace(session, batches=[*session.batches[:-1], batch])
+    if batch.intent == "cut" and batch.ended_at is None:
+        phase: Phase = "Draining" if batch.state == "cut" else "Cutting"
+        if session.phase != phase:
+            session = enter(session, phase, turn.now)
+    if batch.ended_at is not None:
+        session = _counted(session, batch)
+    return session
+
+
+def _counted(session: Session, batch: Batch) -> Session:
+    """What the end of a batch means for those that would follow."""
+    lost = sum(AGAIN in one.members.values() for one in session.batches)
+    if lost > LOST_AT_MOST:
+        return judged(session, "HeadRestarts", f"{lost} batches were lost: {batch.reason}", again=True)
+    refused = not batch.state and batch.cut_at is None and AGAIN not in batch.members.values()
+    if refused and batch.reason:
+        return judged(session, "Refused", batch.reason, again=True)
+    return session
+
+
+def _cut_short(turn: Turn, session: Session, batch: Batch) -> Session:
+    """The deadline is here: what is not known by now will not be."""
+    batch = replace(batch, reason=batch.reason or f"{batch.head} had not said by the deadline what became of it")
+    return with_batch(turn, session, batches.ended(turn, batch, "unknown"))
+
+
+# ---------------------------------------------------------------- from batch to batch
+
+
+def _next(turn: Turn, request: Request, session: Session) -> Session:
+    pair = pair_of(session)
+    left = pending(session, pair)
+    if session.verdict is not None or not left:
+        return _done(turn, request, session, len(left))
+    why = admission.unready_source(turn, pair.source) or admission.unready_target(turn, pair.target)
+    if why is not None:
+        if turn.now < _idle_since(session) + turn.timings.negotiate:
+            return because(session, why.reason, why.message)
+        return judged(session, why.reason, why.message, again=True)
+    choice = planned.choice_of(turn, request.spec.handover, pair.source, pair.target)
+    if choice.refused:
+        return judged(session, "LogTooShort", choice.why, again=True)
+    times = _times(turn, session)
+    batch = _batch(turn, pair, _fitting(left, request.spec.limits.max_in_flight), times)
+    batch = replace(batch, replay=choice.replay, why=choice.why, predicted_seconds=choice.drain_seconds)
+    turn.greeted.add(batch.id)
+    session = because(replace(session, batches=[*session.batches, batch]), "", "")
+    return session if session.phase == "Preparing" else enter(session, "Preparing", turn.now)
+
+
+def pair_of(session: Session) -> Pair:
+    if session.plan is None or len(session.plan.pairs) != 1:
+        raise AssertionError("a session between two edges has a plan of one pair")
+    return session.plan.pairs[0]
+
+
+def pending(session: Session, pair: Pair) -> list[str]:
+    """Those of a pair that have no outcome, and are in no batch."""
+    outcomes = session.outcomes()
+    return [name for name in pair.members if name not in outcomes]
+
+
+def _idle_since(session: Session) -> float:
+    ended = session.batches[-1].ended_at if session.batches else None
+    return session.phase_at if ended is None else ended
+
+
+def _fitting(names: list[str], most: int) -> list[str]:
+    fitting: list[str] = []
+    room = BATCH_BYTES
+    for name in names[:most]:
+        room -= len(name.encode()) + 16
+        if room < 0 and fitting:
+            break
+        fitting.append(name)
+    return fitting
+
+
+@dataclass(frozen=True)
+class _Times:
+    prepare: float
+    drain: float
+
+
+def _times(turn: Turn, session: Session) -> _Times:
+    """How long a batch may take, so that its head has ended it before the deadline even if it is told late."""
+    left = session.deadline_at - closing_seconds(turn, session) - turn.now
+    return _Times(min(turn.timings.prepare, 0.3 * left), min(turn.timings.drain, 0.5 * left))
+
+
+def _batch(turn: Turn, pair: Pair, names: list[str], times: _Times) -> Batch:
+    head = turn.view.heads[pair.source_head] if turn.view is not None else None
+    if head is None:
+        raise AssertionError("a batch begins at a head that is in the view")
+    return Batch(
+        id=turn.next_id(),
+        head=pair.source_head,
+        head_epoch=head.epoch,
+        source=pair.source,
+        target=pair.target,
+        target_head=pair.target_head,
+        replay=False,
+        prepare_seconds=times.prepare,
+        drain_seconds=times.drain,
+        begun_at=turn.now,
+        since=turn.now,
+        members=dict.fromkeys(names, ""),
+    )
+
+
+# ---------------------------------------------------------------- the end
+
+
+def _done(turn: Turn, request: Request, session: Session, left: int) -> Session:
+    counts = session.counts()
+    planned_members = session.plan.members if session.plan is not None else 0
+    if session.verdict is not None and counts["moved"] < planned_members:
+        message = f"{session.verdict.message}; {told(counts, left)}"
+        return ended_by(turn, request, session, replace(session.verdict, message=message))
+    if not counts["moved"]:
+        why = next((batch.reason for batch in session.batches if batch.reason), "nobody could be moved")
+        verdict = Verdict(reason="NobodyMoved", message=f"{why}; {told(counts, left)}", again=True)
+        return ended_by(turn, request, session, verdict)
+    return enter(session, "Stabilizing", turn.now, "Settling", "loads settle, then they are measured")
+
+
+def stabilizing(turn: Turn, request: Request, session: Session) -> Session:
+    """What became of the loads is measured once they have settled."""
+    settled = min(session.phase_at + turn.timings.settle, session.deadline_at)
+    if turn.now < settled and session.verdict is None and not request.deleting:
+        return session
+    return finish(turn, request, measured(turn, session))
+
+
+def measured(turn: Turn, session: Session) -> Session:
+    """The session with what its edges carry now beside what was predicted."""
+    if session.plan is None or turn.view is None:
+        return session
+    edges = turn.view.edges
+    forecasts = [_measured(turn, one) if one.edge in edges else one for one in session.plan.forecasts]
+    return replace(session, plan=replace(session.plan, forecasts=forecasts))
+
+
+def _measured(turn: Turn, forecast: Forecast) -> Forecast:
+    if turn.view is None:
+        return forecast
+    port = port_of(turn.view.edges[forecast.edge])
+    return replace(forecast, utilization_measured=round(port.utilization, 4), subscribers_measured=port.subscribers)
+
+
+def finish(turn: Turn, request: Request, session: Session) -> Session:
+    """All that could be moved has been."""
+    counts = session.counts()
+    planned_members = session.plan.members if session.plan is not None else 0
+    reason = "Moved" if counts["moved"] == planned_members else "Partial"
+    return end(turn, request, session, "Succeeded", Verdict(reason=reason, message=told(counts, 0)))
+
+
+def told(counts: dict[str, int], left: int) -> str:
+    """Outcomes in words."""
+    parts = [f"{number} {state}" for state, number in counts.items() if number]
+    if left:
+        parts.append(f"{left} not begun")
+    return ", ".join(parts) or "nobody was moved"

@@ -1,0 +1,283 @@
+"""From a request to an approved plan: the queue, the negotiation, the sample, the plan and its approval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Literal
+
+from msgspec.structs import replace
+
+from plimsoll.core.session import admission, estimate, planning
+from plimsoll.core.session.ending import closing_seconds, end, ended_by
+from plimsoll.core.session.record import Child, Plan, Session, Verdict
+from plimsoll.core.session.turn import Turn, because, enter
+from plimsoll.core.session.values import EdgeView, Request
+from plimsoll.core.spec.resources import written
+
+FIXED = ("scope", "source", "target", "action", "select", "exclusions", "handover")
+
+
+def fingerprint(request: Request) -> str:
+    """Of what a plan is made from: it cannot change under it."""
+    plain = written(request.spec, defaults=True)
+    return sha256(repr([plain.get(name) for name in FIXED]).encode()).hexdigest()[:12]
+
+
+def requested(turn: Turn, request: Request, session: Session) -> Session:
+    """In the queue, or before the next attempt."""
+    if session.retry_at is not None and turn.now < session.retry_at:
+        return session
+    if turn.view is None:
+        return _overdue(turn, request, because(session, "NoView", "the state of the fleet is not known yet"))
+    if (why := admission.refusal(turn, request)) is not None:
+        return ended_by(turn, request, session, why)
+    session = _with_parties(turn, request, session)
+    if wait := admission.blocked_by(turn, session, session.brokers):
+        return _queued(turn, request, session, wait)
+    return _begun(turn, request, session)
+
+
+def _with_parties(turn: Turn, request: Request, session: Session) -> Session:
+    spec = request.spec
+    if spec.source is None:
+        raise AssertionError("a request without a source is refused before this")
+    sources = [name for name in admission.edges_of(turn, spec.source.name) if name not in spec.exclusions.brokers]
+    is_drain = spec.action == "Drain"
+    target = spec.target.name if spec.target is not None else ""
+    is_parent = is_drain or any(admission.is_cluster(turn, name) for name in (spec.source.name, target))
+    found = {
+        "sources": sources,
+        "targets": [target] if target and not is_parent else [],
+        "is_parent": is_parent,
+        "is_drain": is_drain,
+        "asked": fingerprint(request),
+    }
+    known = {name: getattr(session, name) for name in found}
+    return session if known == found else replace(session, **found)
+
+
+def _queued(turn: Turn, request: Request, session: Session, wait: str) -> Session:
+    if session.reason != "Queued":
+        turn.tell(session, "Queued", wait)
+    return _overdue(turn, request, because(session, "Queued", wait))
+
+
+def _overdue(turn: Turn, request: Request, session: Session) -> Session:
+    if turn.now < session.deadline_at:
+        return session
+    message = f"limits.queueFor is over: {session.message}"
+    return ended_by(turn, request, session, Verdict(reason="QueueTimeout", message=message, again=True))
+
+
+def _begun(turn: Turn, request: Request, session: Session) -> Session:
+    """An attempt begins, and with it its deadline; a child's is not later than its parent's."""
+    deadline = turn.now + turn.settings.seconds(request.spec.deadline)
+    parent = turn.sessions.get(session.parent)
+    if parent is not None:
+        deadline = min(deadline, parent.deadline_at - closing_seconds(turn, parent) / 2)
+    turn.unlist(session.uid)
+    session = replace(session, started_at=turn.now, deadline_at=deadline, retry_at=None)
+    return enter(session, "Negotiating", turn.now)
+
+
+def negotiating(turn: Turn, request: Request, session: Session) -> Session:
+    """Both ends are asked whether they can: by what is known of them."""
+    session, why = _agreed(turn, request, session)
+    if why is None:
+        return enter(session, "Sampling", turn.now)
+    if turn.now < min(session.phase_at + turn.timings.negotiate, session.deadline_at):
+        return because(session, why.reason, why.message)
+    return ended_by(turn, request, session, why)
+
+
+def _agreed(turn: Turn, request: Request, session: Session) -> tuple[Session, Verdict | None]:
+    for source in session.sources:
+        if (why := admission.unready_source(turn, source)) is not None:
+            return session, why
+    for target in session.targets:
+        if (why := admission.unready_target(turn, target)) is not None:
+            return session, why
+    able = admission.candidates(turn, request, session.sources)
+    if not session.targets and not session.is_parent:
+        able = [edge for edge in able if not admission.blocked_by(turn, session, {edge.name})]
+        if able:
+            return _with_target(turn, session, able), None
+    if not able:
+        return session, Verdict(reason="NoTarget", message="no edge can take subscribers now", again=True)
+    if request.spec.handover == "Replay" and not session.is_parent and (why := _no_replay(turn, session)) is not None:
+        return session, why
+    return session, None
+
+
+def _with_target(turn: Turn, session: Session, able: list[EdgeView]) -> Session:
+    unit = planning.unit_of(_edges(turn)[session.sources[0]])
+    port = turn.settings.placer.place(unit, [planning.port_of(edge) for edge in able])
+    return session if port is None else replace(session, targets=[port.name])
+
+
+def _no_replay(turn: Turn, session: Session) -> Verdict | None:
+    choice = choice_of(turn, "Replay", session.sources[0], session.targets[0])
+    return Verdict(reason="LogTooShort", message=choice.why, again=True) if choice.refused else None
+
+
+def choice_of(turn: Turn, handover: str, source: str, target: str) -> estimate.Choice:
+    """Drain or replay between two edges that are both in the view."""
+    edges = _edges(turn)
+    heads = turn.view.heads if turn.view is not None else {}
+    across = edges[source].head != edges[target].head
+    return estimate.choose(handover, edges[source], heads[edges[source].head], turn.settings, across=across)
+
+
+def sampling(turn: Turn, request: Request, session: Session) -> Session:
+    """Whom do the sources serve?"""
+    edges = _edges(turn)
+    served = turn.listings(session.uid, [(name, edges[name].head) for name in session.sources if name in edges])
+    if served is not None and all(name in served for name in session.sources):
+        return _with_plan(turn, request, session, served)
+    if turn.now < min(session.phase_at + turn.timings.sample, session.deadline_at):
+        return session
+    message = f"the head did not say in time whom {planning.shown(session.sources)} serves"
+    return ended_by(turn, request, session, Verdict(reason="NoSample", message=message, again=True))
+
+
+def _with_plan(turn: Turn, request: Request, session: Session, served: Mapping[str, list[str]]) -> Session:
+    """An approved plan stands as long as it can be carried out to the letter; else there is a new one."""
+    old = session.plan
+    if old is not None and session.approved == old.hash:
+        if not (missing := planning.gone(old, served)):
+            return moving(turn, session)
+        new, wanted = plan_of(turn, request, session, served)
+        text = f"not where the plan has them: {planning.shown(missing)}; {planning.difference(old, new)}"
+        turn.tell(session, "PlanStale", text, "Warning")
+        return _planned(turn, request, replace(session, approved="", wanted=wanted), new, stale=text)
+    plan, wanted = plan_of(turn, request, session, served)
+    return _planned(turn, request, replace(session, wanted=wanted), plan)
+
+
+def plan_of(turn: Turn, request: Request, session: Session, served: Mapping[str, list[str]]) -> tuple[Plan, int | None]:
+    """A plan for those that are served now, and how many should move in all where the request says so."""
+    edges = _edges(turn)
+    rested = _rested(turn, turn.settings.seconds(request.spec.limits.move_interval))
+    selection = planning.select(request, served, session.wanted, rested)
+    able = admission.candidates(turn, request, session.sources)
+    if not session.is_parent:
+        able = [edges[name] for name in session.targets]
+    plan = planning.make(selection, edges, able, turn.settings.placer, turn.now)
+    wanted = None if request.spec.select is None else selection.wanted
+    if not plan.pairs:
+        return plan, wanted
+    first = plan.pairs[0]
+    choice = choice_of(turn, request.spec.handover, first.source, first.target)
+    handover: Literal["replay", "drain"] = "replay" if choice.replay else "drain"
+    return replace(plan, drain_seconds=choice.drain_seconds, handover=handover, why=choice.why), wanted
+
+
+def _rested(turn: Turn, interval: float) -> dict[str, bool]:
+    """False for those that were moved, by any session, less than so long ago."""
+    recent = (
+        name
+        for session in turn.sessions.values()
+        for batch in session.batches
+        if batch.ended_at is not None and turn.now - batch.ended_at < interval
+        for name, state in batch.members.items()
+        if state == "moved"
+    )
+    return dict.fromkeys(recent, False)
+
+
+def _planned(turn: Turn, request: Request, session: Session, plan: Plan, stale: str = "") -> Session:
+    session = enter(replace(session, plan=plan), "Planned", turn.now)
+    turn.unlist(session.uid)
+    if not plan.members:
+        reason = "Empty" if session.is_drain and not plan.rejected else "NothingToMove"
+        return end(
+            turn, request, session, "Succeeded", Verdict(reason=reason, message=planning.why_nothing(plan.rejected))
+        )
+    if request.spec.mode != "Execute":
+        turn.tell(session, request.spec.mode, summary(plan))
+        return replace(because(session, request.spec.mode, summary(plan)), ended_at=turn.now)
+    if is_approved(request, plan):
+        turn.tell(session, "Planned", summary(plan))
+        return moving(turn, replace(session, approved=plan.hash))
+    reason, message = ("PlanStale", stale) if stale else ("AwaitingApproval", f"approve it with planHash {plan.hash}")
+    turn.tell(session, "AwaitingApproval", f"{summary(plan)}; approve it with planHash {plan.hash}")
+    within = turn.settings.seconds(request.spec.approval.within)
+    return replace(because(session, reason, message), deadline_at=turn.now + within)
+
+
+def summary(plan: Plan) -> str:
+    """A plan in a line."""
+    ways = ", ".join(f"{len(pair.members)} from {pair.source} to {pair.target}" for pair in plan.pairs[:5])
+    more = f" and {len(plan.pairs) - 5} more pairs" if len(plan.pairs) > 5 else ""
+    return f"move {ways}{more}"
+
+
+def is_approved(request: Request, plan: Plan) -> bool:
+    """A hash that is given names exactly this plan."""
+    approval = request.spec.approval
+    return approval.plan_hash == plan.hash if approval.plan_hash else approval.policy == "Automatic"
+
+
+def planned(turn: Turn, request: Request, session: Session) -> Session:
+    """A plan waits for its approval; approved, it waits in the queue, and is negotiated again."""
+    plan = session.plan
+    if plan is None:
+        raise AssertionError("a session in Planned has a plan")
+    if session.asked != fingerprint(request):
+        text = "what is asked for has changed: the plan is made anew"
+        session = replace(session, plan=None, approved="", wanted=None, queued_at=turn.now)
+        return _requeued(turn, request, enter(session, "Requested", turn.now, "Changed", text))
+    if not session.approved and is_approved(request, plan):
+        turn.tell(session, "Approved", f"plan {plan.hash}")
+        approved = replace(session, approved=plan.hash, queued_at=turn.now)
+        session = _requeued(turn, request, because(approved, "Approved", f"plan {plan.hash}"))
+    if session.approved:
+        if wait := admission.blocked_by(turn, session, session.brokers):
+            return _queued(turn, request, session, wait)
+        return _begun(turn, request, session)
+    if turn.now >= session.deadline_at:
+        message = f"nobody has approved plan {plan.hash} in time"
+        return ended_by(turn, request, session, Verdict(reason="NotApproved", message=message))
+    return _refused_hash(turn, request, session, plan)
+
+
+def _requeued(turn: Turn, request: Request, session: Session) -> Session:
+    return replace(session, deadline_at=turn.now + turn.settings.seconds(request.spec.limits.queue_for))
+
+
+def _refused_hash(turn: Turn, request: Request, session: Session, plan: Plan) -> Session:
+    given = request.spec.approval.plan_hash
+    if not given or session.reason == "PlanStale":
+        return session
+    message = f"plan {given} was approved, the plan is {plan.hash}: {summary(plan)}"
+    turn.tell(session, "PlanStale", message, "Warning")
+    return because(session, "PlanStale", message)
+
+
+def moving(turn: Turn, session: Session) -> Session:
+    """The plan is approved and its brokers are kept: it begins."""
+    plan = session.plan
+    if plan is None:
+        raise AssertionError("only a plan is carried out")
+    turn.unlist(session.uid)
+    session = replace(session, moving_at=turn.now, children=children_of(session, plan) if session.is_parent else [])
+    return enter(session, "Preparing", turn.now)
+
+
+def children_of(session: Session, plan: Plan) -> list[Child]:
+    """A child for each pair of a plan; names are the same whenever they are made."""
+    mark = sha256(f"{session.uid}/{session.attempt}/{session.round}".encode()).hexdigest()[:6]
+    return [
+        Child(
+            name=f"{session.name[:50].rstrip('-')}-{mark}-{number}",
+            source=pair.source,
+            target=pair.target,
+            members=len(pair.members),
+        )
+        for number, pair in enumerate(plan.pairs)
+    ]
+
+
+def _edges(turn: Turn) -> Mapping[str, EdgeView]:
+    return turn.view.edges if turn.view is not None else {}

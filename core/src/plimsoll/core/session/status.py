@@ -1,0 +1,200 @@
+"""A session for people: conditions, progress, and what was promised beside what was measured.
+
+Everything here is bounded and follows from the session; the full plan and each member's outcome are in `plan` and in
+the record. Conditions are observations; a session's end is `Succeeded`, which is Unknown until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from plimsoll.core.session.record import MOVING, OUTCOMES, Session
+from plimsoll.core.spec.conditions import Condition, merged
+
+NAMED_AT_MOST = 20
+
+
+def rfc3339(at: float) -> str:
+    """A time as Kubernetes writes it."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def conditioned(session: Session, now: float) -> Session:
+    """The session with its conditions as they are now."""
+    conditions = merged(session.conditions, _conditions(session), session.generation, rfc3339(now))
+    return session if conditions == session.conditions else replace(session, conditions=conditions)
+
+
+def _conditions(session: Session) -> Iterable[Condition]:
+    plan = session.plan
+    if plan is not None:
+        yield Condition("Planned", "True", "Planned", f"plan {plan.hash}: {plan.members} subscribers")
+    else:
+        yield Condition("Planned", "False", session.reason or session.phase, session.message)
+    if plan is not None:
+        if session.approved == plan.hash:
+            yield Condition("Approved", "True", "Approved", f"plan {plan.hash}")
+        elif not session.is_over:
+            yield Condition("Approved", "False", session.reason or "AwaitingApproval", session.message)
+    if not session.is_over:
+        yield Condition("Succeeded", "Unknown", session.reason or session.phase, session.message)
+    elif session.phase in ("Succeeded", "Planned"):
+        yield Condition("Succeeded", "True", session.reason, session.message)
+    else:
+        yield Condition("Succeeded", "False", session.reason, session.message)
+
+
+def status(session: Session, now: float) -> dict[str, Any]:
+    """The status of the object, without the record to go on from."""
+    found: dict[str, Any] = {
+        "observedGeneration": session.generation,
+        "phase": session.phase,
+        "reason": session.reason,
+        "message": session.message,
+        "conditions": session.conditions,
+        "attempt": session.attempt,
+        "requestedAt": rfc3339(session.requested_at),
+        "deadlineAt": rfc3339(session.deadline_at),
+        "source": ", ".join(session.sources),
+        "target": ", ".join(session.targets or sorted({child.target for child in session.children})),
+        "secondsInPhase": _seconds_in_phases(session, now),
+        "progress": progress(session, now),
+        "history": [_attempt(session, index) for index in range(len(session.history))],
+    }
+    if session.started_at is not None:
+        found["startedAt"] = rfc3339(session.started_at)
+    if session.ended_at is not None:
+        found["endedAt"] = rfc3339(session.ended_at)
+    if session.plan is not None:
+        found |= _plan(session)
+    if session.batches:
+        found |= _handover(session)
+    if session.children:
+        found["children"] = [
+            {"name": child.name, "source": child.source, "target": child.target, "planned": child.members,
+             "phase": child.phase, "reason": child.reason, **child.counts}
+            for child in session.children
+        ]  # fmt: skip
+    return found
+
+
+def _seconds_in_phases(session: Session, now: float) -> dict[str, float]:
+    spent = dict(session.spent)
+    if not session.is_over:
+        spent[session.phase] = spent.get(session.phase, 0.0) + max(0.0, now - session.phase_at)
+    return {phase: round(seconds, 3) for phase, seconds in spent.items()}
+
+
+def progress(session: Session, now: float) -> dict[str, Any]:
+    """Planned, moved and left, in percent too; the time that the rest takes at the rate until now."""
+    counts = session.counts()
+    planned = session.plan.members if session.plan is not None else 0
+    if session.is_parent:
+        planned = sum(child.members for child in session.children) or planned
+    done = sum(counts.values())
+    found: dict[str, Any] = {"planned": planned, **{state: counts[state] for state in OUTCOMES}}
+    found["percent"] = 100 * done // planned if planned else 0
+    if session.moving_at is not None and session.phase in MOVING and done and now > session.moving_at:
+        rate = done / (now - session.moving_at)
+        found["movesPerSecond"] = round(rate, 2)
+        found["etaSeconds"] = round((planned - done) / rate, 1)
+    return found
+
+
+def _plan(session: Session) -> dict[str, Any]:
+    plan = session.plan
+    if plan is None:
+        return {}
+    pairs = [{"source": pair.source, "target": pair.target, "subscribers": len(pair.members)} for pair in plan.pairs]
+    return {
+        "planHash": plan.hash,
+        "plan": {
+            "subscribers": plan.members,
+            "pairs": pairs[:NAMED_AT_MOST],
+            "handover": plan.handover,
+            "why": plan.why,
+            "rejected": {reason: len(names) for reason, names in plan.rejected.items()},
+        },
+        "predicted": {
+            "drainSeconds": round(plan.drain_seconds, 3),
+            "edges": [
+                {"name": one.edge, "utilizationBefore": one.utilization_before,
+                 "utilizationAfter": one.utilization_after, "subscribersBefore": one.subscribers_before,
+                 "subscribersAfter": one.subscribers_after}
+                for one in plan.forecasts[:NAMED_AT_MOST]
+            ],
+        },
+        "measured": {
+            "edges": [
+                {"name": one.edge, "utilization": one.utilization_measured, "subscribers": one.subscribers_measured,
+                 "utilizationError": round(abs(one.utilization_measured - one.utilization_after), 4)}
+                for one in plan.forecasts[:NAMED_AT_MOST]
+                if one.utilization_measured is not None
+            ],
+            **_drain_seconds(session),
+        },
+    }  # fmt: skip
+
+
+def _drain_seconds(session: Session) -> dict[str, float]:
+    """The longest and the mean time from the cut of a batch to its end."""
+    took = [
+        batch.ended_at - batch.cut_at
+        for batch in session.batches
+        if batch.cut_at is not None and batch.ended_at is not None
+    ]
+    if not took:
+        return {}
+    return {"drainSecondsMax": round(max(took), 3), "drainSecondsMean": round(sum(took) / len(took), 3)}
+
+
+def _handover(session: Session) -> dict[str, Any]:
+    batch = session.batches[-1]
+    return {
+        "batches": {
+            "begun": len(session.batches),
+            "ended": sum(one.ended_at is not None for one in session.batches),
+            "byReplay": sum(one.replay for one in session.batches),
+        },
+        "batch": {
+            "id": batch.id, "state": batch.state, "intent": batch.intent, "subscribers": len(batch.members),
+            "handover": "replay" if batch.replay else "drain", "why": batch.why, "reason": batch.reason,
+        },
+    }  # fmt: skip
+
+
+def _attempt(session: Session, index: int) -> dict[str, Any]:
+    one = session.history[index]
+    return {
+        "number": one.number,
+        "phase": one.phase,
+        "reason": one.reason,
+        "message": one.message,
+        "startedAt": rfc3339(one.started_at),
+        "endedAt": rfc3339(one.ended_at),
+        "planned": one.planned,
+        **one.counts,
+    }
+
+
+def moves(session: Session) -> list[dict[str, Any]]:
+    """Everybody whom the plan names: from where to where, and with what outcome; then who was rejected, and why."""
+    if session.plan is None:
+        return []
+    outcomes = session.outcomes()
+    reasons = {name: batch.reason for batch in session.batches for name in batch.members}
+    found: list[dict[str, Any]] = []
+    for pair in session.plan.pairs:
+        for name in pair.members:
+            outcome = outcomes.get(name, "")
+            reason = reasons.get(name, "") if outcome not in ("", "moved") else ""
+            found.append(
+                {"subscriber": name, "source": pair.source, "target": pair.target, "outcome": outcome, "reason": reason}
+            )
+    for reason, names in session.plan.rejected.items():
+        found.extend({"subscriber": name, "outcome": "rejected", "reason": reason} for name in names)
+    return found

@@ -1,0 +1,436 @@
+"""A world for the mediator: heads that keep to the contract of commands, a network that does not, a store, and a shell.
+
+Heads are scripted: they have the states and refusals of real ones, and a seeded choice decides what becomes of each
+member. The shell carries out effects in order and can die between any two of them. Everything runs in virtual time.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll.core import records as r
+from plimsoll.core.session import (
+    Asked,
+    Create,
+    Deleted,
+    Deposed,
+    EdgeView,
+    Forget,
+    HeadView,
+    Heard,
+    Mediator,
+    Request,
+    Save,
+    Send,
+    Session,
+    Settings,
+    Tell,
+    Ticked,
+    View,
+    Viewed,
+    decode,
+    encode,
+)
+from plimsoll.core.spec import Document, Resource
+from plimsoll.core.spec.kinds import LoadBalancingSessionSpec
+from plimsoll.core.spec.parsing import read
+
+OPEN = ("preparing", "attached", "cutting")
+OUTCOMES = ("moved", "stayed", "returned", "detached")
+STEP = 0.1
+
+
+def spec_of(**fields: Any) -> LoadBalancingSessionSpec:
+    """A specification from its fields as in YAML."""
+    content = {
+        "apiVersion": "plimsoll.dev/v1alpha1", "kind": "LoadBalancingSession", "metadata": {"name": "s"}, "spec": fields,
+    }  # fmt: skip
+    [resource], problems = read([Document(content)])
+    assert not problems, problems
+    assert isinstance(resource, Resource)
+    assert isinstance(resource.spec, LoadBalancingSessionSpec)
+    return resource.spec
+
+
+@dataclass(frozen=True)
+class Faults:
+    """Probabilities: of a message, of a step of the world, of an effect, of a member's next step."""
+
+    loss: float = 0.0
+    repeat: float = 0.0
+    delay: float = 0.0
+    mediator_dies: float = 0.0
+    head_restarts: float = 0.0
+    edge_restarts: float = 0.0
+    refuses: float = 0.0
+    leaves: float = 0.0
+    speed: float = 0.5
+    heal_at: float = float("inf")
+
+
+@dataclass
+class Handover:
+    plan: r.HandoverPlan
+    members: dict[str, str]
+    decides_at: float
+    state: str = "preparing"
+    drains_until: float = float("inf")
+    reason: str = ""
+
+
+class Head:
+    """One head, and what its edges serve: `serves` is shared with the world, and is the truth."""
+
+    def __init__(self, name: str, world: World) -> None:
+        self.name, self.world = name, world
+        self.epoch = 10
+        self.starting_until = 0.0
+        self.mediator = 0
+        self.handovers: dict[str, Handover] = {}
+
+    @property
+    def is_starting(self) -> bool:
+        return self.world.now < self.starting_until
+
+    def restart(self) -> None:
+        """Whoever was between two edges is found at one of them."""
+        for one in self.handovers.values():
+            for x, state in one.members.items():
+                if state == "cut" and self.world.draw.random() < 0.5:
+                    self.world.move(x, one.plan.target)
+        self.handovers.clear()
+        self.epoch += 1
+        self.starting_until = self.world.now + self.world.draw.uniform(0.2, 3.0)
+
+    def on(self, record: Any) -> r.Outcome | r.Served:
+        if isinstance(record, r.Serving):
+            names = sorted(x for x in self.world.serves[record.edge] if x > record.after)
+            page = names[: self.world.page]
+            return r.Served(record.id, record.edge, self.epoch, page, len(names) > len(page))
+        why = self._refusal(record)
+        if why:
+            return r.Outcome(record.session, self.mediator, self.epoch, "failed", [], why)
+        self.mediator = max(self.mediator, record.mediator)
+        if record.step == "prepare":
+            self._prepare(record.session, record.plan)
+        elif record.step == "cut":
+            self._cut(record.session)
+        elif record.step == "abort":
+            self._abort(record.session)
+        return self.outcome(record.session)
+
+    def _refusal(self, command: r.Command) -> str:
+        if command.mediator < self.mediator:
+            return "mediator-epoch: another has spoken"
+        if self.is_starting:
+            return "starting: wait"
+        if command.head_epoch != self.epoch and command.step != "ask":
+            return "head-epoch: another"
+        if command.step == "prepare" and command.session not in self.handovers and self.world.refuses:
+            return "full: too many sessions"
+        return ""
+
+    def outcome(self, session: str) -> r.Outcome:
+        one = self.handovers.get(session)
+        if one is None:
+            return r.Outcome(session, self.mediator, self.epoch, "unknown", [])
+        members = list(one.members.items())
+        return r.Outcome(session, self.mediator, self.epoch, one.state, members, one.reason)  # type: ignore[arg-type]
+
+    def _prepare(self, session: str, plan: r.HandoverPlan) -> None:
+        if session in self.handovers:
+            return
+        busy = {x for one in self.handovers.values() for x, state in one.members.items() if state in (*OPEN, "cut")}
+        there = self.world.serves[plan.source]
+        members = {x: "preparing" if x in there and x not in busy else "stayed" for x in plan.members}
+        self.handovers[session] = Handover(plan, members, self.world.now + plan.prepare_seconds)
+        self._settle(self.handovers[session])
+
+    def _cut(self, session: str) -> None:
+        one = self.handovers.get(session)
+        if one is not None and one.state == "ready":
+            self._set(one, ("preparing",), "stayed")
+            self._set(one, ("attached",), "cutting")
+            one.state = "cutting"
+            self._settle(one)
+
+    def _abort(self, session: str) -> None:
+        one = self.handovers.get(session)
+        if one is None:
+            plan = r.HandoverPlan("", "", "", [], False, 0.0, 0.0)
+            self.handovers[session] = Handover(plan, {}, 0.0, "aborted", reason="tombstone")
+            return
+        self._set(one, OPEN, "stayed")
+        self._settle(one)
+
+    def _set(self, one: Handover, states: tuple[str, ...], state: str) -> None:
+        for x in [x for x, was in one.members.items() if was in states]:
+            one.members[x] = state
+
+    def _settle(self, one: Handover) -> None:
+        if one.state not in ("done", "aborted") and all(state in OUTCOMES for state in one.members.values()):
+            one.state = "done" if one.state == "cut" else "aborted"
+            one.reason = one.reason or ("nobody could be moved" if one.state == "aborted" else "")
+
+    def tick(self) -> list[r.Outcome]:
+        """Every member may take a step; what has changed is told."""
+        if self.is_starting:
+            return []
+        said = []
+        for session, one in self.handovers.items():
+            before = (one.state, dict(one.members))
+            if one.state not in ("done", "aborted"):
+                self._go_on(one)
+            if (one.state, one.members) != before:
+                said.append(self.outcome(session))
+        return said
+
+    def _go_on(self, one: Handover) -> None:
+        world, faults = self.world, self.world.faults
+        if world.now >= one.decides_at:
+            self._set(one, OPEN, "stayed")
+        for x, state in list(one.members.items()):
+            if world.draw.random() > faults.speed:
+                continue
+            if state == "preparing":
+                one.members[x] = "stayed" if world.draw.random() < faults.leaves else "attached"
+            elif state == "cutting":
+                one.members[x] = "cut"
+            elif state == "cut" and world.draw.random() < faults.leaves:
+                one.members[x] = "returned"
+            elif state == "cut":
+                one.members[x] = "moved"
+                world.move(x, one.plan.target)
+        if one.state == "preparing" and "attached" in one.members.values():
+            one.state = "ready"
+        if one.state == "cutting" and "cut" in one.members.values():
+            one.state, one.drains_until = "cut", world.now + one.plan.drain_seconds
+        if world.now >= one.drains_until:
+            self._set(one, ("cut",), "detached")
+        self._settle(one)
+
+
+@dataclass
+class Stored:
+    request: Request
+    record: dict[str, Any] | None = None
+
+
+@dataclass
+class World:
+    """Two clusters, east (a, b, c) and west (w, v), and a mediator that lives and dies."""
+
+    seed: int = 0
+    faults: Faults = Faults()
+    settings: Settings = field(default_factory=Settings)
+    page: int = 7
+    refuses: bool = False
+
+    def __post_init__(self) -> None:
+        self.draw = random.Random(self.seed)
+        self.now = 1_000_000.0
+        self.epoch = 0
+        self.store: dict[str, Stored] = {}
+        self.serves: dict[str, set[str]] = {edge: set() for edge in "abcwv"}
+        self.heads = {name: Head(name, self) for name in ("east-head", "west-head")}
+        self.head_of = dict.fromkeys("abc", "east-head") | dict.fromkeys("wv", "west-head")
+        self.cordoned: set[str] = set()
+        self.down: set[str] = set()
+        self.reports: dict[str, dict[str, Any]] = {}
+        self.told: list[Tell] = []
+        self.sent: list[Send] = []
+        self.saves: list[tuple[float, Session]] = []
+        self.deposed: list[int] = []
+        self.forgotten: list[str] = []
+        self._wire: list[tuple[float, int, str, Any]] = []
+        self._order = self._uids = 0
+        self._next_view = 0.0
+        self.start()
+
+    # -- people
+
+    def fill(self, edge: str, count: int, prefix: str = "") -> list[str]:
+        names = [f"{prefix or edge}{number:03}" for number in range(count)]
+        self.serves[edge] |= set(names)
+        return names
+
+    def move(self, x: str, edge: str) -> None:
+        for others in self.serves.values():
+            others.discard(x)
+        self.serves[edge].add(x)
+
+    def ask(self, name: str, parent: str = "", **fields: Any) -> str:
+        """Create an object; returns its uid."""
+        self._uids += 1
+        uid = f"uid-{self._uids}"
+        fields = {"scope": "Local", "mode": "Execute", **fields}
+        for party in ("source", "target"):
+            if isinstance(fields.get(party), str):
+                fields[party] = {"name": fields[party]}
+        self.store[uid] = Stored(Request(name, uid, 1, spec_of(**fields), parent))
+        self.handle(Asked(self.store[uid].request))
+        return uid
+
+    def change(self, uid: str, **fields: Any) -> None:
+        """Change fields of a specification."""
+        from dataclasses import replace
+
+        from plimsoll.core.spec.resources import written
+
+        old = self.store[uid].request
+        new = replace(old, generation=old.generation + 1, spec=spec_of(**{**written(old.spec), **fields}))
+        self.store[uid].request = new
+        self.handle(Asked(new))
+
+    def session(self, uid: str) -> Session:
+        """As it is stored."""
+        return decode(self.store[uid].record)
+
+    def named(self, name: str) -> Session:
+        return next(self.session(uid) for uid, one in self.store.items() if one.request.name == name)
+
+    # -- the shell
+
+    def start(self) -> None:
+        """A new life of the mediator, from what is stored."""
+        self.epoch += 1
+        known = [decode(one.record) for one in self.store.values() if one.record is not None]
+        self.mediator = Mediator(self.epoch, known, self.settings)
+        self._next_view = 0.0
+        for one in list(self.store.values()):
+            self.handle(Asked(one.request))
+
+    def handle(self, event: Any) -> None:
+        mediator = self.mediator
+        for effect in mediator.handle(event, self.now):
+            if mediator is not self.mediator:
+                return
+            if self._hits(self.faults.mediator_dies):
+                self.start()
+                return
+            self._carry_out(effect)
+
+    def _carry_out(self, effect: Any) -> None:
+        if isinstance(effect, Save):
+            if effect.session.uid in self.store:
+                self.store[effect.session.uid].record = encode(effect.session)
+                self.saves.append((self.now, effect.session))
+                self.check_stored()
+        elif isinstance(effect, Send):
+            self.check_send(effect)
+            self.sent.append(effect)
+            self._post("to", (effect.head, effect.record))
+        elif isinstance(effect, Create):
+            self._create(effect)
+        elif isinstance(effect, Forget):
+            self.forgotten.append(effect.name)
+            self.delete(effect.uid)
+        elif isinstance(effect, Deposed):
+            self.deposed.append(effect.epoch)
+        else:
+            self.told.append(effect)
+
+    def _create(self, effect: Create) -> None:
+        if all(one.request.name != effect.name for one in self.store.values()) and effect.parent in self.store:
+            self.ask(effect.name, effect.parent, **effect.spec)
+
+    def delete(self, uid: str) -> None:
+        del self.store[uid]
+        self.handle(Deleted(uid))
+
+    # -- the laws that hold at every moment
+
+    def check_send(self, effect: Send) -> None:
+        """Nothing is commanded that does not stand in the store."""
+        command = effect.record
+        if not isinstance(command, r.Command):
+            return
+        assert command.mediator == self.epoch
+        stored = [self.session(uid) for uid, one in self.store.items() if one.record is not None]
+        found = [batch for session in stored for batch in session.batches if batch.id == command.session]
+        if not found:
+            assert command.step == "abort", f"{command} was never stored"
+            return
+        [batch] = found
+        assert command.step in ("ask", batch.intent), f"{command} while {batch.intent} is stored"
+        assert command.step == "ask" or batch.ended_at is None
+
+    def check_stored(self) -> None:
+        """One session per broker: a parent's sources are its children's as well."""
+        running = [
+            session for uid, one in self.store.items()
+            if one.record is not None and not (session := self.session(uid)).is_over
+            and session.phase in ("Negotiating", "Sampling", "Preparing", "Cutting", "Draining", "Stabilizing")
+        ]  # fmt: skip
+        for i, one in enumerate(running):
+            for other in running[i + 1 :]:
+                if one.uid != other.parent and other.uid != one.parent:
+                    shared = one.brokers & other.brokers
+                    assert not shared, f"{one.name} and {other.name} share {shared}"
+        assert sum(not session.is_parent for session in running) <= self.settings.max_sessions
+
+    # -- time
+
+    def _hits(self, probability: float) -> bool:
+        return self.now < self.faults.heal_at and self.draw.random() < probability
+
+    def _post(self, way: str, what: Any) -> None:
+        for _ in range(2 if self._hits(self.faults.repeat) else 1):
+            if not self._hits(self.faults.loss):
+                delay = self.draw.uniform(0.0, self.faults.delay) if self.now < self.faults.heal_at else 0.0
+                self._order += 1
+                heapq.heappush(self._wire, (self.now + 0.01 + delay, self._order, way, what))
+
+    def view(self) -> View:
+        heads = {
+            name: HeadView(
+                name, name.removesuffix("-head"), head.epoch, not head.is_starting, self.reports.get(name, {})
+            )
+            for name, head in self.heads.items()
+        }
+        edges = {
+            edge: EdgeView(
+                edge, head.removesuffix("-head"), head, ready=edge not in self.down,
+                cordoned=edge in self.cordoned, subscribers=len(self.serves[edge]),
+                report=self.reports.get(edge, {}),
+            )
+            for edge, head in self.head_of.items()
+        }  # fmt: skip
+        return View(heads, edges)
+
+    def step(self) -> None:
+        self.now += STEP
+        while self._wire and self._wire[0][0] <= self.now:
+            _, _, way, what = heapq.heappop(self._wire)
+            head, record = what
+            if way == "to":
+                self._post("from", (head, self.heads[head].on(record)))
+            else:
+                self.handle(Heard(head, record))
+        for name, head in self.heads.items():
+            if self._hits(self.faults.head_restarts):
+                head.restart()
+            for outcome in head.tick():
+                self._post("from", (name, outcome))
+        if self.now >= self._next_view:
+            self._next_view = self.now + 1.0
+            self.handle(Viewed(self.view()))
+        self.handle(Ticked())
+
+    def run(self, seconds: float) -> None:
+        end = self.now + seconds
+        while self.now < end:
+            self.step()
+
+    def until(self, is_so: Any, seconds: float = 200.0) -> None:
+        """Step until something is so; fails if it is not so in time."""
+        end = self.now + seconds
+        while not is_so():
+            assert self.now < end, {s.name: (s.phase, s.reason, s.message) for s in self.mediator.sessions.values()}
+            self.step()
+
+    def until_over(self, *uids: str, seconds: float = 200.0) -> None:
+        self.until(lambda: all(self.mediator.sessions[uid].is_over for uid in uids), seconds)
