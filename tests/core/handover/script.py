@@ -1,0 +1,230 @@
+"""A head that says what a test wants, with real edges around it: the edge's side of hand-over, record by record."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+from tests.core.fleet import STOCK, Client, Fleet, resume
+
+from plimsoll.core import records as r
+from plimsoll.core import wire
+from plimsoll.core.attachment import Attachment
+from plimsoll.core.config import Hardware
+from plimsoll.core.edge import Edge
+from plimsoll.core.link import Link, LinkLimits
+from plimsoll.core.node import Node
+from plimsoll.core.wire import Info
+
+S = "7.1"
+"""The session that tests are about."""
+T = TypeVar("T")
+
+
+class ScriptedHead(Node):
+    """Welcomes edges, acknowledges covers, answers RESUME_UP and FETCH; the rest is the test's.
+
+    `log` has (position, record) of all that was published. `answers`: whether RESUME_UP and covers are answered.
+    """
+
+    def __init__(self, name: str, epoch: int, new_id: Callable[[], int]) -> None:
+        limits = LinkLimits(heartbeat_seconds=0.5, dead_seconds=2.0)
+        super().__init__(Info(name, "head", epoch), limits, new_id, max_frame_bytes=2**20)
+        self.epoch = epoch
+        self.position = 0
+        self.log: list[tuple[int, bytes]] = []
+        self.first = 1
+        self.links_of: dict[str, Link] = {}
+        self.control_of: dict[str, Any] = {}
+        self.heard: defaultdict[str, list[Any]] = defaultdict(list)
+        self.answers = self.fetches = True
+        self.kept: list[tuple[Link, r.Fetch]] = []
+
+    def on_open(self, link: Link) -> None:
+        self.links_of[link.name] = link
+
+    def on_room(self, link: Link) -> None:
+        if link.buffer:
+            self.dirty[link] = None
+
+    def on_control(self, peer: Any, record: Any) -> None:
+        if isinstance(record, r.Identify):
+            self.control_of[record.name] = peer
+
+    def on_data(self, link: Link, frame: wire.Data, size: int) -> None:
+        for raw in frame.records:
+            record = r.from_edge.decode(raw)
+            self.heard[link.name].append(record)
+            if isinstance(record, r.Report) and not record.more:
+                self.say(link, r.Welcome(self.position))
+            elif isinstance(record, r.Fetch):
+                self.kept.append((link, record))
+            elif self.answers and isinstance(record, r.ResumeUp):
+                self.resumed(link, record)
+            elif self.answers and isinstance(record, r.Cover) and not record.more:
+                self.say(link, r.CoverAck(record.seq, []))
+        if self.fetches:
+            self.fetch()
+        self.took(link)
+
+    def resumed(self, link: Link, up: r.ResumeUp) -> None:
+        start = up.token[2] if up.token else self.position
+        self.say(
+            link,
+            r.ResumedDown(up.subscriber, up.epoch, self.position, start, (self.epoch, start), None, False),
+            )  # fmt: skip
+        self.say(link, r.CoverAck(up.cover.seq, []))
+
+    def fetch(self) -> None:
+        """Answer what edges have asked of the log, all of it."""
+        for link, fetch in self.kept:
+            low = fetch.after + 1
+            if low < self.first:
+                last = [("h", self.epoch, self.first - 1)]
+                gap = r.Gap("h", self.epoch, low, self.epoch, self.first - 1, last, "log")
+                self.say(link, r.Replay(fetch.cursor, gap))
+            for position, record in self.log:
+                if position > fetch.after and position >= self.first:
+                    self.put(link, b"\x93\x38\xce" + fetch.cursor.to_bytes(4, "big") + record)
+            self.say(link, r.Fetched(fetch.cursor, self.position, True))
+        self.kept = []
+
+    # -- for tests
+
+    def tell(self, edge: str, *records: Any) -> None:
+        for record in records:
+            self.say(self.links_of[edge], record)
+
+    def publish(self, *edges: str, count: int = 1, size: int = 0, **attributes: Any) -> None:
+        """Publications numbered by their position, to these edges."""
+        for _ in range(count):
+            self.position += 1
+            at = self.position
+            body = msgspec.Raw(wire.encode(r.Body({"class": "STOCK", "n": at, **attributes}, b"x" * size)))
+            record = wire.encode(r.Pub(at, "h", self.epoch, at, "p", 1, at, 0, 0, body))
+            self.log.append((at, record))
+            for edge in edges:
+                self.put(self.links_of[edge], record)
+
+    def of(self, edge: str, kind: type[T]) -> list[T]:
+        """All records of one kind that an edge has said."""
+        return [record for record in self.heard[edge] if isinstance(record, kind)]
+
+    def token(self) -> wire.Token:
+        return ("h", self.epoch, self.position)
+
+
+class Stage:
+    """Head `h`, its edges `a` and `b`, and a client `c` with a link to each."""
+
+    def __init__(self, hardware: dict[str, Hardware] | None = None, **limits: Any) -> None:
+        self.fleet = Fleet(1, limits)
+        self.fleet.cluster("h", ["a", "b"], hardware=hardware)
+        self.fleet.start("a", "b")
+        self.new_head(100)
+        self.client = self.fleet.client("c", "a", "b")
+        self.run()
+
+    def new_head(self, epoch: int) -> ScriptedHead:
+        self.head = ScriptedHead("h", epoch, self.fleet.ids())
+        self.head.now = self.fleet.now
+        self.fleet.nodes["h"] = self.head
+        self.run(0.8)
+        return self.head
+
+    def run(self, seconds: float = 0.05) -> None:
+        self.fleet.run(seconds)
+
+    def edge(self, name: str) -> Edge:
+        return self.fleet.edge(name)
+
+    def another(self, name: str) -> Client:
+        client = self.fleet.client(name, "a", "b")
+        self.run()
+        return client
+
+    # -- steps
+
+    def tell(self, edge: str, *records: Any) -> None:
+        """The head says something to an edge."""
+        self.head.tell(edge, *records)
+        self.run()
+
+    def ask(self, edge: str, *records: Any) -> None:
+        """The client says something to an edge."""
+        self.client.tell(edge, *records)
+        self.run()
+
+    def publish(self, *edges: str, count: int = 1, size: int = 0, **attributes: Any) -> None:
+        self.head.publish(*edges, count=count, size=size, **attributes)
+        self.run()
+
+    def attach(self, *subscribers: str, text: str = STOCK, **policy: Any) -> None:
+        """Subscribers at `a`: attachments 1, 2 ..., owner epoch (1, 2)."""
+        self.ask("a", *[resume(i, x, text, n=2, **policy) for i, x in enumerate(subscribers, 1)])
+
+    def prepare(self, *subscribers: str, seconds: float = 9.0, replay: bool = False, session: str = S) -> None:
+        self.tell("b", r.Prepare(session, list(subscribers), seconds, replay))
+
+    def dark(self, *subscribers: str, texts: tuple[str, ...] = (STOCK,), **policy: Any) -> None:
+        """These are attached at `b`: attachments 11, 12 ..., owner epoch (1, 3)."""
+        self.prepare(*subscribers)
+        self.ask("b", *[attach(i, x, *texts, **policy) for i, x in enumerate(subscribers, 11)])
+
+    def cutting(self, *subscribers: str, texts: tuple[str, ...] = (STOCK,), **policy: Any) -> None:
+        self.dark(*subscribers, texts=texts, **policy)
+        self.tell("b", r.Install(S, list(subscribers)))
+
+    def hold(self, *subscribers: str, texts: tuple[str, ...] = (STOCK,), **policy: Any) -> None:
+        self.cutting(*subscribers, texts=texts, **policy)
+        self.installed(*subscribers)
+
+    def installed(self, *subscribers: str) -> None:
+        since = [(self.head.epoch, self.head.position)] * len(subscribers)
+        self.tell("b", r.Installed(S, list(subscribers), self.head.position, since))
+
+    def state(self, edge: str, subscriber: str = "x") -> str:
+        """The state of a record, or an empty string if there is none."""
+        record = self.edge(edge).records.get(subscriber)
+        return "" if record is None else record.state.value
+
+    def record(self, edge: str, subscriber: str = "x") -> Attachment:
+        return self.edge(edge).records[subscriber]
+
+    def said(self, edge: str, kind: type[T]) -> list[T]:
+        """What an edge has said to the client."""
+        return self.client.of(edge, kind)
+
+    def shuts(self, edge: str) -> list[tuple[int, str]]:
+        return [(shut.attachment, shut.code) for shut in self.said(edge, r.Shut)]
+
+    def numbers(self, edge: str, attachment: int) -> list[int]:
+        return self.client.numbers(edge, attachment)
+
+
+def attach(
+    attachment: int, subscriber: str, *texts: str, n: int = 3, session: str = S, version: int = 1, **policy: Any
+) -> r.Attach:
+    items = [r.SubscriptionItem(i, text) for i, text in enumerate(texts or (STOCK,), 1)]
+    return r.Attach(attachment, subscriber, (1, n), version, items, r.Policy(**policy), session)
+
+
+def members(*subscribers: str, n: int = 2) -> list[r.MemberItem]:
+    """With the owner epoch that they have at the source."""
+    return [r.MemberItem(x, (1, n)) for x in subscribers]
+
+
+def is_empty(edge: Edge) -> bool:
+    """Whether nothing is left: no record, place, subscription, cover or promise."""
+    held = edge.holdings
+    return not (
+        edge.records
+        or edge.receiving.slots
+        or len(held)
+        or held.holders
+        or held.several
+        or held.cover.member_count
+        or any(port.attachments or port.queued for port in edge.ports.values())
+    )
