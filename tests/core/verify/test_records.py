@@ -32,7 +32,8 @@ def test_the_last_acknowledgement_says_what_is_unreached():
 
 def test_a_life_may_match_from_request_to_forgetting():
     life = Life(0, 1.0, forgotten_at=3.0)
-    assert [life.could_match(at) for at in (0.9, 1.0, 3.0, 3.1)] == [False, True, True, False]
+    assert [life.could_match(at, at) for at in (0.9, 1.0, 3.0, 3.1)] == [False, True, True, False]
+    assert life.could_match(9.0, 3.0), "it waited in a queue"
 
 
 def test_what_lies_behind_an_unreached_head_is_unreached():

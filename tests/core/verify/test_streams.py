@@ -143,8 +143,8 @@ def test_what_is_missing_at_a_withdrawal_is_uncertain_unless_it_was_overtaken():
     assert verdict.uncertain == 3
 
 
-def test_nothing_comes_after_a_withdrawal_was_acknowledged():
-    end = [seen.Withdrawn("s", 1, [7], 12.5), seen.Forgotten("s", 1, [7], 14.5)]
+def test_nothing_is_logged_for_one_whose_withdrawal_was_acknowledged():
+    end = [seen.Withdrawn("s", 1, [7], 5.2), seen.Forgotten("s", 1, [7], 5.5)]
     assert audit([*subscribe(), *FIVE, *LATE[:4], *end]).ok
     verdict = audit([*subscribe(), *FIVE, *LATE, *end])
     assert verdict.violated == {"I8": 1}

@@ -176,6 +176,11 @@ class Apps:
             one.pause() if hold else one.resume()
             able[0].host.wake()
 
+    def release(self) -> None:
+        """Nobody is held any more."""
+        for subscriber in sorted(self.of):
+            self.hold(subscriber, False)
+
     # -- what applications see
 
     def _keep(self, process: Process, client: c.Client) -> None:

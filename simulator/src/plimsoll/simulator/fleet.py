@@ -18,6 +18,7 @@ from plimsoll.core.edge import Edge
 from plimsoll.core.head import Head
 from plimsoll.core.log import Entry
 from plimsoll.core.node import Node
+from plimsoll.core.outlet import Outlet
 from plimsoll.core.owners import Owner, Since
 from plimsoll.core.verify import observations as seen
 from plimsoll.core.wire import OwnerEpoch
@@ -70,6 +71,7 @@ class Journal:
 def watch(head: Head, journal: Journal) -> None:
     """Write each publication that the head logs, and each owner that it makes, into the journal."""
     append, swap, adopt = head.log.append, head.owners.swap, head.owners.adopt
+    on_resume, cause = head.membership.on_resume, ["cut"]
 
     def watched_append(entry: Entry) -> int:
         position = append(entry)
@@ -79,23 +81,29 @@ def watch(head: Head, journal: Journal) -> None:
             journal.see(seen.Logged(head.info.name, head.epoch, position, identity, origin, journal.now))
         return position
 
-    def owned(subscriber: str) -> None:
+    def owned(subscriber: str, cause: str) -> None:
         entry = head.owners.entries[subscriber]
-        journal.see(seen.Owned(subscriber, entry.epoch, entry.key.partition("#")[0], journal.now))
+        journal.see(seen.Owned(subscriber, entry.epoch, entry.key.partition("#")[0], journal.now, cause))
 
     def watched_swap(subscriber: str, key: str, epoch: OwnerEpoch, now_at: Since) -> Owner | None:
         old = swap(subscriber, key, epoch, now_at)
-        owned(subscriber)
+        owned(subscriber, cause[0])
         return old
 
     def watched_adopt(subscriber: str, key: str, epoch: OwnerEpoch, since: Since) -> Owner | None:
         loser = adopt(subscriber, key, epoch, since)
-        owned(subscriber)
+        owned(subscriber, "report")
         return loser
+
+    def watched_resume(outlet: Outlet, resume: r.ResumeUp) -> None:
+        cause[0] = "resume"
+        on_resume(outlet, resume)
+        cause[0] = "cut"
 
     setattr(head.log, "append", watched_append)  # noqa: B010 - others hold the same log: it is watched, not replaced
     setattr(head.owners, "swap", watched_swap)  # noqa: B010
     setattr(head.owners, "adopt", watched_adopt)  # noqa: B010
+    setattr(head.membership, "on_resume", watched_resume)  # noqa: B010
 
 
 @dataclass(slots=True)

@@ -105,11 +105,11 @@ class Mediator(Node):
 
     def _go_on(self, one: Handover) -> None:
         """Say once more what is wanted, or what may be wanted by now."""
+        state = self._states.get(one.session, "")
         if one.intent == "prepare" and self.now - one.began_at > one.move.patience_seconds and self._may_write():
-            one.intent = "cut"
+            one.intent = "abort" if state == "unknown" else "cut"
         self._due[one.session] = self._later()
         step: Literal["prepare", "cut", "abort", "ask"] = one.intent
-        state = self._states.get(one.session, "")
         knows_little = not state and self._is_inherited(one)
         if knows_little or (state in ("cutting", "cut") and self.draw.random() < 0.7):
             step = "ask"
@@ -153,7 +153,8 @@ class Mediator(Node):
         self.see(seen.SessionBegan(session, deadline, self.now))
         self.see(
             seen.HandoverBegan(
-                session, move.source, move.target, members, move.replay, move.drain_seconds, self.now
+                session, move.source, move.target, members, move.replay, move.head != move.target_head,
+                move.drain_seconds, self.now,
             )
         )  # fmt: skip
         self._go_on(one)

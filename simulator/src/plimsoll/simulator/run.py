@@ -195,6 +195,7 @@ class Run:
         self._measure()
         self.schedule.run(self.end)
         self.faults.heal()
+        self.apps.release()
         self.mediators.restart()
         self._settle(self.scenario.settle_seconds)
         self._speak_once_more(publishers)

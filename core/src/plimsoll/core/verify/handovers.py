@@ -1,7 +1,6 @@
 """What hand-overs were told to have come to, against what happened: laws I1, I4, I5 and I8 where subscribers move.
 
-A session raises the owner epoch of a subscriber by one, a resume by two: so a cut can be told from a resume by the
-owners that heads made, whoever else claims what.
+What happened are the owners that heads made, by a cut or by a resume, and the edges that applications were told of.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ class Findings(Protocol):
 
 
 class Step(NamedTuple):
-    """A head made `edge` the owner: `rise` above the epoch before, 0 for the first of an incarnation."""
+    """A head made `edge` the owner, by a `cut`, a `resume` or a `report`."""
 
     at: float
     edge: str
-    rise: int
+    cause: str
 
 
 @dataclass(slots=True)
@@ -48,15 +47,10 @@ class Handovers:
         self.steps: dict[str, list[Step]] = {}
         self.attached: dict[str, list[tuple[float, str]]] = {}
         self.steady: seen.Steady | None = None
-        self._epochs: dict[str, tuple[int, int]] = {}
         self._serving: dict[tuple[str, tuple[int, int], float], str] = {}
 
     def owned(self, one: seen.Owned) -> None:
-        before = self._epochs.get(one.subscriber, (0, 0))
-        if one.epoch > before:
-            self._epochs[one.subscriber] = one.epoch
-            rise = one.epoch[1] - before[1] if one.epoch[0] == before[0] else 0
-            self.steps.setdefault(one.subscriber, []).append(Step(one.at, one.edge, rise))
+        self.steps.setdefault(one.subscriber, []).append(Step(one.at, one.edge, one.cause))
 
     def serving(self, found: Findings, one: seen.Serving) -> None:
         """I4: at one moment one edge at most delivers to a subscriber under one owner epoch."""
@@ -104,9 +98,9 @@ class Handovers:
             return f"no head made {began.target} its owner"
         if outcome == "moved" and not began.replay and not self._was_attached(session, subscriber):
             return f"it was never attached at {began.target}"
-        if outcome == "stayed" and not self._others(session, subscriber) and any(step.rise == 1 for step in here):
+        if outcome == "stayed" and self._was_cut(session, subscriber, here):
             return f"it was cut over to {began.target}"
-        if outcome == "returned" and all(step.rise == 1 for step in steps):
+        if outcome == "returned" and all(step.cause != "resume" for step in steps):
             return "it did not resume"
         if outcome == "detached" and end - began.at < began.drain_seconds:
             return f"{began.drain_seconds:g} s have not passed"
@@ -116,6 +110,15 @@ class Handovers:
         began = session.began
         had = self.attached.get(subscriber, ())
         return any(began.at <= at <= session.ended_at and edge == began.target for at, edge in had)
+
+    def _was_cut(self, session: Handover, subscriber: str, steps: Sequence[Step]) -> bool:
+        """Across clusters the head of the target makes its owner before the cut is decided; then who has heard of it
+        knows.
+        """
+        cut = any(step.cause == "cut" for step in steps) and not self._others(session, subscriber)
+        if session.began.across:
+            return cut and all(step.cause == "cut" for step in steps) and self._was_attached(session, subscriber)
+        return cut
 
     def _others(self, session: Handover, subscriber: str) -> bool:
         """Whether another session may have moved it to the same target at that time."""

@@ -154,12 +154,13 @@ class HeadEnded(Observation, frozen=True, tag="head-ended"):
 
 
 class Owned(Observation, frozen=True, tag="owned"):
-    """A head made `edge` the owner of the subscriber for this owner epoch."""
+    """A head made `edge` the owner of the subscriber for this owner epoch; `cause`: `cut`, `resume` or `report`."""
 
     subscriber: str
     epoch: tuple[int, int]
     edge: str
     at: float
+    cause: str = ""
 
 
 class SessionBegan(Observation, frozen=True, tag="session-began"):
@@ -175,13 +176,14 @@ class SessionEnded(Observation, frozen=True, tag="session-ended"):
 
 
 class HandoverBegan(Observation, frozen=True, tag="handover-began"):
-    """A mediator asks for a hand-over of these members for the first time."""
+    """A mediator asks for a hand-over of these members for the first time. `across`: to another cluster."""
 
     session: str
     source: str
     target: str
     members: Sequence[str]
     replay: bool
+    across: bool
     drain_seconds: float
     at: float
 

@@ -59,9 +59,12 @@ class Life:
         end = min([self.withdrawn_at, *(void for void in self.void_at if void >= began)])
         return (head, unreached, end) if at < end else None
 
-    def could_match(self, delivered_at: float) -> bool:
-        """Whether a delivery at that time may be due to this subscription."""
-        return self.requested_at <= delivered_at <= self.forgotten_at
+    def could_match(self, delivered_at: float, logged_at: float) -> bool:
+        """Whether a delivery at that time may be due to this subscription.
+
+        What was logged before the withdrawal had arrived may have waited in the queue of a subscriber that paused.
+        """
+        return self.requested_at <= delivered_at and min(delivered_at, logged_at) <= self.forgotten_at
 
 
 @dataclass(slots=True)

@@ -107,7 +107,7 @@ class StreamAudit:
         self.found.counts["gaps"] += len(self.reader.gaps)
 
     def _wanted(self, number: int, one: Publication, at: float) -> None:
-        if not any(life.could_match(at) for life in self.due.get(number, ())):
+        if not any(life.could_match(at, one.counts_from) for life in self.due.get(number, ())):
             self.found.counts["unwanted"] += 1
             self._bad("I8", f"{one} came, which no subscription of that time matches", at)
         else:
