@@ -460,7 +460,7 @@ class Head(Node):
     def _every_progress(self) -> None:
         self.streams.progress()
         self.membership.expire_ghosts()
-        self.office.guests.expire()
+        self.office.expire()
         self.placing.expire()
         self.publishers.forget_idle(self.now, 10 * self.config.limits.lease_seconds * self.config.time_factor)
 

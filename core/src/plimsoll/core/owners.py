@@ -7,7 +7,8 @@ after the entry has gone. `since` is where the cover of the subscriber began: be
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Set
 from typing import NamedTuple
 
 from plimsoll.core.log import Log
@@ -39,6 +40,7 @@ class Owners:
     def __init__(self) -> None:
         self.entries: dict[str, Owner] = {}
         self._past: OrderedDict[str, OwnerEpoch] = OrderedDict()
+        self._counts: Counter[str] = Counter()
 
     def newest(self, subscriber: str) -> OwnerEpoch:
         """The highest epoch known of a subscriber; (0, 0) of one never seen."""
@@ -52,8 +54,19 @@ class Owners:
         Without an old entry the cover has lapsed, or has never been, and begins at `now_at`.
         """
         old = self.entries.get(subscriber)
-        self.entries[subscriber] = Owner(key, epoch, old.since if old else now_at)
+        self._put(subscriber, Owner(key, epoch, old.since if old else now_at))
         return old
+
+    def _put(self, subscriber: str, owner: Owner) -> None:
+        self._left(self.entries.get(subscriber))
+        self.entries[subscriber] = owner
+        self._counts[owner.key] += 1
+
+    def _left(self, owner: Owner | None) -> None:
+        if owner is not None:
+            self._counts[owner.key] -= 1
+            if not self._counts[owner.key]:
+                del self._counts[owner.key]
 
     def adopt(self, subscriber: str, key: str, epoch: OwnerEpoch, since: Since) -> Owner | None:
         """Take an owner over from an edge's report: the highest epoch wins. Returns the entry that lost, or None.
@@ -63,12 +76,14 @@ class Owners:
         old = self.entries.get(subscriber)
         if old is not None and old.epoch >= epoch:
             return None if old.key == key else Owner(key, epoch, since)
-        self.entries[subscriber] = Owner(key, epoch, since)
+        self._put(subscriber, Owner(key, epoch, since))
         return old
 
     def forget(self, subscriber: str) -> None:
         """Remove an entry; its epoch stays, for an older RESUME may be on its way."""
-        self._past[subscriber] = self.entries.pop(subscriber).epoch
+        gone = self.entries.pop(subscriber)
+        self._left(gone)
+        self._past[subscriber] = gone.epoch
         self._past.move_to_end(subscriber)
         if len(self._past) > REMEMBERED:
             self._past.popitem(last=False)
@@ -77,8 +92,9 @@ class Owners:
         """The subscribers that a link owns."""
         return [subscriber for subscriber, entry in self.entries.items() if entry.key == key]
 
-    def keys(self) -> set[str]:
-        return {entry.key for entry in self.entries.values()}
+    def keys(self) -> Set[str]:
+        """The links that own somebody; asked at every RESUME while the cover of a dead edge is kept."""
+        return self._counts.keys()
 
 
 def catch_up(token: Token | None, since: Since, head: str, epoch: int, log: Log) -> Catchup:

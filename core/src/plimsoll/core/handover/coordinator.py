@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Protocol
 
 from plimsoll.core import records as r
@@ -20,7 +21,11 @@ TOLD_SECONDS = 0.05
 """A mediator is told of members one by one, but not more often than this; of the state of a session at once."""
 
 SESSIONS_AT_MOST = 1024
-"""So many sessions are open at one head; more are refused."""
+MEMBERS_AT_MOST = 1024
+MEMBERS_IN_ALL = 65_536
+"""So many sessions are open at one head, with so many members each and together; more are refused."""
+
+ELSEWHERE = "is served elsewhere by now"
 
 
 class Host(Protocol):
@@ -82,11 +87,36 @@ class Session:
     told_at: float = float("-inf")
     told_state: str = ""
     dirty: bool = True
-    revoke_at: float = field(default=float("inf"))
+    revoke_at: float = float("inf")
+    counts: Counter[str] = field(default_factory=Counter)
+    tails: int = 0
+    """How many members are in each state, and have a tail: looked at in every round."""
+
+    def __post_init__(self) -> None:
+        self.counts.update(member.state for member in self.members.values())
+
+    @property
+    def is_open(self) -> bool:
+        """Whether some member can still be undone."""
+        return any(self.counts[state] for state in OPEN)
+
+    @property
+    def is_settled(self) -> bool:
+        return not self.is_open and not self.counts[CUT]
 
     @property
     def over(self) -> bool:
-        return self.state in ("done", "aborted") and not any(member.tail for member in self.members.values())
+        return self.state in ("done", "aborted") and not self.tails
+
+    def put(self, x: str, state: str, why: str) -> None:
+        member = self.members[x]
+        self.counts[member.state] -= 1
+        self.counts[state] += 1
+        member.state, member.why = state, why
+
+    def put_tail(self, x: str, tail: bool) -> None:
+        self.tails += tail - self.members[x].tail
+        self.members[x].tail = tail
 
     def of(self, *states: str) -> list[str]:
         return [x for x, member in self.members.items() if member.state in states]
@@ -122,15 +152,23 @@ class Coordinator:
         if going:
             prepare = r.Prepare(session_id, going, plan.prepare_seconds, plan.replay)
             self.host.to_edge(plan.target_head, plan.target, prepare)
-        self._settle(session)
+        self._settle(session, members)
         return self.outcome(session_id)
 
     def _refusal(self, session_id: str, plan: r.HandoverPlan) -> str:
         host, here = self.host, plan.target_head == self.host.name
         if self.archive.has_forgotten(session_id):
             return "forgotten: its number is older than what this head remembers; begin a new one"
+        if len(plan.members) > MEMBERS_AT_MOST:
+            return (
+                f"large: {len(plan.members)} members, of at most {MEMBERS_AT_MOST} in one session; move them in parts"
+            )
+        if not all(isfinite(s) and s > 0 for s in (plan.prepare_seconds, plan.drain_seconds)):
+            return "seconds: prepare_seconds and drain_seconds are positive numbers"
         if len(self.sessions) >= SESSIONS_AT_MOST:
             return f"full: {SESSIONS_AT_MOST} sessions are under way here"
+        if sum(len(session.members) for session in self.sessions.values()) + len(plan.members) > MEMBERS_IN_ALL:
+            return f"full: sessions with {MEMBERS_IN_ALL} members are under way here"
         if plan.replay and not here:
             return "replay: only within a cluster; another head has another log"
         if not host.has_edge(plan.source):
@@ -234,17 +272,24 @@ class Coordinator:
     def cut_members(self, session_id: str, items: list[r.MemberItem], key: str, token: Token) -> list[str]:
         """The local cut, one compare and swap for each: returns those that are the target's from here on."""
         session = self.sessions.get(session_id)
-        good = [item.subscriber for item in items if self._may_cut(session, item)]
-        if session is None or not good:
+        if session is None:
             return []
+        good = [item.subscriber for item in items if self._may_cut(session, item)]
         for x in good:
             incarnation, n = session.members[x].epoch
             self.host.owners.swap(x, key, (incarnation, n + 1), (token[1], token[2]))
-        self._is_cut(session, good, token, across=False)
+        if good:
+            self._is_cut(session, good, token, across=False)
+        self._refuse_uncut(session, [item.subscriber for item in items])
         return good
 
-    def _may_cut(self, session: Session | None, item: r.MemberItem) -> bool:
-        member = session.members.get(item.subscriber) if session is not None else None
+    def _refuse_uncut(self, session: Session, asked: Iterable[str]) -> None:
+        """The cut has been made without these: they will not get another."""
+        left = [x for x in asked if x in session.members and session.members[x].state == "cutting"]
+        self.refuse(session, left, why=ELSEWHERE)
+
+    def _may_cut(self, session: Session, item: r.MemberItem) -> bool:
+        member = session.members.get(item.subscriber)
         if member is None or member.state != "cutting" or not self._is_owner(member, item.subscriber):
             return False
         return item.epoch == (member.epoch[0], member.epoch[1] + 1)
@@ -261,6 +306,7 @@ class Coordinator:
         ]  # fmt: skip
         if good:
             self._is_cut(session, good, marker.token, across=True)
+        self._refuse_uncut(session, marker.members)
 
     def _is_owner(self, member: Member, x: str) -> bool:
         entry = self.host.owners.entries.get(x)
@@ -272,31 +318,24 @@ class Coordinator:
         self.host.to_edge(self.host.name, session.plan.source, cut)
 
     def _decided(self, session: Session, members: list[str]) -> None:
-        if session.state != CUT:
-            session.state = CUT
-            session.drains_until = self.host.now + session.plan.drain_seconds
+        session.state = CUT
+        session.drains_until = min(session.drains_until, self.host.now + session.plan.drain_seconds)
         self._put(session, members, CUT)
 
     def _revoke(self, session: Session, members: list[str]) -> None:
         """handover.md, Replay: the cut is the decision; the owner changes when the subscriber resumes."""
-        gone = [x for x in members if not self._is_owner(session.members[x], x)]
-        self.refuse(session, gone, why="is served elsewhere by now")
-        good = [x for x in members if x not in gone]
+        good = [x for x in members if self._is_owner(session.members[x], x)]
         if good:
             self._decided(session, good)
             self._say_revoke(session)
+        self.refuse(session, members, why=ELSEWHERE)
 
     def _say_revoke(self, session: Session) -> None:
         """On a socket that may lose it, so it is repeated until the subscriber has resumed."""
-        left, plan = session.of(CUT), session.plan
-        session.revoke_at = self.host.now + self.revoke_seconds if left else float("inf")
-        if left:
-            self.host.revoke(
-                plan.source,
-                r.Revoke(
-                    session.id, self.host.epoch, session.items(left), plan.target, session.endpoint, session.public_key
-                ),
-            )
+        session.revoke_at, plan = self.host.now + self.revoke_seconds, session.plan
+        left = session.items(session.of(CUT))
+        said = r.Revoke(session.id, self.host.epoch, left, plan.target, session.endpoint, session.public_key)
+        self.host.revoke(plan.source, said)
 
     # -- ends
 
@@ -309,43 +348,40 @@ class Coordinator:
         abort = r.Abort(session.id, session.items(open_ones))
         self.host.to_edge(self.host.name, session.plan.source, abort)
         self._to_target(session, abort)
-        self._settle(session)
+        self._settle(session, open_ones)
 
     def _finish(self, session: Session, x: str, outcome: str) -> None:
-        member = session.members[x]
-        member.tail = False
-        if member.state == CUT:
+        session.put_tail(x, False)
+        if session.members[x].state == CUT:
             self._put(session, [x], outcome)
         if session.plan.replay:  # its slot is free again
             self._to_target(session, r.Abort(session.id, session.items([x])))
-        self._settle(session)
+        self._settle(session, [x])
 
     def _put(self, session: Session, members: Iterable[str], state: str, why: str = "") -> None:
         session.dirty = True
         for x in members:
-            session.members[x].state, session.members[x].why = state, why
-            self.outcomes[state] += state in OUTCOMES
+            session.put(x, state, why)
+            if state in OUTCOMES:
+                self.outcomes[state] += 1
         if why and not session.reason:
             session.reason = why
 
-    def _settle(self, session: Session) -> None:
-        """A session is over when every member has its outcome."""
-        if session.state not in ("done", "aborted") and all(m.state in OUTCOMES for m in session.members.values()):
+    def _settle(self, session: Session, changed: Iterable[str]) -> None:
+        """A session is over when every member has its outcome; `changed`: who may have theirs now."""
+        if session.state not in ("done", "aborted") and session.is_settled:
             session.state = "done" if session.state == CUT else "aborted"
             session.dirty = True
             if not session.reason and session.state == "aborted":
                 session.reason = next((m.why for m in session.members.values() if m.why), "nobody could be moved")
-        for x in [x for x, m in session.members.items() if m.state in OUTCOMES and not m.tail]:
-            if self._of.get(x) is session:
+        for x in changed:
+            member = session.members[x]
+            if member.state in OUTCOMES and not member.tail and self._of.get(x) is session:
                 del self._of[x]
         if session.over and session.id in self.sessions:
             self._tell(session)
+            self.archive.add(session.id, self.outcome(session.id))
             del self.sessions[session.id]
-            members = [(x, member.state) for x, member in session.members.items()]
-            self.archive.add(
-                session.id,
-                r.Outcome(session.id, 0, self.host.epoch, session.state, members, session.reason),  # type: ignore[arg-type]
-            )
 
     # -- what happens meanwhile
 
@@ -362,7 +398,7 @@ class Coordinator:
         if member.state in OPEN:
             self.refuse(session, [subscriber], "returned", "has resumed meanwhile")
         elif member.state == CUT or member.tail:
-            if self._across(session) and not mine:
+            if self._across(session):  # it reads this head's stream again: the target forgets
                 self._to_target(session, r.Abort(session.id, session.items([subscriber])))
             self._finish(session, subscriber, "moved" if mine and edge == session.plan.target else "returned")
 
@@ -370,8 +406,20 @@ class Coordinator:
         """The lease of a subscriber has ended here: nobody will come back for it."""
         session = self._of.get(subscriber)
         if session is not None and session.members[subscriber].epoch == epoch:
-            session.members[subscriber].tail = False
-            self._settle(session)
+            self._end_tails(session, [subscriber])
+            self.refuse(session, [subscriber], why="is gone from the source")
+
+    def _end_tails(self, session: Session, members: Iterable[str]) -> None:
+        ended = [x for x in members if session.members[x].tail]
+        for x in ended:
+            session.put_tail(x, False)
+        self._settle(session, ended)
+
+    def expire(self) -> None:
+        """A tail is what the source's owner entry still stands for: without that there is nothing to come back to."""
+        for session in [session for session in self.sessions.values() if session.tails]:
+            tails = [(x, member) for x, member in session.members.items() if member.tail]
+            self._end_tails(session, [x for x, member in tails if not self._is_owner(member, x)])
 
     def edge_lost(self, edge: str) -> None:
         for session in [s for s in self.sessions.values() if edge in (s.plan.source, s.plan.target)]:
@@ -387,13 +435,13 @@ class Coordinator:
         """Deadlines, revocations that are due, and what the mediators have not been told."""
         now = self.host.now
         for session in list(self.sessions.values()):
-            if now >= session.decides_at and session.of(*OPEN):
+            if now >= session.decides_at and session.is_open:
                 self.refuse(session, session.of(*OPEN), why="its time to prepare is over")
             if now >= session.drains_until:
                 self._part(session)
-            if now >= session.revoke_at:
+            if now >= session.revoke_at and session.counts[CUT]:
                 self._say_revoke(session)
-            if session.dirty and (session.state != session.told_state or now - session.told_at >= TOLD_SECONDS):
+            if session.dirty and (session.state != session.told_state or now >= session.told_at + TOLD_SECONDS):
                 self._tell(session)
 
     def _part(self, session: Session) -> None:
@@ -404,11 +452,11 @@ class Coordinator:
             return
         self._put(session, late, "detached", "had not had everything in time")
         for x in late:
-            session.members[x].tail = self._across(session)
+            session.put_tail(x, self._across(session) and self._is_owner(session.members[x], x))
         part = r.Part(session.id, session.items(late))
         self._to_target(session, part)
         self.host.to_edge(self.host.name, session.plan.source, part)
-        self._settle(session)
+        self._settle(session, late)
 
     def _tell(self, session: Session) -> None:
         session.dirty, session.told_at, session.told_state = False, self.host.now, session.state
@@ -418,7 +466,7 @@ class Coordinator:
         at = float("inf")
         for s in self.sessions.values():
             at = min(at, s.drains_until, s.revoke_at, s.told_at + TOLD_SECONDS if s.dirty else at)
-            if s.of(*OPEN):
+            if s.is_open:
                 at = min(at, s.decides_at)
         return at
 

@@ -58,12 +58,11 @@ class Desk:
         """
         number_of(command.session)
         why = self._refusal(command)
+        self.heard(command.mediator)
         if why:
-            outcome = r.Outcome(command.session, self.mediator, self.host.epoch, "failed", [], why)
+            self._say(peer, r.Outcome(command.session, 0, self.host.epoch, "failed", [], why))
         else:
-            self.heard(command.mediator)
-            outcome = self._obey(command)
-        self._say(peer, outcome)
+            self._say(peer, self._obey(command))
 
     def _refusal(self, command: r.Command) -> str:
         if command.mediator < self.mediator:
@@ -95,6 +94,9 @@ class Desk:
         self.host.say_control(peer, msgspec.structs.replace(outcome, mediator=self.mediator))
 
     def on_serving(self, peer: Peer, serving: r.Serving) -> None:
+        """Page by page. A head that does not know yet says nothing: who is missing from a list is taken to be gone."""
+        if self.host.is_starting:
+            return
         names = [name for name in self.host.served_by(serving.edge) if name > serving.after]
         page, more = names[:SERVED_AT_ONCE], len(names) > SERVED_AT_ONCE
         self.host.say_control(peer, r.Served(serving.id, serving.edge, self.host.epoch, page, more))

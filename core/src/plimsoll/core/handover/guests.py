@@ -6,21 +6,26 @@ guests are answered here; the decision follows the MARKER to the head of the sou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
 from plimsoll.core import records as r
 from plimsoll.core.owners import Owners
-from plimsoll.core.wire import Token
+from plimsoll.core.wire import OwnerEpoch, Token
 
 KEPT_SECONDS = 60.0
-"""A guest is known for so long after its time to prepare, so that its DONE finds the way home."""
+"""A guest that is not cut is known for so long after its time to prepare."""
+
+GUESTS_AT_MOST = 65_536
 
 
 class Guest(NamedTuple):
+    """`owned`: the owner epoch that its cut gave it here. As long as that stands its DONE must find the way home."""
+
     edge: str
     coordinator: str
     until: float
+    owned: OwnerEpoch | None = None
 
 
 class Host(Protocol):
@@ -68,11 +73,22 @@ class Guests:
 
     # -- what passes through
 
-    def prepared(self, prepare: r.Prepare, edge: str, coordinator: str) -> None:
+    def prepared(self, prepare: r.Prepare, edge: str, coordinator: str) -> bool:
+        """Whether there is room for them."""
+        if len(self._guests) + len(prepare.members) > GUESTS_AT_MOST:
+            return False
         until = self.host.now + prepare.seconds + self.kept_seconds
         for x in prepare.members:
-            self._guests[prepare.session, x] = Guest(edge, coordinator, until)
+            self._guests.setdefault((prepare.session, x), Guest(edge, coordinator, until))
             self._sessions_of.setdefault(x, set()).add(prepare.session)
+        return True
+
+    def refused(self, session: str, members: Iterable[str]) -> None:
+        """The edge will not have them."""
+        for x in members:
+            guest = self._guests.get((session, x))
+            if guest is not None and guest.owned is None:
+                self.drop(session, x)
 
     def aborted(self, abort: r.Abort) -> None:
         """Undone, or taken back: the owner entry that the cut made here goes, too."""
@@ -94,18 +110,20 @@ class Guests:
 
     def cut_request(self, request: r.CutRequest, key: str, token: Token) -> list[str]:
         """Own these from here on, and send the marker to who decides; returns them."""
+        fresh = self._fresh(request)
         good: list[str] = []
-        for head, members in sorted(self.by_coordinator(request.session, self._fresh(request)).items()):
-            for item in request.members:
-                if item.subscriber in members:
-                    self.host.owners.swap(item.subscriber, key, item.epoch, (token[1], token[2]))
+        for head, members in sorted(self.by_coordinator(request.session, fresh).items()):
+            for x in members:
+                self.host.owners.swap(x, key, fresh[x], (token[1], token[2]))
+                self._guests[request.session, x] = self._guests[request.session, x]._replace(owned=fresh[x])
             self.host.to_head(head, r.Marker(request.session, members, token))
             good += members
         return good
 
-    def _fresh(self, request: r.CutRequest) -> list[str]:
-        owners = self.host.owners
-        return [item.subscriber for item in request.members if owners.newest(item.subscriber) < item.epoch]
+    def _fresh(self, request: r.CutRequest) -> dict[str, OwnerEpoch]:
+        """Those that have not resumed here since. The epoch of a cut that was undone is used again by the next."""
+        newest = self.host.owners.newest
+        return {item.subscriber: item.epoch for item in request.members if newest(item.subscriber) <= item.epoch}
 
     # -- ends
 
@@ -116,11 +134,14 @@ class Guests:
                 self.drop(done.session, x)
 
     def resumed(self, subscriber: str, named: str | None) -> None:
-        """It has resumed here: if it names the session, that is the DONE."""
+        """It has resumed here: if it names the session, that is the DONE, else there is nothing to cut any more."""
         for session in sorted(self._sessions_of.get(subscriber, ())):
             guest = self._guests[session, subscriber]
             if session == named:
                 self.host.to_head(guest.coordinator, r.Done(session, [subscriber]))
+            elif guest.owned is None:
+                text = f"has resumed at {self.host.name} meanwhile"
+                self.host.to_head(guest.coordinator, r.Nak(session, [subscriber], text))
             self.drop(session, subscriber)
 
     def lapsed(self, subscriber: str) -> None:
@@ -128,17 +149,32 @@ class Guests:
             self.drop(session, subscriber)
 
     def edge_lost(self, edge: str) -> None:
-        for (session, x), guest in [item for item in self._guests.items() if item[1].edge == edge]:
-            self.host.to_head(guest.coordinator, r.Nak(session, [x], f"{edge} was lost"))
-            self.drop(session, x)
+        """Those that are cut may still resume at another edge, and name the session."""
+        for (session, _, coordinator), members in self._grouped(lambda guest: guest.edge == edge).items():
+            self.host.to_head(coordinator, r.Nak(session, members, f"{edge} was lost"))
+            self.refused(session, members)
 
     def heads_lost(self, lost: Iterable[str]) -> None:
         """Who decides on them cannot be reached, or has forgotten: their edges let them go."""
         gone = set(lost)
-        for (session, x), guest in [item for item in self._guests.items() if item[1].coordinator in gone]:
-            self.host.to_edge(self.host.name, guest.edge, r.Orphan(session, [x]))
-            self.drop(session, x)
+        for (session, edge, _), members in self._grouped(lambda guest: guest.coordinator in gone).items():
+            self.host.to_edge(self.host.name, edge, r.Orphan(session, members))
+            self.refused(session, members)
+
+    def _grouped(self, wanted: Callable[[Guest], bool]) -> dict[tuple[str, str, str], list[str]]:
+        """The members of each session, edge and coordinator."""
+        found: dict[tuple[str, str, str], list[str]] = {}
+        for (session, x), guest in self._guests.items():
+            if wanted(guest):
+                found.setdefault((session, guest.edge, guest.coordinator), []).append(x)
+        return found
 
     def expire(self) -> None:
-        for session, x in [key for key, guest in self._guests.items() if guest.until <= self.host.now]:
+        for session, x in [key for key, guest in self._guests.items() if self._is_over(key[1], guest)]:
             self.drop(session, x)
+
+    def _is_over(self, x: str, guest: Guest) -> bool:
+        if guest.owned is None:
+            return guest.until <= self.host.now
+        entry = self.host.owners.entries.get(x)
+        return entry is None or entry.epoch != guest.owned

@@ -148,10 +148,9 @@ class Office:
             self.guests.done(record)
         else:
             for head, members in sorted(self.guests.by_coordinator(record.session, record.members).items()):
-                if isinstance(record, r.Nak):
-                    for x in members:
-                        self.guests.drop(record.session, x)
                 self.to_head(head, _about(record, members))
+            if isinstance(record, r.Nak):
+                self.guests.refused(record.session, record.members)
 
     def on_cut_request(self, outlet: Outlet, request: r.CutRequest) -> None:
         """In one step: the cover, the owners, and the two ends of the cut."""
@@ -163,9 +162,9 @@ class Office:
             good = self.coordinator.cut_members(request.session, request.members, outlet.key, token)
         else:
             good = self.guests.cut_request(request, outlet.key, token)
-        bad = [item for item in request.members if item.subscriber not in good]
-        if bad:
-            at_source = [r.MemberItem(i.subscriber, (i.epoch[0], i.epoch[1] - 1)) for i in bad]
+        cut = set(good)
+        if bad := [item for item in request.members if item.subscriber not in cut]:
+            at_source = [r.MemberItem(i.subscriber, (i.epoch[0], max(i.epoch[1] - 1, 0))) for i in bad]
             host.streams.tell(outlet, r.Abort(request.session, at_source))
         if good:
             since = [host.owners.entries[x].since for x in good]
@@ -177,15 +176,21 @@ class Office:
             self.host.placing.arrived(source, record)
         elif not edge:
             self._decide(record)
-        elif edge not in self.host.edges:
-            if isinstance(record, r.Prepare):
-                self.to_head(source, r.Nak(record.session, record.members, f"{edge} is not an edge of {self.name}"))
+        elif why := self._refusal(source, edge, record):
+            self.to_head(source, r.Nak(record.session, record.members, why))
         else:
-            if isinstance(record, r.Prepare):
-                self.guests.prepared(record, edge, source)
-            elif isinstance(record, r.Abort):
+            if isinstance(record, r.Abort):
                 self.guests.aborted(record)
             self.to_edge(self.name, edge, record)
+
+    def _refusal(self, source: str, edge: str, record: Any) -> str:
+        if not isinstance(record, r.Prepare | r.Install):
+            return ""
+        if edge not in self.host.edges:
+            return f"{edge} is not an edge of {self.name}, or is down"
+        if isinstance(record, r.Prepare) and not self.guests.prepared(record, edge, source):
+            return f"{self.name} has as many guests as it may have"
+        return ""
 
     def _decide(self, record: Any) -> None:
         if (handler := self._DECIDED.get(type(record))) is not None:
@@ -210,6 +215,11 @@ class Office:
         self.guests.heads_lost(self.post.behind(neighbor, self.guests.coordinators()))
         targets = {session.plan.target_head for session in self.coordinator.sessions.values()} - {self.name}
         self.coordinator.head_lost(self.post.behind(neighbor, sorted(targets)))
+        self.post.lost(neighbor)
+
+    def expire(self) -> None:
+        self.guests.expire()
+        self.coordinator.expire()
 
     def tick(self) -> None:
         self.coordinator.tick()

@@ -49,6 +49,8 @@ class Archive:
         return self._ended.get(session_id)
 
     def add(self, session_id: str, outcome: Outcome) -> None:
+        if (before := self._ended.get(session_id)) is not None:
+            self._members -= len(before.members)
         self._ended[session_id] = outcome
         self._members += len(outcome.members)
         while len(self._ended) > REMEMBERED_SESSIONS or (self._members > REMEMBERED_MEMBERS and len(self._ended) > 1):

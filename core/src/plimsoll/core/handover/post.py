@@ -46,6 +46,8 @@ class Post:
             WireError: `malformed`, if it is for us and cannot be read.
 
         """
+        if route.source == self.host.name:  # it has come round: this is no tree
+            return
         self.hops[route.source] = neighbor
         if route.to == self.host.name:
             self.host.arrived(route.source, route.edge, r.decode(r.routed, route.item))
@@ -66,6 +68,11 @@ class Post:
         ways = self.host.neighbors()
         return hop in ways if hop is not None else bool(ways)
 
+    def lost(self, neighbor: str) -> None:
+        """What a neighbour led to may be elsewhere when it is back: that is learned anew."""
+        self.hops = {head: hop for head, hop in self.hops.items() if hop != neighbor}
+
     def behind(self, neighbor: str, heads: Iterable[str]) -> list[str]:
         """Those of these heads that may lie behind a neighbour."""
-        return [head for head in heads if self.hops.get(head, neighbor) == neighbor]
+        near = self.host.neighbors()
+        return [head for head in heads if self.hops.get(head, head if head in near else neighbor) == neighbor]

@@ -1,0 +1,116 @@
+"""What the parts of the head's side ask of their head, played by a few dictionaries that keep all that is said."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from plimsoll.core import records as r
+from plimsoll.core.handover.coordinator import Coordinator
+from plimsoll.core.owners import Owner, Owners
+
+T = TypeVar("T")
+A, B, C, FAR = "a#1", "b#1", "c#1", "k1"
+
+
+class FakeHost:
+    """A head `h` in epoch 5 with the edges `a`, `b` and `c`, one link each; `k` is another head, with the edge `k1`."""
+
+    def __init__(self) -> None:
+        self.now, self.epoch, self.name = 100.0, 5, "h"
+        self.owners = Owners()
+        self.edges = {"a": A, "b": B, "c": C}
+        self.heads = {"k"}
+        self.guests: set[str] = set()
+        self.said: list[tuple[str, str, Any]] = []
+        self.revoked: list[tuple[str, r.Revoke]] = []
+        self.outcomes: list[r.Outcome] = []
+
+    def serve(self, key: str, *subscribers: str, epoch: tuple[int, int] = (1, 4)) -> None:
+        for x in subscribers:
+            self.owners.swap(x, key, epoch, (5, 0))
+
+    def owner_edge(self, owner: Owner) -> str:
+        return next((edge for edge, key in self.edges.items() if key == owner.key), "")
+
+    def to_edge(self, head: str, edge: str, record: object) -> None:
+        self.said.append((head, edge, record))
+
+    def to_head(self, head: str, record: object) -> None:
+        self.said.append((head, "", record))
+
+    def revoke(self, edge: str, record: r.Revoke) -> None:
+        self.revoked.append((edge, record))
+
+    def has_edge(self, edge: str) -> bool:
+        return edge in self.edges
+
+    def reaches(self, head: str) -> bool:
+        return head in self.heads
+
+    def is_guest(self, subscriber: str) -> bool:
+        return subscriber in self.guests
+
+    def told(self, outcome: r.Outcome) -> None:
+        self.outcomes.append(outcome)
+
+    def of(self, where: str, kind: type[T]) -> list[T]:
+        """Records of a kind that were said to an edge, or to a head, oldest first."""
+        return [
+            record for head, edge, record in self.said if where in (edge, edge or head) and isinstance(record, kind)
+        ]
+
+
+def plan(*members: str, target: str = "b", **changed: Any) -> r.HandoverPlan:
+    """By default from `a` to `b`, by drain; to `k1` it is across."""
+    given: dict[str, Any] = {
+        "source": "a",
+        "target": target,
+        "target_head": "k" if target == FAR else "h",
+        "members": list(members),
+        "replay": False,
+        "prepare_seconds": 10.0,
+        "drain_seconds": 20.0,
+        **changed,
+    }
+    return r.HandoverPlan(**given)
+
+
+def items(*members: str, epoch: tuple[int, int] = (1, 4)) -> list[r.MemberItem]:
+    return [r.MemberItem(x, epoch) for x in members]
+
+
+def begun(host: FakeHost, *members: str, session: str = "1.1", **changed: Any) -> Coordinator:
+    """A coordinator with one session, prepared."""
+    host.serve(A, *members)
+    coordinator = Coordinator(host, 0.25)
+    coordinator.prepare(session, plan(*members, **changed))
+    return coordinator
+
+
+def ready(host: FakeHost, *members: str, session: str = "1.1", **changed: Any) -> Coordinator:
+    """All of them are attached."""
+    coordinator = begun(host, *members, session=session, **changed)
+    coordinator.on_slot(r.Slot(session, list(members), "mem://b", ""))
+    coordinator.on_attached(r.Attached(session, list(members)))
+    return coordinator
+
+
+def cutting(host: FakeHost, *members: str, session: str = "1.1", **changed: Any) -> Coordinator:
+    """The cut is wanted, and INSTALL is on its way."""
+    coordinator = ready(host, *members, session=session, **changed)
+    coordinator.cut(session)
+    return coordinator
+
+
+def cut(host: FakeHost, *members: str, session: str = "1.1", **changed: Any) -> Coordinator:
+    """All of them are cut."""
+    coordinator = cutting(host, *members, session=session, **changed)
+    if changed.get("target") == FAR:
+        coordinator.on_marker(r.Marker(session, list(members), ("k", 8, 30)))
+    elif not changed.get("replay"):
+        coordinator.cut_members(session, items(*members, epoch=(1, 5)), B, ("h", 5, 70))
+    return coordinator
+
+
+def states(coordinator: Coordinator, session: str = "1.1") -> dict[str, str]:
+    return dict(coordinator.outcome(session).members)

@@ -1,0 +1,626 @@
+"""The head of the source decides: each rule that it enforces, by its name in docs/handover.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.core.handover.hosts import FAR, A, B, C, FakeHost, begun, cut, cutting, items, plan, ready, states
+
+from plimsoll.core import records as r
+from plimsoll.core.handover import coordinator as module
+from plimsoll.core.handover.coordinator import Coordinator, Session
+
+# -- from the command to the cut
+
+
+def test_who_is_not_served_by_the_source_or_is_in_another_session_stays_and_the_others_go():
+    host = FakeHost()
+    coordinator = begun(host, "x")
+    host.serve(A, "y", "z")
+    host.serve(C, "w")
+    host.guests.add("z")
+    coordinator.prepare("1.2", plan("w", "x", "y", "z", "nobody", "y"))
+    assert states(coordinator, "1.2") == {
+        "w": "stayed", "x": "stayed", "y": "preparing", "z": "stayed", "nobody": "stayed",
+    }  # fmt: skip
+    assert host.of("b", r.Prepare) == [
+        r.Prepare("1.1", ["x"], 10.0, False), r.Prepare("1.2", ["y"], 10.0, False),
+    ]  # fmt: skip
+    assert [coordinator.is_busy(x) for x in ("x", "y", "z", "w")] == [True, True, True, False]
+
+
+def test_a_subscriber_of_an_edge_whose_link_is_down_stays():
+    host = FakeHost()
+    host.serve("a#0", "x")
+    coordinator = Coordinator(host, 0.25)
+    assert coordinator.prepare("1.1", plan("x")).state == "aborted"
+    assert states(coordinator) == {"x": "stayed"}
+
+
+def test_a_repeated_command_returns_the_current_state_and_does_nothing_again():
+    host = FakeHost()
+    coordinator = ready(host, "x")
+    said = len(host.said)
+    assert coordinator.prepare("1.1", plan("x", "y")).state == "ready"
+    assert coordinator.cut("1.1").state == "cutting"
+    assert coordinator.cut("1.1").state == "cutting"
+    assert [type(record) for _, _, record in host.said[said:]] == [r.Install]
+    coordinator.cut_members("1.1", items("x", epoch=(1, 5)), B, ("h", 5, 70))
+    coordinator.on_done(r.Done("1.1", ["x"]))
+    for command in (coordinator.cut, coordinator.abort, coordinator.outcome):
+        assert command("1.1").state == "done"
+    assert coordinator.prepare("1.1", plan("x")).members == [("x", "moved")]
+
+
+def test_a_slot_sends_move_and_the_first_attached_makes_it_ready():
+    host = FakeHost()
+    coordinator = begun(host, "x", "y", "z")
+    coordinator.on_slot(r.Slot("1.1", ["x", "y", "stranger"], "mem://b", "key"))
+    assert host.of("a", r.Move) == [r.Move("1.1", items("x", "y"), "b", "mem://b", "key")]
+    coordinator.on_attached(r.Attached("1.1", ["y", "stranger"]))
+    assert coordinator.outcome("1.1").state == "ready"
+    assert states(coordinator) == {"x": "preparing", "y": "attached", "z": "preparing"}
+
+
+def test_at_the_cut_those_that_are_not_attached_stay():
+    host = FakeHost()
+    coordinator = begun(host, "x", "y")
+    coordinator.on_attached(r.Attached("1.1", ["y"]))
+    assert coordinator.cut("1.1").state == "cutting"
+    assert states(coordinator) == {"x": "stayed", "y": "cutting"}
+    assert host.of("b", r.Install) == [r.Install("1.1", ["y"])]
+    assert host.of("a", r.Abort) == host.of("b", r.Abort) == [r.Abort("1.1", items("x"))]
+    coordinator.on_attached(r.Attached("1.1", ["x"]))
+    assert states(coordinator)["x"] == "stayed", "the first decision holds"
+
+
+def test_a_cut_before_anybody_is_attached_does_nothing():
+    host = FakeHost()
+    coordinator = begun(host, "x")
+    assert coordinator.cut("1.1").state == "preparing"
+    assert host.of("b", r.Install) == []
+
+
+def test_the_local_cut_swaps_the_owner_and_raises_its_epoch_by_one():
+    host = FakeHost()
+    coordinator = cutting(host, "x", "y")
+    assert coordinator.cut_members("1.1", items("x", "y", epoch=(1, 5)), B, ("h", 5, 70)) == ["x", "y"]
+    assert {(x, o.key, o.epoch, o.since) for x, o in host.owners.entries.items()} == {
+        ("x", B, (1, 5), (5, 0)), ("y", B, (1, 5), (5, 0)),
+    }  # fmt: skip
+    assert host.of("a", r.Cut) == [r.Cut("1.1", items("x", "y"), ("h", 5, 70), False)]
+    assert states(coordinator) == {"x": "cut", "y": "cut"}
+
+
+# -- the first of cut and abort wins
+
+
+def test_an_abort_before_the_cut_holds():
+    host = FakeHost()
+    coordinator = cutting(host, "x")
+    assert coordinator.abort("1.1").state == "aborted"
+    assert coordinator.cut_members("1.1", items("x", epoch=(1, 5)), B, ("h", 5, 70)) == []
+    assert host.owners.entries["x"].key == A
+    assert host.of("a", r.Cut) == []
+    assert states(coordinator) == {"x": "stayed"}
+
+
+def test_of_a_batch_that_is_cut_those_that_were_refused_before_stay():
+    host = FakeHost()
+    coordinator = cutting(host, "x", "y")
+    coordinator.on_nak(r.Nak("1.1", ["x"], "has left"))
+    assert coordinator.cut_members("1.1", items("x", "y", epoch=(1, 5)), B, ("h", 5, 70)) == ["y"]
+    assert host.owners.entries["x"].key == A
+    assert states(coordinator) == {"x": "stayed", "y": "cut"}
+
+
+def test_an_abort_after_the_cut_changes_nothing():
+    host = FakeHost()
+    coordinator = cut(host, "x")
+    said = len(host.said)
+    assert coordinator.abort("1.1").state == "cut"
+    coordinator.on_nak(r.Nak("1.1", ["x"], "too late"))
+    assert len(host.said) == said
+    coordinator.on_done(r.Done("1.1", ["x"]))
+    assert states(coordinator) == {"x": "moved"}
+
+
+def test_an_abort_across_before_the_marker_holds():
+    host = FakeHost()
+    coordinator = cutting(host, "x", target=FAR)
+    coordinator.abort("1.1")
+    coordinator.on_marker(r.Marker("1.1", ["x"], ("k", 8, 30)))
+    assert host.of("a", r.Cut) == []
+    assert host.of(FAR, r.Abort) == [r.Abort("1.1", items("x"))]
+
+
+def test_a_failed_compare_and_swap_refuses_one_member_only_and_at_once():
+    host = FakeHost()
+    coordinator = cutting(host, "x", "y", "z")
+    host.owners.swap("y", C, (1, 6), (5, 0))
+    said = len(host.said)
+    asked = [*items("x", "y", epoch=(1, 5)), r.MemberItem("z", (1, 9)), r.MemberItem("stranger", (1, 5))]
+    assert coordinator.cut_members("1.1", asked, B, ("h", 5, 70)) == ["x"]
+    assert host.owners.entries["y"].key == C
+    assert host.owners.entries["z"].key == A
+    assert states(coordinator) == {"x": "cut", "y": "stayed", "z": "stayed"}
+    assert [(edge, record) for _, edge, record in host.said[said:]] == [
+        ("a", r.Cut("1.1", items("x"), ("h", 5, 70), False)),
+        ("a", r.Abort("1.1", items("y", "z"))),
+        ("b", r.Abort("1.1", items("y", "z"))),
+    ]
+
+
+def test_the_cut_of_a_session_that_is_not_known_takes_nobody():
+    host = FakeHost()
+    host.serve(A, "x")
+    assert Coordinator(host, 0.25).cut_members("1.1", items("x", epoch=(1, 5)), B, ("h", 5, 70)) == []
+    assert host.owners.entries["x"].key == A
+
+
+def test_a_nak_refuses_its_members_only():
+    host = FakeHost()
+    coordinator = begun(host, "x", "y")
+    coordinator.on_nak(r.Nak("1.1", ["y", "stranger"], "no room"))
+    assert states(coordinator) == {"x": "preparing", "y": "stayed"}
+    coordinator.on_nak(r.Nak("1.1", ["x"], "no room either"))
+    outcome = coordinator.outcome("1.1")
+    assert (outcome.state, outcome.reason) == ("aborted", "no room")
+
+
+# -- tombstones and forgotten sessions
+
+
+def test_an_abort_of_an_unknown_session_leaves_a_tombstone():
+    host = FakeHost()
+    host.serve(A, "x")
+    coordinator = Coordinator(host, 0.25)
+    assert coordinator.outcome("1.7").state == "unknown"
+    assert coordinator.abort("1.7").state == "aborted"
+    assert coordinator.prepare("1.7", plan("x")).state == "aborted"
+    assert host.said == []
+    assert not coordinator.is_busy("x")
+
+
+def test_a_session_older_than_the_window_of_outcomes_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("plimsoll.core.handover.outcomes.REMEMBERED_SESSIONS", 3)
+    host = FakeHost()
+    host.serve(A, "x")
+    coordinator = Coordinator(host, 0.25)
+    for number in range(10, 15):
+        coordinator.abort(f"1.{number}")
+    for number in (9, 10, 11):
+        outcome = coordinator.prepare(f"1.{number}", plan("x"))
+        assert (outcome.state, outcome.reason.partition(":")[0]) == ("failed", "forgotten")
+    assert coordinator.prepare("1.12", plan("x")).state == "aborted"
+    assert coordinator.prepare("1.15", plan("x")).state == "preparing"
+
+
+# -- time
+
+
+def test_before_the_cut_the_heads_deadline_undoes():
+    host = FakeHost()
+    coordinator = begun(host, "x", "y")
+    coordinator.on_attached(r.Attached("1.1", ["x"]))
+    host.now += 9.999
+    coordinator.tick()
+    assert states(coordinator) == {"x": "attached", "y": "preparing"}
+    host.now = 110.0
+    coordinator.tick()
+    assert coordinator.outcome("1.1").state == "aborted"
+    assert host.of("b", r.Abort) == [r.Abort("1.1", items("x", "y"))]
+
+
+def test_after_the_cut_the_deadline_to_prepare_undoes_nothing():
+    host = FakeHost()
+    coordinator = cut(host, "x", drain_seconds=60.0)
+    host.now += 59.0
+    coordinator.tick()
+    assert states(coordinator) == {"x": "cut"}
+    assert host.of("b", r.Abort) == []
+
+
+@pytest.mark.parametrize("target", ["b", FAR])
+def test_drain_seconds_after_the_cut_those_that_are_not_done_are_detached(target: str):
+    host = FakeHost()
+    coordinator = cut(host, "x", "y", target=target)
+    host.now += 5.0
+    coordinator.on_done(r.Done("1.1", ["x"]))
+    host.now = 120.0
+    coordinator.tick()
+    assert states(coordinator) == {"x": "moved", "y": "detached"}
+    assert coordinator.outcome("1.1").state == "done"
+    part = r.Part("1.1", items("y"))
+    assert host.of("a", r.Part) == host.of(target, r.Part) == [part]
+    assert "y" in host.owners.entries, "its place is under lease"
+    assert coordinator.is_busy("y") == (target == FAR)
+
+
+def test_deadlines_wake_the_head_and_nothing_else_does():
+    host = FakeHost()
+    coordinator = cutting(host, "x", "y", prepare_seconds=7.0, drain_seconds=3.0)
+    woken = woken_until(coordinator, host, 106.0)
+    assert woken == [100.0], "the mediator is told once, and then all waits"
+    host.now = 106.0
+    coordinator.cut_members("1.1", items("x", epoch=(1, 5)), B, ("h", 5, 70))
+    coordinator.tick()
+    assert woken_until(coordinator, host, 200.0) == [107.0, 109.0], "7 s after the command, 3 s after the cut"
+    assert states(coordinator) == {"x": "detached", "y": "stayed"}
+    assert coordinator.wake_at() == float("inf")
+
+
+def woken_until(coordinator: Coordinator, host: FakeHost, end: float) -> list[float]:
+    """Let time pass as a shell does: from one time that was asked for to the next."""
+    woken = []
+    while (at := coordinator.wake_at()) <= end:
+        host.now = max(host.now, at)
+        woken.append(host.now)
+        coordinator.tick()
+        assert coordinator.wake_at() > host.now, "a head that wants to be woken at once for ever spins"
+    return woken
+
+
+def test_a_round_in_which_nothing_happens_does_not_look_at_the_members(monkeypatch: pytest.MonkeyPatch):
+    host = FakeHost()
+    names = [f"s{i}" for i in range(1000)]
+    coordinator = cut(host, *names)
+    coordinator.tick()
+
+    def looked(_session: Session, *_states: str) -> list[str]:
+        raise AssertionError("a quiet round costs as much as there are members")
+
+    monkeypatch.setattr(Session, "of", looked)
+    host.now += 12.0  # beyond the deadline of what is cut already
+    coordinator.tick()
+    assert coordinator.wake_at() == 120.0
+
+
+def test_the_end_of_one_member_does_not_look_at_the_others(monkeypatch: pytest.MonkeyPatch):
+    host = FakeHost()
+    names = [f"s{i}" for i in range(256)]
+    coordinator = cut(host, *names)
+    coordinator.tick()
+    members = coordinator.sessions["1.1"].members
+    monkeypatch.setattr(coordinator.sessions["1.1"], "members", NotWalked(members))
+    for x in names[:-1]:
+        coordinator.on_done(r.Done("1.1", [x]))
+    monkeypatch.undo()
+    coordinator.on_done(r.Done("1.1", names[-1:]))
+    assert set(states(coordinator).values()) == {"moved"}
+
+
+class NotWalked(dict[str, Any]):
+    def __iter__(self) -> Any:
+        raise AssertionError("quadratic in the members of a batch")
+
+    items = values = keys = __iter__  # type: ignore[assignment]
+
+
+# -- ends
+
+
+@pytest.mark.parametrize("target", ["b", FAR])
+def test_done_counts_only_behind_the_cut(target: str):
+    host = FakeHost()
+    coordinator = cutting(host, "x", target=target)
+    coordinator.on_done(r.Done("1.1", ["x", "stranger"]))
+    coordinator.on_done(r.Done("9.9", ["x"]))
+    assert states(coordinator) == {"x": "cutting"}
+    assert host.of("a", r.Release) == []
+    assert host.owners.entries["x"].key == A
+
+
+def test_across_done_releases_the_source_and_only_then_its_owner_entry_goes():
+    host = FakeHost()
+    coordinator = cut(host, "x", "y", target=FAR)
+    assert host.of("a", r.Cut) == [r.Cut("1.1", items("x", "y"), ("k", 8, 30), True)]
+    assert host.of("a", r.Release) == []
+    assert set(host.owners.entries) == {"x", "y"}
+    coordinator.on_done(r.Done("1.1", ["x"]))
+    assert host.of("a", r.Release) == [r.Release("x", (1, 5))]
+    assert set(host.owners.entries) == {"y"}
+    assert host.owners.newest("x") == (1, 4), "the epoch stays: an older RESUME may be on its way"
+    assert (coordinator.is_busy("x"), coordinator.is_busy("y")) == (False, True)
+
+
+def test_across_done_leaves_an_owner_that_is_newer():
+    host = FakeHost()
+    coordinator = cut(host, "x", target=FAR)
+    host.owners.swap("x", C, (1, 8), (5, 0))
+    coordinator.on_done(r.Done("1.1", ["x"]))
+    assert host.owners.entries["x"].epoch == (1, 8)
+
+
+def test_the_marker_cuts_whom_it_names_and_the_source_still_owns():
+    host = FakeHost()
+    coordinator = cutting(host, "x", "y", "z", target=FAR)
+    host.owners.swap("y", C, (1, 6), (5, 0))
+    coordinator.on_marker(r.Marker("1.1", ["x", "y", "stranger"], ("k", 8, 30)))
+    assert host.of("a", r.Cut) == [r.Cut("1.1", items("x"), ("k", 8, 30), True)]
+    assert states(coordinator) == {"x": "cut", "y": "stayed", "z": "cutting"}
+    assert host.of(FAR, r.Abort) == [r.Abort("1.1", items("y"))], "its head takes the owner entry back"
+
+
+def test_a_marker_of_a_local_session_says_nothing():
+    host = FakeHost()
+    coordinator = cutting(host, "x")
+    coordinator.on_marker(r.Marker("1.1", ["x"], ("k", 8, 30)))
+    assert states(coordinator) == {"x": "cutting"}
+
+
+# -- RESUME
+
+
+@pytest.mark.parametrize("begin", [begun, ready, cutting])
+@pytest.mark.parametrize("edge", ["a", "b", "c"])
+def test_resume_voids_an_open_session(begin: Any, edge: str):
+    host = FakeHost()
+    coordinator = begin(host, "x", "y")
+    coordinator.resumed("x", "1.1", edge)
+    assert states(coordinator)["x"] == "returned"
+    assert states(coordinator)["y"] != "returned"
+    assert r.Abort("1.1", items("x")) in host.of("b", r.Abort)
+    assert not coordinator.is_busy("x")
+
+
+@pytest.mark.parametrize(
+    ("named", "edge", "outcome"),
+    [("1.1", "b", "moved"), (None, "b", "returned"), ("1.0", "b", "returned"), ("1.1", "c", "returned")],
+)
+@pytest.mark.parametrize("replay", [False, True])
+def test_resume_closes_a_cut_session(named: str | None, edge: str, outcome: str, replay: bool):
+    host = FakeHost()
+    coordinator = cut(host, "x", replay=replay)
+    coordinator.resumed("x", named, edge)
+    assert states(coordinator) == {"x": outcome}
+    assert host.of("b", r.Abort) == ([r.Abort("1.1", items("x"))] if replay else []), "its slot is free"
+
+
+@pytest.mark.parametrize("named", ["1.1", None])
+def test_across_a_resume_at_the_source_closes_the_session_and_the_target_forgets(named: str | None):
+    host = FakeHost()
+    coordinator = cut(host, "x", target=FAR)
+    coordinator.resumed("x", named, "c")
+    assert states(coordinator) == {"x": "returned"}
+    assert host.of(FAR, r.Abort) == [r.Abort("1.1", items("x"))]
+
+
+def test_a_resume_of_somebody_else_concerns_no_session():
+    host = FakeHost()
+    coordinator = cut(host, "x")
+    coordinator.resumed("y", "1.1", "b")
+    assert states(coordinator) == {"x": "cut"}
+
+
+# -- replay
+
+
+def test_by_replay_a_slot_is_all_and_the_owner_changes_only_at_resume():
+    host = FakeHost()
+    coordinator = begun(host, "x", "y", replay=True)
+    assert host.of("b", r.Prepare) == [r.Prepare("1.1", ["x", "y"], 10.0, True)]
+    coordinator.on_slot(r.Slot("1.1", ["x", "y"], "mem://b", "key"))
+    assert coordinator.outcome("1.1").state == "ready"
+    assert coordinator.cut("1.1").state == "cut"
+    assert host.revoked == [("a", r.Revoke("1.1", 5, items("x", "y"), "b", "mem://b", "key"))]
+    assert {owner.key for owner in host.owners.entries.values()} == {A}
+    assert not host.of("a", r.Move)
+    assert not host.of("b", r.Install)
+
+
+def test_revoke_is_repeated_until_the_last_has_resumed_and_stops():
+    host = FakeHost()
+    coordinator = cut(host, "x", "y", replay=True)
+    woken_until(coordinator, host, 101.0)
+    assert [[i.subscriber for i in said.members] for _, said in host.revoked] == [["x", "y"]] * 5
+    coordinator.resumed("x", "1.1", "b")
+    coordinator.tick()
+    woken_until(coordinator, host, 101.6)
+    assert [[i.subscriber for i in said.members] for _, said in host.revoked[5:]] == [["y"]] * 2
+    coordinator.resumed("y", None, "c")
+    woken_until(coordinator, host, 200.0)
+    assert len(host.revoked) == 7
+    assert states(coordinator) == {"x": "moved", "y": "returned"}
+
+
+def test_revoke_stops_when_the_member_is_detached():
+    host = FakeHost()
+    coordinator = cut(host, "x", replay=True)
+    woken_until(coordinator, host, 500.0)
+    assert states(coordinator) == {"x": "detached"}
+    assert len(host.revoked) == 80, "every 0.25 s for 20 s"
+
+
+def test_by_replay_who_has_another_owner_by_now_is_not_revoked():
+    host = FakeHost()
+    coordinator = begun(host, "x", "y", replay=True)
+    coordinator.on_slot(r.Slot("1.1", ["x", "y"], "mem://b", ""))
+    host.owners.swap("y", C, (1, 6), (5, 0))
+    assert coordinator.cut("1.1").state == "cut"
+    assert states(coordinator) == {"x": "cut", "y": "stayed"}
+    assert [i.subscriber for i in host.revoked[0][1].members] == ["x"]
+    assert host.of("b", r.Abort) == [r.Abort("1.1", items("y"))]
+
+
+def test_by_replay_if_all_have_gone_nothing_is_cut():
+    host = FakeHost()
+    coordinator = begun(host, "x", replay=True)
+    coordinator.on_slot(r.Slot("1.1", ["x"], "mem://b", ""))
+    host.owners.swap("x", C, (1, 6), (5, 0))
+    assert coordinator.cut("1.1").state == "aborted"
+    assert host.revoked == []
+
+
+# -- tails: detached across clusters
+
+
+def test_across_a_detached_member_is_kept_until_done():
+    host = detached_across("x")
+    coordinator = host[1]
+    coordinator.on_done(r.Done("1.1", ["x"]))
+    assert host[0].of("a", r.Release) == [r.Release("x", (1, 5))]
+    assert states(coordinator) == {"x": "detached"}, "an outcome is final"
+    assert_over(coordinator)
+
+
+def test_across_a_detached_member_is_kept_until_it_resumes_and_then_the_target_forgets():
+    host, coordinator = detached_across("x")
+    coordinator.resumed("x", None, "c")
+    assert host.of(FAR, r.Abort) == [r.Abort("1.1", items("x"))]
+    assert states(coordinator) == {"x": "detached"}
+    assert_over(coordinator)
+
+
+def test_across_a_detached_member_is_kept_until_its_lease_has_ended():
+    host, coordinator = detached_across("x", "y")
+    coordinator.lapsed("x", (1, 3))
+    assert coordinator.is_busy("x"), "another epoch"
+    host.owners.forget("x")
+    coordinator.lapsed("x", (1, 4))
+    assert [coordinator.is_busy(x) for x in "xy"] == [False, True]
+    host.owners.swap("y", C, (1, 6), (5, 0))
+    coordinator.expire()
+    assert_over(coordinator)
+
+
+def test_across_nobody_is_kept_whose_lease_had_ended_before():
+    host = FakeHost()
+    coordinator = cut(host, "x", target=FAR)
+    host.owners.forget("x")
+    coordinator.lapsed("x", (1, 4))
+    assert states(coordinator) == {"x": "cut"}, "it may still be done"
+    host.now += 20.0
+    coordinator.tick()
+    assert states(coordinator) == {"x": "detached"}
+    assert_over(coordinator)
+
+
+def detached_across(*members: str) -> tuple[FakeHost, Coordinator]:
+    host = FakeHost()
+    coordinator = cut(host, *members, target=FAR)
+    host.now += 20.0
+    coordinator.tick()
+    coordinator.expire()
+    assert set(states(coordinator).values()) == {"detached"}
+    assert all(coordinator.is_busy(x) for x in members)
+    return host, coordinator
+
+
+def assert_over(coordinator: Coordinator) -> None:
+    assert (coordinator.sessions, coordinator._of) == ({}, {})
+
+
+# -- losses
+
+
+def test_a_lease_that_ends_before_the_cut_undoes_that_member():
+    host = FakeHost()
+    coordinator = ready(host, "x", "y")
+    host.owners.forget("x")
+    coordinator.lapsed("x", (1, 4))
+    assert states(coordinator) == {"x": "stayed", "y": "attached"}
+
+
+@pytest.mark.parametrize("edge", ["a", "b"])
+def test_open_sessions_of_an_edge_that_is_lost_abort_and_cut_ones_go_on(edge: str):
+    host = FakeHost()
+    coordinator = cut(host, "x")
+    host.serve(A, "y", "z")
+    coordinator.prepare("1.2", plan("y"))
+    coordinator.prepare("1.3", plan("z", target="c"))
+    coordinator.edge_lost(edge)
+    assert states(coordinator) == {"x": "cut"}
+    assert states(coordinator, "1.2") == {"y": "stayed"}
+    assert states(coordinator, "1.3") == {"z": "stayed" if edge == "a" else "preparing"}
+    assert coordinator.outcome("1.2").reason == f"{edge} was lost"
+
+
+def test_open_sessions_to_a_head_that_is_lost_abort_and_cut_ones_go_on():
+    host = FakeHost()
+    coordinator = cut(host, "x", target=FAR)
+    host.serve(A, "y", "z")
+    coordinator.prepare("1.2", plan("y", target=FAR))
+    coordinator.prepare("1.3", plan("z"))
+    coordinator.head_lost(["k", "m"])
+    assert states(coordinator) == {"x": "cut"}
+    assert states(coordinator, "1.2") == {"y": "stayed"}
+    assert states(coordinator, "1.3") == {"z": "preparing"}
+
+
+# -- what is told, and what is refused
+
+
+def test_mediators_are_told_of_members_now_and_then_and_of_the_session_at_once():
+    host = FakeHost()
+    names = [f"s{i}" for i in range(40)]
+    coordinator = begun(host, *names)
+    coordinator.tick()
+    for x in names:
+        host.now += 0.001
+        coordinator.on_attached(r.Attached("1.1", [x]))
+        coordinator.tick()
+    assert [outcome.state for outcome in host.outcomes] == ["preparing", "ready"]
+    woken_until(coordinator, host, 109.0)
+    assert [sum(state == "attached" for _, state in outcome.members) for outcome in host.outcomes] == [0, 1, 40]
+
+
+def test_the_end_of_a_session_is_told_with_the_outcome_of_each():
+    host = FakeHost()
+    coordinator = cut(host, "x", "y")
+    coordinator.on_done(r.Done("1.1", ["x"]))
+    coordinator.resumed("y", None, "c")
+    told = host.outcomes[-1]
+    assert (told.session, told.head_epoch, told.state, told.members) == (
+        "1.1", 5, "done", [("x", "moved"), ("y", "returned")],
+    )  # fmt: skip
+    assert dict(coordinator.outcomes) == {"moved": 1, "returned": 1}
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"source": "nowhere"}, "source"),
+        ({"target": "nowhere"}, "target"),
+        ({"target": "m1", "target_head": "m"}, "target"),
+        ({"target": "a"}, "same"),
+        ({"target": FAR, "replay": True}, "replay"),
+        ({"prepare_seconds": float("nan")}, "seconds"),
+        ({"prepare_seconds": -1.0}, "seconds"),
+        ({"drain_seconds": float("inf")}, "seconds"),
+        ({"members": ["x"] * 2000}, "large"),
+    ],
+)
+def test_a_plan_that_cannot_be_carried_out_is_refused_and_leaves_nothing(changed: dict[str, Any], code: str):
+    host = FakeHost()
+    host.serve(A, "x")
+    coordinator = Coordinator(host, 0.25)
+    outcome = coordinator.prepare("1.1", plan("x", **{"target": "b", **changed}))
+    assert (outcome.state, outcome.reason.partition(":")[0]) == ("failed", code)
+    assert (coordinator.sessions, host.said) == ({}, [])
+
+
+def test_sessions_and_their_members_are_bounded(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "SESSIONS_AT_MOST", 3)
+    monkeypatch.setattr(module, "MEMBERS_IN_ALL", 6)
+    host = FakeHost()
+    names = [f"s{i}" for i in range(9)]
+    host.serve(A, *names)
+    coordinator = Coordinator(host, 0.25)
+    assert coordinator.prepare("1.1", plan(*names[:5])).state == "preparing"
+    assert coordinator.prepare("1.2", plan(*names[5:7])).reason.startswith("full")
+    assert coordinator.prepare("1.3", plan(names[7])).state == "preparing"
+    coordinator.abort("1.1")
+    assert coordinator.prepare("1.4", plan(names[0])).state == "preparing"
+    assert coordinator.prepare("1.5", plan(names[1])).state == "preparing"
+    assert coordinator.prepare("1.6", plan(names[2])).reason.startswith("full")
+
+
+def test_nobody_to_move_ends_a_session_at_once():
+    host = FakeHost()
+    coordinator = Coordinator(host, 0.25)
+    outcome = coordinator.prepare("1.1", plan())
+    assert (outcome.state, outcome.reason) == ("aborted", "nobody could be moved")
+    assert host.outcomes[-1].state == "aborted"
+    assert host.said == []
