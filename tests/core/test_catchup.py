@@ -89,3 +89,15 @@ def test_after_a_reset_an_older_slice_is_nobodys():
     assert first is not None
     assert second is not None
     assert first.cursor != second.cursor
+
+
+def test_a_member_that_has_reached_its_cut_is_through_before_the_others():
+    cursor, cut, other = Cursor(), member(5), member(6)
+    cut.end = (20, b"end")
+    cursor.join(cut)
+    cursor.join(other)
+    cursor.begin()
+    assert list(cursor.end(Fetched(1, 19, False))) == []
+    cursor.begin()
+    assert list(cursor.end(Fetched(2, 30, False))) == [cut]
+    assert list(cursor.members) == [other]

@@ -15,7 +15,7 @@ NOBODY: Any = None
 WIDE, NARROW = "[class,=,'STOCK']", "[class,=,'STOCK'],[n,>,3]"
 
 
-def holdings(**limits: int) -> Holdings:
+def holdings(**limits: Any) -> Holdings:
     return Holdings("e", Limits(**limits))
 
 

@@ -31,6 +31,7 @@ class Bench:
         self.counters: Counter[str] = Counter()
         self.dirty: dict[Link, None] = {}
         self.gone: list[Attachment] = []
+        self.full: list[Attachment] = []
         self.link = Link(
             b"c", local=Info("e", "edge", 1), limits=LinkLimits(window_bytes=window), initiator=False,
             new_id=lambda: 1, now=0.0,
@@ -47,6 +48,13 @@ class Bench:
         attachment.clear()
         self.port.queued.pop(attachment, None)
         del self.port.attachments[attachment.id]
+
+    def hold_full(self, attachment: Attachment) -> None:
+        self.full.append(attachment)
+
+    def ended(self, attachment: Attachment) -> None:
+        assert attachment.end is not None
+        self.queues.end(attachment, attachment.end[1])
 
     def attach(self, number: int, policy: str = "block") -> Attachment:
         made = Attachment(f"s{number}", number, self.link, (1, 2), 1, self.queues.void)
@@ -246,3 +254,133 @@ def test_a_link_that_is_over_is_forgotten():
     bench.queues.forget(bench.port)
     bench.queues.tick()
     assert bench.queues._stuck == bench.queues._queueing == {}
+
+
+# -- hand-over
+
+
+def end_of(one: Attachment) -> bytes:
+    return wire.encode(r.End(one.id, "7.1", ("h", 7, 0)))
+
+
+def hold(bench: Bench, number: int, policy: str = "block") -> Attachment:
+    one = bench.attach(number, policy)
+    one.state = State.HOLD
+    bench.queues.route(one)
+    return one
+
+
+def test_what_is_held_is_not_sent_and_its_link_goes_on():
+    bench = Bench()
+    one, two = hold(bench, 1), bench.attach(2)
+    bench.publish(3)
+    bench.end_round(send=False)
+    assert bench.taken(1, bench.link.buffer) == []
+    assert bench.taken(2, bench.link.buffer) == [1, 2, 3]
+    bench.port.behind = True
+    bench.queues.refill(bench.port)
+    assert not bench.port.behind, "what is held keeps nobody behind"
+    assert two.out is bench.link.buffer
+    assert len(one.queue) == 3
+
+
+def test_what_was_held_comes_first():
+    bench = Bench()
+    one = hold(bench, 1)
+    bench.publish(3)
+    bench.end_round()
+    bench.queues.live(one)
+    bench.publish(2)
+    bench.queues.tick()
+    assert bench.taken(1, bench.link.buffer) == [1, 2, 3, 4, 5]
+    assert one.out is bench.link.buffer
+
+
+@pytest.mark.parametrize("policy", ["block", "drop-oldest", "disconnect"])
+def test_a_hold_that_is_full_is_told_to_the_edge_whatever_the_policy(policy: str):
+    bench = Bench()
+    one = hold(bench, 1, policy)
+    bench.publish(5)
+    bench.end_round()
+    assert bench.full == []
+    bench.publish(25)
+    bench.end_round()
+    assert (bench.full, bench.gone, one.state) == ([one], [], State.HOLD)
+    assert len(one.queue) == 30
+
+
+@pytest.mark.parametrize("policy", ["block", "drop-oldest", "disconnect"])
+def test_end_is_behind_the_queue_and_no_policy_takes_it(policy: str):
+    bench = Bench()
+    one = bench.attach(1, policy)
+    one.paused = True
+    bench.queues.route(one)
+    bench.publish(30)
+    bench.queues.end(one, end_of(one))
+    bench.publish(5)
+    bench.end_round()
+    assert one.state is State.ENDING
+    assert (bench.gone, bench.link.buffer) == ([], [])
+    one.paused = False
+    sent: list[bytes] = []
+    while bench.port.queued:
+        bench.queues.refill(bench.port)
+        sent += bench.link.buffer
+        bench.link.buffer.clear()
+    assert bench.taken(1, sent) == list(range(1, 31))
+    assert isinstance(r.decode(r.to_client, sent[-1]), r.End)
+    bench.publish(1)
+    assert bench.link.buffer == []
+
+
+def test_end_of_one_with_an_empty_queue_does_not_wait():
+    bench = Bench()
+    one = bench.attach(1)
+    one.paused = True
+    bench.queues.route(one)
+    bench.queues.end(one, end_of(one))
+    assert bench.link.buffer == [end_of(one)]
+    assert bench.port.queued == {}
+    assert list(bench.dirty) == [bench.link]
+
+
+@pytest.mark.parametrize("missing", [0, 4])
+def test_a_blocked_one_fetches_what_is_before_its_cut_and_then_ends(missing: int):
+    bench = Bench()
+    one = bench.attach(1)
+    one.paused = True
+    bench.queues.route(one)
+    bench.publish(30)
+    bench.end_round()
+    bench.publish(missing)
+    one.end = (bench.position, end_of(one))
+    bench.publish(5)
+    one.paused = False
+    while one.queue:
+        bench.queues.refill(bench.port)
+        bench.link.buffer[:-1] = []
+    if missing:
+        assert state_of(one) is State.CATCHUP
+        assert one.end == (34, end_of(one))
+    else:
+        assert state_of(one) is State.ENDING
+        assert bench.link.buffer[-1] == end_of(one)
+
+
+def test_a_block_that_lasts_loses_nothing_of_the_target():
+    bench = Bench()
+    one = bench.attach(1)
+    one.paused = True
+    bench.queues.route(one)
+    bench.publish(30)
+    bench.end_round()
+    bench.publish(4)
+    one.end = (bench.position, end_of(one))
+    for _ in range(3):
+        bench.publish(5)
+        bench.now += 6.0
+        bench.end_round()
+    last = r.decode(r.to_client, one.queue[-1])
+    assert isinstance(last, r.Deliver)
+    assert last.item == r.Gap("h", 7, 31, 7, 34, [], "blocked")
+    assert one.position == 34

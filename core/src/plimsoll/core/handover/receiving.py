@@ -46,7 +46,7 @@ class Receiving:
         """What the head is to be told of this round."""
         if not (self._attached or self._done):
             return []
-        told = [
+        told: list[r.Attached | r.Done] = [
             *(r.Attached(session, members) for session, members in self._attached.items()),
             *(r.Done(session, members) for session, members in self._done.items()),
         ]
