@@ -27,7 +27,7 @@ EVERY = [
     seen.Owned("s", (1, 1), "e1", 0.2),
     seen.SessionBegan("u", 9.0, 0.2),
     seen.SessionEnded("u", "Succeeded", 0.3),
-    seen.HandoverBegan("1.1", "e1", "e2", ["s"], True, False, 2.5, 0.2),
+    seen.HandoverBegan("1.1", "e1", "e2", ["s"], True, 2.5, 0.2),
     seen.HandoverTold("1.1", "done", [("s", "moved")], 0.5),
     seen.Attached("s", 1, "e2", 0.4),
     seen.Serving("e2", "s", (1, 2), 0.5),

@@ -18,8 +18,6 @@ from plimsoll.core.edge import Edge
 from plimsoll.core.head import Head
 from plimsoll.core.log import Entry
 from plimsoll.core.node import Node
-from plimsoll.core.outlet import Outlet
-from plimsoll.core.owners import Owner, Since
 from plimsoll.core.verify import observations as seen
 from plimsoll.core.wire import OwnerEpoch
 from plimsoll.simulator.host import Host
@@ -69,41 +67,64 @@ class Journal:
 
 
 def watch(head: Head, journal: Journal) -> None:
-    """Write each publication that the head logs, and each owner that it makes, into the journal."""
-    append, swap, adopt = head.log.append, head.owners.swap, head.owners.adopt
-    on_resume, cause = head.membership.on_resume, ["cut"]
+    """Write each publication that the head logs, and each owner that it makes, into the journal.
 
-    def watched_append(entry: Entry) -> int:
-        position = append(entry)
+    Others hold the same parts: they are watched where they are, not replaced.
+    """
+    owners, cause = head.owners, ["cut"]
+
+    def see(subscriber: str, epoch: OwnerEpoch, edge: str, why: str) -> None:
+        journal.see(seen.Owned(subscriber, epoch, edge, journal.now, why))
+
+    def owned(subscriber: str, why: str) -> None:
+        entry = owners.entries[subscriber]
+        see(subscriber, entry.epoch, entry.key.partition("#")[0], why)
+
+    def appended(position: int, entry: Entry) -> None:
         pub = None if entry.is_gap else r.to_edge.decode(entry.record)
         if isinstance(pub, r.PubOpen):
             identity, origin = (pub.publisher, pub.incarnation, pub.seq), (pub.head, pub.epoch, pub.offset)
             journal.see(seen.Logged(head.info.name, head.epoch, position, identity, origin, journal.now))
-        return position
 
-    def owned(subscriber: str, cause: str) -> None:
-        entry = head.owners.entries[subscriber]
-        journal.see(seen.Owned(subscriber, entry.epoch, entry.key.partition("#")[0], journal.now, cause))
+    def told(_: None, __: str, source: str, record: object) -> None:
+        """The decision on a cut across clusters is what makes the guest the owner."""
+        if isinstance(record, r.Cut) and record.across:
+            target = head.office.coordinator.sessions[record.session].plan.target
+            for member in record.members:
+                see(member.subscriber, (member.epoch[0], member.epoch[1] + 1), target, "cut")
 
-    def watched_swap(subscriber: str, key: str, epoch: OwnerEpoch, now_at: Since) -> Owner | None:
-        old = swap(subscriber, key, epoch, now_at)
-        owned(subscriber, cause[0])
-        return old
+    _after(head.log, "append", appended)
+    _after(owners, "swap", lambda _, subscriber, *__: owned(subscriber, cause[0]))
+    _after(owners, "adopt", lambda _, subscriber, *__: owned(subscriber, "report"))
+    _after(head.office, "to_edge", told)
+    _during(head.membership, "on_resume", cause, "resume")
+    _during(head.office.guests, "cut_request", cause, "guest")
 
-    def watched_adopt(subscriber: str, key: str, epoch: OwnerEpoch, since: Since) -> Owner | None:
-        loser = adopt(subscriber, key, epoch, since)
-        owned(subscriber, "report")
-        return loser
 
-    def watched_resume(outlet: Outlet, resume: r.ResumeUp) -> None:
-        cause[0] = "resume"
-        on_resume(outlet, resume)
-        cause[0] = "cut"
+def _after(part: object, name: str, then: Callable[..., None]) -> None:
+    """Call `then` with the result and the arguments after each call of a method of this one object."""
+    method = getattr(part, name)
 
-    setattr(head.log, "append", watched_append)  # noqa: B010 - others hold the same log: it is watched, not replaced
-    setattr(head.owners, "swap", watched_swap)  # noqa: B010
-    setattr(head.owners, "adopt", watched_adopt)  # noqa: B010
-    setattr(head.membership, "on_resume", watched_resume)  # noqa: B010
+    def watched(*arguments: Any) -> Any:
+        result = method(*arguments)
+        then(result, *arguments)
+        return result
+
+    setattr(part, name, watched)
+
+
+def _during(part: object, name: str, cause: list[str], why: str) -> None:
+    """Let `why` be the cause of what happens within a method of this one object."""
+    method = getattr(part, name)
+
+    def watched(*arguments: Any) -> Any:
+        before, cause[0] = cause[0], why
+        try:
+            return method(*arguments)
+        finally:
+            cause[0] = before
+
+    setattr(part, name, watched)
 
 
 @dataclass(slots=True)

@@ -153,7 +153,7 @@ class Mediator(Node):
         self.see(seen.SessionBegan(session, deadline, self.now))
         self.see(
             seen.HandoverBegan(
-                session, move.source, move.target, members, move.replay, move.head != move.target_head,
+                session, move.source, move.target, members, move.replay,
                 move.drain_seconds, self.now,
             )
         )  # fmt: skip

@@ -92,6 +92,8 @@ class Audit:
     @take.register
     def _(self, one: seen.Owned) -> None:
         self.handovers.owned(one)
+        if one.cause == "guest":
+            return
         self.owners.setdefault((one.subscriber, one.epoch), set()).add(one.edge)
         if len(self.owners[one.subscriber, one.epoch]) > 1:
             edges = " and ".join(sorted(self.owners[one.subscriber, one.epoch]))

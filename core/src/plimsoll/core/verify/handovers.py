@@ -20,7 +20,7 @@ class Findings(Protocol):
 
 
 class Step(NamedTuple):
-    """A head made `edge` the owner, by a `cut`, a `resume` or a `report`."""
+    """A head made `edge` the owner; see `Owned`."""
 
     at: float
     edge: str
@@ -96,29 +96,23 @@ class Handovers:
             return f"outcomes are {' '.join(OUTCOMES)}"
         if outcome == "moved" and not here:
             return f"no head made {began.target} its owner"
-        if outcome == "moved" and not began.replay and not self._was_attached(session, subscriber):
+        if outcome == "moved" and not (self._resumed(here) or self._was_attached(session, subscriber)):
             return f"it was never attached at {began.target}"
-        if outcome == "stayed" and self._was_cut(session, subscriber, here):
+        if outcome == "stayed" and any(s.cause == "cut" for s in here) and not self._others(session, subscriber):
             return f"it was cut over to {began.target}"
-        if outcome == "returned" and all(step.cause != "resume" for step in steps):
+        if outcome == "returned" and not self._resumed(steps):
             return "it did not resume"
         if outcome == "detached" and end - began.at < began.drain_seconds:
             return f"{began.drain_seconds:g} s have not passed"
         return ""
 
+    def _resumed(self, steps: Sequence[Step]) -> bool:
+        return any(step.cause == "resume" for step in steps)
+
     def _was_attached(self, session: Handover, subscriber: str) -> bool:
         began = session.began
         had = self.attached.get(subscriber, ())
         return any(began.at <= at <= session.ended_at and edge == began.target for at, edge in had)
-
-    def _was_cut(self, session: Handover, subscriber: str, steps: Sequence[Step]) -> bool:
-        """Across clusters the head of the target makes its owner before the cut is decided; then who has heard of it
-        knows.
-        """
-        cut = any(step.cause == "cut" for step in steps) and not self._others(session, subscriber)
-        if session.began.across:
-            return cut and all(step.cause == "cut" for step in steps) and self._was_attached(session, subscriber)
-        return cut
 
     def _others(self, session: Handover, subscriber: str) -> bool:
         """Whether another session may have moved it to the same target at that time."""

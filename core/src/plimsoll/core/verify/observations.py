@@ -154,7 +154,10 @@ class HeadEnded(Observation, frozen=True, tag="head-ended"):
 
 
 class Owned(Observation, frozen=True, tag="owned"):
-    """A head made `edge` the owner of the subscriber for this owner epoch; `cause`: `cut`, `resume` or `report`."""
+    """A head made `edge` the owner of the subscriber for this owner epoch.
+
+    `cause`: `cut`, `resume` or `report`; or `guest`: for a cut that another head has still to decide.
+    """
 
     subscriber: str
     epoch: tuple[int, int]
@@ -176,14 +179,13 @@ class SessionEnded(Observation, frozen=True, tag="session-ended"):
 
 
 class HandoverBegan(Observation, frozen=True, tag="handover-began"):
-    """A mediator asks for a hand-over of these members for the first time. `across`: to another cluster."""
+    """A mediator asks for a hand-over of these members for the first time."""
 
     session: str
     source: str
     target: str
     members: Sequence[str]
     replay: bool
-    across: bool
     drain_seconds: float
     at: float
 

@@ -1,0 +1,152 @@
+"""I5, for sessions of balancing: each ends by its deadline, as one of its ends, and says what came of everybody.
+
+A checker takes what was stored of sessions, in the order in which it was stored, and judges at any time. It is small
+enough to run beside a mediator: its counts are the counters of production.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Iterable, Mapping, Sequence
+
+from plimsoll.core.verify.observations import Observation
+from plimsoll.core.verify.verdict import Violation
+
+ENDS = ("Succeeded", "Failed", "RolledBack", "Rejected")
+MOVING = ("Preparing", "Cutting", "Draining")
+KEEPING = ("Negotiating", "Sampling", *MOVING, "Stabilizing")
+"""Phases in which a session keeps its brokers from others."""
+
+FOLLOWS: Mapping[str, Sequence[str]] = {
+    "": ("Requested",),
+    "Requested": ("Negotiating", "Rejected"),
+    "Negotiating": ("Sampling", "Rejected"),
+    "Sampling": ("Planned", "Preparing", "Rejected"),  # approved before, it is not planned again
+    "Planned": ("Requested", "Negotiating", "Preparing", "Succeeded", "Rejected"),
+    "Preparing": (*MOVING, "Stabilizing", "Failed", "RolledBack"),
+    "Cutting": (*MOVING, "Stabilizing", "Failed", "RolledBack"),
+    "Draining": (*MOVING, "Stabilizing", "Failed", "RolledBack"),
+    "Stabilizing": ("Preparing", "Succeeded", "Failed", "RolledBack"),  # a drain goes another round
+    **dict.fromkeys(ENDS, ("Requested",)),  # another attempt
+}
+
+
+class SessionSeen(Observation, frozen=True, tag="session"):
+    """A session as it was stored. `deadline`: what it does then ends by that; `planned` and `counts` of this attempt.
+
+    `brokers` are those that it keeps while it runs; a parent's are its children's too. `ended`: it was over.
+    """
+
+    uid: str
+    parent: str
+    phase: str
+    attempt: int
+    deadline: float
+    ended: bool
+    brokers: Sequence[str]
+    planned: int
+    counts: Mapping[str, int]
+    at: float
+
+
+class SessionChecker:
+    """Judges sessions. `slack_seconds`: how much later than its deadline an end may be stored."""
+
+    def __init__(self, slack_seconds: float = 1.0) -> None:
+        self.slack_seconds = slack_seconds
+        self.ended: Tally[str] = Tally()
+        """Ends, by phase."""
+
+        self.outcomes: Tally[str] = Tally()
+        """Members of sessions that have ended, by outcome."""
+
+        self.violations: list[Violation] = []
+        self._last: dict[str, SessionSeen] = {}
+        self._overdue: set[str] = set()
+
+    def see(self, seen: SessionSeen) -> None:
+        """Take in what was stored."""
+        last = self._last.get(seen.uid)
+        self._last[seen.uid] = seen
+        self._check_way(last, seen)
+        self._check_time(seen, seen.at)
+        self._check_brokers(seen)
+        if seen.ended and (last is None or not last.ended or last.attempt != seen.attempt):
+            self._check_end(seen)
+            self.ended[seen.phase] += 1
+            self.outcomes.update(seen.counts)
+
+    def forget(self, uid: str) -> None:
+        """The object of a session is gone."""
+        self._last.pop(uid, None)
+        self._overdue.discard(uid)
+
+    def judge(self, now: float) -> Sequence[Violation]:
+        """All that was wrong until now, what is overdue included."""
+        for seen in self._last.values():
+            if not seen.ended:
+                self._check_time(seen, now)
+        return self.violations
+
+    @property
+    def open(self) -> int:
+        """Sessions that have not ended."""
+        return sum(not seen.ended for seen in self._last.values())
+
+    def _add(self, law: str, seen: SessionSeen, text: str, at: float) -> None:
+        self.violations.append(Violation(law, f"session {seen.uid}", text, at))
+
+    def _check_way(self, last: SessionSeen | None, seen: SessionSeen) -> None:
+        before = last.phase if last is not None else ""
+        if last is not None and last.ended and not seen.ended:
+            if seen.attempt <= last.attempt and last.phase != "Planned":
+                self._add("I8", seen, f"goes on in {seen.phase} after its end as {last.phase}", seen.at)
+        elif before != seen.phase and seen.phase not in _reachable(before):
+            self._add("I8", seen, f"goes from {before or 'nothing'} to {seen.phase}", seen.at)
+
+    def _check_time(self, seen: SessionSeen, now: float) -> None:
+        if now > seen.deadline + self.slack_seconds and seen.uid not in self._overdue:
+            if seen.ended and seen.at != now:
+                return
+            self._overdue.add(seen.uid)
+            self._add("I5", seen, f"had a deadline at {seen.deadline:g} and is in {seen.phase} at {now:g}", now)
+
+    def _check_brokers(self, seen: SessionSeen) -> None:
+        if seen.ended or seen.phase not in KEEPING:
+            return
+        for other in self._last.values():
+            family = other.uid in (seen.uid, seen.parent) or other.parent == seen.uid
+            shared = set(other.brokers) & set(seen.brokers)
+            if shared and not family and not other.ended and other.phase in KEEPING:
+                text = f"shares {', '.join(sorted(shared))} with session {other.uid}"
+                self._add("I4", seen, text, seen.at)
+
+    def _check_end(self, seen: SessionSeen) -> None:
+        told = sum(seen.counts.values())
+        gone = told - seen.counts.get("stayed", 0)
+        if seen.phase not in (*ENDS, "Planned"):
+            self._add("I5", seen, f"ended in {seen.phase}, which is no end", seen.at)
+        if told > seen.planned:
+            self._add("I8", seen, f"planned {seen.planned} and tells of {told}", seen.at)
+        if gone and seen.phase in ("RolledBack", "Rejected", "Planned"):
+            self._add("I8", seen, f"is {seen.phase}, and {gone} did not stay", seen.at)
+        if seen.phase == "Succeeded" and told < seen.planned:
+            self._add("I8", seen, f"succeeded, and {seen.planned - told} of {seen.planned} have no outcome", seen.at)
+
+
+def _reachable(phase: str) -> set[str]:
+    """Phases that may be stored next: several may pass between two that are."""
+    reached: set[str] = set()
+    new = set(FOLLOWS[phase])
+    while new:
+        reached |= new
+        new = {after for each in new for after in FOLLOWS[each]} - reached
+    return reached
+
+
+def judged(seen: Iterable[SessionSeen], now: float, slack_seconds: float = 1.0) -> Sequence[Violation]:
+    """All that is wrong in a journal of sessions."""
+    checker = SessionChecker(slack_seconds)
+    for each in seen:
+        checker.see(each)
+    return checker.judge(now)
