@@ -513,6 +513,13 @@ def test_part_closes_what_is_held_and_keeps_its_place():
     assert len(stage.edge("b").holdings.cover) == 1
 
 
+def test_part_of_who_is_live_says_done_again():
+    stage = at("hold")
+    stage.ask("b", r.Go(11, S))
+    stage.tell("b", r.Part(S, members("x")))
+    assert stage.head.of("b", r.Done) == [r.Done(S, ["x"]), r.Done(S, ["x"])]
+
+
 @pytest.mark.parametrize(("state", "left"), [("dark", ""), ("cutting", ""), ("hold", "closed")])
 def test_orphans_are_dropped_but_for_those_that_are_owned_here(state: str, left: str):
     stage = at(state)

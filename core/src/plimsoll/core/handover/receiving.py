@@ -217,12 +217,19 @@ class Receiving:
         self.roster.evict(gone, "session", OFF)
 
     def on_part(self, part: r.Part) -> None:
-        """handover.md, Time: the head's patience after a cut has ended; the place stays under its lease."""
+        """handover.md, Time: the head's patience after a cut has ended; the place stays under its lease.
+
+        Who is live here has been told of before: across clusters that may be lost with a link, so it is said again.
+        """
         for item in part.members:
             self._free(item.subscriber, part.session)
             record = self.roster.records.get(item.subscriber)
-            if record is not None and record.coming == part.session and record.epoch == _next(item):
+            if record is None or record.epoch != _next(item):
+                continue
+            if record.coming == part.session:
                 self.roster.shut(record, "parted", "the hand-over took longer than it may; resume from your token")
+            elif record.state is State.LIVE:
+                self._done[part.session].append(item.subscriber)
 
     def on_orphan(self, orphan: r.Orphan) -> None:
         """handover.md, Restart of a head: who decides has forgotten, or cannot be reached."""
