@@ -188,6 +188,21 @@ def test_disconnect_is_final_and_says_so_ahead_of_the_rest():
     assert client.numbers("e1", 2) == list(range(1, 21))
 
 
+def test_who_is_shut_while_its_connection_is_away_is_told_when_it_is_back():
+    fleet = one_cluster()
+    client, publisher = start(fleet, resume(1, "s", slow="disconnect", queue_bytes=3000))
+    client.tell("e1", r.Pause(1))
+    fleet.run(0.1)
+    edge = fleet.edge("e1")
+    (link,) = edge.ports
+    edge.gone(link.peer, fleet.now)
+    publisher.publish(20, payload=BIG)
+    fleet.settle()
+    assert "s" not in edge.records
+    fleet.run(5.0)
+    assert [shut.code for shut in client.of("e1", r.Shut)] == ["slow"]
+
+
 @pytest.mark.parametrize("policy", ["block", "drop-oldest", "disconnect"])
 def test_a_frozen_client_costs_a_bounded_memory_and_nobody_else_anything(policy: str):
     fleet = one_cluster(queue_bytes=20_000, link_buffer_bytes=20_000, window_bytes=50_000, dead_seconds=60.0)

@@ -118,8 +118,8 @@ class Roster:
         """Close an attachment from this side; the client sees it ahead of what was queued."""
         if attachment.state is not State.CLOSED:
             self.close(attachment)
-            if attachment.link.open:
-                self.host.say(attachment.link, r.Shut(attachment.id, code, text))
+            # A link whose connection is lost for now may come back, and the client believe in its attachment still.
+            self.host.say(attachment.link, r.Shut(attachment.id, code, text))
 
     def drop(self, attachments: Iterable[Attachment]) -> None:
         """Forget records that are closed, and withdraw their cover in one step."""
