@@ -70,6 +70,7 @@ def test_what_is_uninstalled_is_covered_until_it_is_taken_out():
     assert len(held.cover) == 1
     numbers = held.uncover(one)
     assert sorted(numbers) == [1, 2]
+    assert not one.is_covered
     (cover,) = held.shrink(numbers)
     assert (cover.seq, cover.removes) == (2, [1])
     assert held.cover.member_count == 0

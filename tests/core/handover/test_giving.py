@@ -183,6 +183,8 @@ def test_a_cut_of_another_epoch_is_not_heeded_and_a_second_one_neither():
     stage.tell("a", cut(stage))
     stage.tell("a", cut(stage))
     assert len(ends(stage)) == 1
+    assert stage.shuts("a") == []
+    assert stage.state("a") == "ending"
 
 
 @pytest.mark.parametrize("across", [False, True])

@@ -64,6 +64,14 @@ def test_no_place_in_a_full_or_a_leaving_edge_and_places_count_for_newcomers():
     assert [nak.members for nak in stage.head.of("b", r.Nak)] == [["y"], ["x"], ["y"]]
 
 
+def test_who_is_in_its_place_counts_once():
+    stage = Stage(max_subscribers=2)
+    stage.dark("x")
+    stage.ask("b", resume(1, "w"), resume(2, "v"))
+    assert stage.state("b", "w") == "live"
+    assert stage.shuts("b") == [(2, "full")]
+
+
 def test_who_has_a_place_by_replay_resumes_into_it_and_does_not_attach():
     stage = Stage(max_subscribers=1)
     stage.prepare("x", replay=True)
@@ -110,6 +118,8 @@ def test_from_install_on_nothing_expires_by_itself(state: str):
     stage.run(20.0)
     assert stage.state("b") == state
     stage.prepare("x", seconds=0.1)
+    assert stage.head.of("b", r.Slot)[-1].members == ["x"]
+    assert stage.edge("b").status()["slots"] == 0
     stage.run(1.0)
     assert stage.state("b") == state
 
@@ -265,11 +275,11 @@ def test_nothing_is_promised_by_the_update_before_the_cut():
 
 def test_what_comes_behind_installed_is_held_until_go_and_then_comes_in_order():
     stage = at("cutting")
+    assert stage.edge("b").status()["slots"] == 0
     stage.publish("b", count=3)
     stage.installed("x")
     stage.publish("b", count=3)
     assert stage.client.items("b", 11) == []
-    assert stage.edge("b").status()["slots"] == 0
     stage.head.publish("b", count=2)
     stage.client.tell("b", r.Go(11, S))
     stage.publish("b", count=2)
@@ -384,6 +394,15 @@ def test_progress_does_not_speak_for_those_on_their_way():
     stage.publish("b")
     stage.run(0.2)
     assert stage.said("b", r.Progress)[-1] == r.Progress(21, [])
+
+
+def test_installed_says_how_far_the_log_is():
+    stage = Stage()
+    stage.ask("b", resume(1, "w"))
+    stage.cutting("x")
+    stage.tell("b", r.Installed(S, ["x"], 9, [(100, 9)]))
+    stage.run(0.2)
+    assert stage.said("b", r.Progress)[-1] == r.Progress(9, [11])
 
 
 @pytest.mark.parametrize("policy", ["block", "drop-oldest", "disconnect"])
@@ -513,10 +532,19 @@ def test_part_closes_what_is_held_and_keeps_its_place():
     assert len(stage.edge("b").holdings.cover) == 1
 
 
-def test_part_of_who_is_live_says_done_again():
-    stage = at("hold")
+@pytest.mark.parametrize("state", ["live", "blocked", "closed"])
+def test_part_of_who_has_gone_live_says_done_again(state: str):
+    stage = Stage(queue_bytes=500)
+    stage.hold("x", slow="block")
     stage.ask("b", r.Go(11, S))
+    if state == "blocked":
+        stage.ask("b", r.Pause(11))
+        stage.publish("b", size=1000)
+    elif state == "closed":
+        stage.ask("b", r.Detach(11, False))
+    assert stage.state("b") == state
     stage.tell("b", r.Part(S, members("x")))
+    assert stage.state("b") == state
     assert stage.head.of("b", r.Done) == [r.Done(S, ["x"]), r.Done(S, ["x"])]
 
 

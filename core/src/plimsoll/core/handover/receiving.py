@@ -21,7 +21,6 @@ from plimsoll.core.link import Link
 from plimsoll.core.roster import Host, Roster
 
 COMING = (State.DARK, State.CUTTING, State.HOLD)
-NEVER = float("inf")
 OFF = "the hand-over is off"
 
 
@@ -168,7 +167,7 @@ class Receiving:
             return
         for one in going:
             one.state, one.keeps_place = State.CUTTING, True
-            self.slots[one.subscriber] = Slot(session, NEVER, False)
+            self._free(one.subscriber, session)  # its place is its record from here on
         cover = self.roster.install({one: self.roster.holdings.numbered(one) for one in going})
         items = [r.MemberItem(one.subscriber, one.epoch) for one in going]
         self.host.up(r.CutRequest(session, cover, items))
@@ -177,7 +176,6 @@ class Receiving:
         """From here on what the stream has for these is theirs here."""
         self.host.position = max(self.host.position, installed.position)
         for x, since in zip(installed.members, installed.since, strict=True):
-            self._free(x, installed.session)
             if not self._is_coming(x, installed.session, State.CUTTING):
                 continue
             one = self.roster.records[x]
@@ -219,7 +217,7 @@ class Receiving:
     def on_part(self, part: r.Part) -> None:
         """handover.md, Time: the head's patience after a cut has ended; the place stays under its lease.
 
-        Who is live here has been told of before: across clusters that may be lost with a link, so it is said again.
+        Of who has gone live here DONE has been said: across clusters that may be lost with a link, so it is said again.
         """
         for item in part.members:
             self._free(item.subscriber, part.session)
@@ -228,7 +226,7 @@ class Receiving:
                 continue
             if record.coming == part.session:
                 self.roster.shut(record, "parted", "the hand-over took longer than it may; resume from your token")
-            elif record.state is State.LIVE:
+            else:
                 self._done[part.session].append(item.subscriber)
 
     def on_orphan(self, orphan: r.Orphan) -> None:
@@ -245,10 +243,9 @@ class Receiving:
     def leave(self) -> None:
         """This edge goes: nobody comes here any more."""
         refused = defaultdict(list)
-        for x, slot in list(self.slots.items()):
-            if not self._is_coming(x, slot.session, State.CUTTING):
-                del self.slots[x]
-                refused[slot.session].append(x)
+        for x, slot in self.slots.items():
+            refused[slot.session].append(x)
+        self.slots.clear()
         for one in [one for one in self.roster.records.values() if one.coming]:
             self.roster.shut(one, "leaving", REFUSALS["leaving"])
         for session, members in refused.items():
