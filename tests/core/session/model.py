@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from plimsoll.core import records as r
@@ -33,10 +33,14 @@ from plimsoll.core.session import (
     Viewed,
     decode,
     encode,
+    seen,
 )
+from plimsoll.core.session.turn import is_running
 from plimsoll.core.spec import Document, Resource
 from plimsoll.core.spec.kinds import LoadBalancingSessionSpec
 from plimsoll.core.spec.parsing import read
+from plimsoll.core.spec.resources import written
+from plimsoll.core.verify.sessions import SessionChecker
 
 OPEN = ("preparing", "attached", "cutting")
 OUTCOMES = ("moved", "stayed", "returned", "detached")
@@ -46,7 +50,8 @@ STEP = 0.1
 def spec_of(**fields: Any) -> LoadBalancingSessionSpec:
     """A specification from its fields as in YAML."""
     content = {
-        "apiVersion": "plimsoll.dev/v1alpha1", "kind": "LoadBalancingSession", "metadata": {"name": "s"}, "spec": fields,
+        "apiVersion": "plimsoll.dev/v1alpha1", "kind": "LoadBalancingSession", "metadata": {"name": "s"},
+        "spec": fields,
     }  # fmt: skip
     [resource], problems = read([Document(content)])
     assert not problems, problems
@@ -248,6 +253,7 @@ class World:
         self._wire: list[tuple[float, int, str, Any]] = []
         self._order = self._uids = 0
         self._next_view = 0.0
+        self.checker = SessionChecker(2 * STEP)
         self.start()
 
     # -- people
@@ -276,10 +282,6 @@ class World:
 
     def change(self, uid: str, **fields: Any) -> None:
         """Change fields of a specification."""
-        from dataclasses import replace
-
-        from plimsoll.core.spec.resources import written
-
         old = self.store[uid].request
         new = replace(old, generation=old.generation + 1, spec=spec_of(**{**written(old.spec), **fields}))
         self.store[uid].request = new
@@ -318,7 +320,7 @@ class World:
             if effect.session.uid in self.store:
                 self.store[effect.session.uid].record = encode(effect.session)
                 self.saves.append((self.now, effect.session))
-                self.check_stored()
+                self.check_stored(effect.session)
         elif isinstance(effect, Send):
             self.check_send(effect)
             self.sent.append(effect)
@@ -339,6 +341,7 @@ class World:
 
     def delete(self, uid: str) -> None:
         del self.store[uid]
+        self.checker.forget(uid)
         self.handle(Deleted(uid))
 
     # -- the laws that hold at every moment
@@ -358,19 +361,13 @@ class World:
         assert command.step in ("ask", batch.intent), f"{command} while {batch.intent} is stored"
         assert command.step == "ask" or batch.ended_at is None
 
-    def check_stored(self) -> None:
-        """One session per broker: a parent's sources are its children's as well."""
-        running = [
-            session for uid, one in self.store.items()
-            if one.record is not None and not (session := self.session(uid)).is_over
-            and session.phase in ("Negotiating", "Sampling", "Preparing", "Cutting", "Draining", "Stabilizing")
-        ]  # fmt: skip
-        for i, one in enumerate(running):
-            for other in running[i + 1 :]:
-                if one.uid != other.parent and other.uid != one.parent:
-                    shared = one.brokers & other.brokers
-                    assert not shared, f"{one.name} and {other.name} share {shared}"
-        assert sum(not session.is_parent for session in running) <= self.settings.max_sessions
+    def check_stored(self, session: Session) -> None:
+        """What the checker of sessions says, and the cap of the fleet."""
+        self.checker.see(seen(session, self.now))
+        assert not self.checker.violations, self.checker.violations
+        stored = (self.session(uid) for uid, one in self.store.items() if one.record is not None)
+        running = [one.name for one in stored if is_running(one) and not one.is_parent]
+        assert len(running) <= self.settings.max_sessions, running
 
     # -- time
 
@@ -419,6 +416,7 @@ class World:
             self._next_view = self.now + 1.0
             self.handle(Viewed(self.view()))
         self.handle(Ticked())
+        assert not self.checker.judge(self.now), self.checker.violations
 
     def run(self, seconds: float) -> None:
         end = self.now + seconds

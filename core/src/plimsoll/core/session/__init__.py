@@ -26,7 +26,7 @@ from plimsoll.core.session.events import (
 )
 from plimsoll.core.session.mediator import Mediator
 from plimsoll.core.session.record import Session, decode, encode
-from plimsoll.core.session.status import moves, status
+from plimsoll.core.session.status import moves, seen, status
 from plimsoll.core.session.values import EdgeView, HeadView, Request, Settings, Timings, View
 
 __all__ = [
@@ -54,5 +54,6 @@ __all__ = [
     "decode",
     "encode",
     "moves",
+    "seen",
     "status",
 ]

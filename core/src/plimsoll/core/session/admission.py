@@ -25,7 +25,7 @@ def blocked_by(turn: Turn, session: Session, brokers: set[str]) -> str:
     ahead = [f"{name} ({', '.join(sorted(shared))})" for name, shared in _ahead(turn, session, brokers)]
     if ahead:
         return f"waits for {', '.join(ahead)}"
-    running = sum(is_running(other) and not other.is_parent for other in turn.sessions.values())
+    running = sum(is_running(other) and not other.is_parent for other in turn.book.open())
     if not session.is_parent and running >= turn.settings.max_sessions:
         return f"{running} sessions are under way, which is the most at one time"
     return ""
@@ -33,9 +33,10 @@ def blocked_by(turn: Turn, session: Session, brokers: set[str]) -> str:
 
 def _ahead(turn: Turn, session: Session, brokers: set[str]) -> Iterator[tuple[str, set[str]]]:
     most = turn.settings.sessions_per_broker
-    own = turn.sessions[session.parent].brokers if session.parent in turn.sessions else set()
+    parent = turn.book.get(session.parent)
+    own = parent.brokers if parent is not None else set()
     counts: dict[str, list[str]] = {}
-    for other in in_order(turn):
+    for other in turn.book.open():
         if other.uid in (session.uid, session.parent) or other.parent == session.uid:
             continue
         shared = other.brokers & brokers
@@ -61,11 +62,6 @@ def is_queued(turn: Turn, session: Session) -> bool:
     if session.is_over or session.uid not in turn.requests:
         return False
     return session.phase == "Requested" or (session.phase == "Planned" and session.approved != "")
-
-
-def in_order(turn: Turn) -> list[Session]:
-    """All sessions, in order of arrival in the queue."""
-    return sorted(turn.sessions.values(), key=lambda session: (session.queued_at, session.name))
 
 
 # ---------------------------------------------------------------- what is asked for, and whether it can be had
@@ -142,7 +138,7 @@ def _unreachable(turn: Turn, name: str) -> Verdict | None:
 
 def draining(turn: Turn) -> frozenset[str]:
     """Edges that are being drained, and take nobody."""
-    active = (s for s in turn.sessions.values() if s.is_drain and is_running(s) and s.phase != "Negotiating")
+    active = (s for s in turn.book.open() if s.is_drain and is_running(s) and s.phase != "Negotiating")
     return frozenset(name for session in active for name in session.sources)
 
 

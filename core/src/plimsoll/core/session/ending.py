@@ -83,6 +83,7 @@ def attempt_of(session: Session) -> Attempt:
         ended_at=session.phase_at if session.ended_at is None else session.ended_at,
         planned=session.plan.members if session.plan is not None else 0,
         counts={state: number for state, number in session.counts().items() if number},
+        moved=[name for name, state in session.outcomes().items() if state == "moved"],
     )
 
 

@@ -44,7 +44,7 @@ def _is_over(child: Child) -> bool:
 
 def _looked_after(turn: Turn, session: Session) -> Session:
     """The parent with what its children are by now."""
-    by_name = {child.name: child for child in turn.sessions.values() if child.parent == session.uid}
+    by_name = {child.name: child for child in turn.book.children(session.uid)}
     children = [_updated(child, by_name.get(child.name), stopped=session.verdict is not None)
                 for child in session.children]  # fmt: skip
     return session if children == session.children else replace(session, children=children)
@@ -54,12 +54,20 @@ def _updated(child: Child, session: Session | None, *, stopped: bool) -> Child:
     if session is not None:
         phase: Phase = session.phase
         counts = {state: number for state, number in session.counts().items() if number}
-        return replace(child, uid=session.uid, phase=phase, reason=session.reason, counts=counts)
+        updated = replace(child, uid=session.uid, phase=phase, reason=session.reason, counts=counts)
+        return _with_rest(updated, "stayed") if session.is_over else updated
     if _is_over(child):
         return child
     if child.uid:
-        return replace(child, phase="Failed", reason="Deleted")
-    return replace(child, phase="Rejected", reason="Stopped") if stopped else child
+        return _with_rest(replace(child, phase="Failed", reason="Deleted"), "unknown")
+    return _with_rest(replace(child, phase="Rejected", reason="Stopped"), "stayed") if stopped else child
+
+
+def _with_rest(child: Child, outcome: str) -> Child:
+    """A child that has ended: whoever has no outcome has this one."""
+    rest = child.members - sum(child.counts.values())
+    counts = {**child.counts, outcome: child.counts.get(outcome, 0) + rest} if rest > 0 else child.counts
+    return replace(child, counts=counts)
 
 
 def speak(turn: Turn, request: Request, session: Session) -> None:

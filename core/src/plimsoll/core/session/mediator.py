@@ -7,16 +7,16 @@ comes twice changes nothing, and a mediator that starts anew goes on where the l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from plimsoll.core.records import Outcome
-from plimsoll.core.session import admission, batches, ending, family, moving, planned
+from plimsoll.core.session import batches, ending, family, moving, planned
 from plimsoll.core.session.events import Asked, Deleted, Deposed, Effect, Event, Forget, Heard, Save, Viewed
-from plimsoll.core.session.record import MOVING, Session, Verdict
+from plimsoll.core.session.record import MOVING, Session, Verdict, earlier
 from plimsoll.core.session.status import conditioned
-from plimsoll.core.session.turn import Turn, enter, judged
+from plimsoll.core.session.turn import Turn, enter, is_running, judged
 from plimsoll.core.session.values import Request, Settings
 
 STEPS_AT_MOST = 1000
@@ -48,12 +48,16 @@ class Mediator:
         self.epoch, self.settings = epoch, settings or Settings()
         self.deposed_by = 0
         self._turn = Turn(epoch, self.settings)
-        self._saved: dict[str, Session] = {}
-        self._saved_at: dict[str, float] = {}
-        self._urgent: set[str] = set()
+        self._next_look = 0.0
         for session in sessions:
-            self._turn.sessions[session.uid] = self._saved[session.uid] = session
             self._heed_epochs(session)
+            self._turn.book.put(session, stored_at=0.0)
+
+    def _set_back(self, now: float) -> None:
+        """The clock may have been set back since the last life: nothing stored lies in the future."""
+        for session in list(self._turn.book.sessions.values()):
+            if not session.is_over and (ahead := session.phase_at - now) > 0:
+                self._turn.book.put(earlier(session, ahead))
 
     def _heed_epochs(self, session: Session) -> None:
         for batch in session.batches:
@@ -67,7 +71,7 @@ class Mediator:
     @property
     def sessions(self) -> dict[str, Session]:
         """All sessions by uid."""
-        return dict(self._turn.sessions)
+        return dict(self._turn.book.sessions)
 
     @property
     def is_deposed(self) -> bool:
@@ -77,7 +81,7 @@ class Mediator:
     @property
     def cordoned(self) -> frozenset[str]:
         """Edges that take no newcomers as long as their drain goes on."""
-        drains = (s for s in self._turn.sessions.values() if s.is_drain and not s.is_over)
+        drains = (s for s in self._turn.book.open() if s.is_drain and not s.is_over)
         return frozenset(name for s in drains if s.phase in (*MOVING, "Stabilizing") for name in s.sources)
 
     # -- the door
@@ -87,13 +91,15 @@ class Mediator:
         if self.is_deposed:
             return []
         turn = self._turn
+        if not turn.now:
+            self._set_back(now)
         turn.now = max(turn.now, now)
         turn.effects = []
         if self._take(event):
             return [Deposed(self.deposed_by)]
         self._go_on()
         self._speak()
-        self._expire()
+        self._look_at_the_old()
         return [*self._saves(), *turn.effects]
 
     def _take(self, event: Event) -> bool:
@@ -115,11 +121,15 @@ class Mediator:
     def _asked(self, request: Request) -> None:
         turn = self._turn
         turn.requests[request.uid] = request
-        session = turn.sessions.get(request.uid)
+        session = turn.book.get(request.uid)
         if session is None:
-            self._put(self._new(request))
-        elif session.generation != request.generation:
-            self._put(replace(session, generation=request.generation))
+            turn.book.put(self._new(request))
+            return
+        if session.generation != request.generation:
+            session = replace(session, generation=request.generation)
+            turn.book.put(session)
+        if session.is_over and (again := _reopened(turn, request, session)) is not session:
+            turn.book.put(again)
 
     def _new(self, request: Request) -> Session:
         now = self._turn.now
@@ -140,10 +150,7 @@ class Mediator:
         turn = self._turn
         turn.requests.pop(uid, None)
         turn.unlist(uid)
-        session = turn.sessions.pop(uid, None)
-        for known in (self._saved, self._saved_at):
-            known.pop(uid, None)
-        self._urgent.discard(uid)
+        session = turn.book.drop(uid)
         batch = session.batch if session is not None else None
         if batch is not None and batch.intent in ("prepare", "abort"):
             turn.command(batch, "abort", 0.0)
@@ -152,12 +159,12 @@ class Mediator:
         if told.mediator > self.epoch:
             self.deposed_by = told.mediator
             return
-        for session in list(self._turn.sessions.values()):
+        for session in list(self._turn.book.open()):
             batch = session.batch
             if batch is not None and batch.id == told.session and batch.head == head:
                 after = batches.heard(self._turn, batch, told)
                 if after is not batch:
-                    self._put(moving.with_batch(self._turn, session, after), urgent=after.ended_at is not None)
+                    self._turn.book.put(moving.with_batch(self._turn, session, after))
                 return
 
     # -- every session, as far as it goes
@@ -170,10 +177,10 @@ class Mediator:
             is_changed = False
             rounds += 1
             if rounds > STEPS_AT_MOST:
-                raise RuntimeError(f"the sessions {sorted(s.name for s in turn.sessions.values())} go in circles")
-            for session in admission.in_order(turn):
+                raise RuntimeError(f"the sessions {[s.name for s in turn.book.open()]} go in circles")
+            for session in list(turn.book.open()):
                 request = turn.requests.get(session.uid)
-                if request is not None and self._steps(request, turn.sessions[session.uid]):
+                if request is not None and self._steps(request, turn.book.sessions[session.uid]):
                     is_changed = True
 
     def _steps(self, request: Request, session: Session) -> bool:
@@ -183,13 +190,13 @@ class Mediator:
             if after is session:
                 return taken > 0
             session = after
-            self._put(session)
+            self._turn.book.put(session)
         raise RuntimeError(f"the session {session.name} goes in circles in {session.phase}: {session.reason}")
 
     def _step(self, request: Request, session: Session) -> Session:
         turn = self._turn
         if session.is_over:
-            return _reopened(turn, request, session)
+            return session
         if (why := _stop(turn, request, session)) is not None:
             if session.phase in BEFORE:
                 return ending.ended_by(turn, request, session, why)
@@ -198,16 +205,11 @@ class Mediator:
             return before(turn, request, session)
         return AFTER[session.is_parent, session.phase == "Stabilizing"](turn, request, session)
 
-    def _put(self, session: Session, *, urgent: bool = True) -> None:
-        self._turn.sessions[session.uid] = session
-        if urgent:
-            self._urgent.add(session.uid)
-
     # -- what is said
 
     def _speak(self) -> None:
         turn = self._turn
-        for session in admission.in_order(turn):
+        for session in turn.book.open():
             request = turn.requests.get(session.uid)
             if request is None or session.is_over:
                 continue
@@ -216,32 +218,51 @@ class Mediator:
             elif session.is_parent and session.phase in MOVING and session.verdict is None:
                 family.speak(turn, request, session)
 
-    def _expire(self) -> None:
-        """Objects whose time is over, or whose deletion waits for nothing any more."""
+    def _look_at_the_old(self) -> None:
+        """Objects whose time is over, or whose deletion waits for nothing any more: now and then, as there are many."""
         turn = self._turn
-        for session in list(turn.sessions.values()):
+        if turn.now < self._next_look:
+            return
+        self._next_look = turn.now + turn.timings.ask
+        for session in turn.book.sessions.values():
+            if session.holds_until is not None and turn.now >= session.holds_until:
+                turn.book.close(session)
             request = turn.requests.get(session.uid)
             if request is None or session.ended_at is None:
                 continue
-            is_old = turn.now >= session.ended_at + request.spec.ttl.seconds
-            if (is_old or request.deleting) and turn.is_due(f"forget/{session.uid}", turn.timings.ask):
+            if request.deleting or turn.now >= session.ended_at + self.settings.seconds(request.spec.ttl):
                 turn.effects.append(Forget(session.uid, session.name))
 
     def _saves(self) -> list[Effect]:
-        """What has changed, children first. Progress alone is stored now and then; an intent always."""
+        """What has changed. Progress alone is stored now and then; an intent always.
+
+        Who leaves its brokers comes before who takes them, and a child before the parent that knows it, so that what is
+        stored makes sense wherever the shell stops.
+        """
         turn = self._turn
         saves: list[Effect] = []
-        for session in sorted(turn.sessions.values(), key=lambda s: (s.parent == "", s.queued_at, s.name)):
-            uid = session.uid
-            if session is self._saved.get(uid):
-                continue
-            if uid in self._urgent or turn.now - self._saved_at.get(uid, 0.0) >= turn.timings.save:
-                stored = conditioned(session, turn.now)
-                turn.sessions[uid] = self._saved[uid] = stored
-                self._saved_at[uid] = turn.now
-                self._urgent.discard(uid)
-                saves.append(Save(stored))
+        for session, stored, stored_at in sorted(turn.book.unstored(), key=lambda each: _in_storing_order(each[0])):
+            is_intent = stored is None or _intent(stored) != _intent(session)
+            if is_intent or turn.now - stored_at >= turn.timings.save:
+                told = conditioned(session, turn.now)
+                turn.book.put(told, stored_at=turn.now)
+                saves.append(Save(told))
         return saves
+
+
+def _intent(session: Session) -> tuple[Any, ...]:
+    """All of a session but its progress, and its words for people."""
+    batch = session.batches[-1] if session.batches else None
+    return (
+        session.generation, session.phase, session.queued_at, session.deadline_at, session.ended_at, session.approved,
+        session.plan.hash if session.plan is not None else "", session.sources, session.targets, session.verdict,
+        session.attempt, len(session.batches), batch and (batch.intent, batch.since, batch.ended_at),
+        [(child.name, child.uid, child.phase) for child in session.children],
+    )  # fmt: skip
+
+
+def _in_storing_order(session: Session) -> tuple[bool, bool, float, str]:
+    return is_running(session), session.parent == "", session.queued_at, session.name
 
 
 def _stop(turn: Turn, request: Request, session: Session) -> Verdict | None:
@@ -251,7 +272,7 @@ def _stop(turn: Turn, request: Request, session: Session) -> Verdict | None:
     if request.spec.stop:
         return Verdict(reason="Stopped", message="stopped as asked for")
     if session.parent:
-        parent = turn.sessions.get(session.parent)
+        parent = turn.book.get(session.parent)
         if parent is None or parent.is_over or parent.verdict is not None:
             return Verdict(reason="ParentStopped", message="its parent has ended, or begins nothing more")
     return None

@@ -26,20 +26,20 @@ LOST_AT_MOST = 3
 
 def step(turn: Turn, request: Request, session: Session) -> Session:
     """One step of a session that moves subscribers between two edges."""
-    session = _judge(turn, request, session)
     batch = session.batch
     if batch is None:
         return _next(turn, request, session)
     if turn.now >= session.deadline_at:
         return _cut_short(turn, session, batch)
+    session = _judged_by_time(turn, session, 0.0)
     after = batches.advance(turn, batch, stopping=session.verdict is not None)
     return session if after is batch else with_batch(turn, session, after)
 
 
-def _judge(turn: Turn, request: Request, session: Session) -> Session:
-    if turn.now >= session.deadline_at - closing_seconds(turn, session):
-        return judged(session, "DeadlineExceeded", "the deadline left no time for more", again=True)
-    return session
+def _judged_by_time(turn: Turn, session: Session, needed: float) -> Session:
+    if turn.now < session.deadline_at - closing_seconds(turn, session) - needed:
+        return session
+    return judged(session, "DeadlineExceeded", "the deadline left no time for more", again=True)
 
 
 def with_batch(turn: Turn, session: Session, batch: Batch) -> Session:
@@ -77,6 +77,8 @@ def _cut_short(turn: Turn, session: Session, batch: Batch) -> Session:
 def _next(turn: Turn, request: Request, session: Session) -> Session:
     pair = pair_of(session)
     left = pending(session, pair)
+    if left:  # a batch needs some time to be worth beginning
+        session = _judged_by_time(turn, session, min(2 * turn.timings.repeat, closing_seconds(turn, session)))
     if session.verdict is not None or not left:
         return _done(turn, request, session, len(left))
     why = admission.unready_source(turn, pair.source) or admission.unready_target(turn, pair.target)
@@ -172,9 +174,9 @@ def _done(turn: Turn, request: Request, session: Session, left: int) -> Session:
 
 
 def stabilizing(turn: Turn, request: Request, session: Session) -> Session:
-    """What became of the loads is measured once they have settled."""
+    """What became of the loads is measured once they have settled; for a child its parent does that."""
     settled = min(session.phase_at + turn.timings.settle, session.deadline_at)
-    if turn.now < settled and session.verdict is None and not request.deleting:
+    if turn.now < settled and session.verdict is None and not session.parent:
         return session
     return finish(turn, request, measured(turn, session))
 

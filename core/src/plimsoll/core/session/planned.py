@@ -73,7 +73,7 @@ def _overdue(turn: Turn, request: Request, session: Session) -> Session:
 def _begun(turn: Turn, request: Request, session: Session) -> Session:
     """An attempt begins, and with it its deadline; a child's is not later than its parent's."""
     deadline = turn.now + turn.settings.seconds(request.spec.deadline)
-    parent = turn.sessions.get(session.parent)
+    parent = turn.book.get(session.parent)
     if parent is not None:
         deadline = min(deadline, parent.deadline_at - closing_seconds(turn, parent) / 2)
     turn.unlist(session.uid)
@@ -175,15 +175,12 @@ def plan_of(turn: Turn, request: Request, session: Session, served: Mapping[str,
 
 def _rested(turn: Turn, interval: float) -> dict[str, bool]:
     """False for those that were moved, by any session, less than so long ago."""
-    recent = (
-        name
-        for session in turn.sessions.values()
-        for batch in session.batches
-        if batch.ended_at is not None and turn.now - batch.ended_at < interval
-        for name, state in batch.members.items()
-        if state == "moved"
-    )
-    return dict.fromkeys(recent, False)
+    since = turn.now - interval
+    rested: dict[str, bool] = {}
+    for session in turn.book.sessions.values():
+        if session.ended_at is None or session.ended_at > since:
+            rested |= dict.fromkeys(session.moved_since(since), False)
+    return rested
 
 
 def _planned(turn: Turn, request: Request, session: Session, plan: Plan, stale: str = "") -> Session:

@@ -7,10 +7,12 @@ its default is left out.
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from collections.abc import Iterator
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 Phase = Literal[
     "Requested", "Negotiating", "Sampling", "Planned", "Preparing", "Cutting", "Draining", "Stabilizing",
@@ -25,6 +27,9 @@ OUTCOMES: Final = ("moved", "stayed", "returned", "detached", "unknown")
 
 AGAIN: Final = "again"
 """A member of a batch that a head has lost before its cut: it goes into another batch."""
+
+
+_R = TypeVar("_R", bound="_Record")
 
 
 class _Record(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -134,6 +139,7 @@ class Attempt(_Record, frozen=True, kw_only=True):
     ended_at: float
     planned: int
     counts: dict[str, int] = {}
+    moved: list[str] = []
 
 
 class Verdict(_Record, frozen=True, kw_only=True):
@@ -207,6 +213,15 @@ class Session(_Record, frozen=True, kw_only=True):
         ends = {name: state for batch in self.batches for name, state in batch.members.items()}
         return {name: state for name, state in ends.items() if state in OUTCOMES}
 
+    def moved_since(self, at: float) -> Iterator[str]:
+        """Those that were moved later than this, in this attempt or before."""
+        for batch in self.batches:
+            if batch.ended_at is not None and batch.ended_at > at:
+                yield from (name for name, state in batch.members.items() if state == "moved")
+        for attempt in self.history:
+            if attempt.ended_at > at:
+                yield from attempt.moved
+
     def counts(self) -> dict[str, int]:
         """Members of this attempt by outcome; of a parent, those of its children together."""
         counts = dict.fromkeys(OUTCOMES, 0)
@@ -216,6 +231,20 @@ class Session(_Record, frozen=True, kw_only=True):
             for state, number in child.counts.items():
                 counts[state] += number
         return counts
+
+
+_SESSION_TIMES = ("requested_at", "queued_at", "phase_at", "deadline_at", "started_at", "moving_at", "retry_at")
+_BATCH_TIMES = ("begun_at", "since", "ready_at", "cut_at", "ended_at")
+
+
+def earlier(session: Session, seconds: float) -> Session:
+    """The session as if all that it did had been so much earlier."""
+    batches = [_shifted(batch, _BATCH_TIMES, seconds) for batch in session.batches]
+    return replace(_shifted(session, _SESSION_TIMES, seconds), batches=batches)
+
+
+def _shifted(record: _R, names: tuple[str, ...], seconds: float) -> _R:
+    return replace(record, **{name: at - seconds for name in names if (at := getattr(record, name)) is not None})
 
 
 def encode(session: Session) -> dict[str, Any]:

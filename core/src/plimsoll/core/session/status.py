@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from plimsoll.core.session.record import MOVING, OUTCOMES, Session
 from plimsoll.core.spec.conditions import Condition, merged
+from plimsoll.core.verify.sessions import SessionSeen
 
 NAMED_AT_MOST = 20
 
@@ -198,3 +199,16 @@ def moves(session: Session) -> list[dict[str, Any]]:
     for reason, names in session.plan.rejected.items():
         found.extend({"subscriber": name, "outcome": "rejected", "reason": reason} for name in names)
     return found
+
+
+def seen(session: Session, at: float) -> SessionSeen:
+    """The session as its checker sees it, stored at this time."""
+    planned = session.plan.members if session.plan is not None else 0
+    if session.is_parent:
+        planned = max(planned, sum(child.members for child in session.children))
+    counts = {state: number for state, number in session.counts().items() if number}
+    brokers = sorted(session.brokers)
+    return SessionSeen(
+        session.uid, session.parent, session.phase, session.attempt, session.deadline_at, session.is_over, brokers,
+        planned, counts, at,
+    )  # fmt: skip

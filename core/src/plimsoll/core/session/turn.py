@@ -12,6 +12,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from plimsoll.core.records import Command, HandoverPlan, Served, Serving
+from plimsoll.core.session.book import Book
 from plimsoll.core.session.events import Create, Forget, Send, Tell
 from plimsoll.core.session.record import MOVING, Batch, Phase, Session, Verdict
 from plimsoll.core.session.values import Request, Settings, Timings, View
@@ -38,7 +39,7 @@ class Turn:
         self.view: View | None = None
         self.viewed_at = 0.0
         self.requests: dict[str, Request] = {}
-        self.sessions: dict[str, Session] = {}
+        self.book = Book()
         self.greeted: set[str] = set()
         """Batches of which a head has spoken in this life, or which began in it."""
         self.number = 0

@@ -27,7 +27,7 @@ FOLLOWS: Mapping[str, Sequence[str]] = {
     "Cutting": (*MOVING, "Stabilizing", "Failed", "RolledBack"),
     "Draining": (*MOVING, "Stabilizing", "Failed", "RolledBack"),
     "Stabilizing": ("Preparing", "Succeeded", "Failed", "RolledBack"),  # a drain goes another round
-    **dict.fromkeys(ENDS, ("Requested",)),  # another attempt
+    **dict.fromkeys(ENDS, ()),  # another attempt counts as another
 }
 
 
@@ -98,9 +98,11 @@ class SessionChecker:
 
     def _check_way(self, last: SessionSeen | None, seen: SessionSeen) -> None:
         before = last.phase if last is not None else ""
-        if last is not None and last.ended and not seen.ended:
-            if seen.attempt <= last.attempt and last.phase != "Planned":
-                self._add("I8", seen, f"goes on in {seen.phase} after its end as {last.phase}", seen.at)
+        if last is not None and seen.attempt != last.attempt:
+            if seen.attempt < last.attempt:
+                self._add("I8", seen, f"attempt {seen.attempt} comes after attempt {last.attempt}", seen.at)
+        elif last is not None and last.ended and not seen.ended and last.phase != "Planned":
+            self._add("I8", seen, f"goes on in {seen.phase} after its end as {last.phase}", seen.at)
         elif before != seen.phase and seen.phase not in _reachable(before):
             self._add("I8", seen, f"goes from {before or 'nothing'} to {seen.phase}", seen.at)
 
