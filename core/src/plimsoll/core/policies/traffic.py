@@ -1,0 +1,53 @@
+"""Traffic that was seen, and what a set of subscriptions takes of it: bits over samples, each sample with its weight.
+
+A profile lays the publications that were sampled side by side, in blocks of equal weight: one block of all that came in
+(PRESS), or one for each publisher (Ring). A subscription's bits say which it matches. Load is a set function: the
+input that two subscriptions share counts once, so the bits of a set are the OR of its members' bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`width` samples, each of which stands for `rate` publications a second of `size_bytes` on average."""
+
+    width: int
+    rate: float
+    size_bytes: float = 0.0
+
+
+class Traffic:
+    """Blocks of samples, the first in the lowest bits. Rates are publications per second."""
+
+    __slots__ = ("_parts", "blocks", "width")
+
+    def __init__(self, blocks: Iterable[Block]) -> None:
+        self.blocks = tuple(blocks)
+        self.width = 0
+        parts: list[tuple[int, int, float, float]] = []
+        for block in self.blocks:
+            if block.width < 0 or not 0.0 <= block.rate < float("inf") or not 0.0 <= block.size_bytes < float("inf"):
+                raise ValueError(f"a block has a width, a rate and a size of at least 0, finite: {block}")
+            parts.append((self.width, (1 << block.width) - 1, block.rate, block.rate * block.size_bytes))
+            self.width += block.width
+        self._parts = tuple(part for part in parts if part[1])
+
+    def rate(self, bits: int) -> float:
+        """Publications per second that these samples stand for. PADRES 2006, eq. 2."""
+        return sum(rate * ((bits >> shift) & mask).bit_count() for shift, mask, rate, _ in self._parts)
+
+    def bytes_per_second(self, bits: int) -> float:
+        """Bytes per second of the publications that these samples stand for, each delivered once."""
+        return sum(size * ((bits >> shift) & mask).bit_count() for shift, mask, _, size in self._parts)
+
+
+def union(bits: Iterable[int]) -> int:
+    """The bits of a set: what any of its members matches."""
+    found = 0
+    for each in bits:
+        found |= each
+    return found
