@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
@@ -12,7 +13,7 @@ from plimsoll.core.verify import observations as seen
 from plimsoll.simulator.run import Run, run
 from plimsoll.simulator.scenarios import SCENARIOS
 
-SEEDS = dict.fromkeys(SCENARIOS, 100) | {
+SEEDS = {name: 250 if name.startswith("sessions-") else 100 for name in SCENARIOS} | {
     "calm": 60,
     "cluster": 120,
     "chain": 80,
@@ -28,7 +29,7 @@ SEEDS = dict.fromkeys(SCENARIOS, 100) | {
     "frozen-subscriber": 50,
     "flooding-publisher": 20,
 }
-"""About 1,500 runs; some scenarios cost more than others."""
+"""About 5,000 runs; some scenarios cost more than others."""
 
 PARTS = 4
 FIRST = 1_000
@@ -42,9 +43,8 @@ def test_the_laws_hold(scenario: str, part: int):
     delivered = 0
     for seed in range(FIRST + part, FIRST + SEEDS[scenario], PARTS):
         outcome = run(scenario, seed)
-        assert outcome.ok, (
-            f"python -m plimsoll.simulator --scenario {scenario} --seed {seed} -v\n{outcome.verdict}\n{outcome.faults}"
-        )
+        told = f"{outcome.error or outcome.verdict}\n{outcome.faults}"
+        assert outcome.ok, f"python -m plimsoll.simulator --scenario {scenario} --seed {seed} --trace\n{told}"
         delivered += outcome.verdict.delivered
     assert delivered > SEEDS[scenario], "a run in which nothing is said proves nothing"
 
@@ -52,8 +52,8 @@ def test_the_laws_hold(scenario: str, part: int):
 def test_each_scenario_does_what_it_is_for():
     assert run("calm", 1).verdict.uncertain == 0
     assert sum(run("small-log", seed).verdict.gaps for seed in range(90, 100)) > 0
-    assert run("edge-restart", 1).faults["crash_edge"] > 0
-    assert run("head-restart", 1).verdict.gaps > 0
+    assert sum(run("edge-restart", seed).faults.get("crash_edge", 0) for seed in range(5)) > 3
+    assert sum(run("head-restart", seed).verdict.gaps for seed in range(5)) > 0
     assert run("storm", 1).faults["storm"] > 3
     assert sum(run("frozen-subscriber", seed).verdict.excused for seed in range(5)) > 0
     assert sum(run("slow-edge", seed).verdict.excused for seed in range(5)) > 0
@@ -61,14 +61,30 @@ def test_each_scenario_does_what_it_is_for():
         assert sum(run(name, seed).verdict.undisturbed for seed in range(3)) > 20, name
 
 
-def test_a_seed_gives_the_same_run_again():
-    one, other = run("everything", 3), run("everything", 3)
+def test_hand_overs_of_every_kind_happen_and_end():
+    ended: Counter[str] = Counter()
+    faults: Counter[str] = Counter()
+    for name in SCENARIOS:
+        if name.startswith("sessions-"):
+            for seed in range(6):
+                outcome = run(name, seed)
+                ended.update(outcome.handovers)
+                faults.update(outcome.faults)
+    assert min(ended[state] for state in ("done", "aborted", "moved", "stayed")) > 20
+    assert sum(count for kind, count in faults.items() if kind.startswith("aimed")) > 20
+    assert run("sessions-calm", 1).handovers["moved"] > 0
+
+
+@pytest.mark.parametrize("scenario", ["everything", "sessions-everything"])
+def test_a_seed_gives_the_same_run_again(scenario: str):
+    one, other = run(scenario, 3), run(scenario, 3)
     assert one == other
-    assert one.digest != run("everything", 4).digest
+    assert one.digest != run(scenario, 4).digest
 
 
-def test_a_seed_gives_the_same_run_in_another_process():
-    script = "from plimsoll.simulator.run import run; print(run('everything', 5).digest)"
+@pytest.mark.parametrize("scenario", ["everything", "sessions-everything"])
+def test_a_seed_gives_the_same_run_in_another_process(scenario: str):
+    script = f"from plimsoll.simulator.run import run; print(run('{scenario}', 5).digest)"
     told = [
         subprocess.run(
             [sys.executable, "-c", script], env={**os.environ, "PYTHONHASHSEED": salt}, capture_output=True, check=True
@@ -76,7 +92,7 @@ def test_a_seed_gives_the_same_run_in_another_process():
         for salt in ("1", "2")
     ]
     assert told[0] == told[1]
-    assert int(told[0]) == run("everything", 5).digest
+    assert int(told[0]) == run(scenario, 5).digest
 
 
 def test_a_trace_tells_the_story_and_changes_nothing():

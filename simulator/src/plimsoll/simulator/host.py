@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Protocol
 
-from plimsoll.core.node import Dial, Node
+from plimsoll.core.node import NEVER, Dial, Node
 from plimsoll.simulator.network import Network
-from plimsoll.simulator.schedule import Schedule, Timer
+from plimsoll.simulator.schedule import Schedule
 
 LEAST_WAIT_SECONDS = 0.0001
 """A machine that wants to be woken at once is woken after this long: a poll takes time, too."""
@@ -38,7 +38,7 @@ class Host:
         self.keeper: Keeper | None = None
         self._data: deque[tuple[Peer, bytes]] = deque()
         self._control: deque[tuple[Peer, bytes]] = deque()
-        self._timer: Timer | None = None
+        self._due = self._armed = self._later = NEVER
 
     # -- life
 
@@ -56,13 +56,13 @@ class Host:
         self.keeper = None
         self._data.clear()
         self._control.clear()
-        self._cancel()
+        self._due = NEVER
         self.network.down(self)
 
     def pause(self) -> None:
         """SIGSTOP."""
         self.is_paused = True
-        self._cancel()
+        self._due = NEVER
 
     def go_on(self) -> None:
         """SIGCONT."""
@@ -80,18 +80,28 @@ class Host:
     def wake(self, seconds: float = 0.0) -> None:
         """Have a round within so many seconds."""
         at = self.schedule.now + seconds
-        if self.node is None or self.is_paused or (self._timer is not None and self._timer.at <= at):
-            return
-        self._cancel()
-        self._timer = self.schedule.at(at, self._round)
+        if at < self._due and self.node is not None and not self.is_paused:
+            self._due = at
+            self._arm()
 
-    def _cancel(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _arm(self) -> None:
+        """Be called by the time of the next round. An earlier call serves as well, and so does one that is there."""
+        if self._due < self._armed:
+            self._later, self._armed = self._armed, self._due
+            self.schedule.at(self._due, self._called)
+
+    def _called(self) -> None:
+        now = self.schedule.now
+        if now != self._armed:
+            return  # superseded
+        self._armed, self._later = self._later, NEVER
+        if self._due > now:
+            self._arm()
+        else:
+            self._due = NEVER
+            self._round()
 
     def _round(self) -> None:
-        self._timer = None
         node, now = self.node, self.schedule.now
         if node is None:
             return
@@ -99,17 +109,21 @@ class Host:
         while self._control:
             peer, frame = self._control.popleft()
             node.receive_control(peer, frame, now)
-        grouped: dict[Peer, list[bytes]] = {}
-        while self._data:
-            peer, frame = self._data.popleft()
-            grouped.setdefault(peer, []).append(frame)
-        for peer, frames in grouped.items():
-            node.receive(peer, frames, now)
+        if self._data:
+            self._receive(node, now)
         node.tick(now)
         if self.keeper is not None:
             self.keeper()
         self._send(node, now)
         self.wake(max(node.next_tick() - now, LEAST_WAIT_SECONDS))
+
+    def _receive(self, node: Node, now: float) -> None:
+        grouped: dict[Peer, list[bytes]] = {}
+        for peer, frame in self._data:
+            grouped.setdefault(peer, []).append(frame)
+        self._data.clear()
+        for peer, frames in grouped.items():
+            node.receive(peer, frames, now)
 
     def _send(self, node: Node, now: float) -> None:
         """Dials, farewells to those hung up on, control frames, data frames."""

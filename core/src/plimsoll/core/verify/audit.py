@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
-from functools import singledispatchmethod
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from plimsoll.core.verify import observations as seen
 from plimsoll.core.verify.handovers import Handover, Handovers
@@ -13,6 +13,19 @@ from plimsoll.core.verify.oracle import Filters
 from plimsoll.core.verify.records import FOREVER, Life, Publications, Reader, Streams, Told, Tree
 from plimsoll.core.verify.streams import StreamAudit
 from plimsoll.core.verify.verdict import Verdict
+
+_T = TypeVar("_T", bound=seen.Observation)
+_TAKERS: dict[type[seen.Observation], Callable[[Audit, Any], None]] = {}
+
+
+def _takes(kind: type[_T]) -> Callable[[Callable[[Audit, _T], None]], Callable[[Audit, _T], None]]:
+    """The method below takes this kind of observation."""
+
+    def known(method: Callable[[Audit, _T], None]) -> Callable[[Audit, _T], None]:
+        _TAKERS[kind] = method
+        return method
+
+    return known
 
 
 class Audit:
@@ -49,28 +62,29 @@ class Audit:
         for one in observations:
             self.take(one)
 
-    @singledispatchmethod
     def take(self, one: seen.Observation) -> None:
         """Take one observation of any kind."""
-        raise TypeError(f"not an observation: {one!r}")
+        if (taker := _TAKERS.get(type(one))) is None:
+            raise TypeError(f"not an observation: {one!r}")
+        taker(self, one)
 
-    @take.register
+    @_takes(seen.Fleet)
     def _(self, one: seen.Fleet) -> None:
         self.tree.take(one)
 
     # -- publishers and heads ------------------------------------------------------------------------------------------
 
-    @take.register
+    @_takes(seen.Published)
     def _(self, one: seen.Published) -> None:
         self.publications.published(one)
 
-    @take.register
+    @_takes(seen.Answered)
     def _(self, one: seen.Answered) -> None:
         publication = self.publications.of((one.publisher, one.incarnation, one.seq))
         publication.answer, publication.answered_at = one.answer, one.at
         publication.answers += 1
 
-    @take.register
+    @_takes(seen.Logged)
     def _(self, one: seen.Logged) -> None:
         publication = self.publications.logged(one)
         self.logging.add(one.head)
@@ -85,11 +99,11 @@ class Audit:
             self.logged.setdefault(origin, set()).add(identity)
             publication.other_origins.add(origin)
 
-    @take.register
+    @_takes(seen.HeadEnded)
     def _(self, one: seen.HeadEnded) -> None:
         self.heads_ended[one.head, one.epoch] = one.at
 
-    @take.register
+    @_takes(seen.Owned)
     def _(self, one: seen.Owned) -> None:
         self.handovers.owned(one)
         if one.cause == "guest":
@@ -101,7 +115,7 @@ class Audit:
 
     # -- subscribers ---------------------------------------------------------------------------------------------------
 
-    @take.register
+    @_takes(seen.Subscribed)
     def _(self, one: seen.Subscribed) -> None:
         lives = self.reader(one.subscriber, one.incarnation).lives.setdefault(one.id, [])
         lives.append(Life(self.filters.number(one.predicates), one.at))
@@ -113,29 +127,29 @@ class Audit:
             self.found.add("I8", reader.subject, f"{type(one).__name__} names {unknown}, never subscribed", one.at)
         return [reader.lives[number][-1] for number in one.ids if number in reader.lives]
 
-    @take.register
+    @_takes(seen.Acknowledged)
     def _(self, one: seen.Acknowledged) -> None:
         self.reader(one.subscriber, one.incarnation).heads.add(one.head)
         for life in self._lives(one):
             life.acknowledged.append((one.at, one.head, tuple(one.unreached)))
 
-    @take.register
+    @_takes(seen.Withdrawn)
     def _(self, one: seen.Withdrawn) -> None:
         for life in self._lives(one):
             life.withdrawn_at = min(life.withdrawn_at, one.at)
 
-    @take.register
+    @_takes(seen.Forgotten)
     def _(self, one: seen.Forgotten) -> None:
         for life in self._lives(one):
             life.withdrawn_at = min(life.withdrawn_at, one.at)
             life.forgotten_at = min(life.forgotten_at, one.at)
 
-    @take.register
+    @_takes(seen.Lapsed)
     def _(self, one: seen.Lapsed) -> None:
         for lives in self.reader(one.subscriber, one.incarnation).lives.values():
             lives[-1].void_at.append(one.at)
 
-    @take.register
+    @_takes(seen.Delivered)
     def _(self, one: seen.Delivered) -> None:
         reader = self.reader(one.subscriber, one.incarnation)
         self._origin(one.publication, one.origin)
@@ -147,63 +161,63 @@ class Audit:
         reader.items.append(self.publications.number(one.publication))
         reader.times.append(one.at)
 
-    @take.register
+    @_takes(seen.GapTold)
     def _(self, one: seen.GapTold) -> None:
         reader = self.reader(one.subscriber, one.incarnation)
         reader.gaps.append(Told(one, len(reader.items)))
 
-    @take.register
+    @_takes(seen.Ended)
     def _(self, one: seen.Ended) -> None:
         self.ended[one.name, one.incarnation] = one.at
 
     # -- sessions, bounds, claims --------------------------------------------------------------------------------------
 
-    @take.register
+    @_takes(seen.SessionBegan)
     def _(self, one: seen.SessionBegan) -> None:
         self.sessions[one.uid] = (one.at, one.deadline)
 
-    @take.register
+    @_takes(seen.SessionEnded)
     def _(self, one: seen.SessionEnded) -> None:
         self.session_ends[one.uid] = one.at
 
-    @take.register
+    @_takes(seen.HandoverBegan)
     def _(self, one: seen.HandoverBegan) -> None:
         self.handovers.all.setdefault(one.session, Handover(one))
 
-    @take.register
+    @_takes(seen.HandoverTold)
     def _(self, one: seen.HandoverTold) -> None:
         if (session := self.handovers.all.get(one.session)) is None:
             self.found.add("I8", f"hand-over {one.session}", "is told to have ended, and nobody asked for it", one.at)
         else:
             session.told.append(one)
 
-    @take.register
+    @_takes(seen.Attached)
     def _(self, one: seen.Attached) -> None:
         self.handovers.attached.setdefault(one.subscriber, []).append((one.at, one.edge))
 
-    @take.register
+    @_takes(seen.Serving)
     def _(self, one: seen.Serving) -> None:
         self.handovers.serving(self.found, one)
 
-    @take.register
+    @_takes(seen.Steady)
     def _(self, one: seen.Steady) -> None:
         self.handovers.steady = one
 
-    @take.register
+    @_takes(seen.Residue)
     def _(self, one: seen.Residue) -> None:
         if one.count:
             self.found.add("I5", one.where, f"{one.count} {one.what} left over", one.at)
 
-    @take.register
+    @_takes(seen.Mark)
     def _(self, one: seen.Mark) -> None:
         if one.value > one.bound:
             self.found.add("I6", one.where, f"{one.what} is {one.value:g}, bounded by {one.bound:g}", one.at)
 
-    @take.register
+    @_takes(seen.Undisturbed)
     def _(self, one: seen.Undisturbed) -> None:
         self.claims.append(one)
 
-    @take.register
+    @_takes(seen.Counter)
     def _(self, one: seen.Counter) -> None:
         self.counters.append(one)
 
