@@ -146,6 +146,7 @@ class Coordinator:
         members = {x: self._member(x, plan) for x in dict.fromkeys(plan.members)}
         session = Session(session_id, plan, members, self.host.now + plan.prepare_seconds)
         self.sessions[session_id] = session
+        self.outcomes.update(session.counts["stayed"] * ["stayed"])
         going = session.of("preparing")
         for x in going:
             self._of[x] = session

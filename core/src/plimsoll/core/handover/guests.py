@@ -144,9 +144,11 @@ class Guests:
                 self.host.to_head(guest.coordinator, r.Nak(session, [subscriber], text))
             self.drop(session, subscriber)
 
-    def lapsed(self, subscriber: str) -> None:
+    def lapsed(self, subscriber: str, epoch: OwnerEpoch) -> None:
+        """An owner entry has gone: with it the guest that it was made for, not one that has still to come."""
         for session in sorted(self._sessions_of.get(subscriber, ())):
-            self.drop(session, subscriber)
+            if self._guests[session, subscriber].owned == epoch:
+                self.drop(session, subscriber)
 
     def edge_lost(self, edge: str) -> None:
         """Those that are cut may still resume at another edge, and name the session."""

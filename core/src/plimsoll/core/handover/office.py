@@ -203,7 +203,7 @@ class Office:
         self.coordinator.resumed(subscriber, named, edge)
 
     def lapsed(self, subscriber: str, epoch: tuple[int, int]) -> None:
-        self.guests.lapsed(subscriber)
+        self.guests.lapsed(subscriber, epoch)
         self.coordinator.lapsed(subscriber, epoch)
 
     def edge_lost(self, edge: str) -> None:

@@ -1,0 +1,193 @@
+"""Who is served where in a cluster: RESUME, leases, and the covers of edges that are gone."""
+
+from __future__ import annotations
+
+import pytest
+from tests.core.fleet import STOCK
+from tests.core.handover.scripted import Broker, Cluster
+
+from plimsoll.core import records as r
+from plimsoll.core.predicates import Attributes
+
+
+def needs(cluster: Cluster) -> set[str]:
+    attributes: Attributes = {"class": "STOCK"}
+    return {key.partition("#")[0] for key in cluster.head.routes.match(attributes)}
+
+
+def owners(cluster: Cluster) -> dict[str, tuple[str, tuple[int, int]]]:
+    return {x: (o.key.partition("#")[0], o.epoch) for x, o in cluster.head.owners.entries.items()}
+
+
+def test_a_resume_owns_covers_and_says_where_the_subscriber_goes_on():
+    cluster = Cluster("a", "b")
+    publish = cluster.publish(3)
+    next(publish)
+    a, epoch = cluster.edges["a"], cluster.head.epoch
+    a.resume("x", (1, 2), None, None)
+    cluster.run()
+    (resumed,) = a.of(r.ResumedDown)
+    assert (resumed.position, resumed.start, resumed.since, resumed.gap) == (3, 3, (epoch, 3), None)
+    next(publish)
+    cluster.edges["b"].resume("x", (1, 4), None, ("h", epoch, 4))
+    cluster.run()
+    (resumed,) = cluster.edges["b"].of(r.ResumedDown)
+    assert (resumed.position, resumed.start, resumed.since) == (6, 4, (epoch, 3))
+    assert a.of(r.Release) == [r.Release("x", (1, 4))]
+    assert owners(cluster) == {"x": ("b", (1, 4))}
+    said = [type(record).__name__ for record in cluster.edges["b"].heard if not isinstance(record, r.Progress)]
+    assert said[-2:] == ["ResumedDown", "CoverAck"], "no acknowledgement before RESUMED"
+
+
+def test_an_older_resume_is_released_even_behind_an_owner_that_has_gone():
+    cluster = Cluster("a", "b")
+    cluster.serve("a", "x", epoch=(2, 6))
+    b = cluster.edges["b"]
+    b.resume("x", (2, 6))
+    b.resume("x", (1, 90))
+    cluster.run()
+    assert b.of(r.ResumedDown) == []
+    assert b.of(r.Release) == [r.Release("x", (2, 7)), r.Release("x", (2, 7))]
+    cluster.edges["a"].tell(r.Forget("x", (2, 6)))
+    cluster.run()
+    b.resume("x", (2, 4))
+    cluster.run()
+    assert b.of(r.Release)[-1] == r.Release("x", (2, 7))
+    assert owners(cluster) == {}
+
+
+def test_expire_and_forget_are_a_compare_and_swap():
+    cluster = Cluster("a", "b")
+    a, b = cluster.edges["a"], cluster.edges["b"]
+    cluster.serve("a", "x", "y")
+    b.tell(r.Expire("x", (1, 4)), r.Forget("y", (1, 4)))
+    a.tell(r.Expire("x", (1, 2)), r.Forget("y", (1, 2)))
+    cluster.run()
+    assert owners(cluster) == {"x": ("a", (1, 4)), "y": ("a", (1, 4))}
+    assert b.of(r.Release) == [r.Release("x", (1, 5))], "it is not the owner"
+    assert a.of(r.Release) == [], "it has a newer record of its own"
+    a.tell(r.Expire("x", (1, 4)), r.Forget("y", (1, 4)))
+    cluster.run()
+    assert owners(cluster) == {}
+    assert a.of(r.Release) == [r.Release("x", (1, 5))]
+
+
+def test_an_expiry_that_crosses_a_cut_releases_the_source_and_leaves_the_target():
+    cluster = Cluster("a", "b")
+    a = cluster.edges["a"]
+    cluster.serve("a", "x")
+    cluster.cut("x")
+    a.tell(r.Expire("x", (1, 4)), r.Forget("x", (1, 4)))
+    cluster.run()
+    assert owners(cluster) == {"x": ("b", (1, 5))}
+    assert a.of(r.Release) == [r.Release("x", (1, 5))]
+    cluster.edges["b"].tell(r.Done("3.1", ["x"]))
+    cluster.run()
+    assert cluster.states() == {"x": "moved"}
+
+
+def test_the_cover_of_a_dead_edge_stays_for_its_last_subscriber():
+    cluster = Cluster("a", "b")
+    cluster.serve("a", "x", "y")
+    cluster.fleet.crash("a")
+    cluster.run(3.0)
+    b, epoch = cluster.edges["b"], cluster.head.epoch
+    b.resume("x", (1, 6), None, ("h", epoch, 0))
+    cluster.run()
+    assert needs(cluster) == {"a", "b"}
+    b.resume("y", (1, 6), None, ("h", epoch, 0))
+    cluster.run()
+    assert needs(cluster) == {"b"}
+    assert cluster.head.membership.ghosts == {}
+
+
+def test_the_entries_of_a_dead_edge_expire_at_the_head():
+    cluster = Cluster("a", "b", lease_seconds=3.0)
+    cluster.serve("a", "x")
+    cluster.fleet.crash("a")
+    cluster.run(4.0)
+    assert needs(cluster) == {"a"}
+    cluster.run(2.5)
+    assert (needs(cluster), owners(cluster)) == (set(), {})
+    assert cluster.head.owners.newest("x") == (1, 4)
+
+
+def test_an_edge_without_subscribers_leaves_no_ghost():
+    cluster = Cluster("a", "b")
+    cluster.edges["a"].tell(cluster.edges["a"].cover(STOCK))
+    cluster.run()
+    assert needs(cluster) == {"a"}
+    cluster.fleet.crash("a")
+    cluster.run(2.8)
+    assert needs(cluster) == set()
+
+
+def test_of_two_reports_the_higher_epoch_owns_and_the_other_is_released():
+    cluster = Cluster("a", "b")
+    item = r.ReportItem("x", (1, 5), (9, 40))
+    cluster.fleet.crash("h")
+    cluster.edges["a"].owned = [r.ReportItem("x", (1, 4), (9, 30)), r.ReportItem("y", (1, 2), (9, 1))]
+    cluster.edges["b"].owned = [item]
+    cluster.fleet.start("h")
+    cluster.run(3.0)
+    assert owners(cluster) == {"x": ("b", (1, 5)), "y": ("a", (1, 2))}
+    assert cluster.head.owners.entries["x"].since == (9, 40)
+    assert cluster.edges["a"].of(r.Release) == [r.Release("x", (1, 5))]
+    assert cluster.edges["b"].of(r.Release) == []
+
+
+def test_a_report_in_parts_counts_as_one():
+    cluster = Cluster("a", "b")
+    cluster.fleet.crash("a")
+    again = Broker(cluster.fleet, "a", "h")
+    again.reports = False
+    cluster.run(2.8)
+    seats = cluster.head.seats
+    assert seats.place({"b"}) is not None
+    again.tell(r.Report("mem://a", "", r.Cover(1, [], []), [r.ReportItem("x", (1, 2), (5, 0))], True))
+    cluster.run()
+    assert "a" not in cluster.head.edges
+    assert owners(cluster) == {}
+    again.tell(r.Report("mem://a", "", r.Cover(1, [], []), [r.ReportItem("y", (1, 2), (5, 0))]))
+    cluster.run()
+    assert "a" in cluster.head.edges
+    assert set(owners(cluster)) == {"x", "y"}
+
+
+@pytest.mark.parametrize("cut_first", [False, True])
+def test_an_edge_that_comes_back_by_another_link_has_its_old_cover_only_for_who_may_return(cut_first: bool):
+    cluster = Cluster("a", "b", lease_seconds=3.0)
+    cluster.serve("a", "x")
+    if cut_first:
+        cluster.cut("x", drain_seconds=60.0)
+    cluster.fleet.crash("a")
+    again = Broker(cluster.fleet, "a", "h")
+    cluster.run(1.0)
+    assert again.of(r.Welcome) != []
+    assert len(cluster.head.membership.ghosts) == (0 if cut_first else 1)
+    assert needs(cluster) == ({"b"} if cut_first else {"a"})
+    cluster.run(4.0)
+    assert cluster.head.membership.ghosts == {}
+    assert owners(cluster) == ({"x": ("b", (1, 5))} if cut_first else {})
+
+
+def test_a_storm_of_resumes_does_not_look_at_all_owners(monkeypatch: pytest.MonkeyPatch):
+    cluster = Cluster("a", "b")
+    names = [f"s{i}" for i in range(50)]
+    cluster.serve("a", *names)
+    cluster.fleet.crash("a")
+    cluster.run(3.0)
+
+    class NotWalked(dict[str, object]):
+        def __iter__(self) -> object:  # type: ignore[override]
+            raise AssertionError("each RESUME looks at all that are owned")
+
+        items = values = keys = __iter__  # type: ignore[assignment]
+
+    entries = cluster.head.owners.entries
+    monkeypatch.setattr(cluster.head.owners, "entries", NotWalked(entries))
+    for x in names:
+        cluster.edges["b"].resume(x, (1, 6))
+    cluster.run()
+    monkeypatch.undo()
+    assert needs(cluster) == {"b"}
