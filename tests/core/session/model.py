@@ -69,8 +69,6 @@ class Faults:
     delay: float = 0.0
     mediator_dies: float = 0.0
     head_restarts: float = 0.0
-    edge_restarts: float = 0.0
-    refuses: float = 0.0
     leaves: float = 0.0
     speed: float = 0.5
     heal_at: float = float("inf")
@@ -226,13 +224,14 @@ class Stored:
 
 @dataclass
 class World:
-    """Two clusters, east (a, b, c) and west (w, v), and a mediator that lives and dies."""
+    """Two clusters, east (a, b, c) and west (w, v), and a mediator. `dies_at`: the effect before which it dies."""
 
     seed: int = 0
     faults: Faults = Faults()
     settings: Settings = field(default_factory=Settings)
     page: int = 7
     refuses: bool = False
+    dies_at: int = 0
 
     def __post_init__(self) -> None:
         self.draw = random.Random(self.seed)
@@ -251,7 +250,7 @@ class World:
         self.deposed: list[int] = []
         self.forgotten: list[str] = []
         self._wire: list[tuple[float, int, str, Any]] = []
-        self._order = self._uids = 0
+        self._order = self._uids = self.effects = 0
         self._next_view = 0.0
         self.checker = SessionChecker(2 * STEP)
         self.start()
@@ -310,7 +309,8 @@ class World:
         for effect in mediator.handle(event, self.now):
             if mediator is not self.mediator:
                 return
-            if self._hits(self.faults.mediator_dies):
+            self.effects += 1
+            if self.effects == self.dies_at or self._hits(self.faults.mediator_dies):
                 self.start()
                 return
             self._carry_out(effect)

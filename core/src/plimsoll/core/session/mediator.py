@@ -126,7 +126,7 @@ class Mediator:
             turn.book.put(self._new(request))
             return
         if session.generation != request.generation:
-            session = replace(session, generation=request.generation)
+            session = planned.changed(turn, request, replace(session, generation=request.generation))
             turn.book.put(session)
         if session.is_over and (again := _reopened(turn, request, session)) is not session:
             turn.book.put(again)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from plimsoll.core.session import admission, estimate, planning
 from plimsoll.core.session.ending import closing_seconds, end, ended_by
 from plimsoll.core.session.record import Child, Plan, Session, Verdict
-from plimsoll.core.session.turn import Turn, because, enter
+from plimsoll.core.session.turn import Turn, because, enter, is_running
 from plimsoll.core.session.values import EdgeView, Request
 from plimsoll.core.spec.resources import written
 
@@ -22,6 +22,19 @@ def fingerprint(request: Request) -> str:
     """Of what a plan is made from: it cannot change under it."""
     plain = written(request.spec, defaults=True)
     return sha256(repr([plain.get(name) for name in FIXED]).encode()).hexdigest()[:12]
+
+
+def changed(turn: Turn, request: Request, session: Session) -> Session:
+    """The specification is another one: what has no approved plan yet begins anew, what runs does not heed it."""
+    if session.is_over or not session.asked or session.asked == fingerprint(request):
+        return session
+    if session.phase in ("Negotiating", "Sampling", "Planned"):
+        text = "what is asked for has changed"
+        session = replace(session, plan=None, approved="", wanted=None, asked="", queued_at=turn.now)
+        return _requeued(turn, request, enter(session, "Requested", turn.now, "Changed", text))
+    text = f"{', '.join(FIXED)} do not change under a plan that runs: stop the session, or create another"
+    turn.tell(session, "SpecIgnored", text, "Warning")
+    return replace(session, asked=fingerprint(request))
 
 
 def requested(turn: Turn, request: Request, session: Session) -> Session:
@@ -51,7 +64,6 @@ def _with_parties(turn: Turn, request: Request, session: Session) -> Session:
         "targets": [target] if target and not is_parent else [],
         "is_parent": is_parent,
         "is_drain": is_drain,
-        "asked": fingerprint(request),
     }
     known = {name: getattr(session, name) for name in found}
     return session if known == found else replace(session, **found)
@@ -77,7 +89,8 @@ def _begun(turn: Turn, request: Request, session: Session) -> Session:
     if parent is not None:
         deadline = min(deadline, parent.deadline_at - closing_seconds(turn, parent) / 2)
     turn.unlist(session.uid)
-    session = replace(session, started_at=turn.now, deadline_at=deadline, retry_at=None)
+    asked = session.asked or fingerprint(request)
+    session = replace(session, started_at=turn.now, deadline_at=deadline, retry_at=None, asked=asked)
     return enter(session, "Negotiating", turn.now)
 
 
@@ -158,8 +171,8 @@ def _with_plan(turn: Turn, request: Request, session: Session, served: Mapping[s
 def plan_of(turn: Turn, request: Request, session: Session, served: Mapping[str, list[str]]) -> tuple[Plan, int | None]:
     """A plan for those that are served now, and how many should move in all where the request says so."""
     edges = _edges(turn)
-    rested = _rested(turn, turn.settings.seconds(request.spec.limits.move_interval))
-    selection = planning.select(request, served, session.wanted, rested)
+    resting = _moved(turn, turn.settings.seconds(request.spec.limits.move_interval))
+    selection = planning.select(request, served, session.wanted, resting, _busy(turn, session))
     able = admission.candidates(turn, request, session.sources)
     if not session.is_parent:
         able = [edges[name] for name in session.targets]
@@ -173,14 +186,17 @@ def plan_of(turn: Turn, request: Request, session: Session, served: Mapping[str,
     return replace(plan, drain_seconds=choice.drain_seconds, handover=handover, why=choice.why), wanted
 
 
-def _rested(turn: Turn, interval: float) -> dict[str, bool]:
-    """False for those that were moved, by any session, less than so long ago."""
+def _moved(turn: Turn, interval: float) -> set[str]:
+    """Those that were moved, by any session, less than so long ago."""
     since = turn.now - interval
-    rested: dict[str, bool] = {}
-    for session in turn.book.sessions.values():
-        if session.ended_at is None or session.ended_at > since:
-            rested |= dict.fromkeys(session.moved_since(since), False)
-    return rested
+    sessions = (one for one in turn.book.sessions.values() if one.ended_at is None or one.ended_at > since)
+    return {name for session in sessions for name in session.moved_since(since)}
+
+
+def _busy(turn: Turn, session: Session) -> set[str]:
+    """Those whom another session is moving."""
+    others = (one for one in turn.book.open() if one.uid != session.uid and not one.is_parent and is_running(one))
+    return {name for one in others if one.plan is not None for pair in one.plan.pairs for name in pair.members}
 
 
 def _planned(turn: Turn, request: Request, session: Session, plan: Plan, stale: str = "") -> Session:
@@ -221,10 +237,6 @@ def planned(turn: Turn, request: Request, session: Session) -> Session:
     plan = session.plan
     if plan is None:
         raise AssertionError("a session in Planned has a plan")
-    if session.asked != fingerprint(request):
-        text = "what is asked for has changed: the plan is made anew"
-        session = replace(session, plan=None, approved="", wanted=None, queued_at=turn.now)
-        return _requeued(turn, request, enter(session, "Requested", turn.now, "Changed", text))
     if not session.approved and is_approved(request, plan):
         turn.tell(session, "Approved", f"plan {plan.hash}")
         approved = replace(session, approved=plan.hash, queued_at=turn.now)

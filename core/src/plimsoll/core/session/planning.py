@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from plimsoll.core.policies import Placer, Port, Unit
@@ -17,6 +17,7 @@ from plimsoll.core.session.values import EdgeView, Request
 
 REASONS = {
     "Excluded": "is excluded by the session",
+    "InAnotherSession": "is being moved by another session",
     "MovedRecently": "was moved less than moveInterval ago",
     "NotServed": "is not served by the source",
     "NoPlace": "no edge can take it",
@@ -35,22 +36,27 @@ class Selection:
 
 
 def select(
-    request: Request, served: Mapping[str, Sequence[str]], wanted: int | None, rested: Mapping[str, bool]
+    request: Request, served: Mapping[str, Sequence[str]], wanted: int | None, resting: Set[str], busy: Set[str]
 ) -> Selection:
-    """Choose among those served, by edge. `rested`: whether one that was moved has stayed for long enough since.
+    """Choose among those served, by edge, but for those that were moved just now and those that another session moves.
 
     `wanted` is how many an earlier attempt has left over; None at the first.
     """
     spec = request.spec
     rejected: dict[str, list[str]] = {}
     eligible: dict[str, list[str]] = {}
+    excluded = set(spec.exclusions.subscribers)
     is_drain = spec.action == "Drain" or request.parent != ""
     for edge, names in sorted(served.items()):
         for name in names:
-            reason = "Excluded" if name in spec.exclusions.subscribers else ""
-            if not reason and not is_drain and not rested.get(name, True):
-                reason = "MovedRecently"
-            rejected.setdefault(reason, []).append(name) if reason else eligible.setdefault(edge, []).append(name)
+            if name in excluded:
+                rejected.setdefault("Excluded", []).append(name)
+            elif name in busy:
+                rejected.setdefault("InAnotherSession", []).append(name)
+            elif name in resting and not is_drain:
+                rejected.setdefault("MovedRecently", []).append(name)
+            else:
+                eligible.setdefault(edge, []).append(name)
     total = sum(len(names) for names in served.values())
     if spec.select is not None and spec.select.names:
         named = set(spec.select.names)
