@@ -45,7 +45,11 @@ def main() -> int:
                 if isinstance(record, records.Identify):
                     mediators.add(peer)
                 elif isinstance(record, records.StatusQuery):
-                    control.send_multipart([peer, wire.control_frame(records.StatusReply(record.id, {"ready": True}))])
+                    status = {"ready": True, "epoch": 1, "edges": config["edges"]}
+                    control.send_multipart([peer, wire.control_frame(records.StatusReply(record.id, status))])
+                elif isinstance(record, records.Serving):  # nobody
+                    served = records.Served(record.id, record.edge, 1, [], False)
+                    control.send_multipart([peer, wire.control_frame(served)])
         if time.monotonic() > next_report:
             seq, next_report = seq + 1, time.monotonic() + 0.1
             for peer in mediators:

@@ -19,10 +19,11 @@ def test_authorized_keys_name_everyone_and_nobody_else(home):
     keys.authorize(folder, [("client", "edge"), ("h", "head")])
     lines = [line.split() for line in folder.authorized_keys.read_text().splitlines()]
     assert [line[1:] for line in lines] == [
-        ["edge", "client"], ["head", "h"], ["mediator", "local.supervisor"], ["client", "*"],
+        ["edge", "client"], ["head", "h"], ["mediator", "local.supervisor"], ["mediator", "local.mediator"],
+        ["client", "*"],
     ]  # fmt: skip
     assert lines[0][0] == keys.pair(folder, "client").public
-    assert lines[3][0] == keys.pair(folder, keys.CLIENTS).public
+    assert lines[4][0] == keys.pair(folder, keys.CLIENTS).public
     keys.authorize(folder, [])
     assert len(folder.authorized_keys.read_text().splitlines()) == 2
 

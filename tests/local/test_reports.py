@@ -81,12 +81,13 @@ def test_a_cluster_is_as_ready_as_its_brokers():
     assert degraded["message"] == "e2: it was ended by SIGKILL; starts again after 4 s"
 
 
-def test_a_fleets_status_tells_its_security_and_keeps_its_epoch():
-    old = {**OBJECT, "status": {"mediatorEpoch": 4}}
-    status = fleet_status(old, [HEAD, READY], plain=True, pid=9, interval_seconds=1.0, time="10:00")
+def test_a_fleets_status_tells_its_security_and_keeps_what_the_mediator_wrote():
+    old = {**OBJECT, "status": {"mediatorEpoch": 4, "draining": ["e1"]}}
+    status = fleet_status(old, [HEAD, READY], plain=True, pid=9, mediator={"pid": 8}, interval_seconds=1.0, time="10:00")
     assert (status["security"], status["mediatorEpoch"], status["supervisor"]) == ("Plain", 4, {"pid": 9})
     assert status["brokers"] == {"desired": 2, "ready": 2}
-    assert fleet_status(old, [], plain=False, pid=9, interval_seconds=1, time="")["security"] == "Curve"
+    assert (status["mediator"], status["draining"]) == ({"pid": 8}, ["e1"])
+    assert fleet_status(old, [], plain=False, pid=9, mediator={}, interval_seconds=1, time="")["security"] == "Curve"
 
 
 def test_loads_are_whole_numbers_with_units():

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version as installed_version
 
-from plimsoll.cli import lifecycle, reading
+from plimsoll.cli import balancing, lifecycle, reading
 from plimsoll.cli.codes import BAD_INPUT, CONFLICT, FAILED, INTERRUPTED, MEANINGS, OK, CommandError
 from plimsoll.cli.output import FORMATS, complain, say
 from plimsoll.core.spec import API_VERSION, KINDS, InvalidResourcesError
@@ -75,6 +75,7 @@ def parser() -> argparse.ArgumentParser:
 
     _add_lifecycle(add)
     _add_reading(add)
+    _add_balancing(add)
     _add_messages(add)
     commands.add_parser("demo", help="run the demonstration (`plimsoll demo --help`)")
     add("version", _version, "Say the version of this program and of the resources that it knows.")
@@ -114,6 +115,51 @@ def _add_reading(add: Add) -> None:
     made.add_argument("path", metavar="KIND[.FIELD...]", help="as in bc or bc.edges")
     made = add("events", reading.events, "Show what happened to the fleet's objects.")
     made.add_argument("-w", "--watch", action="store_true", help="go on with what happens")
+
+
+def _add_balancing(add: Add) -> None:
+    made = add("rebalance", balancing.rebalance, "Move live subscribers from one edge to another.")
+    made.add_argument("--from", dest="source", metavar="EDGE", required=True, help="who gives")
+    made.add_argument("--to", dest="target", metavar="EDGE", help="who takes; default: the edge with the least load")
+    much = made.add_mutually_exclusive_group(required=True)
+    much.add_argument("--subscribers", type=balancing.count, metavar="N", help="how many, the first by name")
+    much.add_argument("--share", type=balancing.share, metavar="P%", help="which share of the edge's, as 30%%")
+    _session(made)
+    made = add("drain", balancing.drain, "Cordon an edge, and move all its subscribers elsewhere.")
+    made.add_argument("edge", metavar="EDGE")
+    _session(made)
+    for name, command, text in (
+        ("cordon", balancing.cordon, "Place newcomers elsewhere; who is at the edge stays."),
+        ("uncordon", balancing.uncordon, "Let an edge take newcomers again."),
+    ):
+        add(name, command, text).add_argument("edge", metavar="EDGE")
+    made = add("approve", balancing.approve, "Let the plan of a session run, or of a dry run.")
+    made.add_argument("session", metavar="SESSION")
+    made.add_argument("--hash", metavar="HASH", help="only if this is the plan's hash, or how it begins")
+    _waiting(made)
+    made = add("stop", balancing.stop, "Let a session begin nothing more.")
+    made.add_argument("session", metavar="SESSION")
+
+
+def _session(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--dry-run", action="store_true", help="plan only; `plimsoll approve` carries it out")
+    made.add_argument("--approve", choices=("automatic", "manual"), default="automatic", help="default: automatic")
+    made.add_argument("--handover", choices=("auto", "drain", "replay"), default="auto", help="default: auto")
+    made.add_argument(
+        "--exclude", type=balancing.names, default=[], metavar="X,Y", help="subscribers and edges to leave alone"
+    )
+    made.add_argument("--deadline", type=balancing.duration, metavar="TIME", help="when it must have ended, as 2m")
+    made.add_argument("--name", metavar="NAME", help="of the session; default: a new one")
+    _waiting(made)
+
+
+def _waiting(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--wait", action=argparse.BooleanOptionalAction, default=True, help="say how it goes, until it has ended"
+    )
+    made.add_argument(
+        "-o", "--output", choices=("table", "json", "yaml", "name"), default="table", help="of the session at its end"
+    )
 
 
 def _add_messages(add: Add) -> None:

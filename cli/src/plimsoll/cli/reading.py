@@ -30,7 +30,7 @@ def get(options: argparse.Namespace) -> int:
     folder = fleets.choose(options.fleet)
     kind = None if options.kind == "all" else fleets.kind(options.kind).name
     with Store(folder.store) as store:
-        version, items = store.objects(kind)
+        version, items = store.objects(*_kinds(kind))
         items = _named(runtime.shown(folder, items), kind, options.name, folder)
         text = objects_text(items, options.output, single=options.name is not None)
         if text:
@@ -148,6 +148,10 @@ def event_row(event: Event, at: datetime) -> list[str]:
     return [_ago(event.last, at), str(event.count), event.type, event.reason, subject, event.message]
 
 
+def _kinds(kind: str | None) -> tuple[str, ...]:
+    return () if kind is None else (kind,)
+
+
 def _named(items: list[Object], kind: str | None, name: str | None, folder: FleetFolder) -> list[Object]:
     if name is None:
         return items
@@ -166,7 +170,7 @@ def _follow(store: Store, version: int, kind: str | None, options: argparse.Name
         try:
             changes = store.changes(version)
         except ExpiredError:
-            version, items = store.objects(kind)
+            version, items = store.objects(*_kinds(kind))
             changes = [Change(version, "MODIFIED", i["kind"], i["metadata"]["name"], i) for i in items]
         for change in changes:
             version = max(version, change.version)

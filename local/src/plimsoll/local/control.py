@@ -1,7 +1,8 @@
 """The control-plane client: a DEALER to each broker's control socket, and what the brokers say on it.
 
-It makes itself known to heads as a mediator, asks every broker for its status, and hands on load reports. Messages may
-be lost; each is asked or sent again. Nothing is queued for a broker that is not connected.
+It makes itself known to heads as a mediator, asks every broker for its status, and hands on load reports and what heads
+say of hand-overs. Messages may be lost; each is asked or sent again. Nothing is queued for a broker that is not
+connected.
 """
 
 from __future__ import annotations
@@ -39,6 +40,17 @@ class Reported:
 
     broker: str
     report: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a head says of a hand-over, or whom one of its edges serves."""
+
+    head: str
+    said: records.Outcome | records.Served
+
+
+Said = Answered | Reported | Told
 
 
 @dataclass(frozen=True)
@@ -113,7 +125,13 @@ class ControlPlane:
             said = [records.Identify(self._name, "mediator", self._epoch), *told, *said]
         self._send(line, *said)
 
-    def poll(self, seconds: float) -> Iterator[Answered | Reported]:
+    def send(self, broker: str, record: records.Command | records.Serving) -> None:
+        """Say something to a head; lost if it is not connected."""
+        line = self._lines.get(broker)
+        if line is not None:
+            self._send(line, record)
+
+    def poll(self, seconds: float) -> Iterator[Said]:
         """Wait for at most so long; what has been said until then."""
         for socket, _ in self._poller.poll(max(0, int(seconds * 1000))):
             line = next(line for line in self._lines.values() if line.socket is socket)
@@ -125,7 +143,7 @@ class ControlPlane:
         with contextlib.suppress(zmq.Again):  # not connected: it is asked again at the next round
             line.socket.send(wire.control_frame(*said), zmq.NOBLOCK)
 
-    def _heard(self, line: _Line, data: bytes) -> Iterator[Answered | Reported]:
+    def _heard(self, line: _Line, data: bytes) -> Iterator[Said]:
         try:
             frame = wire.decode_frame(data)
             if not isinstance(frame, wire.Control):
@@ -139,3 +157,5 @@ class ControlPlane:
                 yield Answered(line.peer.name, record.status)
             elif isinstance(record, records.Load):
                 yield Reported(str(record.report.get("broker", "")), record.report)
+            elif isinstance(record, records.Outcome | records.Served):
+                yield Told(line.peer.name, record)

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from plimsoll.core.spec import KINDS as ALL_KINDS
 from plimsoll.core.spec import Document, Resources, parse
+from plimsoll.local.sessions import KIND as SESSION
+from plimsoll.local.sessions import is_over
 
 Object = dict[str, Any]
+KINDS = tuple(kind for kind in ALL_KINDS if kind != SESSION)
+"""What says which brokers run. Sessions do not, and refer to what may have gone since."""
 
 
 def resources(objects: Iterable[Object]) -> Resources:
@@ -32,6 +37,13 @@ def fingerprint(objects: Iterable[Object]) -> dict[tuple[str, str], tuple[int, b
     }
 
 
+def cordoned_as(new: Object, old: Mapping[str, Any] | None) -> Object:
+    """What a cluster makes of an edge, with the one field that is its users' to set."""
+    if old is None or not old["spec"].get("cordoned", False):
+        return new
+    return {**new, "spec": {**new["spec"], "cordoned": True}}
+
+
 def made_by_cluster(item: Mapping[str, Any]) -> str | None:
     """The cluster that made an EdgeBroker, None for one made by hand."""
     for owner in item["metadata"].get("ownerReferences", []):
@@ -41,9 +53,9 @@ def made_by_cluster(item: Mapping[str, Any]) -> str | None:
 
 
 def unsupervised(item: Object) -> Object:
-    """An object as it may be shown while no supervisor runs: nobody observes what its status says."""
+    """An object as it may be shown while no supervisor runs: nobody observes what its status says, but what is over."""
     status = item.get("status")
-    if not status:
+    if not status or is_over(item):
         return item
     conditions = [
         {**condition, "status": "Unknown", "reason": "NotSupervised", "message": "the fleet does not run"}

@@ -1,4 +1,4 @@
-"""CURVE keys of a local fleet: one pair per broker, one for the supervisor, one for local clients.
+"""CURVE keys of a local fleet: a pair per broker, for the supervisor, the mediator, and local clients.
 
 A pair is made once and kept, so that a broker that is started again is the same one. Secret keys are files of mode
 0600; what they may do is written in the authorized-keys file, one `Z85-public-key role name` per line.
@@ -18,6 +18,7 @@ from plimsoll.local.home import FleetFolder
 
 SUPERVISOR = "local.supervisor"
 """The supervisor's name on the wire; brokers' names have no dot, so none can be called so."""
+MEDIATOR = "local.mediator"
 CLIENTS = "local.clients"
 ANY_NAME = "*"
 Role = Literal["head", "edge"]
@@ -47,7 +48,7 @@ def pair(folder: FleetFolder, name: str) -> KeyPair:
 def authorize(folder: FleetFolder, brokers: Iterable[tuple[str, Role]]) -> None:
     """Write who may do what; brokers read the file again when it changes."""
     lines = [f"{pair(folder, name).public} {role} {name}\n" for name, role in brokers]
-    lines.append(f"{pair(folder, SUPERVISOR).public} mediator {SUPERVISOR}\n")
+    lines.extend(f"{pair(folder, name).public} mediator {name}\n" for name in (SUPERVISOR, MEDIATOR))
     # Publishers and subscribers of this user call themselves what they like.
     lines.append(f"{pair(folder, CLIENTS).public} client {ANY_NAME}\n")
     write_private(folder.authorized_keys, "".join(lines))

@@ -111,16 +111,26 @@ def cluster_status(
 
 
 def fleet_status(
-    fleet: Mapping[str, Any], brokers: Sequence[Seen], *, plain: bool, pid: int, interval_seconds: float, time: str
+    fleet: Mapping[str, Any],
+    brokers: Sequence[Seen],
+    *,
+    plain: bool,
+    pid: int,
+    mediator: Mapping[str, Any],
+    interval_seconds: float,
+    time: str,
 ) -> dict[str, Any]:
-    """The status of a BrokerFleet."""
+    """The status of a BrokerFleet; what the mediator has written there stays."""
+    old = fleet.get("status", {})
     return {
         "observedGeneration": int(fleet["metadata"].get("generation", 1)),
         "clusters": len({broker.cluster for broker in brokers}),
         "brokers": {"desired": len(brokers), "ready": sum(broker.ready for broker in brokers)},
         "security": "Plain" if plain else "Curve",
         "supervisor": {"pid": pid},
-        "mediatorEpoch": fleet.get("status", {}).get("mediatorEpoch", 0),
+        "mediator": dict(mediator),
+        "mediatorEpoch": old.get("mediatorEpoch", 0),
+        "draining": old.get("draining", []),
         **_conditions(fleet, _summary(brokers, interval_seconds), time),
     }
 

@@ -14,11 +14,13 @@ from plimsoll.core.spec import Document, InvalidResourcesError, Problem, Resourc
 from plimsoll.core.spec.changing import refusals
 from plimsoll.core.spec.kinds import AnySpec
 from plimsoll.core.spec.parsing import flat
-from plimsoll.local import desired, ports
+from plimsoll.local import desired, evacuation, ports
 from plimsoll.local.home import FleetFolder, Lock
 from plimsoll.local.processes import Command, broker_command
+from plimsoll.local.sessions import KIND as SESSION
 from plimsoll.local.store import MissingError, Object, Store
-from plimsoll.local.supervisor import StartError, Supervisor, now_text
+from plimsoll.local.supervisor import StartError, Supervisor
+from plimsoll.local.times import now_text
 
 
 class RefusedError(InvalidResourcesError):
@@ -73,15 +75,27 @@ def up_detached(resources: Resources, announce: Announce) -> int:
 
 
 def prepare(folder: FleetFolder, resources: Resources) -> None:
-    """Make the store hold exactly these objects; those of an earlier run keep their history."""
+    """Make the store hold exactly these objects; those of an earlier run keep their history.
+
+    Sessions stay, as what was done; so do edges that somebody has cordoned, if their clusters still make them.
+    """
     wanted = {(item.kind, item.name): item for item in resources}
     with Store(folder.store) as store, store.transaction():
         for item in store.objects()[1]:
             key = (item["kind"], item["metadata"]["name"])
+            if key not in wanted and _stays(item):
+                continue
             if key not in wanted or "deletionTimestamp" in item["metadata"]:
                 store.delete(*key)
         for resource in wanted.values():
             store.apply(resource.mapping(), now_text())
+
+
+def _stays(item: Object) -> bool:
+    if item["kind"] == SESSION:
+        return not evacuation.is_stale(item)
+    cordoned = item["kind"] == "EdgeBroker" and item["spec"].get("cordoned", False)
+    return cordoned and desired.made_by_cluster(item) is not None and "deletionTimestamp" not in item["metadata"]
 
 
 def supervise(folder: FleetFolder, announce: Announce, command: Command = broker_command) -> None:
@@ -124,7 +138,7 @@ def apply(folder: FleetFolder, documents: Iterable[Document]) -> list[tuple[str,
     """
     given = list(flat(documents))
     with Store(folder.store) as store, store.transaction():
-        objects = [item for item in store.objects()[1] if "deletionTimestamp" not in item["metadata"]]
+        objects = [item for item in store.objects(*desired.KINDS)[1] if "deletionTimestamp" not in item["metadata"]]
         named = {_key(document) for document in given}
         kept = [Document(item, "<store>") for item in objects if _key(Document(item)) not in named]
         wanted = parse([*given, *kept])
@@ -152,7 +166,10 @@ def delete(folder: FleetFolder, kind: str, name: str) -> None:
         if kind == "BrokerFleet":
             found = "a fleet is not deleted as an object"
             raise RefusedError([_stored(item, found, f"Stop it with `plimsoll down {name}`.")])
-        objects = [other for other in store.objects()[1] if "deletionTimestamp" not in other["metadata"]]
+        if kind == SESSION and folder.running_pid() is not None:
+            store.mark_deleted(kind, name, now_text())
+            return
+        objects = [other for other in store.objects(*desired.KINDS)[1] if "deletionTimestamp" not in other["metadata"]]
         rest = [other for other in objects if (other["kind"], other["metadata"]["name"]) != (kind, name)]
         wanted = desired.resources(rest)
         running = folder.running_pid() is not None

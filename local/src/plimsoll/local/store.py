@@ -137,11 +137,11 @@ class Store:
             raise MissingError(f'there is no {kind} "{name}"')
         return _object(row[0])
 
-    def objects(self, kind: str | None = None) -> tuple[int, list[Object]]:
-        """All objects (of a kind), by kind and name, and the version at which to start a watch."""
-        query = "SELECT object FROM objects WHERE ? IS NULL OR kind = ? ORDER BY kind, name"
+    def objects(self, *kinds: str) -> tuple[int, list[Object]]:
+        """All objects (of these kinds), by kind and name, and the version at which to start a watch."""
+        some = f"WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         with self.transaction("DEFERRED"):
-            rows = self._db.execute(query, (kind, kind)).fetchall()
+            rows = self._db.execute(f"SELECT object FROM objects {some} ORDER BY kind, name", kinds).fetchall()  # noqa: S608
             return self.version(), [_object(text) for (text,) in rows]
 
     def version(self) -> int:
@@ -149,13 +149,14 @@ class Store:
         row = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()
         return int(row[0]) if row else 0
 
-    def changes(self, since: int) -> list[Change]:
-        """Every write after a version; raises `ExpiredError` when some are no longer kept."""
+    def changes(self, since: int, kind: str | None = None) -> list[Change]:
+        """Every write (to a kind) after a version; raises `ExpiredError` when some are no longer kept."""
         (oldest,) = self._db.execute("SELECT min(version) FROM changes").fetchone()
         if oldest is not None and since + 1 < oldest:
             raise ExpiredError(f"changes since version {since} are no longer kept; the oldest is {oldest}")
-        rows = self._db.execute("SELECT * FROM changes WHERE version > ? ORDER BY version", (since,)).fetchall()
-        return [Change(version, kind, of, name, _object(text)) for version, kind, of, name, text in rows]
+        query = "SELECT * FROM changes WHERE version > ? AND (? IS NULL OR kind = ?) ORDER BY version"
+        rows = self._db.execute(query, (since, kind, kind)).fetchall()
+        return [Change(version, how, of, name, _object(text)) for version, how, of, name, text in rows]
 
     # -- writing
 

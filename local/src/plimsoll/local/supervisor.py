@@ -1,27 +1,32 @@
 """The process that runs a fleet: one loop that looks at the store, the processes and the control sockets in turn.
 
 It decides nothing about the fleet. What should run is `desired`; when an ended process starts again is `restarts`; what
-status says is `reports`. It holds no state that is not in the store or observed again after a restart.
+status says is `reports`; who serves whom is for the mediator, which it keeps running. It holds no state that is not in
+the store or observed again after a restart.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.spec import Address, InvalidResourcesError, Resources, edge_brokers, places, plan, wanted_ports
 from plimsoll.core.spec.brokers import head_name
-from plimsoll.local import desired, keys, ports, reports
+from plimsoll.local import desired, evacuation, keys, ports, reports
 from plimsoll.local.brokers import Broker
-from plimsoll.local.control import Answered, ControlPlane, Curve, Members, Reported
+from plimsoll.local.control import Answered, ControlPlane, Curve, Members, Reported, Said
 from plimsoll.local.home import FleetFolder
+from plimsoll.local.keeper import Keeper
 from plimsoll.local.processes import Command, broker_command
-from plimsoll.local.store import MissingError, Store
+from plimsoll.local.sessions import KIND as SESSION
+from plimsoll.local.sessions import is_over
+from plimsoll.local.store import ConflictError, MissingError, Object, Store
+from plimsoll.local.times import now_text
 
 START_SECONDS = 60.0
 GRACE_SECONDS = 15.0
@@ -35,11 +40,6 @@ KEYS_READ_SECONDS = 2.5
 
 class StartError(RuntimeError):
     """The fleet did not come up; everything that had started was stopped again."""
-
-
-def now_text() -> str:
-    """The time of day as objects carry it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Supervisor:
@@ -56,10 +56,13 @@ class Supervisor:
         self._folder, self._store, self._pid = folder, store, pid
         self._command, self._announce = command, announce
         self._brokers: dict[str, Broker] = {}
-        self._resources = desired.resources(store.objects()[1])
+        self._resources = desired.resources(store.objects(*desired.KINDS)[1])
         self._fleet = self._resources.fleet.name
         self._plain = self._resources.fleet.spec.security.plain
-        self._control = ControlPlane(keys.SUPERVISOR, self._curve(), self._raise_epoch())
+        self._control = ControlPlane(keys.SUPERVISOR, self._curve(), 0)  # it commands nothing, so it needs no epoch
+        self._keeper = Keeper(folder)
+        self._cordoned: set[str] = set()
+        self._evacuating: dict[str, tuple[str, float]] = {}
         self._known: object = None
         self._version = -1
         self._ask_at = self._status_at = 0.0
@@ -86,6 +89,7 @@ class Supervisor:
                 self._round(ROUND_SECONDS)
             self._leave_in_order()
         finally:
+            self._keeper.end()
             for broker in self._brokers.values():
                 broker.kill()
             self._write_status(time.monotonic())
@@ -117,6 +121,7 @@ class Supervisor:
     def _leave_in_order(self) -> None:
         """Edges first, so that they let their subscribers go while their heads are there; then heads."""
         self._announce(f"stopping fleet {self._fleet}")
+        self._keeper.end()
         for role in ("edge", "head"):
             wave = [broker for broker in self._brokers.values() if broker.config.role == role]
             for broker in wave:
@@ -132,6 +137,7 @@ class Supervisor:
             broker.step(now, self._command, self._record)
             if broker.stopping and not broker.running and not self._stop:
                 self._forget(broker)
+        self._keeper.step(now, self._record_fleet)
         if now >= self._ask_at:
             for name, broker in self._brokers.items():
                 self._control.ask(name, self._members_of(broker))
@@ -142,20 +148,23 @@ class Supervisor:
         if now >= self._status_at:
             self._write_status(now)
 
-    def _heard(self, said: Answered | Reported, now: float) -> None:
-        broker = self._brokers.get(said.broker)
+    def _heard(self, said: Said, now: float) -> None:
+        broker = self._brokers.get(said.broker) if isinstance(said, Answered | Reported) else None
         if broker is None or not broker.running:
             return
         if isinstance(said, Answered):
             broker.answered(said.status, now, self._record)
-        else:
+        elif isinstance(said, Reported):
             broker.reported(said.report, now)
 
     # -- what should run
 
     def _reconcile(self, now: float) -> None:
-        version, objects = self._store.objects()
+        version, objects = self._store.objects(*desired.KINDS)
         self._version = version
+        if (cordoned := evacuation.cordoned(objects)) != self._cordoned:
+            self._cordoned, self._ask_at = cordoned, 0.0
+        self._leave_if_empty(now)
         known = desired.fingerprint(objects)
         if known == self._known:
             return
@@ -181,6 +190,47 @@ class Supervisor:
         wanted = {config.name for config in configs}
         for broker in self._brokers.values():
             if broker.name not in wanted:
+                self._let_go(broker, now)
+
+    # -- who goes
+
+    def _let_go(self, broker: Broker, now: float) -> None:
+        """A broker that is not wanted any more leaves; an edge that serves subscribers is evacuated first."""
+        if broker.name in self._evacuating:
+            return
+        config = broker.config
+        if not (
+            config.role == "edge" and broker.seen(now).ready
+            and evacuation.has_refuge(self._resources, broker.name, config.cluster)
+        ):  # fmt: skip
+            broker.leave(now, GRACE_SECONDS)
+            return
+        try:
+            name = self._evacuate(self._store.mark_deleted("EdgeBroker", broker.name, now_text()))
+        except MissingError:  # its object has gone with the cluster that made it
+            broker.leave(now, GRACE_SECONDS)
+            return
+        longest = evacuation.LONGEST_SECONDS * self._resources.fleet.spec.time_scale_percent / 100
+        self._evacuating[broker.name] = (name, now + longest)
+        self._record(broker.name, "Normal", "Evacuating", f"session {name}")
+
+    def _evacuate(self, edge: Object) -> str:
+        """Ask for the session that empties an edge, unless that has been done; its name."""
+        session = evacuation.session(edge)
+        with contextlib.suppress(ConflictError):
+            self._store.create(session, now_text())
+        return str(session["metadata"]["name"])
+
+    def _leave_if_empty(self, now: float) -> None:
+        """Those whose evacuation has ended, in whatever way, or takes too long."""
+        for name, (session, until) in list(self._evacuating.items()):
+            broker = self._brokers[name]
+            try:
+                over = is_over(self._store.get(SESSION, session))
+            except MissingError:
+                over = True
+            if over or now >= until or not broker.running:
+                del self._evacuating[name]
                 broker.leave(now, GRACE_SECONDS)
 
     def _configs(self, resources: Resources) -> tuple[BrokerConfig, ...]:
@@ -222,10 +272,10 @@ class Supervisor:
         """A head's edges; those that are cordoned or leave take no newcomers."""
         if head.config.role != "head":
             return None
-        leaving = {b.name for b in self._brokers.values() if b.config.cluster == head.config.cluster and b.stopping}
-        cordoned = {edge.name for edge in self._resources.edges.values() if edge.spec.cordoned}
+        here = [broker for broker in self._brokers.values() if broker.config.cluster == head.config.cluster]
+        leaving = {broker.name for broker in here if broker.stopping or broker.name in self._evacuating}
         edges = {*head.config.edges, *leaving} - {head.name}
-        return Members(tuple(sorted(edges)), tuple(sorted(edges & (cordoned | leaving))))
+        return Members(tuple(sorted(edges)), tuple(sorted(edges & (self._cordoned | leaving))))
 
     def _forget(self, broker: Broker) -> None:
         """A broker that was to go has gone: so do its object and its configuration."""
@@ -256,12 +306,12 @@ class Supervisor:
             for edge in wanted.values():
                 leaving = "deletionTimestamp" in stored.get(edge.name, {}).get("metadata", {})
                 if edge.owner is not None and not leaving:
-                    self._store.apply(edge.mapping(), now_text())
+                    self._store.apply(desired.cordoned_as(edge.mapping(), stored.get(edge.name)), now_text())
             for item in self._store.objects("EdgeBroker")[1]:
                 name = item["metadata"]["name"]
                 if name not in wanted and desired.made_by_cluster(item) is not None:
                     self._remove(name)
-            self._known = desired.fingerprint(self._store.objects()[1])
+            self._known = desired.fingerprint(self._store.objects(*desired.KINDS)[1])
 
     def _remove(self, edge: str) -> None:
         if edge in self._brokers:
@@ -295,6 +345,7 @@ class Supervisor:
                 brokers=list(seen.values()),
                 plain=self._plain,
                 pid=self._pid,
+                mediator=self._keeper.status(),
                 interval_seconds=interval,
                 time=text,
             )
@@ -315,18 +366,13 @@ class Supervisor:
         if type_ == "Warning" or reason == "Ready":
             self._announce(f"{broker}: {message.removeprefix(f'{broker}: ')}")
 
+    def _record_fleet(self, type_: str, reason: str, message: str) -> None:
+        self._store.record("BrokerFleet", self._fleet, type_, reason, message, now_text())
+        if type_ == "Warning":
+            self._announce(message)
+
     def _curve(self) -> Curve | None:
         if self._plain:
             return None
         pair = keys.pair(self._folder, keys.SUPERVISOR)
         return Curve(pair.public, pair.secret())
-
-    def _raise_epoch(self) -> int:
-        """Each supervisor speaks with a higher epoch than those before it."""
-
-        def raised(fleet: dict[str, Any]) -> dict[str, Any]:
-            status = fleet.get("status", {})
-            return {**status, "mediatorEpoch": int(status.get("mediatorEpoch", 0)) + 1}
-
-        stored = self._store.set_status("BrokerFleet", self._fleet, raised)
-        return int(stored["status"]["mediatorEpoch"])

@@ -1,0 +1,197 @@
+"""Commands that move subscribers: rebalance, drain, cordon, uncordon, approve, stop.
+
+They write the objects that YAML would, and wait for what becomes of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import secrets
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from plimsoll.cli import fleets
+from plimsoll.cli.codes import BAD_INPUT, CONFLICT, NOT_FOUND, OK, CommandError
+from plimsoll.cli.following import follow
+from plimsoll.cli.output import complain, say
+from plimsoll.core.spec.problems import nearest
+from plimsoll.core.spec.quantities import Duration
+from plimsoll.local import asking
+from plimsoll.local.home import FleetFolder
+from plimsoll.local.sessions import KIND
+from plimsoll.local.store import MissingError, Object, Store
+
+T = TypeVar("T")
+
+
+def rebalance(options: argparse.Namespace) -> int:
+    """Move subscribers from one edge to others."""
+    folder = _running(options)
+    edges = _edges(folder)
+    parties = [name for name in (options.source, options.target) if name is not None]
+    for name in parties:
+        _known(name, edges, folder)
+    if options.source == options.target:
+        raise CommandError(BAD_INPUT, f"--from and --to are both {options.source}: name two edges")
+    if options.target is not None:
+        _can_take(edges[options.target], options.target)
+    clusters = {edges[name]["spec"]["clusterRef"]["name"] for name in parties}
+    spec: dict[str, Any] = {
+        "scope": "Local" if len(clusters) == 1 else "Global",
+        "source": {"name": options.source},
+        **({} if options.target is None else {"target": {"name": options.target}}),
+        "select": {"count": options.subscribers} if options.share is None else {"sharePercent": options.share},
+        **_common(options, edges),
+    }
+    return _begin(folder, options, "rebalance", spec)
+
+
+def drain(options: argparse.Namespace) -> int:
+    """Move all subscribers of an edge elsewhere, and keep newcomers away from it afterwards."""
+    folder = _running(options)
+    edges = _edges(folder)
+    _known(options.edge, edges, folder)
+    if len(edges) == 1:
+        raise CommandError(CONFLICT, f"{options.edge} is the only edge of fleet {folder.fleet}: there is nowhere to go")
+    spec = {"scope": "Global", "source": {"name": options.edge}, "action": "Drain", **_common(options, edges)}
+    if not options.dry_run and asking.cordon(folder, options.edge, cordoned=True):
+        _note(options, f"edgebroker/{options.edge} cordoned")
+    options.source = options.edge
+    return _begin(folder, options, "drain", spec)
+
+
+def cordon(options: argparse.Namespace) -> int:
+    """Keep newcomers away from an edge; those who are there stay."""
+    return _cordon(options, cordoned=True)
+
+
+def uncordon(options: argparse.Namespace) -> int:
+    """Let an edge take newcomers again."""
+    return _cordon(options, cordoned=False)
+
+
+def approve(options: argparse.Namespace) -> int:
+    """Let the plan of a session run."""
+    folder = _running(options)
+    approved = _asked(folder, options.session, lambda: asking.approve(folder, options.session, options.hash or ""))
+    _note(options, f"plan {approved} of {options.session} approved")
+    return follow(folder, options.session, options.output, approved=True) if options.wait else OK
+
+
+def stop(options: argparse.Namespace) -> int:
+    """Let a session begin nothing more."""
+    folder = _running(options)
+    _asked(folder, options.session, lambda: asking.stop(folder, options.session))
+    say(f"loadbalancingsession/{options.session} stops: nothing more begins, and what is behind its cut ends")
+    return OK
+
+
+# ---------------------------------------------------------------- what they share
+
+
+def _begin(folder: FleetFolder, options: argparse.Namespace, what: str, spec: dict[str, Any]) -> int:
+    name = options.name or f"{what}-{options.source[:40].rstrip('-')}-{secrets.token_hex(3)}"
+    asking.begin(folder, name, spec)
+    _note(options, f"loadbalancingsession/{name} created")
+    return follow(folder, name, options.output) if options.wait else OK
+
+
+def _note(options: argparse.Namespace, text: str) -> None:
+    """Beside the output that a program reads, if one does."""
+    (say if options.output == "table" else complain)(text)
+
+
+def _running(options: argparse.Namespace) -> FleetFolder:
+    folder = fleets.choose(options.fleet)
+    if folder.running_pid() is None:
+        raise CommandError(NOT_FOUND, f"fleet {folder.fleet} does not run: start it with `plimsoll up -f FILE`")
+    return folder
+
+
+def _edges(folder: FleetFolder) -> dict[str, Object]:
+    with Store(folder.store) as store:
+        return {item["metadata"]["name"]: item for item in store.objects("EdgeBroker")[1]}
+
+
+def _known(name: str, edges: dict[str, Object], folder: FleetFolder) -> None:
+    if name not in edges:
+        close = nearest(name, list(edges))
+        hint = f'Did you mean "{close}"?' if close else f"Edges: {', '.join(sorted(edges))}."
+        raise CommandError(NOT_FOUND, f'no edge "{name}" in fleet {folder.fleet}. {hint}')
+
+
+def _can_take(edge: Object, name: str) -> None:
+    if "deletionTimestamp" in edge["metadata"]:
+        raise CommandError(CONFLICT, f"{name} is leaving the fleet and takes nobody")
+    if edge["spec"].get("cordoned", False):
+        raise CommandError(CONFLICT, f"{name} is cordoned and takes nobody: `plimsoll uncordon {name}` changes that")
+
+
+def _common(options: argparse.Namespace, edges: dict[str, Object]) -> dict[str, Any]:
+    """What rebalance and drain have in common; an excluded name that is an edge's means the edge."""
+    spec: dict[str, Any] = {"mode": "DryRun" if options.dry_run else "Execute"}
+    if options.handover != "auto":
+        spec["handover"] = options.handover.capitalize()
+    if options.approve != "automatic":
+        spec["approval"] = {"policy": options.approve.capitalize()}
+    if options.deadline is not None:
+        spec["deadline"] = options.deadline
+    brokers = [name for name in options.exclude if name in edges]
+    subscribers = [name for name in options.exclude if name not in edges]
+    exclusions = {"brokers": brokers, "subscribers": subscribers}
+    if options.exclude:
+        spec["exclusions"] = {key: names for key, names in exclusions.items() if names}
+    return spec
+
+
+def _asked(folder: FleetFolder, name: str, ask: Callable[[], T]) -> T:
+    try:
+        return ask()
+    except asking.NotAskableError as error:
+        raise CommandError(CONFLICT, str(error)) from error
+    except MissingError as error:
+        with Store(folder.store) as store:
+            close = nearest(name, [item["metadata"]["name"] for item in store.objects(KIND)[1]])
+        hint = f' Did you mean "{close}"?' if close else " `plimsoll get lbs` lists them."
+        raise CommandError(NOT_FOUND, f'no session "{name}" in fleet {folder.fleet}.{hint}') from error
+
+
+def _cordon(options: argparse.Namespace, *, cordoned: bool) -> int:
+    folder = fleets.choose(options.fleet)
+    _known(options.edge, _edges(folder), folder)
+    changed = asking.cordon(folder, options.edge, cordoned=cordoned)
+    say(f"edgebroker/{options.edge} {'' if changed else 'already '}{'cordoned' if cordoned else 'uncordoned'}")
+    return OK
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def share(text: str) -> int:
+    """`30%` as 30."""
+    if (match := re.fullmatch(r"(\d{1,3})%", text)) is None or not 1 <= int(match[1]) <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share: write a whole percentage from 1% to 100%, as 30%")
+    return int(match[1])
+
+
+def count(text: str) -> int:
+    """How many subscribers."""
+    if not re.fullmatch(r"\d{1,9}", text) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of subscribers: write 1 or more")
+    return int(text)
+
+
+def duration(text: str) -> str:
+    """A duration that is more than nothing, as it was written."""
+    try:
+        if Duration.parse(text).seconds > 0:
+            return text
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} {error}") from error
+    raise argparse.ArgumentTypeError(f"{text!r} is no time at all")
+
+
+def names(text: str) -> list[str]:
+    """`x,y` as a list."""
+    return [name for name in (part.strip() for part in text.split(",")) if name]

@@ -1,0 +1,67 @@
+"""The mediator's process: started with the fleet, started again when it ends, ended with the fleet.
+
+Its end harms nothing: sessions stand in the store, and brokers go on with what they have been told.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from plimsoll.local.home import FleetFolder
+from plimsoll.local.keys import MEDIATOR
+from plimsoll.local.processes import Process, how_it_ended
+from plimsoll.local.restarts import Restarts
+
+Record = Callable[[str, str, str], None]
+"""Note an event: Normal or Warning, reason, message."""
+
+
+def mediator_command(folder: FleetFolder) -> Sequence[str]:
+    """The mediator of this installation."""
+    return (sys.executable, "-m", "plimsoll.local.mediator", str(folder.path), str(os.getpid()))
+
+
+class Keeper:
+    """Keeps one mediator running. `now` is seconds of one monotonic clock."""
+
+    def __init__(self, folder: FleetFolder) -> None:
+        self._folder = folder
+        self._process: Process | None = None
+        self._restarts = Restarts()
+        self._start_at: float | None = 0.0
+        self._last_end = ""
+
+    def step(self, now: float, record: Record) -> None:
+        """Notice its end; start it when that is due."""
+        code = self._process.ended() if self._process is not None else None
+        if self._process is not None and code is not None:
+            self._last_end = how_it_ended(code)
+            words = self._process.last_words()
+            self._process = None
+            self._restarts, self._start_at = self._restarts.ended(now)
+            message = f"mediator {self._last_end}{f': {words}' if words else ''}"
+            record("Warning", "MediatorExited", f"{message}; starts again after {self._start_at - now:.0f} s")
+        elif self._process is None and self._start_at is not None and now >= self._start_at:
+            self._process = Process(mediator_command(self._folder), self._folder.log(MEDIATOR))
+            self._start_at = None
+            self._restarts = self._restarts.ready(now)
+            record("Normal", "MediatorStarted", f"process {self._process.pid}")
+
+    def end(self) -> None:
+        """End it; nothing starts it again."""
+        self._start_at = None
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+
+    def status(self) -> dict[str, Any]:
+        """What status says of it."""
+        found: dict[str, Any] = {"restarts": self._restarts.count}
+        if self._process is not None:
+            found["pid"] = self._process.pid
+        if self._last_end:
+            found["lastEnd"] = self._last_end
+        return found

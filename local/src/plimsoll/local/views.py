@@ -1,0 +1,143 @@
+"""The fleet as a mediator is shown it: pure functions from objects and from what heads have said lately."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll.core.config import Peer
+from plimsoll.core.session import EdgeView, HeadView, View
+from plimsoll.core.spec import head_name
+from plimsoll.core.spec.quantities import Quantity
+
+Object = dict[str, Any]
+KINDS = ("BrokerCluster", "EdgeBroker", "HardwareProfile")
+UNANSWERED_SECONDS = 3.0
+"""A head that has not answered for so long is taken to be unreachable."""
+REPORTS_MISSED = 3
+"""A load report is fresh for so many intervals."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a head has said of itself: `at` is when, on the clock of the caller."""
+
+    at: float
+    epoch: int
+    ready: bool
+    edges: frozenset[str]
+
+    @classmethod
+    def of(cls, status: Mapping[str, Any], at: float) -> Answer:
+        edges = status.get("edges")
+        return cls(
+            at, int(status.get("epoch", 0)), bool(status.get("ready", True)),
+            frozenset(edges if isinstance(edges, list) else ()),
+        )  # fmt: skip
+
+    def says_as(self, other: Answer | None) -> bool:
+        """Whether it says the same as another one."""
+        return other is not None and (self.epoch, self.ready, self.edges) == (other.epoch, other.ready, other.edges)
+
+
+@dataclass(frozen=True)
+class Report:
+    """A load report and when it came; one that is repeated says nothing new."""
+
+    at: float
+    content: Mapping[str, Any]
+
+
+@dataclass
+class Known:
+    """What has been heard, by broker. `report_seconds`: the interval of load reports."""
+
+    report_seconds: float = 1.0
+    answers: dict[str, Answer] = field(default_factory=dict)
+    reports: dict[str, Report] = field(default_factory=dict)
+
+    def answered(self, head: str, status: Mapping[str, Any], now: float) -> bool:
+        """Take an answer; whether it says something new."""
+        before, after = self.answers.get(head), Answer.of(status, now)
+        self.answers[head] = after
+        return not after.says_as(before)
+
+    def reported(self, broker: str, content: Mapping[str, Any], now: float) -> None:
+        before = self.reports.get(broker)
+        if before is None or _version(content) != _version(before.content):
+            self.reports[broker] = Report(now, content)
+
+    def answer(self, head: str, now: float) -> Answer | None:
+        """A head's last answer, if it is recent."""
+        found = self.answers.get(head)
+        return found if found is not None and now - found.at <= UNANSWERED_SECONDS else None
+
+    def report(self, broker: str, now: float) -> Mapping[str, Any]:
+        """A broker's last report, if it is fresh."""
+        found = self.reports.get(broker)
+        limit = REPORTS_MISSED * self.report_seconds
+        return found.content if found is not None and now - found.at <= limit else {}
+
+
+def _version(report: Mapping[str, Any]) -> tuple[Any, Any]:
+    return report.get("epoch"), report.get("seq")
+
+
+def heads(objects: Iterable[Object]) -> Iterator[Peer]:
+    """How the control socket of each head that has started is dialled."""
+    for item in objects:
+        if item["kind"] == "BrokerCluster" and "endpoints" in (status := item.get("status", {}).get("head", {})):
+            ends = status["endpoints"]
+            yield Peer(name=status["name"], data=ends["data"], control=ends["control"], public_key=ends["publicKey"])
+
+
+def view(objects: Iterable[Object], known: Known, now: float) -> View:
+    """The fleet as it is now."""
+    items = list(objects)
+    bandwidths = {
+        item["metadata"]["name"]: _bandwidth(item["spec"]) for item in items if item["kind"] == "HardwareProfile"
+    }
+    clusters = [item["metadata"]["name"] for item in items if item["kind"] == "BrokerCluster"]
+    return View(
+        {head_name(cluster): _head(cluster, known, now) for cluster in clusters},
+        {
+            item["metadata"]["name"]: _edge(item, known, bandwidths, now)
+            for item in items
+            if item["kind"] == "EdgeBroker"
+        },
+    )
+
+
+def _head(cluster: str, known: Known, now: float) -> HeadView:
+    name = head_name(cluster)
+    answer, last = known.answer(name, now), known.answers.get(name)
+    return HeadView(
+        name=name,
+        cluster=cluster,
+        epoch=last.epoch if last is not None else 0,
+        reachable=answer is not None and answer.ready,
+        report=known.report(name, now),
+    )
+
+
+def _edge(item: Object, known: Known, bandwidths: Mapping[str, float | None], now: float) -> EdgeView:
+    name, spec = item["metadata"]["name"], item["spec"]
+    head = head_name(spec["clusterRef"]["name"])
+    answer, report = known.answer(head, now), known.report(name, now)
+    return EdgeView(
+        name=name,
+        cluster=spec["clusterRef"]["name"],
+        head=head,
+        ready=bool(report) and answer is not None and name in answer.edges,
+        cordoned=bool(spec.get("cordoned", False)),
+        leaving="deletionTimestamp" in item["metadata"],
+        subscribers=int(report.get("subscribers", 0)),
+        report=report,
+        output_bytes_per_second=bandwidths.get(spec["profile"]),
+    )
+
+
+def _bandwidth(profile: Mapping[str, Any]) -> float | None:
+    rate = profile.get("bandwidth", {}).get("outputBytesPerSecond")
+    return None if rate is None else float(Quantity.parse(str(rate)).value)
