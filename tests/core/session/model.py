@@ -267,7 +267,7 @@ class World:
             others.discard(x)
         self.serves[edge].add(x)
 
-    def ask(self, name: str, parent: str = "", **fields: Any) -> str:
+    def ask(self, name: str, parent: Any = "", **fields: Any) -> str:
         """Create an object; returns its uid."""
         self._uids += 1
         uid = f"uid-{self._uids}"

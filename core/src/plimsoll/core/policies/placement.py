@@ -11,15 +11,18 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 PLACED_LOAD = 0.002
-"""Utilisation that a subscriber of whom nothing is known adds to a broker of capacity 1."""
+"""What a subscriber counts beside its load, as utilisation of a broker of capacity 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What has one owner, here a number of subscribers. `load` is what they add together on a port of capacity 1."""
+    """What has one owner, here a number of subscribers. `load`: the utilisation that they add to a port of capacity 1.
+
+    Zero where it is not known; each subscriber counts a little in any case.
+    """
 
     subscribers: int = 1
-    load: float = PLACED_LOAD
+    load: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,8 @@ def _next(turn: Turn, request: Request, session: Session) -> Session:
 
 def stabilizing(turn: Turn, request: Request, session: Session) -> Session:
     """Once loads have settled, see who is left."""
-    if turn.now < min(session.phase_at + turn.timings.settle, session.deadline_at) and session.verdict is None:
+    settled = min(session.phase_at + turn.timings.settle, session.deadline_at - closing_seconds(turn, session) / 2)
+    if turn.now < settled and session.verdict is None:
         return session
     if not session.is_drain:
         return finish(turn, request, measured(turn, session))
@@ -119,8 +120,9 @@ def stabilizing(turn: Turn, request: Request, session: Session) -> Session:
     if served is None:
         if turn.now < min(session.phase_at + turn.timings.settle + turn.timings.sample, session.deadline_at):
             return session
-        verdict = Verdict(reason="NoSample", message="the head does not say who is left", again=True)
-        return ended_by(turn, request, session, verdict)
+        reason = "NoSample" if turn.now < session.deadline_at else "DeadlineExceeded"
+        verdict = Verdict(reason=reason, message="the head has not said who is left", again=True)
+        return ended_by(turn, request, session, session.verdict or verdict)
     turn.unlist(session.uid)
     left = [x for names in served.values() for x in names if x not in request.spec.exclusions.subscribers]
     if not left:
@@ -141,10 +143,12 @@ def _who_is_left(turn: Turn, session: Session) -> dict[str, list[str]] | None:
 def _another_round(
     turn: Turn, request: Request, session: Session, served: dict[str, list[str]], left: list[str]
 ) -> Session:
+    if turn.now >= session.deadline_at - closing_seconds(turn, session):
+        session = judged(session, "DeadlineExceeded", "", again=True)
     wants_more = session.verdict is None and request.spec.approval.policy == "Automatic"
     if wants_more and not request.spec.approval.plan_hash and session.round + 1 < turn.settings.drain_rounds:
         plan, _ = planned.plan_of(turn, request, session, served)
-        if plan.pairs and turn.now < session.deadline_at - closing_seconds(turn, session):
+        if plan.pairs:
             session = replace(session, plan=plan, approved=plan.hash, round=session.round + 1)
             more = planned.children_of(session, plan)
             turn.tell(session, "AnotherRound", planned.summary(plan))

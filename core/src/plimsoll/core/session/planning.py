@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from plimsoll.core.policies import Placer, Port, Unit
-from plimsoll.core.policies.placement import PLACED_LOAD, spread
+from plimsoll.core.policies.placement import spread
 from plimsoll.core.session.record import Forecast, Pair, Plan
 from plimsoll.core.session.values import EdgeView, Request
 
@@ -105,7 +105,7 @@ def unit_of(edge: EdgeView) -> Unit:
     """One subscriber of an edge: an equal part of its load."""
     port = port_of(edge)
     load = port.utilization * port.capacity / port.subscribers if port.subscribers else 0.0
-    return Unit(1, load or PLACED_LOAD)
+    return Unit(1, load)
 
 
 def _ratio(edge: EdgeView, name: str) -> float:
