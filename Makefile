@@ -39,7 +39,7 @@ bench: setup  ## Measure matching and brokers, beside baselines in the same run 
 	@$(PY) -m bench.broker $(BENCH_ARGS)
 
 simulate: setup  ## Run SEEDS=160 fleets in virtual time under faults and check the laws (ARGS="--scenario storm")
-	@$(PY) -m plimsoll.simulator --seeds $(SEEDS) $(ARGS)
+	@$(PY) -m plimsoll.simulator --seeds $(SEEDS) --jobs $(WORKERS) $(ARGS)
 
 soak: setup  ## Kill and freeze a fleet under load for SECONDS=300 and audit every delivery
 	@$(PY) -m plimsoll.local.soak --seconds $(SECONDS) $(ARGS)

@@ -141,7 +141,7 @@ MUTANTS: list[tuple[Patch, str, int]] = [
     (frames_in_any_order, "lossy", 0),
     (neighbour_forgets_its_backlog, "head-restart-tree", 0),
     (relays_before_it_knows, "head-restart-tree", 0),
-    (offsets_hide_the_next_gap, "small-log", 90),
+    (offsets_hide_the_next_gap, "sessions-lag", 150),
     (answers_get_lost, "calm", 0),
 ]
 """Mutant, the scenario that finds it, and the first seed to try: a rare one is looked for where it was found."""
