@@ -79,13 +79,10 @@ def rows_of(asked: Iterable[tuple[str, str, int, int]]) -> tuple[Row, ...]:
         ValueError: two that ask for the same have different bits.
 
     """
-    found: dict[str, Row] = {}
+    names: dict[str, list[str]] = {}
+    first: dict[str, tuple[int, int]] = {}
     for name, key, bits, subscriptions in sorted(asked):
-        row = found.get(key)
-        if row is None:
-            found[key] = Row(key, bits, (name,), subscriptions)
-        elif row.bits != bits:
-            raise ValueError(f"subscribers {row.names[0]} and {name} both ask for {key!r} and match different samples")
-        else:
-            found[key] = replace(row, names=(*row.names, name))
-    return tuple(found[key] for key in sorted(found))
+        if first.setdefault(key, (bits, subscriptions))[0] != bits:
+            raise ValueError(f"subscribers {names[key][0]} and {name} both ask for {key!r} and match different samples")
+        names.setdefault(key, []).append(name)
+    return tuple(Row(key, first[key][0], tuple(names[key]), first[key][1]) for key in sorted(names))
