@@ -25,7 +25,7 @@ def test_authorized_keys_name_everyone_and_nobody_else(home):
     assert lines[0][0] == keys.pair(folder, "client").public
     assert lines[4][0] == keys.pair(folder, keys.CLIENTS).public
     keys.authorize(folder, [])
-    assert len(folder.authorized_keys.read_text().splitlines()) == 2
+    assert len(folder.authorized_keys.read_text().splitlines()) == 3
 
 
 def test_private_files_are_private_even_when_they_replace_others(tmp_path):

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 Object = Mapping[str, Any]
+Text = Callable[[Object, datetime], str]
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,31 @@ def _load(title: str, key: str, *, wide: bool = False, head: bool = False) -> Co
     return Column(title, at(*path), wide)
 
 
+def _either(first: Text, second: Text) -> Text:
+    return lambda item, now: second(item, now) if first(item, now) == "-" else first(item, now)
+
+
+def _cordoned(item: Object, now: datetime) -> str:
+    return "yes" if item["spec"].get("cordoned", False) else "no"
+
+
+def _moved(item: Object, now: datetime) -> str:
+    """`moved/planned`."""
+    progress = item.get("status", {}).get("progress", {})
+    return f"{progress['moved']}/{progress['planned']}" if progress.get("planned") else "-"
+
+
+def _eta(item: Object, now: datetime) -> str:
+    seconds = item.get("status", {}).get("progress", {}).get("etaSeconds")
+    return "-" if seconds is None else duration(seconds)
+
+
+def _seconds(item: Object, now: datetime) -> str:
+    """From the request to the end, or until what was stored last."""
+    spent = item.get("status", {}).get("secondsInPhase")
+    return "-" if spent is None else f"{sum(spent.values()):.1f}"
+
+
 COLUMNS: dict[str, tuple[Column, ...]] = {
     "BrokerFleet": (
         NAME, READY, REASON, Column("CLUSTERS", at("status", "clusters")),
@@ -97,7 +123,8 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     ),
     "EdgeBroker": (
         NAME, Column("CLUSTER", at("spec", "clusterRef", "name")), Column("PROFILE", at("spec", "profile")), READY,
-        Column("STATE", at("status", "state")), Column("SUBSCRIBERS", at("status", "subscribers")),
+        Column("STATE", at("status", "state")), Column("CORDONED", _cordoned),
+        Column("SUBSCRIBERS", at("status", "subscribers")),
         _load("IN%", "inputUtilizationPercent"), _load("OUT%", "outputUtilizationPercent"),
         _load("OUT/S", "deliveriesPerSecond"), Column("RESTARTS", at("status", "restarts")), AGE,
         _load("CPU%", "cpuPercent", wide=True), _load("MATCH-US", "matchDelayMicroseconds", wide=True),
@@ -111,9 +138,15 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("EMULATED", lambda item, now: "yes" if "emulation" in item["spec"] else "no"), AGE,
     ),
     "LoadBalancingSession": (
-        NAME, Column("SCOPE", at("spec", "scope")), Column("ACTION", at("spec", "action", missing="Rebalance")),
-        Column("MODE", at("spec", "mode", missing="DryRun")), Column("SOURCE", at("spec", "source", "name")),
-        Column("TARGET", at("spec", "target", "name")), Column("SUCCEEDED", condition("Succeeded")), AGE,
+        NAME, Column("ACTION", at("spec", "action", missing="Rebalance")),
+        Column("SOURCE", _either(at("status", "source"), at("spec", "source", "name"))),
+        Column("TARGET", _either(at("status", "target"), at("spec", "target", "name"))),
+        Column("PHASE", at("status", "phase", missing="Requested")), Column("REASON", at("status", "reason")),
+        Column("MOVED", _moved), Column("ETA", _eta), Column("SECONDS", _seconds), AGE,
+        Column("MODE", at("spec", "mode", missing="DryRun"), wide=True),
+        Column("SCOPE", at("spec", "scope"), wide=True), Column("PLAN", at("status", "planHash"), wide=True),
+        Column("ATTEMPT", at("status", "attempt"), wide=True), Column("SUCCEEDED", condition("Succeeded"), wide=True),
+        Column("MESSAGE", at("status", "message"), wide=True),
     ),
 }  # fmt: skip
 

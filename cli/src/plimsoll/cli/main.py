@@ -111,8 +111,8 @@ def _add_reading(add: Add) -> None:
     made.add_argument("name", metavar="NAME")
     made = add("watch", reading.watch, "Show the fleet as it changes; without a terminal, a line for each change.")
     made.add_argument("--interval", type=float, default=1.0, metavar="SECONDS", help="between redraws; default: 1")
-    made = add("explain", reading.explain, "Show the fields of a kind, with defaults and bounds.")
-    made.add_argument("path", metavar="KIND[.FIELD...]", help="as in bc or bc.edges")
+    made = add("explain", reading.explain, "Show the fields of a kind; or each move of a session, and why.")
+    made.add_argument("path", metavar="KIND[.FIELD...]|lbs/NAME", help="as in bc, bc.edges or lbs/one")
     made = add("events", reading.events, "Show what happened to the fleet's objects.")
     made.add_argument("-w", "--watch", action="store_true", help="go on with what happens")
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from plimsoll.cli import fleets
-from plimsoll.cli.codes import NOT_FOUND, OK, CommandError
+from plimsoll.cli import fleets, telling
+from plimsoll.cli.codes import BAD_INPUT, NOT_FOUND, OK, CommandError
 from plimsoll.cli.columns import columns, duration, row
 from plimsoll.cli.output import now, objects_text, say, table, yaml_text
 from plimsoll.core.spec import KINDS, Document
@@ -20,6 +20,8 @@ from plimsoll.core.spec.reference import reference
 from plimsoll.core.spec.resources import written
 from plimsoll.local import runtime
 from plimsoll.local.home import FleetFolder
+from plimsoll.local.sessions import KIND as SESSION
+from plimsoll.local.sessions import parent
 from plimsoll.local.store import Change, Event, ExpiredError, Object, Store
 
 POLL_SECONDS = 0.2
@@ -43,7 +45,9 @@ def get(options: argparse.Namespace) -> int:
 
 
 def explain(options: argparse.Namespace) -> int:
-    """Show the fields of a kind, or those below a path such as `bc.edges`."""
+    """Show the fields of a kind, or those below a path such as `bc.edges`; or why a session did what it did."""
+    if "/" in options.path:
+        return _explain_session(options)
     word, _, path = options.path.partition(".")
     kind = fleets.kind(word)
     prefix = "spec." + path.removeprefix("spec.").removeprefix("spec")
@@ -62,6 +66,21 @@ def explain(options: argparse.Namespace) -> int:
     ]
     for text in table(["FIELD", "TYPE", "DEFAULT", "BOUNDS", "WHAT IT IS"], rows):
         say(text)
+    return OK
+
+
+def _explain_session(options: argparse.Namespace) -> int:
+    word, _, name = options.path.partition("/")
+    kind = fleets.kind(word).name
+    if kind != SESSION:
+        raise CommandError(BAD_INPUT, f"only sessions are explained one by one: `plimsoll explain {word}` shows fields")
+    folder = fleets.choose(options.fleet)
+    with Store(folder.store) as store:
+        items = store.objects(SESSION)[1]
+    [item] = _named(items, kind, name, folder)
+    children = [other for other in items if parent(other) == item["metadata"]["uid"]]
+    for line in telling.explanation(item, children):
+        say(line)
     return OK
 
 
@@ -126,7 +145,9 @@ def description(item: Object, happened: list[Event], at: datetime) -> Iterator[s
     yield from _block("Spec (with defaults)", _with_defaults(item))
     status = dict(item.get("status", {}))
     conditions = status.pop("conditions", [])
-    if status:
+    if item["kind"] == SESSION:
+        yield from telling.account(item, at)
+    elif status:
         yield from _block("Status", status)
     if conditions:
         yield "Conditions:"

@@ -1,0 +1,192 @@
+"""One session for a person: what was asked, planned and promised, how far it is, what became of everybody and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from plimsoll.cli.columns import duration
+from plimsoll.cli.output import table
+from plimsoll.core.session import Session, moves, status
+from plimsoll.core.session.planning import REASONS
+from plimsoll.core.session.record import OUTCOMES, PHASES
+from plimsoll.local.sessions import record
+
+Object = Mapping[str, Any]
+MEANINGS: Mapping[str, str] = {
+    "": "has not been moved yet",
+    "moved": "is served by the target",
+    "stayed": "is served by the source, as before",
+    "returned": "has come back by itself, to the source or elsewhere, and goes on there",
+    "detached": "was away when its time was over; it goes on from where it was when it comes back",
+    "unknown": "is served by neither end; it goes on from where it was when it comes back",
+}
+
+
+def account(item: Object, at: datetime) -> Iterator[str]:
+    """What `describe` says of a session beside its specification, conditions and events."""
+    session = record(item)
+    if session is None:
+        yield "Phase:       Requested (the mediator has not seen it yet)"
+        return
+    told = status(session, at.timestamp() if not session.is_over else session.ended_at or 0.0)
+    reason = f" ({told['reason']}: {told['message']})" if told["reason"] else ""
+    yield f"Phase:       {told['phase']}{reason}"
+    yield from _attempts(told)
+    yield from _deadline(session, at)
+    yield from _progress(told)
+    yield "Time in each state:"
+    spent = told["secondsInPhase"]
+    yield from _rows([(phase, f"{spent[phase]:.3f} s") for phase in PHASES if spent.get(phase)])
+    yield from _plan(told)
+    yield from _loads(told)
+    yield from _batches(session)
+    yield from _children(told)
+
+
+def _attempts(told: Object) -> Iterator[str]:
+    if told["history"]:
+        yield f"Attempt:     {told['attempt']}; before:"
+        yield from _rows([(f"{one['number']}", one["phase"], one["reason"], one["message"]) for one in told["history"]])
+
+
+def _deadline(session: Session, at: datetime) -> Iterator[str]:
+    if session.is_over:
+        yield f"Took:        {(session.ended_at or 0.0) - session.requested_at:.1f} s from request to end"
+    else:
+        yield f"Deadline:    in {duration(session.deadline_at - at.timestamp())}"
+
+
+def _progress(told: Object) -> Iterator[str]:
+    progress = told["progress"]
+    if not progress["planned"]:
+        return
+    counts = ", ".join(f"{progress[state]} {state}" for state in OUTCOMES if progress[state]) or "nobody yet"
+    yield f"Progress:    {progress['percent']} % of {progress['planned']}: {counts}"
+    if "etaSeconds" in progress:
+        yield f"ETA:         {duration(progress['etaSeconds'])}, at {progress['movesPerSecond']} per second"
+
+
+def _plan(told: Object) -> Iterator[str]:
+    if "plan" not in told:
+        return
+    plan = told["plan"]
+    yield f"Plan:        {told['planHash']}, by {plan['handover']} ({plan['why']})"
+    yield from _rows(
+        [(f"{pair['source']} -> {pair['target']}", f"{pair['subscribers']} subscribers") for pair in plan["pairs"]]
+    )
+    if plan["rejected"]:
+        yield "Not in the plan:"
+        yield from _rows([(f"{number}", REASONS.get(why, why)) for why, number in plan["rejected"].items()])
+
+
+def _loads(told: Object) -> Iterator[str]:
+    """What was promised of each edge beside what was measured afterwards."""
+    if "predicted" not in told:
+        return
+    measured = {one["name"]: one for one in told["measured"]["edges"]}
+    rows = []
+    for one in told["predicted"]["edges"]:
+        found = measured.get(one["name"], {})
+        rows.append([
+            one["name"],
+            _percent(one["utilizationBefore"]), _percent(one["utilizationAfter"]), _percent(found.get("utilization")),
+            _percent(found.get("utilizationError")),
+            str(one["subscribersBefore"]), str(one["subscribersAfter"]), str(found.get("subscribers", "-")),
+        ])  # fmt: skip
+    titles = ["EDGE", "LOAD", "PREDICTED", "MEASURED", "ERROR", "SUBSCRIBERS", "PREDICTED", "MEASURED"]
+    yield "Predicted and measured:"
+    yield from (f"  {line}" for line in table(titles, rows))
+    if "drainSecondsMax" in told["measured"]:
+        worst, mean = told["measured"]["drainSecondsMax"], told["measured"]["drainSecondsMean"]
+        predicted = told["predicted"]["drainSeconds"]
+        yield f"  from cut to end: predicted {predicted:.3f} s, measured {mean:.3f} s on average, {worst:.3f} s at most"
+
+
+def _percent(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{100 * ratio:.1f}%"
+
+
+BATCHES_SHOWN = 10
+
+
+def _batches(session: Session) -> Iterator[str]:
+    if not session.batches:
+        return
+    shown = session.batches[-BATCHES_SHOWN:]
+    more = len(session.batches) - len(shown)
+    yield f"Batches:     {len(session.batches)}" + (f"; the last {len(shown)}:" if more else "")
+    rows = []
+    for batch in shown:
+        moved = sum(state == "moved" for state in batch.members.values())
+        took = "-" if batch.ended_at is None else f"{batch.ended_at - batch.begun_at:.3f} s"
+        cut = "-" if batch.cut_at is None or batch.ended_at is None else f"{batch.ended_at - batch.cut_at:.3f} s"
+        way = "replay" if batch.replay else "drain"
+        rows.append([batch.id, batch.state or "-", way, f"{moved}/{len(batch.members)}", took, cut, batch.reason])
+    titles = ["ID", "STATE", "BY", "MOVED", "TOOK", "BEHIND CUT", "REASON"]
+    yield from (f"  {line}" for line in table(titles, rows))
+
+
+def _children(told: Object) -> Iterator[str]:
+    if not told.get("children"):
+        return
+    yield "Children:"
+    rows = [
+        [one["name"], one["source"], one["target"], f"{one.get('moved', 0)}/{one['planned']}", one["phase"],
+         one["reason"]]
+        for one in told["children"]
+    ]  # fmt: skip
+    yield from (f"  {line}" for line in table(["NAME", "SOURCE", "TARGET", "MOVED", "PHASE", "REASON"], rows))
+
+
+def _rows(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))] if rows else []
+    for row in rows:
+        yield ("  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))).rstrip()
+
+
+# ---------------------------------------------------------------- explain
+
+
+def explanation(item: Object, children: Sequence[Object]) -> Iterator[str]:
+    """Every move with its outcome, and everybody who was not moved with the reason."""
+    session = record(item)
+    name = item["metadata"]["name"]
+    if session is None or session.plan is None:
+        phase = session.phase if session is not None else "Requested"
+        why = f": {session.reason}: {session.message}" if session is not None and session.reason else ""
+        yield f"{name} has no plan; it is {phase}{why}"
+        return
+    plan = session.plan
+    yield f"{name}: {session.phase}, {session.reason}: {session.message}"
+    yield f"plan {plan.hash}: {plan.members} subscribers by {plan.handover}, because {plan.why}"
+    yield ""
+    found = _outcomes(session, children)
+    rows = [
+        [move["subscriber"], move["source"], move["target"], found.get(move["subscriber"], move["outcome"]) or "-",
+         _why(move, found)]
+        for move in moves(session) if move["outcome"] != "rejected"
+    ]  # fmt: skip
+    yield from table(["SUBSCRIBER", "FROM", "TO", "OUTCOME", "WHY"], rows)
+    rejected = [move for move in moves(session) if move["outcome"] == "rejected"]
+    if rejected:
+        yield ""
+        rows = [[move["subscriber"], REASONS.get(move["reason"], move["reason"])] for move in rejected]
+        yield from table(["NOT MOVED", "WHY"], rows)
+
+
+def _outcomes(session: Session, children: Sequence[Object]) -> dict[str, str]:
+    """Outcomes of a session's members; a parent's stand with its children."""
+    found = dict(session.outcomes())
+    for child in children:
+        known = record(child)
+        if known is not None:
+            found |= known.outcomes()
+    return found
+
+
+def _why(move: Object, outcomes: Mapping[str, str]) -> str:
+    outcome = outcomes.get(move["subscriber"], move["outcome"])
+    reason = f": {move['reason']}" if move["reason"] else ""
+    return MEANINGS.get(outcome, outcome) + reason
