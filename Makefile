@@ -41,8 +41,8 @@ bench: setup  ## Measure matching and brokers, beside baselines in the same run 
 simulate: setup  ## Run SEEDS=160 fleets in virtual time under faults and check the laws (ARGS="--scenario storm")
 	@$(PY) -m plimsoll.simulator --seeds $(SEEDS) --jobs $(WORKERS) $(ARGS)
 
-soak: setup  ## Kill and freeze a fleet under load for SECONDS=300 and audit every delivery
-	@$(PY) -m plimsoll.local.soak --seconds $(SECONDS) $(ARGS)
+soak: setup  ## Disturb a fleet under load for SECONDS=300, or move its subscribers SESSIONS=10000 times; audit every delivery
+	@$(PY) -m plimsoll.local.soak $(if $(SESSIONS),--sessions $(SESSIONS),--seconds $(SECONDS)) $(ARGS)
 
 format: setup  ## Put sources in their format and order, mend what has one safe mending
 	$(PY) -m ruff check --fix

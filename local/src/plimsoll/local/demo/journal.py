@@ -55,6 +55,10 @@ class Journal:
     ) -> None:
         self._file.close()
 
+    def flush(self) -> None:
+        """Hand all over to the system, so that it outlives this process however that ends."""
+        self._file.flush()
+
     def note(self, seen: Observation) -> None:
         """Write an observation that is not a delivery."""
         line = encode_line(seen)

@@ -73,15 +73,15 @@ def task(scenario: Scenario, entry: Entry, journal: Path, part: int = 0, of: int
 
 
 class Worker:
-    """One process. `latest` is what it said last; counts in it only rise."""
+    """One process, of a module of `package`. `latest` is what it said last; counts in it only rise."""
 
-    def __init__(self, role: Role, given: Task, log: Path) -> None:
+    def __init__(self, role: Role, given: Task, log: Path, package: str = "plimsoll.local.demo") -> None:
         self.role, self.journal, self._log = role, Path(given.journal), log
         self.latest: Mapping[str, Any] = {}
         self._rest = b""
         with log.open("wb") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", f"plimsoll.local.demo.{role}"],
+                [sys.executable, "-m", f"{package}.{role}"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -109,6 +109,10 @@ class Worker:
     def begin(self, start: float) -> None:
         """Tell it when the traffic starts, by `time.monotonic()`."""
         self._say(repr(start).encode())
+
+    def order(self, line: bytes) -> None:
+        """Tell it something that its role knows."""
+        self._say(line)
 
     def finish(self) -> None:
         """Tell it that this is all: it closes its publishers or subscribers, says its last line, and ends."""

@@ -93,7 +93,7 @@ class Subscriber:
     @property
     def text(self) -> str:
         """The subscription in the language of subscriptions."""
-        return ",".join(f"[{name},{operator},{_operand(value)}]" for name, operator, value in self.predicates)
+        return text(self.predicates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +165,11 @@ def _predicates(symbol: str, threshold: tuple[str, str] | None, quote: Quote) ->
         name, operator = threshold
         predicates.append((name, operator, quote.attributes()[name]))
     return tuple(predicates)
+
+
+def text(predicates: Sequence[Triple]) -> str:
+    """Predicates in the language of subscriptions."""
+    return ",".join(f"[{name},{operator},{_operand(value)}]" for name, operator, value in predicates)
 
 
 def _operand(value: object) -> str:

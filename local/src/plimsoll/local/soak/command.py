@@ -20,9 +20,14 @@ from plimsoll.local.demo.fleet import Fleet
 from plimsoll.local.demo.judging import Judgement, judge
 from plimsoll.local.demo.live import Live
 from plimsoll.local.demo.options import resources
+from plimsoll.local.demo.workers import WorkerError
 from plimsoll.local.demo.workload import Scenario
 from plimsoll.local.home import FleetFolder
+from plimsoll.local.soak import slices
+from plimsoll.local.soak.ground import GroundError
 from plimsoll.local.soak.plan import plan
+from plimsoll.local.soak.sessions import Load
+from plimsoll.local.soak.slices import Wanted
 from plimsoll.local.soak.traffic import DisturbedTraffic
 
 REPORT = "soak-report.json"
@@ -31,15 +36,31 @@ REPORT = "soak-report.json"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the soak; returns the exit code of the process."""
     given = _parser().parse_args(argv)
-    scenario = Scenario(
-        seconds=given.seconds, subscribers=given.subscribers, seed=given.seed, join_to=min(0.6, 20 / given.seconds)
-    )
+    if given.sessions is not None:
+        return _sessions(given)
+    subscribers, join_to = given.subscribers or 500, min(0.6, 20 / given.seconds)
+    scenario = Scenario(seconds=given.seconds, subscribers=subscribers, seed=given.seed, join_to=join_to)
     try:
         with interruptible():
             return run(scenario, given.every, given.report, given.clients)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted: everything was stopped, and there is no report\n")
         return 130
+
+
+def _sessions(given: argparse.Namespace) -> int:
+    load = Load(given.subscribers or 300, speed=given.speed, processes=given.clients)
+    wanted = Wanted(given.sessions, given.slice, given.seed, given.lanes, load, given.report)
+    wanted.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with interruptible():
+            return slices.run(wanted, lambda line: _write(line + "\n"))
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted: everything was stopped; the slices that had ended are kept\n")
+        return 130
+    except (ValueError, GroundError, WorkerError) as error:
+        sys.stderr.write(f"soak: {error}\n")
+        return 2 if isinstance(error, ValueError) else 1
 
 
 def run(scenario: Scenario, every_seconds: float, folder: Path, clients: int) -> int:
@@ -107,15 +128,21 @@ def _summary(judgement: Judgement, report: dict[str, Any], path: Path) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m plimsoll.local.soak",
-        description="Run the demo's fleet under load, kill and freeze its parts, and audit every delivery.",
-        epilog="Exit code 0: nothing was lost outside of a reported gap, repeated or reordered. 1: otherwise.",
+        description="Run a fleet under load, kill and freeze its parts or move its subscribers; audit every delivery.",
+        epilog="Exit code 0: nothing was lost outside of a reported gap, repeated, reordered or left over. "
+        "1: otherwise.",
     )
     parser.add_argument("--seconds", type=float, default=300.0, help="of traffic (default %(default)g)")
     parser.add_argument("--every", type=float, default=8.0, help="seconds between disturbances (default %(default)g)")
-    parser.add_argument("--subscribers", type=int, default=500, help="(default %(default)s)")
+    parser.add_argument("--subscribers", type=int, help="(default 500, with --sessions 300)")
     parser.add_argument("--clients", type=int, default=2, help="processes that subscribe (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of load and disturbances (default %(default)s)")
     parser.add_argument("--report", type=Path, default=Path("soak-report"), metavar="DIR", help="(default %(default)s)")
+    sessions = parser.add_argument_group("instead of disturbances, sessions back to back")
+    sessions.add_argument("--sessions", type=int, metavar="N", help="so many; goes on from the file in --report")
+    sessions.add_argument("--slice", type=int, default=500, help="of one fleet each (default %(default)s)")
+    sessions.add_argument("--lanes", type=int, default=2, help="sessions at one time (default %(default)s)")
+    sessions.add_argument("--speed", type=float, default=2.0, help="of the publishers (default %(default)g)")
     return parser
 
 

@@ -1,0 +1,119 @@
+"""What a hand-over adds to the delay of a delivery: measured against the same publication's other deliveries.
+
+A delivery counts to a hand-over of its subscriber if the publication was under way, from the publisher's call to the
+subscriber's hand-over, at any moment between the mediator's first command and the final outcome. Its *added latency* is
+its delay less the median delay of the same publication at those subscribers that were in no hand-over at that time, or
+0 if it is less. What slows the publisher, the head or the whole machine down is in both, and falls out. The deliveries
+outside of hand-overs, measured alike against the same median, say how far deliveries differ without one.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import Any, Final
+
+FINEST_SECONDS: Final = 10e-6
+RATIO: Final = 1.02
+"""Bounds of neighbouring bins differ by this: a percentile is right to 2 per cent. The maximum is exact."""
+FEWEST_OTHERS: Final = 3
+"""So many deliveries outside of hand-overs a publication must have had for a median."""
+
+Window = tuple[float, float]
+
+
+class Histogram:
+    """Durations in bins of equal ratio, so that runs can be added to one another. `bins`: counts by exponent."""
+
+    def __init__(self, bins: Mapping[int, int] | None = None, longest: float = 0.0) -> None:
+        self.bins: Counter[int] = Counter(bins or {})
+        self.longest = longest
+
+    def add(self, seconds: float) -> None:
+        exponent = 0 if seconds <= FINEST_SECONDS else math.ceil(math.log(seconds / FINEST_SECONDS, RATIO))
+        self.bins[exponent] += 1
+        self.longest = max(self.longest, seconds)
+
+    def join(self, other: Histogram) -> None:
+        self.bins.update(other.bins)
+        self.longest = max(self.longest, other.longest)
+
+    @property
+    def count(self) -> int:
+        return self.bins.total()
+
+    def percentile(self, share: float) -> float | None:
+        """In seconds, None of nothing: the upper end of the bin that it falls into."""
+        wanted, seen = self.count * share, 0
+        for exponent, count in sorted(self.bins.items()):
+            seen += count
+            if seen >= wanted and seen:
+                return min(FINEST_SECONDS * RATIO**exponent, self.longest) if exponent else 0.0
+        return None
+
+    def milliseconds(self) -> dict[str, float | int | None]:
+        """`count`, `p50`, `p99`, `max`."""
+        found: dict[str, float | int | None] = {"count": self.count}
+        for name, value in (("p50", self.percentile(0.5)), ("p99", self.percentile(0.99)), ("max", self.longest)):
+            found[name] = None if value is None or not self.count else round(value * 1000, 2)
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"bins": {str(exponent): count for exponent, count in sorted(self.bins.items())}, "max": self.longest}
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Histogram:
+        return cls({int(exponent): count for exponent, count in given["bins"].items()}, given["max"])
+
+
+class Windows:
+    """When each subscriber was in a hand-over."""
+
+    def __init__(self, found: Iterable[tuple[str, Window]]) -> None:
+        self._of: dict[str, list[Window]] = {}
+        for name, window in sorted(found):
+            self._of.setdefault(name, []).append(window)
+
+    def touch(self, name: str, since: float, until: float) -> bool:
+        """Whether one of this subscriber's hand-overs has a moment in common with this time."""
+        windows = self._of.get(name, ())
+        # They begin in this order, and one subscriber is in one hand-over at a time: the last that has begun decides.
+        place = bisect.bisect_right(windows, (until, math.inf))
+        return place > 0 and windows[place - 1][1] >= since
+
+
+class Added:
+    """Delays by publication while they are read, then what hand-overs have added."""
+
+    def __init__(self, windows: Windows) -> None:
+        self._windows = windows
+        self._delays: dict[object, tuple[list[float], list[float]]] = {}
+        self.within, self.outside = Histogram(), Histogram()
+        self.raw_within, self.raw_outside = Histogram(), Histogram()
+        self.unpaired = 0
+
+    def take(self, publication: object, subscriber: str, published_at: float, delivered_at: float) -> None:
+        moving = self._windows.touch(subscriber, published_at, delivered_at)
+        self._delays.setdefault(publication, ([], []))[moving].append(delivered_at - published_at)
+
+    def fold(self) -> None:
+        """Compare what has been taken, and forget it."""
+        for still, moving in self._delays.values():
+            for delays, raw in ((still, self.raw_outside), (moving, self.raw_within)):
+                for delay in delays:
+                    raw.add(delay)
+            if len(still) < FEWEST_OTHERS:
+                self.unpaired += len(moving)
+                continue
+            middle = median(still)
+            _add(moving, middle, self.within)
+            _add(still, middle, self.outside)
+        self._delays.clear()
+
+
+def _add(delays: Sequence[float], middle: float, to: Histogram) -> None:
+    for delay in delays:
+        to.add(max(0.0, delay - middle))

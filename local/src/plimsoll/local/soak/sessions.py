@@ -1,0 +1,141 @@
+"""A slice of sessions: a fleet of its own, load, so many sessions, rest, and a verdict over every delivery."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from plimsoll.core.verify import observations as seen
+from plimsoll.local.demo.workload import Scenario
+from plimsoll.local.soak.crowd import Crowd
+from plimsoll.local.soak.ground import Ground, Shape, remove
+from plimsoll.local.soak.judging import Judgement, judge
+from plimsoll.local.soak.moving import Moving
+from plimsoll.local.soak.residue import settle
+from plimsoll.local.soak.series import Slice
+
+ROUND_SECONDS: Final = 0.02
+HEAR_SECONDS: Final = 0.25
+LEAST_SECONDS: Final = 3.0
+"""Traffic before the first session and behind the last one, which the others are compared with."""
+LEFT_SECONDS: Final = 45.0
+"""Longer than the longest lease: what is left over then stays."""
+LONGEST_SECONDS: Final = 3600.0
+SHAPE: Final = Shape({"east": 3, "west": 2})
+
+
+@dataclass(frozen=True)
+class Load:
+    """`publishers` of the demo's quotes, at up to 4 a second times `speed`; `processes` that subscribe."""
+
+    subscribers: int = 300
+    publishers: int = 20
+    speed: float = 1.0
+    processes: int = 2
+
+    def scenario(self, seed: int) -> Scenario:
+        return Scenario(
+            seconds=LONGEST_SECONDS, publishers=self.publishers, subscribers=self.subscribers, seed=seed,
+            rate_factor=4.0 * self.speed,
+        )  # fmt: skip
+
+
+class SliceRun:
+    """One slice, from its first process to its last."""
+
+    def __init__(self, folder: Path, seed: int, sessions: int, load: Load, lanes: int, say: Callable[[str], None]):
+        self._folder, self._seed, self._sessions, self._load, self._lanes = folder, seed, sessions, load, lanes
+        self._say = say
+        self._hear_at = self._say_at = 0.0
+
+    def run(self) -> tuple[Slice, Judgement]:
+        """Everything; raises what a fleet or a worker raises that did not do as it was told."""
+        for name in ("journals", "fleet"):
+            remove(self._folder / name)
+        began = time.monotonic()
+        fleet = self._folder / "fleet" / "soak"
+        with Ground(fleet, SHAPE) as ground:
+            scenario = self._load.scenario(self._seed)
+            with Crowd(scenario, ground.entry(), self._folder, self._load.processes) as crowd:
+                moving = Moving(ground, random.Random(self._seed), self._lanes)  # noqa: S311  a plan, no secret
+                seconds = self._traffic(ground, crowd, moving)
+                left = self._rest(ground, crowd, moving)
+                crowd.finish()
+        ground.keep_logs(self._folder / "logs")
+        residue = [seen.Residue("fleet", what, 1, time.monotonic()) for what in left]
+        links = seen.Fleet([("east-head", "west-head")])
+        judgement = judge(*crowd.journals, moving.done, [links, *residue])
+        result = self._slice(moving, judgement, left, crowd, seconds)
+        result.seconds = time.monotonic() - began
+        if judgement.is_clean:
+            shutil.rmtree(self._folder / "journals")
+        return result, judgement
+
+    def _traffic(self, ground: Ground, crowd: Crowd, moving: Moving) -> float:
+        """Everybody joins, then sessions under load; returns how long those took."""
+        for _ in crowd.joining():
+            moving.step(ROUND_SECONDS, begin=0)
+        first = crowd.begin() + LEAST_SECONDS
+        while time.monotonic() < first:
+            self._look(ground, crowd, moving, begin=0)
+        while len(moving.done) < self._sessions:
+            self._look(ground, crowd, moving, begin=self._sessions - len(moving.done))
+        seconds = time.monotonic() - first
+        while not moving.is_idle or time.monotonic() < first + seconds + LEAST_SECONDS:
+            self._look(ground, crowd, moving, begin=0)
+        return seconds
+
+    def _rest(self, ground: Ground, crowd: Crowd, moving: Moving) -> list[str]:
+        """Until all has arrived and nothing is left over; returns what is."""
+        for _ in crowd.ending():
+            moving.step(ROUND_SECONDS, begin=0)
+        crowd.ask_homes(True)
+        return settle(ground, moving.listings, crowd.homes, LEFT_SECONDS, moving.told)
+
+    def _look(self, ground: Ground, crowd: Crowd, moving: Moving, begin: int) -> None:
+        moving.step(ROUND_SECONDS, begin)
+        now = time.monotonic()
+        if now >= self._hear_at:
+            self._hear_at = now + HEAR_SECONDS
+            crowd.hear()
+            ground.check()
+        if now >= self._say_at:
+            self._say_at = now + 10.0
+            done, had = len(moving.done), crowd.sum("delivered")
+            self._say(f"  seed {self._seed}: {done} of {self._sessions} sessions, {had:,} deliveries")
+
+    def _slice(self, moving: Moving, judgement: Judgement, left: list[str], crowd: Crowd, seconds: float) -> Slice:
+        verdict, added = judgement.verdict, judgement.added
+        outcomes = Counter(state for one in moving.done for _, state in one.members)
+        return Slice(
+            seed=self._seed,
+            sessions=len(moving.done),
+            states=dict(Counter(one.state for one in moving.done)),
+            outcomes=dict(outcomes),
+            reasons=dict(Counter(one.reason for one in moving.done if one.reason)),
+            moving_seconds=seconds,
+            published=verdict.published,
+            expected=verdict.expected,
+            delivered=verdict.delivered,
+            lost=verdict.lost,
+            duplicated=verdict.duplicated,
+            reordered=verdict.reordered,
+            gaps=verdict.gaps,
+            orphaned=len(left),
+            violations=judgement.violations[:20],
+            violated=dict(verdict.violated),
+            contradictions=len(judgement.contradictions),
+            session_seconds=[round(one.seconds, 4) for one in moving.done if one.state == "done"],
+            added=added.within.as_dict(),
+            spread=added.outside.as_dict(),
+            raw=added.raw_within.as_dict(),
+            raw_outside=added.raw_outside.as_dict(),
+            loads=moving.loads.as_dict(),
+            counters=dict(crowd.counters),
+        )  # fmt: skip

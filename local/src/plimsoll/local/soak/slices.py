@@ -1,0 +1,77 @@
+"""Many sessions in slices: each has a fleet of its own and is judged by itself, and the series goes on from a file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from plimsoll.local.soak import series
+from plimsoll.local.soak.sessions import Load, SliceRun
+
+REPORT: Final = "soak-report.json"
+STATE: Final = "sessions.json"
+FAULTS: Final = ("lost", "duplicated", "reordered", "orphaned")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """`sessions` in all, those of the file of an earlier run included, `slice_` of them to a fleet."""
+
+    sessions: int
+    slice_: int
+    seed: int
+    lanes: int
+    load: Load
+    folder: Path
+
+    @property
+    def what(self) -> str:
+        load = self.load
+        return (
+            f"slices of {self.slice_} sessions, {self.lanes} at a time, {load.subscribers} subscribers, "
+            f"{load.publishers} publishers at {load.speed:g}"
+        )
+
+
+def run(wanted: Wanted, say: Callable[[str], None]) -> int:
+    """Run what is missing; returns the exit code: 0 if every law has held, in this run and those before."""
+    state = wanted.folder / STATE
+    so_far = series.load(state, wanted.what, wanted.seed)
+    if so_far.sessions:
+        say(f"{so_far.sessions:,} sessions are in {state}")
+    while so_far.sessions < wanted.sessions and so_far.is_clean:
+        seed, began = so_far.next_seed, time.monotonic()
+        count = min(wanted.slice_, wanted.sessions - so_far.sessions)
+        one, judgement = SliceRun(wanted.folder, seed, count, wanted.load, wanted.lanes, say).run()
+        so_far.slices.append(one)
+        series.save(state, so_far)
+        took = f"{time.monotonic() - began:.0f} s"
+        say(f"seed {seed}: {one.sessions} sessions {one.states}, members {one.outcomes}, {took}")
+        for violation in judgement.violations[:10]:
+            say(f"  {violation}")
+    report = so_far.report()
+    path = wanted.folder / REPORT
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2))
+    say(_summary(report, so_far.is_clean, path))
+    return 0 if so_far.is_clean else 1
+
+
+def _summary(report: dict[str, Any], clean: bool, path: Path) -> str:
+    added = report["added_latency_ms"]
+    p95 = report["session_seconds_p95"]
+    faults = ", ".join(f"{report[name]:,} {name}" for name in (*FAULTS, "gaps"))
+    return (
+        f"{'passed' if clean else 'FAILED'}: {faults} in {report['sessions']:,} sessions and "
+        f"{report['delivered']:,} deliveries\n"
+        f"  session p95 {'-' if p95 is None else f'{p95:.3f} s'}   added latency of {added['count']:,} deliveries: "
+        f"p50 {_ms(added['p50'])}   p99 {_ms(added['p99'])}   max {_ms(added['max'])}\n  {path}"
+    )
+
+
+def _ms(value: Any) -> str:
+    return "-" if value is None else f"{value:.1f} ms"
