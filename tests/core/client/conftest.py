@@ -220,7 +220,7 @@ def stage() -> Stage:
     return Stage()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def kit() -> Any:
     """The names above, for test modules, which cannot import this file."""
 

@@ -384,6 +384,8 @@ def test_a_target_that_refuses_changes_nothing(move: Move, kit: Any):
     move.run()
     assert move.stage.app.seqs() == [11]
     assert len(move.target.all(r.Attach)) == 1
+    move.run(3.0)
+    assert set(move.stage.client.ports) == {"e"}
     assert move.stage.app.of(Detached) == []
 
 
@@ -502,6 +504,15 @@ def test_an_acknowledgement_of_the_target_is_as_good_as_held(move: Move):
     assert move.acknowledged()[-1] == (new,)
 
 
+def test_an_older_acknowledgement_does_not_take_a_newer_one_back(move: Move):
+    move.begin()
+    new = move.change()
+    move.suback()
+    move.suback(move.subscriber.version - 1)
+    move.held()
+    assert move.acknowledged()[-1] == (new,)
+
+
 def test_an_older_version_at_the_target_is_not_enough(move: Move):
     move.begin()
     first = move.change()
@@ -541,6 +552,15 @@ def test_what_the_source_has_acknowledged_counts_no_more_after_the_end(move: Mov
     move.end()
     assert (new,) not in move.acknowledged()
     move.suback(edge=move.target)
+    assert move.acknowledged()[-1] == (new,)
+
+
+def test_what_the_target_has_acknowledged_before_the_end_counts_at_the_end(move: Move):
+    move.begin()
+    new = move.change()
+    move.suback(edge=move.target)
+    assert (new,) not in move.acknowledged()
+    move.end()
     assert move.acknowledged()[-1] == (new,)
 
 
@@ -598,6 +618,7 @@ def test_without_the_target_a_change_waits_for_stay_or_the_end(move: Move):
     move.held()
     new = move.change()
     move.target.tell(r.Shut(move.next, "hold", "full"))
+    move.run()
     move.suback()
     assert (new,) not in move.acknowledged()
     move.stay()
@@ -609,6 +630,7 @@ def test_what_the_target_had_counts_although_it_has_gone(move: Move):
     new = move.change()
     move.held()
     move.target.tell(r.Shut(move.next, "hold", "full"))
+    move.run()
     move.suback()
     assert move.acknowledged()[-1] == (new,)
 

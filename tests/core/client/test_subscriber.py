@@ -169,6 +169,18 @@ def test_where_the_edge_begins_is_the_token(stage: Any):
     assert [each.again for each in stage.app.of(Attached)] == [False, True]
 
 
+def test_a_lapse_without_an_acknowledgement_to_void_is_not_told(stage: Any):
+    stage.attach(position=10)
+    for _ in range(2):
+        resume = stage.edge.last_of(r.Resume)
+        stage.edge.tell(r.Shut(resume.attachment, "head", "again"))
+        stage.run(1.0)
+        resume = stage.edge.last_of(r.Resume)
+        stage.edge.tell(r.Resumed(resume.attachment, "h", 5, 10, None, True))
+        stage.run()
+    assert len(stage.app.of(Lapsed)) == 1
+
+
 def test_who_has_not_lapsed_is_not_acknowledged_twice(stage: Any):
     subscriber = stage.attach(position=10)
     stage.edge.tell(r.Shut(subscriber.current.id, "head", "again"))
@@ -233,6 +245,21 @@ def test_heads_that_were_not_reached_are_named_and_then_come(stage: Any):
     stage.run()
     assert stage.app.of(Acknowledged)[-1] == Acknowledged((new,), "h", ())
     assert subscriber.is_settled
+
+
+def test_a_withdrawn_subscription_does_not_arrive_anywhere(stage: Any):
+    subscriber = stage.attach()
+    new = subscriber.subscribe("[n,=,2]")
+    stage.run()
+    stage.edge.tell(r.Suback(subscriber.current.id, subscriber.version, ["far"]))
+    stage.run()
+    subscriber.unsubscribe(new)
+    stage.run()
+    told = len(stage.app.of(Acknowledged))
+    stage.edge.tell(r.Suback(subscriber.current.id, subscriber.version, []))
+    stage.run()
+    assert len(stage.app.of(Acknowledged)) == told
+    assert stage.app.of(Forgotten) == [Forgotten((new,))]
 
 
 def test_a_refused_subscription_is_told_and_not_asked_for_again(stage: Any):
