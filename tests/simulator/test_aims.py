@@ -8,6 +8,7 @@ from dataclasses import replace
 from plimsoll.core import records as r
 from plimsoll.simulator.aims import POINTS, Aim, Aimer, aims
 from plimsoll.simulator.fleet import Shape
+from plimsoll.simulator.mediator import Commands
 from plimsoll.simulator.moves import Moving, moves
 from plimsoll.simulator.run import Run
 from plimsoll.simulator.scenarios import SCENARIOS
@@ -50,9 +51,11 @@ class Struck:
         self.lines: list[str] = []
         for seed in range(20):
             self.run = Run(quiet, seed, self.lines.append)
-            move = self.run.mediators.moves[0]
+            self.commands = self.run.mediators.office
+            assert isinstance(self.commands, Commands)
+            move = self.commands.moves[0]
             self.aim = Aim(move, point, nth, victim, fault, 0.0, 5)
-            Aimer([self.aim], self.run.mediators, self.run.faults)
+            Aimer([self.aim], self.commands.store, self.run.mediators, self.run.faults)
             self.run.go()
             if self.aim.is_spent:
                 break

@@ -28,8 +28,10 @@ SEEDS = {name: 250 if name.startswith("sessions-") else 100 for name in SCENARIO
     "slow-edge": 30,
     "frozen-subscriber": 50,
     "flooding-publisher": 20,
+    "sessions-planned": 100,
+    "sessions-planned-restarts": 100,
 }
-"""About 5,000 runs; some scenarios cost more than others."""
+"""About 5,200 runs; some scenarios cost more than others."""
 
 PARTS = 4
 FIRST = 1_000

@@ -15,6 +15,7 @@ import msgspec
 from plimsoll.core import records as r
 from plimsoll.core import wire
 from plimsoll.simulator.faults import Faults
+from plimsoll.simulator.mediator import Store
 from plimsoll.simulator.mediators import Mediators
 from plimsoll.simulator.moves import Move, Moving
 from plimsoll.simulator.network import Connection, Party
@@ -74,8 +75,8 @@ def aims(moves: Sequence[Move], moving: Moving, draw: random.Random) -> list[Aim
 class Aimer:
     """Watches what is sent, and strikes."""
 
-    def __init__(self, aims: list[Aim], mediators: Mediators, faults: Faults) -> None:
-        self.aims, self.mediators, self.faults = aims, mediators, faults
+    def __init__(self, aims: list[Aim], store: Store, mediators: Mediators, faults: Faults) -> None:
+        self.aims, self.store, self.mediators, self.faults = aims, store, mediators, faults
         self._count: dict[tuple[int, str], int] = {}
         self._tags = {POINTS[aim.point] for aim in aims}
         if aims:
@@ -103,7 +104,7 @@ class Aimer:
                     self.faults.schedule.after(aim.delay_seconds, self._strike, aim, connection)
 
     def _names(self, record: bytes, aim: Aim) -> bool:
-        for one in self.mediators.store.handovers.values():
+        for one in self.store.handovers.values():
             if one.move.number == aim.move.number:
                 return msgspec.msgpack.encode(one.session) in record
         return False
@@ -148,7 +149,7 @@ class Aimer:
 
     def _clients(self, move: Move) -> list[str]:
         """Processes with members of the hand-over."""
-        members = [m for one in self.mediators.store.handovers.values() if one.move is move for m in one.plan.members]
+        members = [m for one in self.store.handovers.values() if one.move is move for m in one.plan.members]
         return sorted({self.faults.clients.home(member) for member in members} & set(self.faults.clients.names()))
 
     def _reconnect(self, name: str) -> bool:

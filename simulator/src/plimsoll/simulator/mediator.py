@@ -8,7 +8,8 @@ store takes nothing from it either, as a compare-and-set would not.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -55,6 +56,36 @@ class Store:
     epoch: int = 0
     handovers: dict[str, Handover] = field(default_factory=dict)
     begun: set[int] = field(default_factory=set)
+
+
+class Commands:
+    """An office of mediators that command what the plan says, and nothing else."""
+
+    def __init__(
+        self, heads: Sequence[str], moves: Sequence[Move], strangers: Sequence[str], healed_at: float,
+        see: Callable[[seen.Observation], None],
+    ) -> None:  # fmt: skip
+        self.heads, self.moves, self.strangers, self.healed_at, self.see = heads, moves, strangers, healed_at, see
+        self.store = Store()
+
+    def mediator(self, name: str, draw: random.Random) -> Mediator:
+        return Mediator(name, self.store, self.heads, self.moves, self.strangers, self.healed_at, draw, self.see)
+
+    def is_settled(self) -> bool:
+        return all(one.is_final for one in self.store.handovers.values()) and len(self.store.begun) == len(self.moves)
+
+    def leftovers(self) -> Iterator[str]:
+        for one in self.store.handovers.values():
+            if not one.is_final:
+                yield f"hand-over without an outcome: {one.session} wants {one.intent}, was told {one.state!r}"
+
+    def counts(self) -> dict[str, int]:
+        count: Counter[str] = Counter()
+        for one in self.store.handovers.values():
+            count[one.state if one.is_final else "open"] += 1
+            if one.state in ("done", "aborted"):
+                count.update(outcome for _, outcome in one.members)
+        return dict(sorted(count.items()))
 
 
 class Mediator(Node):

@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
+from plimsoll.core.node import Node
 from plimsoll.core.verify import observations as seen
-from plimsoll.simulator.fleet import Fleet, Journal
+from plimsoll.simulator.fleet import Journal
 from plimsoll.simulator.host import Host
-from plimsoll.simulator.mediator import Mediator, Store
-from plimsoll.simulator.moves import Move
 from plimsoll.simulator.network import Network
 from plimsoll.simulator.schedule import Schedule
 
 
+class Office(Protocol):
+    """What outlives mediators: what is asked for, and what is stored. It makes each of them."""
+
+    def mediator(self, name: str, draw: random.Random) -> Node:
+        """One more life, with a higher epoch."""
+
+    def is_settled(self) -> bool: ...
+
+    def leftovers(self) -> Iterator[str]:
+        """What is wrong at the end."""
+
+    def counts(self) -> dict[str, int]:
+        """Hand-overs by their end, and members by their outcome."""
+
+
 class Mediators:
-    """Hosts of mediators over one store. `current` is the youngest."""
+    """Hosts of mediators over one office. `current` is the youngest."""
 
     def __init__(
-        self, schedule: Schedule, network: Network, fleet: Fleet, journal: Journal, draw: random.Random,
-        moves: Sequence[Move], strangers: Sequence[str], healed_at: float,
+        self, schedule: Schedule, network: Network, journal: Journal, draw: random.Random, office: Office
     ) -> None:  # fmt: skip
-        self.schedule, self.network, self.fleet, self.journal = schedule, network, fleet, journal
-        self.moves, self.strangers, self.healed_at = moves, strangers, healed_at
-        self.store = Store()
+        self.schedule, self.network, self.journal, self.office = schedule, network, journal, office
         self.hosts: list[Host] = []
         self._salt = draw.getrandbits(32)
 
@@ -37,13 +48,8 @@ class Mediators:
         number = len(self.hosts)
         host = Host(f"m{number}", self.schedule, self.network)
         self.hosts.append(host)
-        heads = self.fleet.shape.heads()
         draw = random.Random(self._salt + number)
-        host.start(
-            lambda: Mediator(
-                host.name, self.store, heads, self.moves, self.strangers, self.healed_at, draw, self.journal.see
-            )
-        )
+        host.start(lambda: self.office.mediator(host.name, draw))
 
     def crash(self) -> None:
         """Kill the youngest."""
@@ -67,23 +73,7 @@ class Mediators:
             number += 1
             at += draw.expovariate(rate)
 
-    # -- the end
-
-    def is_settled(self) -> bool:
-        return all(one.is_final for one in self.store.handovers.values()) and len(self.store.begun) == len(self.moves)
-
     def leftovers(self) -> None:
         """I5: every hand-over that was begun has come to something."""
-        for one in self.store.handovers.values():
-            if not one.is_final:
-                what = f"hand-over without an outcome: {one.session} wants {one.intent}, was told {one.state!r}"
-                self.journal.see(seen.Residue("mediator", what, 1, self.schedule.now))
-
-    def counts(self) -> dict[str, int]:
-        """Hand-overs by their end, and members by their outcome."""
-        count: Counter[str] = Counter()
-        for one in self.store.handovers.values():
-            count[one.state if one.is_final else "open"] += 1
-            if one.state in ("done", "aborted"):
-                count.update(outcome for _, outcome in one.members)
-        return dict(sorted(count.items()))
+        for what in self.office.leftovers():
+            self.journal.see(seen.Residue("mediator", what, 1, self.schedule.now))

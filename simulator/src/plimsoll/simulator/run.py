@@ -4,8 +4,9 @@ A run starts a fleet and applications, lets them speak and move while faults hap
 until nothing is under way any more, lets every publisher speak once more, and asks the laws. So what is still missing
 then is lost, and what is still held then is left over.
 
-Everything that is planned has a label: `saying3`, `change0`, `hold1`, `fault7`, `move2`, `aim2`, `life0`. A run may be
-made of some of them `only`; they stay as the seed has them, so far as they do not follow from what is left out.
+Everything that is planned has a label: `saying3`, `change0`, `hold1`, `fault7`, `move2`, `aim2`, `life0`, `ask1`. A
+run may be made of some of them `only`; they stay as the seed has them, so far as they do not follow from what is left
+out.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from plimsoll.simulator.apps import Apps, client_limits
 from plimsoll.simulator.bounds import marks
 from plimsoll.simulator.faults import Faults
 from plimsoll.simulator.fleet import Fleet, Journal
+from plimsoll.simulator.mediator import Commands
 from plimsoll.simulator.mediators import Mediators
 from plimsoll.simulator.moves import moves
 from plimsoll.simulator.network import Network
+from plimsoll.simulator.planning import Planning, requests
 from plimsoll.simulator.scenario import Scenario
 from plimsoll.simulator.scenarios import SCENARIOS
 from plimsoll.simulator.schedule import Schedule
@@ -146,23 +149,38 @@ class Run:
 
     def _mediators(self) -> Mediators:
         """The hand-overs of the run and who asks for them."""
+        scenario, draw = self.scenario, self._draw("moves")
+        office = self._planning(draw) if scenario.asking.sessions else None
+        commands = self._commands(draw)
+        mediators = Mediators(self.schedule, self.network, self.journal, draw, office or commands)
+        if office is None:
+            drawn = [
+                aim
+                for aim in aims(commands.moves, scenario.moving, self._draw("aims"))
+                if self._wanted(f"aim{aim.move.number}")
+            ]
+            Aimer(drawn, commands.store, mediators, self.faults)
+        return mediators
+
+    def _commands(self, draw: random.Random) -> Commands:
         scenario = self.scenario
-        moving, draw, start = scenario.moving, self._draw("moves"), START_SECONDS
         planned = [
             move
-            for move in moves(moving, scenario.shape, draw, start, scenario.load.seconds * 0.8)
+            for move in moves(scenario.moving, scenario.shape, draw, START_SECONDS, scenario.load.seconds * 0.8)
             if self._wanted(move.label)
         ]
-        drawn = [
-            aim for aim in aims(planned, moving, self._draw("aims")) if self._wanted(f"aim{aim.move.number}")
-        ]  # fmt: skip
         healed_at = self.end if scenario.is_rough else 0.0
         names = sorted(name for process in self.apps.processes.values() for name in process.subscribers)
-        mediators = Mediators(
-            self.schedule, self.network, self.fleet, self.journal, draw, planned, names, healed_at
-        )  # fmt: skip
-        Aimer(drawn, mediators, self.faults)
-        return mediators
+        return Commands(scenario.shape.heads(), planned, names, healed_at, self.journal.see)
+
+    def _planning(self, draw: random.Random) -> Planning:
+        scenario = self.scenario
+        asked = [
+            one
+            for one in requests(scenario.asking, scenario.shape, draw, START_SECONDS, scenario.load.seconds * 0.8)
+            if self._wanted(one.label)
+        ]
+        return Planning(self.fleet, asked, self.journal.see)
 
     def _populate(self) -> None:
         """Processes at all heads, publishers and subscribers in all processes."""
@@ -212,7 +230,7 @@ class Run:
         publishers = self._plan_load()
         self._strike_the_victim(START_SECONDS, end)
         self.faults.plan(START_SECONDS / 2, end, self._wanted)
-        if scenario.moving.handovers:
+        if scenario.moves:
             self.schedule.at(START_SECONDS / 2, self.mediators.start)
             lives = self._draw("lives")
             self.mediators.plan(scenario.moving.lives, lives, START_SECONDS, end, self._wanted)
@@ -247,7 +265,7 @@ class Run:
 
     def _is_settled(self) -> bool:
         return (
-            self.mediators.is_settled()
+            self.mediators.office.is_settled()
             and not under_way(self.fleet, self.apps)
             and next(leftovers(self.fleet, self.apps, 0.0), None) is None
         )
@@ -274,7 +292,7 @@ class Run:
                 for mark in marks(broker.name, broker.host.node, at, LARGEST_RECORD_BYTES):
                     if mark.value > mark.bound:
                         self.journal.see(mark)
-        if self.scenario.moving.handovers:
+        if self.scenario.moves:
             for one in serving(self.fleet, at):
                 self.journal.see(one)
         self.schedule.after(MEASURE_SECONDS, self._measure)
@@ -333,7 +351,7 @@ class Run:
             frames_lost=self.network.lost,
             suppressed=self._suppressed(),
             faults=dict(sorted(self.faults.happened.items())),
-            handovers=self.mediators.counts(),
+            handovers=self.mediators.office.counts(),
             digest=self.network.digest,
             error=error,
         )

@@ -11,6 +11,7 @@ from plimsoll.simulator.faults import Chances
 from plimsoll.simulator.fleet import Shape
 from plimsoll.simulator.moves import Moving
 from plimsoll.simulator.network import Weather
+from plimsoll.simulator.planning import Asking
 from plimsoll.simulator.workload import Load
 
 LIMITS = Limits(
@@ -57,10 +58,16 @@ class Scenario:
     settle_seconds: float = 10.0
     last_seconds: float = 2.5
     moving: Moving = field(default_factory=Moving)
+    asking: Asking = field(default_factory=Asking)
     control: Weather | None = None
     slow: Hardware | None = None
     is_steady: bool = False
     base: Limits = LIMITS
+
+    @property
+    def moves(self) -> bool:
+        """Whether anybody asks for hand-overs."""
+        return bool(self.moving.handovers or self.asking.sessions)
 
     @property
     def is_rough(self) -> bool:

@@ -11,6 +11,7 @@ from plimsoll.simulator.faults import Chances
 from plimsoll.simulator.fleet import Shape
 from plimsoll.simulator.moves import Moving
 from plimsoll.simulator.network import Weather
+from plimsoll.simulator.planning import Asking
 from plimsoll.simulator.scenario import LIMITS, Scenario
 from plimsoll.simulator.workload import Load
 
@@ -89,6 +90,14 @@ ALL = [
         "slow", "brokers that compute slowly and send little", Shape(1, 3), replace(FAULTY, replay=0.6),
         load=replace(LOAD, publications=80, payload_bytes=200), control=None,
         slow=Hardware(output_bytes_per_second=20_000, emulation=EMULATION),
+    ),
+    _scenario(
+        "planned", "sessions of balancing, planned and driven by the mediator of the product", Shape(2, 3),
+        Moving(lives=0.4), asking=Asking(4), chances=BUMPY, processes=3,
+    ),
+    _scenario(
+        "planned-restarts", "the same, while brokers and mediators are killed", Shape(2, 3), Moving(lives=1.0),
+        asking=Asking(4), chances=replace(BUMPY, crash_edge=0.2, crash_head=0.15), processes=3,
     ),
     _scenario(
         "everything", "every fault there is, and hand-overs in a random tree", Shape(3, 2, "random"),

@@ -1,0 +1,294 @@
+"""Sessions of balancing, driven by the mediator of the product: its shell in virtual time, over a store in memory.
+
+The shell does what the local supervisor and the operator do. It keeps the objects and what the mediator wants stored,
+sees the fleet through load reports alone, carries effects out in order, and starts each mediator from what is stored.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from plimsoll.core import records as r
+from plimsoll.core import session as s
+from plimsoll.core.link import LinkLimits, Peer
+from plimsoll.core.node import Node
+from plimsoll.core.spec import Document
+from plimsoll.core.spec.kinds import LoadBalancingSessionSpec
+from plimsoll.core.spec.parsing import read
+from plimsoll.core.verify import observations as seen
+from plimsoll.core.verify.sessions import SessionChecker
+from plimsoll.core.wire import Info
+from plimsoll.simulator.fleet import Fleet, Shape, control
+
+TIME_FACTOR = 0.1
+"""The mediator's timings are for fleets of people; runs are short."""
+
+TICK_SECONDS = 0.05
+VIEW_SECONDS = 0.2
+FRESH_SECONDS = 1.5
+SLACK_SECONDS = 3.0
+"""A mediator may be dead for so long when a deadline passes."""
+
+See = Callable[[seen.Observation], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How many sessions are asked for. Shares are chances between 0 and 1 per session."""
+
+    sessions: int = 0
+    across: float = 0.3
+    drain: float = 0.25
+    replay: float = 0.25
+    stop: float = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """At a time, somebody makes an object; perhaps it is told to stop later."""
+
+    number: int
+    at: float
+    fields: Mapping[str, Any]
+    stop_at: float
+
+    @property
+    def label(self) -> str:
+        return f"ask{self.number}"
+
+
+def requests(asking: Asking, shape: Shape, draw: random.Random, start: float, seconds: float) -> list[Ask]:
+    """All sessions that a run asks for, in time order."""
+    times = sorted(start + draw.uniform(0.0, seconds) for _ in range(asking.sessions))
+    return [_ask(asking, shape, draw, number, at) for number, at in enumerate(times)]
+
+
+def _ask(asking: Asking, shape: Shape, draw: random.Random, number: int, at: float) -> Ask:
+    heads = shape.heads()
+    head = draw.choice(heads)
+    across = len(heads) > 1 and draw.random() < asking.across
+    target_head = draw.choice([each for each in heads if each != head]) if across else head
+    source = draw.choice(shape.edges_of(head))
+    target = draw.choice([each for each in shape.edges_of(target_head) if each != source])
+    limits = {"maxInFlight": draw.randint(1, 4), "moveInterval": "0s", "queueFor": "40s"}
+    fields: dict[str, Any] = {
+        "scope": "Global" if across else "Local", "source": {"name": source}, "mode": "Execute", "limits": limits,
+        "deadline": f"{draw.choice([10, 40, 60])}s", "retries": draw.choice([0, 0, 1, 2]),
+        "handover": "Replay" if not across and draw.random() < asking.replay else draw.choice(["Auto", "Drain"]),
+    }  # fmt: skip
+    if not across and draw.random() < asking.drain:
+        fields["action"] = "Drain"
+    else:
+        fields["target"] = {"name": target}
+        fields["select"] = draw.choice([{"count": draw.randint(1, 4)}, {"sharePercent": 50}])
+    stops = draw.random() < asking.stop
+    return Ask(number, at, fields, at + draw.uniform(0.0, 1.0) if stops else float("inf"))
+
+
+def specification(fields: Mapping[str, Any]) -> LoadBalancingSessionSpec:
+    """A specification from its fields as in YAML."""
+    content = {
+        "apiVersion": "plimsoll.dev/v1alpha1",
+        "kind": "LoadBalancingSession",
+        "metadata": {"name": "s"},
+        "spec": dict(fields),
+    }
+    resources, problems = read([Document(content)])
+    for resource in resources:
+        if not problems and isinstance(resource.spec, LoadBalancingSessionSpec):
+            return resource.spec
+    raise ValueError(f"no specification of a session: {problems}; found {fields}")
+
+
+@dataclass(slots=True)
+class Stored:
+    """An object, and what the mediator has stored with it."""
+
+    request: s.Request
+    fields: Mapping[str, Any]
+    stop_at: float = float("inf")
+    record: Mapping[str, Any] | None = None
+
+
+@dataclass(slots=True)
+class Told:
+    """A hand-over as it looks from outside: what was commanded, and what heads say of it."""
+
+    plan: r.HandoverPlan
+    state: str = ""
+    members: tuple[tuple[str, str], ...] = ()
+
+
+class Planning:
+    """The office: objects, the store, and what was commanded in all lives."""
+
+    def __init__(self, fleet: Fleet, asked: Sequence[Ask], see: See) -> None:
+        self.fleet, self.see = fleet, see
+        self.epoch = 0
+        self.objects: dict[str, Stored] = {}
+        self.handovers: dict[str, Told] = {}
+        self.checker = SessionChecker(SLACK_SECONDS)
+        self.now = 0.0
+        self._asked = list(asked)
+
+    def mediator(self, name: str, draw: random.Random) -> Planner:
+        self.epoch += 1
+        return Planner(name, self.epoch, self, draw)
+
+    def sessions(self) -> list[s.Session]:
+        return [s.decode(one.record) for one in self.objects.values() if one.record is not None]
+
+    def people(self, now: float) -> None:
+        """What people have done by now: made objects, and told some to stop."""
+        self.now = now
+        while self._asked and self._asked[0].at <= now:
+            ask = self._asked.pop(0)
+            self.make(ask.label, ask.fields, stop_at=ask.stop_at)
+        for one in self.objects.values():
+            if one.stop_at <= now:
+                one.stop_at = float("inf")
+                spec = specification({**one.fields, "stop": True})
+                one.request = replace(one.request, generation=one.request.generation + 1, spec=spec)
+
+    def make(self, name: str, fields: Mapping[str, Any], parent: str = "", stop_at: float = float("inf")) -> None:
+        """Make an object, unless there is one of this name."""
+        if all(one.request.name != name for one in self.objects.values()):
+            request = s.Request(name, f"uid-{name}", 1, specification(fields), parent)
+            self.objects[request.uid] = Stored(request, fields, stop_at)
+
+    # -- what is stored and said
+
+    def save(self, session: s.Session) -> None:
+        if session.uid in self.objects:
+            self.objects[session.uid].record = s.encode(session)
+            self.checker.see(s.seen(session, self.now))
+
+    def commanded(self, command: r.Command) -> None:
+        plan = command.plan
+        if plan is not None and command.session not in self.handovers:
+            self.handovers[command.session] = Told(plan)
+            self.see(
+                seen.HandoverBegan(
+                    command.session, plan.source, plan.target, plan.members, plan.replay, plan.drain_seconds, self.now
+                )
+            )
+
+    def told(self, outcome: r.Outcome) -> None:
+        one = self.handovers.get(outcome.session)
+        members = tuple(sorted(outcome.members))
+        if (
+            one is None
+            or outcome.state not in ("done", "aborted")
+            or (one.state, one.members) == (outcome.state, members)
+        ):
+            return
+        one.state, one.members = outcome.state, members
+        self.see(seen.HandoverTold(outcome.session, outcome.state, members, self.now))
+
+    # -- the end
+
+    def is_settled(self) -> bool:
+        sessions = self.sessions()
+        return not self._asked and len(sessions) == len(self.objects) and all(one.is_over for one in sessions)
+
+    def leftovers(self) -> Iterator[str]:
+        for one in self.sessions():
+            if not one.is_over:
+                yield f"session that has not ended: {one.name} in {one.phase}, {one.reason} {one.message}"
+        for violation in self.checker.judge(self.now):
+            yield str(violation)
+
+    def counts(self) -> dict[str, int]:
+        count: Counter[str] = Counter(one.phase.lower() for one in self.sessions() if one.is_over)
+        for told in self.handovers.values():
+            count[told.state or "failed"] += 1
+            count.update(outcome for _, outcome in told.members)
+        return dict(sorted(count.items()))
+
+
+@dataclass(slots=True)
+class Heard:
+    """The last load report of a broker."""
+
+    at: float
+    report: dict[str, Any] = field(default_factory=dict)
+
+
+class Planner(Node):
+    """One life of the mediator, in its shell."""
+
+    def __init__(self, name: str, epoch: int, office: Planning, draw: random.Random) -> None:
+        super().__init__(Info(name, "client", epoch), LinkLimits(), lambda: draw.getrandbits(32), max_frame_bytes=10**6)
+        self.office = office
+        self.mediator = s.Mediator(epoch, office.sessions(), s.Settings(time_factor=TIME_FACTOR))
+        self.epoch = epoch
+        self._heard: dict[str, Heard] = {}
+        self._generations: dict[str, int] = {}
+        self._tick_at = self._view_at = 0.0
+        for head in office.fleet.shape.heads():
+            self.dial_control(head, control(head))
+            self.say_control(head, r.Identify(name, "mediator", epoch))
+
+    def wake_at(self) -> float:
+        return self._tick_at
+
+    def on_tick(self) -> None:
+        if self.now < self._tick_at:
+            return
+        self._tick_at = self.now + TICK_SECONDS
+        self.office.people(self.now)
+        for uid, one in list(self.office.objects.items()):
+            if self._generations.get(uid) != one.request.generation:
+                self._generations[uid] = one.request.generation
+                self._handle(s.Asked(one.request))
+        if self.now >= self._view_at:
+            self._view_at = self.now + VIEW_SECONDS
+            for head in self.office.fleet.shape.heads():
+                self.say_control(head, r.Identify(self.info.name, "mediator", self.epoch))
+            self._handle(s.Viewed(self._view()))
+        self._handle(s.Ticked())
+
+    def on_control(self, peer: Peer, record: Any) -> None:
+        self.office.now = self.now
+        if isinstance(record, r.Load):
+            self._heard[str(record.report["broker"])] = Heard(self.now, dict(record.report))
+        elif isinstance(record, r.Outcome | r.Served):
+            if isinstance(record, r.Outcome):
+                self.office.told(record)
+            self._handle(s.Heard(str(peer), record))
+
+    def _view(self) -> s.View:
+        """What load reports say of the fleet; who has not reported lately is not there."""
+        fresh = {name: one.report for name, one in self._heard.items() if self.now - one.at < FRESH_SECONDS}
+        heads, edges = {}, {}
+        for name, broker in self.office.fleet.brokers.items():
+            report, head = fresh.get(name, {}), broker.config.head_name
+            if broker.is_head:
+                heads[name] = s.HeadView(name, name, report.get("epoch", 0), name in fresh, report)
+            else:
+                edges[name] = s.EdgeView(
+                    name, head, head, ready=name in fresh, subscribers=report.get("subscribers", 0), report=report
+                )
+        return s.View(heads, edges)
+
+    def _handle(self, event: s.Event) -> None:
+        """Carry out what the mediator wants, in order."""
+        if self.mediator.is_deposed or self.epoch != self.office.epoch:
+            return  # the store takes nothing from the older of two
+        for effect in self.mediator.handle(event, self.now):
+            if isinstance(effect, s.Save):
+                self.office.save(effect.session)
+            elif isinstance(effect, s.Send):
+                if isinstance(effect.record, r.Command):
+                    self.office.commanded(effect.record)
+                self.say_control(effect.head, effect.record)
+            elif isinstance(effect, s.Create):
+                self.office.make(effect.name, effect.spec, effect.parent)
+            elif isinstance(effect, s.Forget):
+                del self.office.objects[effect.uid]
+                self.office.checker.forget(effect.uid)
+                self._handle(s.Deleted(effect.uid))
