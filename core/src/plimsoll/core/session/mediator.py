@@ -225,10 +225,12 @@ class Mediator:
             return
         self._next_look = turn.now + turn.timings.ask
         for session in turn.book.sessions.values():
+            request = turn.requests.get(session.uid)
+            if session.ended_at is None:
+                continue
             if session.holds_until is not None and turn.now >= session.holds_until:
                 turn.book.close(session)
-            request = turn.requests.get(session.uid)
-            if request is None or session.ended_at is None:
+            if request is None:
                 continue
             if request.deleting or turn.now >= session.ended_at + self.settings.seconds(request.spec.ttl):
                 turn.effects.append(Forget(session.uid, session.name))

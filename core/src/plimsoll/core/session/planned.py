@@ -90,7 +90,8 @@ def _begun(turn: Turn, request: Request, session: Session) -> Session:
         deadline = min(deadline, parent.deadline_at - closing_seconds(turn, parent) / 2)
     turn.unlist(session.uid)
     asked = session.asked or fingerprint(request)
-    session = replace(session, started_at=turn.now, deadline_at=deadline, retry_at=None, asked=asked)
+    session = replace(session, started_at=turn.now, deadline_at=deadline, asked=asked)
+    session = replace(session, retry_at=None, holds_until=None)
     return enter(session, "Negotiating", turn.now)
 
 

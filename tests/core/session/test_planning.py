@@ -1,0 +1,169 @@
+"""From who is served to who moves where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.core.session.model import spec_of
+
+from plimsoll.core.policies import LeastLoaded, Port, Unit
+from plimsoll.core.session import EdgeView, Request
+from plimsoll.core.session.planning import (
+    REASONS,
+    Selection,
+    difference,
+    gone,
+    hash_of,
+    make,
+    port_of,
+    select,
+    shown,
+    unit_of,
+    why_nothing,
+)
+from plimsoll.core.session.record import Pair, Plan
+
+SERVED = {"a": ["a1", "a2", "a3", "a4"], "b": ["b1", "b2"]}
+NONE: frozenset[str] = frozenset()
+
+
+def request(parent: Any = "", **fields: Any) -> Request:
+    return Request("s", "uid", 1, spec_of(**{"scope": "Global", "source": {"name": "a"}, **fields}), parent)
+
+
+def edge(name: str, subscribers: int = 0, cluster: str = "c", **report: float) -> EdgeView:
+    return EdgeView(name, cluster, f"{cluster}-head", subscribers=subscribers, report=report)
+
+
+@pytest.mark.parametrize(
+    ("fields", "chosen"),
+    [
+        ({"select": {"count": 3}}, {"a": ["a1", "a2"], "b": ["b1"]}),
+        ({"select": {"count": 4}}, {"a": ["a1", "a2", "a3"], "b": ["b1"]}),
+        ({"select": {"count": 100}}, SERVED),
+        ({"select": {"sharePercent": 50}}, {"a": ["a1", "a2"], "b": ["b1"]}),
+        ({"select": {"sharePercent": 1}}, {"a": ["a1"]}),
+        ({"select": {"sharePercent": 100}}, SERVED),
+        ({"select": {"names": ["b2", "a4", "zz"]}}, {"a": ["a4"], "b": ["b2"]}),
+        ({"action": "Drain"}, SERVED),
+        ({"select": {"count": 6}, "limits": {"maxMoves": 1}}, {"a": ["a1"]}),
+        ({"select": {"count": 6}, "exclusions": {"subscribers": ["a1", "b1"]}}, {"a": ["a2", "a3", "a4"], "b": ["b2"]}),
+    ],
+)
+def test_who_is_selected(fields: dict[str, Any], chosen: dict[str, list[str]]):
+    assert select(request(**fields), SERVED, None, NONE, NONE).chosen == chosen
+
+
+def test_everybody_has_a_reason_to_stay():
+    fields = {"select": {"names": ["a1", "a2", "a3", "a4", "zz"]}, "exclusions": {"subscribers": ["a1"]}}
+    found = select(request(limits={"maxMoves": 4}, **fields), SERVED, None, {"a2"}, {"a3"})
+    assert found.chosen == {"a": ["a4"]}
+    assert found.rejected == {
+        "Excluded": ["a1"], "MovedRecently": ["a2"], "InAnotherSession": ["a3"], "NotServed": ["zz"],
+    }  # fmt: skip
+    assert set(found.rejected) <= set(REASONS)
+    limited = select(request(select={"names": ["a1", "a2", "a3"]}, limits={"maxMoves": 1}), SERVED, None, NONE, NONE)
+    assert limited.rejected == {"OverLimit": ["a2", "a3"]}
+
+
+def test_who_was_moved_just_now_stays_but_for_drains_and_children():
+    for fields, parent in (({"action": "Drain"}, ""), ({"select": {"names": ["a1"]}}, "parent")):
+        assert "a1" in select(request(parent, **fields), SERVED, None, {"a1"}, NONE).chosen["a"]
+    assert "a1" not in select(request(select={"count": 6}), SERVED, None, {"a1"}, NONE).chosen["a"]
+
+
+def test_another_attempt_wants_what_is_left():
+    assert select(request(select={"count": 5}), SERVED, 2, NONE, NONE).chosen == {"a": ["a1"], "b": ["b1"]}
+    assert select(request(select={"sharePercent": 100}), SERVED, 0, NONE, NONE).chosen == {}
+
+
+@given(st.dictionaries(st.sampled_from("abcde"), st.integers(0, 40), min_size=1), st.integers(1, 100))
+def test_shares_add_up_and_are_fair(sizes: dict[str, int], percent: int):
+    served = {name: [f"{name}{number:02}" for number in range(size)] for name, size in sizes.items()}
+    total = sum(sizes.values())
+    found = select(request(select={"sharePercent": percent}), served, None, NONE, NONE)
+    assert sum(map(len, found.chosen.values())) == found.wanted == -(-total * percent // 100)
+    for name, size in sizes.items():
+        exact = found.wanted * size / total if total else 0
+        assert abs(len(found.chosen.get(name, [])) - exact) < 1
+
+
+def test_an_edge_as_a_port():
+    busy = edge("a", 10, input_utilization=0.3, output_utilization=0.6, capacity=2.0)
+    assert port_of(busy) == Port("a", 0.6, 10, 2.0)
+    assert unit_of(busy).load == pytest.approx(0.12)
+    assert port_of(edge("a", 3)) == Port("a", 0.0, 3, 1.0)
+    assert unit_of(edge("a")) == Unit(1, 0.0)
+    assert port_of(edge("a", 0, input_utilization=float("nan"), capacity=float("inf"))) == Port("a", 0.0, 0, 1.0)
+
+
+def plan_for(chosen: dict[str, list[str]], edges: list[EdgeView], targets: list[str]) -> Plan:
+    known = {one.name: one for one in edges}
+    return make(Selection(chosen, {}, 0), known, [known[name] for name in targets], LeastLoaded(), 5.0)
+
+
+def test_a_plan_predicts_what_its_edges_will_carry():
+    edges = [edge("a", 4, input_utilization=0.8), edge("b", 0, input_utilization=0.1)]
+    plan = plan_for({"a": ["a1", "a2"]}, edges, ["b"])
+    before_after = {one.edge: (one.utilization_before, one.utilization_after) for one in plan.forecasts}
+    assert before_after == {"a": (0.8, 0.4), "b": (0.1, 0.5)}
+    assert [(one.subscribers_before, one.subscribers_after) for one in plan.forecasts] == [(4, 2), (0, 2)]
+
+
+def test_sources_share_what_targets_have():
+    edges = [edge("a", 10), edge("b", 10), edge("v", 0, "w"), edge("w", 4, "w")]
+    chosen = {name: [f"{name}{number}" for number in range(5)] for name in "ab"}
+    plan = plan_for(chosen, edges, ["v", "w"])
+    loads = {one.edge: one.subscribers_after for one in plan.forecasts}
+    assert loads == {"a": 5, "b": 5, "v": 7, "w": 7}
+    assert all(pair.is_across for pair in plan.pairs)
+    assert sum(len(pair.members) for pair in plan.pairs) == plan.members == 10
+
+
+def test_who_finds_no_place_is_rejected():
+    edges = [edge("a", 2)]
+    plan = plan_for({"a": ["a1", "a2"]}, edges, [])
+    assert (plan.pairs, plan.rejected) == ([], {"NoPlace": ["a1", "a2"]})
+
+
+def pair(members: list[str], target: str = "b", source: str = "a") -> Pair:
+    return Pair(source=source, target=target, source_head="h", target_head="h", members=members)
+
+
+def plan_of(*pairs: Pair) -> Plan:
+    return Plan(hash=hash_of(pairs), pairs=list(pairs), made_at=0.0)
+
+
+def test_the_hash_covers_who_from_where_to_where_and_in_which_order():
+    hashes = {
+        hash_of([pair(["x", "y"])]), hash_of([pair(["y", "x"])]), hash_of([pair(["x"])]), hash_of([]),
+        hash_of([pair(["x", "y"], "c")]), hash_of([pair(["x", "y"], "b", "c")]), hash_of([pair(["x,y"])]),
+        hash_of([pair(["x"]), pair(["y"])]),
+    }  # fmt: skip
+    assert len(hashes) == 8
+    assert hash_of([pair(["x", "y"])]) == "d2d88a9e3180c925"
+    assert all(len(one) == 16 and set(one) <= set("0123456789abcdef") for one in hashes)
+
+
+def test_who_of_a_plan_is_gone():
+    plan = plan_of(pair(["x", "y"]), pair(["z"], "b", "c"))
+    assert gone(plan, {"a": ["x", "y"], "c": ["z"]}) == []
+    assert gone(plan, {"a": ["x", "z"]}) == ["y", "z"]
+
+
+def test_differences_in_words():
+    old = plan_of(pair(["x", "y", "z"]))
+    assert difference(old, plan_of(pair(["x", "u"]), pair(["z"], "c"))) == (
+        "1 no longer move: y; 1 move as well: u; 1 go elsewhere: z"
+    )
+    assert difference(old, plan_of(pair(["y", "x", "z"]))) == "the same subscribers in another order"
+
+
+def test_lists_are_shown_in_part():
+    assert shown(["a", "b"]) == "a, b"
+    assert shown(list("abcdefg")) == "a, b, c, d, e and 2 more"
+    assert why_nothing({}) == "the source serves nobody"
+    assert why_nothing({"NoPlace": ["a"]}) == "1 no edge can take it: a"

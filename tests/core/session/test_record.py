@@ -1,0 +1,87 @@
+"""What is stored of a session."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.core.session.model import Faults, World
+
+from plimsoll.core.session import Session, Timings, decode, encode
+from plimsoll.core.session.record import Batch, Pair, Plan, earlier
+
+
+def whole_session() -> Session:
+    world = World(seed=1, faults=Faults(leaves=0.1), refuses=True)
+    world.fill("a", 30)
+    uid = world.ask("s", source="a", target="b", select={"count": 20}, limits={"maxInFlight": 6}, retries=1)
+    world.until(lambda: world.mediator.sessions[uid].attempt == 2)
+    world.refuses = False
+    world.until(lambda: world.mediator.sessions[uid].phase == "Draining")
+    return world.mediator.sessions[uid]
+
+
+def test_it_is_plain_json_and_comes_back():
+    session = whole_session()
+    text = json.dumps(encode(session))
+    assert decode(json.loads(text)) == session
+    assert '"queuedAt"' in text
+    assert "queued_at" not in text
+
+
+def test_what_equals_its_default_is_left_out():
+    session = Session(uid="u", name="n", requested_at=1.0, queued_at=1.0, phase_at=1.0, deadline_at=2.0)
+    assert encode(session) == {
+        "uid": "u", "name": "n", "requestedAt": 1.0, "queuedAt": 1.0, "phaseAt": 1.0, "deadlineAt": 2.0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wrong", "found"),
+    [(None, "got `null`"), ({}, "missing required field"), ({"uid": 7}, "`$.uid`"), ("x", "got `str`")],
+)
+def test_what_is_no_record_is_refused_with_its_place(wrong: object, found: str):
+    with pytest.raises(ValueError, match="this is not the record of a session") as caught:
+        decode(wrong)
+    assert found in str(caught.value)
+
+
+def test_fields_of_a_later_version_are_passed_over():
+    plain = encode(whole_session())
+    assert decode({**plain, "later": 1}) == decode(plain)
+
+
+def batch(number: int, ended_at: float | None, **members: str) -> Batch:
+    return Batch(
+        id=f"7.{number}", head="h", head_epoch=1, source="a", target="b", target_head="h", replay=False,
+        prepare_seconds=1.0, drain_seconds=1.0, begun_at=5.0, since=6.0, members=members, ended_at=ended_at,
+    )  # fmt: skip
+
+
+def test_the_last_batch_of_a_member_counts():
+    pair = Pair(source="a", target="b", source_head="h", target_head="h", members=["x", "y", "z"])
+    session = Session(
+        uid="u", name="n", requested_at=1.0, queued_at=2.0, phase_at=3.0, deadline_at=4.0,
+        plan=Plan(hash="", pairs=[pair], made_at=0.0),
+        batches=[batch(1, 7.0, x="again", y="moved"), batch(2, 9.0, x="moved"), batch(3, None, z="cut")],
+    )  # fmt: skip
+    assert session.outcomes() == {"x": "moved", "y": "moved"}
+    assert session.counts()["moved"] == 2
+    assert session.batch is session.batches[2]
+    assert session.batch.epoch == 7
+    assert list(session.moved_since(8.0)) == ["x"]
+
+
+def test_all_times_move_together():
+    session = whole_session()
+    back = earlier(session, 100.0)
+    assert back.deadline_at - back.phase_at == pytest.approx(session.deadline_at - session.phase_at)
+    assert back.phase_at == session.phase_at - 100.0
+    assert back.batches[0].begun_at == session.batches[0].begun_at - 100.0
+    assert back.retry_at is None
+    assert earlier(back, -100.0) == session
+
+
+def test_timings_scale_together():
+    scaled = Timings().scaled(2.0)
+    assert (scaled.repeat, scaled.drain, scaled.view) == (1.0, 60.0, 30.0)
