@@ -219,6 +219,33 @@ def test_a_middle_head_that_restarts_leaves_no_hole_untold():
             assert item.seq == before.seq + 1, "a hole without a gap in its place"
 
 
+def test_what_is_lost_while_three_heads_are_down_in_turn_is_told():
+    """Nobody knows what a knew but a, which m has never met; and c was told its own gap before that was lost."""
+    fleet = tree([("a", "m"), ("m", "c")], lease_seconds=20.0)
+    reader, writer = fleet.client("x", "c", "c1"), fleet.client("w", "a")
+    reader.tell("c1", resume(1, "s"))
+    publisher = Publishing(writer, "a")
+    fleet.run(1.0)
+    publisher.publish(1)
+    fleet.run(0.5)
+    fleet.crash("m")
+    fleet.crash("c")
+    fleet.run(0.2)
+    fleet.start("c")
+    fleet.run(3.0)
+    assert len(reader.of("c1", r.Epoch)) == 1, "c has told its gap, and waits for m"
+    publisher.publish(2)
+    fleet.run(0.5)
+    assert publisher.accepted == 3
+    fleet.crash("a")
+    fleet.start("m")
+    fleet.run(3.0)
+    fleet.start("a")
+    fleet.run(5.0)
+    assert reader.numbers("c1", 1) == [1]
+    assert reader.gaps("c1", 1), "2 and 3 are lost"
+
+
 def test_covers_and_reports_larger_than_a_frame_travel_in_parts():
     """Many subscriptions: at the edge, across heads, after a lost link, and when their coverer goes."""
     fleet = tree([("a", "b")], max_frame_bytes=100_000)

@@ -68,6 +68,9 @@ class Head(Node):
         self.placing = Placing(self, factor)
         self.seen: dict[tuple[str, int], int] = {}
         self._epochs: dict[str, int] = {}
+        self._renewed: set[str] = set()
+        self._met: set[str] = set()
+        self._is_restart = self._welcomed_early = False
         self._waiting: list[tuple[Link, r.Open]] = []
         self._held: list[tuple[Link, int, Any, bool]] = []
         self._started: float | None = None
@@ -125,12 +128,19 @@ class Head(Node):
                     self.streams.tell_first(outlet, record)
 
     def _note_epoch(self, neighbor: Info) -> None:
-        """A neighbour that has restarted has lost what it had for us: an entry of our log."""
+        """A neighbour that has restarted has lost what it had for us: a gap, as soon as it reports.
+
+        It reports when all behind it have, so nothing is lost there later that the gap would not speak of.
+        """
         before = self._epochs.get(neighbor.name)
         self._epochs[neighbor.name] = neighbor.incarnation
         if before is not None and before != neighbor.incarnation:
-            at = self.log.last + 1
-            self._log_gap(r.Gap(self.config.name, self.epoch, at, self.epoch, at, [], "restart"), neighbor.name)
+            self._renewed.add(neighbor.name)
+
+    def _log_doubt(self, source: str) -> None:
+        """Something may be lost, and nobody knows what: an entry of our log."""
+        at = self.log.last + 1
+        self._log_gap(r.Gap(self.config.name, self.epoch, at, self.epoch, at, [], "restart"), source)
 
     def on_lost(self, link: Link) -> None:
         outlet = link.owner
@@ -324,6 +334,12 @@ class Head(Node):
         if not known and self.log.last:
             # What came in before this neighbour was known has not been sent to it.
             self.streams.tell(outlet, self.streams.logged())
+        # Of a neighbour that was not waited for any longer, nobody here knows whether it has restarted, too.
+        if name in self._renewed or (self._is_restart and name not in self._met and name not in self.missing):
+            self._log_doubt(name)
+        self._renewed.discard(name)
+        self._met.add(name)
+        self._is_restart |= bool(self.missing and report.cover.adds)
         self._reported(name)
         self._acknowledge_covers()
 
@@ -368,6 +384,8 @@ class Head(Node):
         if self.membership.on_report(outlet, report):
             if self.office.desk.mediator:
                 self.streams.tell(outlet, r.Mediator(self.office.desk.mediator))
+            if self.owners.entries and self.missing & self.routes.upstreams.keys():
+                self._is_restart = self._welcomed_early = True
             self._reported(outlet.name)
             self._acknowledge_covers()
 
@@ -469,6 +487,10 @@ class Head(Node):
         self._report_to_neighbors()
         if self.missing:
             return
+        if self._welcomed_early:
+            # What its edges were told at WELCOME does not speak of what was lost behind a neighbour since then.
+            self._welcomed_early = False
+            self._log_doubt("")
         held, self._held = self._held, []
         for link, link_id, record, ends_frame in held:
             if link.id == link_id:
