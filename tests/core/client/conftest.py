@@ -11,7 +11,7 @@ import pytest
 
 from plimsoll.core import records as r
 from plimsoll.core import wire as frames
-from plimsoll.core.client import Address, Client, ClientLimits, Delivery
+from plimsoll.core.client import Acknowledged, Address, Client, ClientLimits, Delivery
 from plimsoll.core.link import Link, LinkLimits
 from plimsoll.core.node import Dial, Node
 from plimsoll.core.wire import Info
@@ -215,9 +215,73 @@ class Stage:
         return resume
 
 
+class Move:
+    """A subscriber at `e`, and what the brokers say when it is to go to `o`."""
+
+    session = "4.7"
+    cut = ("h", 5, 20)
+
+    def __init__(self, stage: Stage, **options: Any) -> None:
+        self.stage = stage
+        self.source = stage.edge
+        self.target: Script = stage.wire.add(Script("o", "edge", 1), OTHER)
+        self.subscriber = stage.attach(position=10, **options)
+        self.id = self.subscriber.current.id
+
+    def run(self, seconds: float = 0.0) -> None:
+        self.stage.run(seconds)
+
+    def begin(self, session: str = session, **fields: Any) -> None:
+        what = {"epoch": self.subscriber.epoch, "edge": "o", "endpoint": OTHER, **fields}
+        self.source.tell(r.MoveTo(self.id, session, what["epoch"], what["edge"], what["endpoint"], ""))
+        self.run()
+
+    @property
+    def next(self) -> int:
+        """The number of the second attachment."""
+        return int(self.target.last_of(r.Attach).attachment)
+
+    def held(self, version: int | None = None) -> None:
+        self.target.tell(r.Held(self.next, self.subscriber.version if version is None else version))
+        self.run()
+
+    def suback(self, version: int | None = None, *, edge: Any = None, unreached: tuple[str, ...] = ()) -> None:
+        """`edge` acknowledges; the source if it is left out."""
+        at = self.next if edge is self.target else self.id
+        version = self.subscriber.version if version is None else version
+        (edge or self.source).tell(r.Suback(at, version, list(unreached)))
+        self.run()
+
+    def end(self, token: Any = cut, session: str = session) -> None:
+        self.source.tell(r.End(self.id, session, token))
+        self.run()
+
+    def stay(self, session: str = session) -> None:
+        self.source.tell(r.Stay(self.id, session))
+        self.run()
+
+    def change(self) -> int:
+        """Another subscription, said to whoever has the list."""
+        new = int(self.subscriber.subscribe(f"[n,=,{self.subscriber.version}]"))
+        self.run()
+        return new
+
+    def acknowledged(self) -> list[tuple[int, ...]]:
+        return [each.ids for each in self.stage.app.of(Acknowledged)]
+
+    def lose_target(self) -> None:
+        self.stage.wire.remove(self.target)
+        self.run(10.0)
+
+
 @pytest.fixture
 def stage() -> Stage:
     return Stage()
+
+
+@pytest.fixture
+def move(stage: Stage) -> Move:
+    return Move(stage)
 
 
 @pytest.fixture(scope="session")
@@ -226,7 +290,7 @@ def kit() -> Any:
 
     class Kit:
         wire, script, app, client, pub, stage = Wire, Script, App, staticmethod(make_client), staticmethod(pub), Stage
-        delivery = Delivery
+        delivery, move = Delivery, Move
         head, edge, other = HEAD, EDGE, OTHER
 
     return Kit
