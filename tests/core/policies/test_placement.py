@@ -83,6 +83,20 @@ def test_equal_ports_end_up_equal(before: list[int], count: int):
     assert max(grown) - min(counts) <= 1
 
 
+def test_thousands_are_placed_in_reasonable_time_and_as_evenly():
+    class Counting(LeastLoaded):
+        def place(self, unit: Unit, ports: Sequence[Port]) -> Port | None:
+            asked.append(unit.subscribers)
+            return super().place(unit, ports)
+
+    asked: list[int] = []
+    chosen, after = spread(Counting(), Unit(1, 0.0001), 50_050, [Port(name) for name in "abc"])
+    assert len(chosen) == sum(asked) == sum(port.subscribers for port in after.values()) == 50_050
+    assert len(asked) == 1001
+    counts = Counter(chosen)
+    assert max(counts.values()) - min(counts.values()) <= 50
+
+
 def test_a_placer_may_refuse():
     class OnlyTwo:
         def place(self, unit: Unit, ports: Sequence[Port]) -> Port | None:

@@ -14,6 +14,10 @@ PLACED_LOAD = 0.002
 """What a subscriber counts beside its load, as utilisation of a broker of capacity 1."""
 
 
+PLACED_ONE_BY_ONE = 1000
+"""Of more units than this several are placed together: a placement may be wrong by one part in so many."""
+
+
 @dataclass(frozen=True, slots=True)
 class Unit:
     """What has one owner, here a number of subscribers. `load`: the utilisation that they add to a port of capacity 1.
@@ -75,16 +79,20 @@ class LeastLoaded:
 
 
 def spread(placer: Placer, unit: Unit, count: int, ports: Iterable[Port]) -> tuple[list[str], dict[str, Port]]:
-    """Place `count` equal units one after another: the port of each, and all ports as they will be then.
+    """Place `count` equal units: the port of each, and all ports as they will be then.
 
-    Fewer names than `count` come back where the placer refuses the rest.
+    They go one after another; where there are thousands, a few go together. Fewer names than `count` come back where
+    the placer refuses the rest.
     """
     now = {port.name: port for port in ports}
     chosen: list[str] = []
-    for _ in range(count):
-        port = placer.place(unit, list(now.values()))
+    together = max(1, count // PLACED_ONE_BY_ONE)
+    while len(chosen) < count:
+        some = min(together, count - len(chosen))
+        several = Unit(unit.subscribers * some, unit.load * some)
+        port = placer.place(several, list(now.values()))
         if port is None:
             break
-        now[port.name] = port.after(unit)
-        chosen.append(port.name)
+        now[port.name] = port.after(several)
+        chosen += [port.name] * some
     return chosen, now
