@@ -181,6 +181,21 @@ def test_a_head_that_is_lost_orphans_its_guests_and_no_others():
     assert [x in guests for x in "xyz"] == [False, False, True]
 
 
+def test_part_shows_done_the_way_home_again_and_not_for_long():
+    host = FakeHost()
+    guests = cut(host, "x", "y")
+    guests.done(r.Done("1.1", ["x", "y"]))
+    host.owners.swap("y", C, (1, 7), (5, 0))
+    guests.parted(r.Part("1.1", items("x", "y", "stranger")), "b", "k")
+    assert [x in guests for x in ("x", "y", "stranger")] == [True, False, False]
+    guests.done(r.Done("1.1", ["x"]))
+    assert host.of("k", r.Done) == [r.Done("1.1", ["x", "y"]), r.Done("1.1", ["x"])]
+    guests.parted(r.Part("1.1", items("x")), "b", "k")
+    host.now += 60.0
+    guests.expire()
+    assert len(guests) == 0
+
+
 def test_who_the_edge_will_not_have_is_no_guest():
     host = FakeHost()
     guests = prepared(host, "x", "y")

@@ -401,6 +401,24 @@ def test_the_end_of_a_guest_is_told_to_who_decides():
     assert len(cluster.head.office.guests) == 0
 
 
+def test_done_that_was_lost_is_said_again_at_part():
+    cluster, g, b = with_guest("x")
+    b.request("3.1", "x")
+    cluster.run()
+    cluster.fleet.crash("g")
+    b.tell(r.Done("3.1", ["x"]))
+    cluster.run(1.0)
+    g = Broker(cluster.fleet, "g", "h", "head")
+    cluster.run(1.0)
+    assert g.routed() == []
+    g.route(r.Part("3.1", items("x")), "b")
+    cluster.run()
+    assert b.of(r.Part) == [r.Part("3.1", items("x"))]
+    b.tell(r.Done("3.1", ["x"]))
+    cluster.run()
+    assert g.routed() == [("g", "", r.Done("3.1", ["x"]))]
+
+
 def test_a_guest_is_busy_here():
     cluster, _, _ = with_guest("x")
     cluster.serve("a", "x")

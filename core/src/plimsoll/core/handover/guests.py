@@ -83,6 +83,16 @@ class Guests:
             self._sessions_of.setdefault(x, set()).add(prepare.session)
         return True
 
+    def parted(self, part: r.Part, edge: str, coordinator: str) -> None:
+        """Who has gone live there says DONE again: it was lost on its way home, so the way is shown anew."""
+        until = self.host.now + self.kept_seconds
+        for item in part.members:
+            x, (incarnation, n) = item.subscriber, item.epoch
+            entry = self.host.owners.entries.get(x)
+            if entry is not None and entry.epoch == (incarnation, n + 1):
+                self._guests.setdefault((part.session, x), Guest(edge, coordinator, until))
+                self._sessions_of.setdefault(x, set()).add(part.session)
+
     def refused(self, session: str, members: Iterable[str]) -> None:
         """The edge will not have them."""
         for x in members:

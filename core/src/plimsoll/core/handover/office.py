@@ -181,6 +181,8 @@ class Office:
         else:
             if isinstance(record, r.Abort):
                 self.guests.aborted(record)
+            elif isinstance(record, r.Part):
+                self.guests.parted(record, edge, source)
             self.to_edge(self.name, edge, record)
 
     def _refusal(self, source: str, edge: str, record: Any) -> str:
