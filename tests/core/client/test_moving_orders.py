@@ -65,7 +65,8 @@ class World:
         self.records: dict[str, Record] = {}
         self.out: dict[str, deque[Any]] = {name: deque() for name in EDGES}
         self.heard = dict.fromkeys((*EDGES, "h"), 0)
-        self.epoch, self.logs = 5, {"h": [], "g": []}
+        self.epoch = 5
+        self.logs: dict[str, list[tuple[int, int]]] = {"h": [], "g": []}
         self.published = 0
         self.start: int | None = None
         self.owner = 0
