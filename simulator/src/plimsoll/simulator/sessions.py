@@ -48,11 +48,12 @@ ALL = [
         is_steady=True,
     ),
     _scenario(
-        "across", "between clusters in a row", Shape(3, 2), replace(FAULTY, across=0.8), chances=BUMPY, processes=3
+        "across", "between clusters in a row", Shape(3, 2), replace(FAULTY, across=0.8), chances=BUMPY, processes=3,
+        is_steady=True,
     ),
     _scenario(
         "tree", "between clusters of a random tree, one edge each", Shape(4, 1, "random"), FAULTY, chances=BUMPY,
-        processes=4,
+        processes=4, is_steady=True,
     ),
     _scenario(
         "batch", "many at once, through small windows", Shape(1, 2), replace(FAULTY, batch=10, handovers=2),
@@ -75,7 +76,7 @@ ALL = [
     ),
     _scenario(
         "edge-crash", "edges are killed during hand-overs", Shape(2, 2),
-        replace(FAULTY, across=0.3, aim=0.7, mortal=EDGES), chances=replace(BUMPY, crash_edge=0.2),
+        replace(FAULTY, across=0.3, aim=0.7, mortal=EDGES), chances=replace(BUMPY, crash_edge=0.2), is_steady=True,
     ),
     _scenario(
         "head-restart", "heads are killed during hand-overs", Shape(2, 2),
@@ -85,15 +86,16 @@ ALL = [
     _scenario(
         "mediator", "mediators are killed, and taken for dead", Shape(2, 2),
         replace(FAULTY, across=0.3, handovers=4, lives=1.5, aim=0.2, stale=0.4), chances=Chances(reconnect=0.3),
+        is_steady=True,
     ),
     _scenario(
         "slow", "brokers that compute slowly and send little", Shape(1, 3), replace(FAULTY, replay=0.6),
         load=replace(LOAD, publications=80, payload_bytes=200), control=None,
-        slow=Hardware(output_bytes_per_second=20_000, emulation=EMULATION),
+        slow=Hardware(output_bytes_per_second=20_000, emulation=EMULATION), is_steady=True,
     ),
     _scenario(
         "planned", "sessions of balancing, planned and driven by the mediator of the product", Shape(2, 3),
-        Moving(lives=0.4), asking=Asking(4), chances=BUMPY, processes=3,
+        Moving(lives=0.4), asking=Asking(4), chances=BUMPY, processes=3, is_steady=True,
     ),
     _scenario(
         "planned-restarts", "the same, while brokers and mediators are killed", Shape(2, 3), Moving(lives=1.0),
