@@ -83,7 +83,9 @@ def test_a_cluster_is_as_ready_as_its_brokers():
 
 def test_a_fleets_status_tells_its_security_and_keeps_what_the_mediator_wrote():
     old = {**OBJECT, "status": {"mediatorEpoch": 4, "draining": ["e1"]}}
-    status = fleet_status(old, [HEAD, READY], plain=True, pid=9, mediator={"pid": 8}, interval_seconds=1.0, time="10:00")
+    status = fleet_status(
+        old, [HEAD, READY], plain=True, pid=9, mediator={"pid": 8}, interval_seconds=1.0, time="10:00"
+    )
     assert (status["security"], status["mediatorEpoch"], status["supervisor"]) == ("Plain", 4, {"pid": 9})
     assert status["brokers"] == {"desired": 2, "ready": 2}
     assert (status["mediator"], status["draining"]) == ({"pid": 8}, ["e1"])

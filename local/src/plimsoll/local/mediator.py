@@ -84,11 +84,15 @@ class Shell:
         """
         try:
             while not self._stop and os.getppid() == self._parent:
-                self._round()
+                self.run_once()
         finally:
-            self._control.close()
+            self.close()
 
-    def _round(self) -> None:
+    def close(self) -> None:
+        self._control.close()
+
+    def run_once(self) -> None:
+        """One round; raises as `run` does."""
         now = time.monotonic()
         if self._store.version() != self._version:
             self._watch()

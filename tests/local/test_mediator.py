@@ -1,0 +1,214 @@
+"""Sessions of a real fleet: live subscribers change edges while publications flow, whatever becomes of the mediator."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.local.conftest import alive, wait_for
+from tests.local.traffic import Traffic
+
+from plimsoll.core.spec import API_VERSION, parse
+from plimsoll.local import asking, manifests, mediator, runtime
+from plimsoll.local.epochs import DeposedError
+from plimsoll.local.home import FleetFolder
+from plimsoll.local.store import Store
+
+QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart.yaml"
+MOVE = {
+    "scope": "Local", "source": {"name": "edge-0"}, "target": {"name": "edge-1"}, "mode": "Execute",
+    "select": {"sharePercent": 100}, "limits": {"moveInterval": "0s"}, "deadline": "60s",
+}  # fmt: skip
+
+
+class Live:
+    """A fleet of real brokers in the background."""
+
+    def __init__(self, folder: FleetFolder) -> None:
+        self.folder = folder
+
+    def object(self, kind: str, name: str) -> dict[str, Any]:
+        with Store(self.folder.store) as store:
+            return next((item for item in store.objects(kind)[1] if item["metadata"]["name"] == name), {})
+
+    def status(self, session: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.object("LoadBalancingSession", session).get("status", {})
+        return found
+
+    def begin(self, name: str, **changes: Any) -> None:
+        asking.begin(self.folder, name, {**MOVE, **changes})
+
+    def end(self, name: str, seconds: float = 20.0) -> dict[str, Any]:
+        """The status of a session that has ended."""
+        wait_for(lambda: "endedAt" in self.status(name), seconds, f"the end of {name}: {self.status(name)}")
+        return self.status(name)
+
+    @property
+    def mediator_pid(self) -> int:
+        return int(self.object("BrokerFleet", "quickstart").get("status", {}).get("mediator", {}).get("pid", 0))
+
+    @property
+    def epoch(self) -> int:
+        return int(self.object("BrokerFleet", "quickstart")["status"]["mediatorEpoch"])
+
+
+@pytest.fixture
+def live(home: Path) -> Iterator[Live]:
+    assert os.environ["PLIMSOLL_HOME"] == str(home)
+    resources = parse(manifests.load([str(QUICKSTART)]))
+    runtime.up_detached(resources, lambda line: None)
+    folder = FleetFolder.of("quickstart")
+    fleet = Live(folder)
+    pids = {fleet.mediator_pid}
+    yield fleet
+    pids.add(fleet.mediator_pid)
+    runtime.down(folder)
+    wait_for(lambda: not any(pid and alive(pid) for pid in pids))
+
+
+def test_live_subscribers_move_and_nothing_is_lost(live: Live):
+    with Traffic(live.folder, 20) as traffic:
+        before = traffic.at("edge-0")
+        assert before
+        live.begin("one")
+        status = live.end("one")
+        assert (status["phase"], status["progress"]["moved"]) == ("Succeeded", len(before)), status
+        wait_for(lambda: not traffic.at("edge-0"))
+        live.begin("back", source={"name": "edge-1"}, target={"name": "edge-0"}, select={"count": 7}, handover="Replay")
+        status = live.end("back")
+        assert (status["phase"], status["progress"]["moved"]) == ("Succeeded", 7), status
+        wait_for(lambda: len(traffic.at("edge-0")) == 7)
+        verdict = traffic.verdict()
+    assert verdict.ok, verdict
+    assert (verdict.lost, verdict.gaps) == (0, 0)
+    assert verdict.expected == verdict.delivered > 0
+
+
+def frozen_mediator(live: Live) -> Callable[[], None]:
+    """It will not see the request."""
+    os.kill(live.mediator_pid, signal.SIGSTOP)
+    live.begin("one")
+    return lambda: None
+
+
+def frozen_target(live: Live) -> Callable[[], None]:
+    """It cannot get any further than its preparation."""
+    pid = int(live.object("EdgeBroker", "edge-1")["status"]["pid"])
+    os.kill(pid, signal.SIGSTOP)
+    live.begin("one")
+    wait_for(lambda: live.status("one").get("phase") == "Preparing")
+    return lambda: os.kill(pid, signal.SIGCONT)
+
+
+def at_first_sight(live: Live) -> Callable[[], None]:
+    """Somewhere between the first command and the last outcome."""
+    live.begin("one")
+    with Store(live.folder.store) as store:
+        while store.get("LoadBalancingSession", "one").get("status", {}).get("phase") in (None, "Requested"):
+            pass
+    return lambda: None
+
+
+def behind_the_last_cut(live: Live) -> Callable[[], None]:
+    live.begin("one")
+    wait_for(lambda: live.status("one").get("phase") == "Stabilizing")
+    return lambda: None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("until", [frozen_mediator, frozen_target, at_first_sight, behind_the_last_cut])
+def test_wherever_the_mediator_is_killed_the_session_comes_to_its_end(live: Live, until: Callable[..., Any]):
+    with Traffic(live.folder, 20) as traffic:
+        first, began, before = live.mediator_pid, live.epoch, traffic.at("edge-0")
+        wake = until(live)
+        os.kill(first, signal.SIGKILL)
+        wake()
+        status = live.end("one")
+        # a head does not wait for a mediator for long: if that was too late, all is as it was before
+        assert status["phase"] in ("Succeeded", "RolledBack"), status
+        assert status["progress"]["unknown"] == 0, status
+        wait_for(lambda: traffic.at("edge-0") == ([] if status["phase"] == "Succeeded" else before))
+        assert live.epoch > began
+        live.begin("again", source={"name": "edge-1"}, target={"name": "edge-0"}, select={"count": 3})
+        assert live.end("again")["phase"] == "Succeeded"
+        verdict = traffic.verdict()
+    assert verdict.ok, verdict
+    assert (verdict.lost, verdict.gaps) == (0, 0)
+    fleet = live.object("BrokerFleet", "quickstart")["status"]
+    assert fleet["mediator"]["lastEnd"] == "was ended by SIGKILL"
+
+
+@pytest.mark.slow
+def test_an_edge_that_is_not_wanted_any_more_is_empty_before_it_leaves(live: Live):
+    text = QUICKSTART.read_text()
+    with Traffic(live.folder, 20) as traffic:
+        moved = traffic.at("edge-1")
+        runtime.apply(live.folder, manifests.parse_text(text.replace("replicas: 2", "replicas: 1"), "new.yaml"))
+        wait_for(lambda: not live.object("EdgeBroker", "edge-1"))
+        with Store(live.folder.store) as store:
+            sessions = store.objects("LoadBalancingSession")[1]
+        [parent] = [one for one in sessions if one["spec"].get("action") == "Drain"]
+        assert (parent["status"]["phase"], parent["status"]["progress"]["moved"]) == ("Succeeded", len(moved))
+        wait_for(lambda: len(traffic.at("edge-0")) == 20)
+        verdict = traffic.verdict()
+    assert verdict.ok, verdict
+    assert (verdict.lost, verdict.gaps) == (0, 0)
+
+
+@pytest.mark.slow
+def test_a_drained_edge_stays_empty_and_its_session_goes_with_its_time_to_live(live: Live):
+    with Traffic(live.folder, 4):
+        asking.cordon(live.folder, "edge-0", cordoned=True)
+        drain = {"scope": "Global", "source": {"name": "edge-0"}, "action": "Drain", "mode": "Execute", "ttl": "1s"}
+        asking.begin(live.folder, "empty", drain)
+        status = live.end("empty")
+        assert status["phase"] == "Succeeded"
+        with Traffic(live.folder, 4, "later") as later:
+            assert later.at("edge-0") == []
+        wait_for(lambda: not live.object("LoadBalancingSession", "empty"))
+        with Store(live.folder.store) as store:  # its children go with it
+            wait_for(lambda: store.objects("LoadBalancingSession")[1] == [])
+
+
+def test_it_ends_with_its_supervisor(live: Live):
+    pid = live.mediator_pid
+    supervisor = live.folder.running_pid()
+    assert supervisor is not None
+    os.kill(supervisor, signal.SIGKILL)
+    wait_for(lambda: not alive(pid))
+
+
+def test_a_second_mediator_deposes_the_first(home: Path):
+    folder = FleetFolder.of("quickstart")
+    folder.make()
+    runtime.prepare(folder, parse(manifests.load([str(QUICKSTART)])))
+    with Store(folder.store) as store:
+        first = mediator.Shell(folder, store, os.getppid())
+        first.run_once()
+        second = mediator.Shell(folder, store, os.getppid())
+        assert second.epoch == first.epoch + 1
+        asking.begin(folder, "one", MOVE)
+        with pytest.raises(DeposedError, match=f"epoch {first.epoch} is over"):
+            first.run_once()
+        second.run_once()
+        assert store.get("LoadBalancingSession", "one")["status"]["phase"] == "Negotiating"
+        first.close()
+        second.close()
+
+
+def test_what_cannot_be_read_is_told(home: Path):
+    folder = FleetFolder.of("quickstart")
+    folder.make()
+    runtime.prepare(folder, parse(manifests.load([str(QUICKSTART)])))
+    with Store(folder.store) as store:
+        shell = mediator.Shell(folder, store, os.getppid())
+        broken = {"apiVersion": API_VERSION, "kind": "LoadBalancingSession", "metadata": {"name": "x"}, "spec": {}}
+        store.create(broken, "now")
+        shell.run_once()
+        [event] = store.events("LoadBalancingSession", "x")
+        assert (event.reason, "spec.scope" in event.message) == ("InvalidSpec", True)
+        shell.close()

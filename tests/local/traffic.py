@@ -1,0 +1,129 @@
+"""Applications of a real fleet, inside a test: they publish, subscribe, and note what the audit asks for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+from typing import Any, Self
+
+from plimsoll import client
+from plimsoll.core.verify import Observation, Verdict, audit
+from plimsoll.core.verify import observations as seen
+from plimsoll.local.entries import entry
+from plimsoll.local.home import FleetFolder
+
+LIFE = 1
+PREDICATES = (("class", "=", "STOCK"),)
+TEXT = "[class,=,'STOCK']"
+
+
+class Traffic:
+    """One publisher, `count` subscribers who want everything. Use it in a `with`; callbacks come on other threads."""
+
+    def __init__(self, folder: FleetFolder, count: int, name: str = "s", per_second: float = 200.0) -> None:
+        way = entry(folder)
+        security: Any = client.Curve(secret=way.secret_key_file, server=way.server) if way.secret_key_file else "plain"
+        self._lock = threading.Lock()
+        self._seen: list[Observation] = []
+        self._stopped = threading.Event()
+        self.edges: dict[str, str] = {}
+        self.last = dict[str, int]()
+        self.sent = 0
+        self._interval = 1.0 / per_second
+        self._unanswered: dict[int, tuple[float, client.Receipt, dict[str, Any]]] = {}
+        self._connections = [client.Connection(way.endpoint, security=security) for _ in range(2)]
+        self._publisher = client.Publisher(self._connections[0], name=f"quotes-{name}")
+        self._subscribers = [self._subscriber(f"{name}{number:03}") for number in range(count)]
+        for one in self._subscribers:
+            one.wait_acknowledged()
+        self._thread = threading.Thread(target=self._publish)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stopped.set()
+        self._thread.join(20)
+        for connection in self._connections:
+            connection.close()
+
+    def at(self, edge: str) -> list[str]:
+        """Whom an edge serves, as they know it themselves."""
+        with self._lock:
+            return sorted(name for name, served_by in self.edges.items() if served_by == edge)
+
+    def verdict(self, seconds: float = 15.0) -> Verdict:
+        """End the publishing, wait for the last publication at each subscriber, and judge."""
+        self._stopped.set()
+        self._thread.join(20)
+        self._publisher.flush(20)
+        deadline = time.monotonic() + seconds
+        while self._waits() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for number, (at, receipt, attributes) in self._unanswered.items():
+            answer = receipt.answer
+            assert answer is not None, f"publication {number} has no answer"
+            seq = answer.first_seq + number - answer.first
+            self._note(seen.Published(self._publisher.name, answer.incarnation, seq, attributes, at))
+            self._note(seen.Answered(self._publisher.name, answer.incarnation, seq, answer.answer, time.monotonic()))
+        return audit(self._seen)
+
+    def _waits(self) -> bool:
+        with self._lock:
+            return len(self.last) < len(self._subscribers) or min(self.last.values()) < self.sent
+
+    def _note(self, one: Observation) -> None:
+        with self._lock:
+            self._seen.append(one)
+
+    def _publish(self) -> None:
+        due = time.monotonic()
+        while not self._stopped.wait(max(0.0, due - time.monotonic())):
+            due += self._interval
+            attributes: dict[str, Any] = {"class": "STOCK", "n": self.sent + 1}
+            at = time.monotonic()
+            receipt = self._publisher.publish(attributes)
+            self._unanswered[receipt.number] = (at, receipt, attributes)
+            self.sent += 1
+
+    def _subscriber(self, name: str) -> client.Subscriber:
+        with self._lock:
+            one = client.Subscriber(
+                self._connections[1],
+                name=name,
+                on_batch=lambda items: self._on_batch(name, items),
+                on_state=lambda state: self._on_state(name, state),
+            )
+            number = one.subscribe(TEXT, wait=False).id
+            self._seen.append(seen.Subscribed(name, LIFE, number, PREDICATES, time.monotonic()))
+        return one
+
+    def _on_batch(self, name: str, items: Any) -> None:
+        at = time.monotonic()
+        with self._lock:
+            for item in items:
+                if isinstance(item, client.Delivery):
+                    self._seen.append(seen.Delivered(name, LIFE, item.identity, item.origin, at, item.token))
+                    self.last[name] = int(item.attributes["n"])
+                else:
+                    last = [(head, epoch, offset) for head, epoch, offset in item.last]
+                    self._seen.append(
+                        seen.GapTold(
+                            name, LIFE, item.head, item.low_epoch, item.low, item.epoch, item.high, last, item.reason,
+                            at,
+                        )
+                    )  # fmt: skip
+
+    def _on_state(self, name: str, state: Any) -> None:
+        at = time.monotonic()
+        with self._lock:
+            if isinstance(state, client.Attached):
+                self.edges[name] = state.edge
+            elif isinstance(state, client.Acknowledged):
+                self._seen.append(seen.Acknowledged(name, LIFE, state.ids, state.head, state.unreached, at))
+            elif isinstance(state, client.Lapsed):
+                self._seen.append(seen.Lapsed(name, LIFE, at))
