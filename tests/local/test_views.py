@@ -1,0 +1,79 @@
+"""The fleet as a mediator is shown it."""
+
+from plimsoll.local.views import REPORTS_MISSED, UNANSWERED_SECONDS, Known, heads, view
+
+ENDS = {"data": "tcp://h:1", "control": "tcp://h:2", "publicKey": "k"}
+CLUSTER = {
+    "kind": "BrokerCluster", "metadata": {"name": "east"}, "spec": {},
+    "status": {"head": {"name": "east-head", "endpoints": ENDS}},
+}  # fmt: skip
+PROFILE = {
+    "kind": "HardwareProfile", "metadata": {"name": "small"}, "spec": {"bandwidth": {"outputBytesPerSecond": "600k"}},
+}  # fmt: skip
+FREE = {"kind": "HardwareProfile", "metadata": {"name": "free"}, "spec": {}}
+STATUS = {"epoch": 7, "ready": True, "edges": ["a", "b"]}
+
+
+def edge(name, profile="small", **metadata):
+    spec = {"clusterRef": {"name": "east"}, "profile": profile}
+    return {"kind": "EdgeBroker", "metadata": {"name": name, **metadata}, "spec": spec}
+
+
+def known():
+    found = Known(report_seconds=1.0)
+    assert found.answered("east-head", STATUS, 10.0)
+    for name in ("a", "c", "east-head"):
+        found.reported(name, {"epoch": 1, "seq": 1, "subscribers": 5}, 10.0)
+    return found
+
+
+def test_how_heads_are_dialled():
+    [peer] = heads([CLUSTER, PROFILE, {**CLUSTER, "status": {}}])
+    assert (peer.name, peer.control, peer.public_key) == ("east-head", "tcp://h:2", "k")
+
+
+def test_a_fleet_as_it_is():
+    cordoned = {**edge("c"), "spec": {**edge("c")["spec"], "cordoned": True}}
+    shown = view([CLUSTER, PROFILE, FREE, edge("a"), edge("b", "free"), cordoned], known(), 10.5)
+    head = shown.heads["east-head"]
+    assert (head.cluster, head.epoch, head.reachable, head.report["seq"]) == ("east", 7, True, 1)
+    a, b, c = (shown.edges[name] for name in "abc")
+    assert (a.ready, a.head, a.subscribers, a.output_bytes_per_second) == (True, "east-head", 5, 600_000.0)
+    assert (b.ready, b.report, b.subscribers, b.output_bytes_per_second) == (False, {}, 0, None)  # no report
+    assert (c.ready, c.cordoned) == (False, True)  # its head has no link to it
+
+
+def test_an_edge_on_its_way_out():
+    shown = view([CLUSTER, PROFILE, edge("a", deletionTimestamp="now")], known(), 10.5)
+    assert (shown.edges["a"].leaving, shown.edges["a"].ready) == (True, True)
+
+
+def test_silence_makes_a_head_unreachable_and_its_edges_not_ready():
+    shown = view([CLUSTER, PROFILE, edge("a")], known(), 10.1 + UNANSWERED_SECONDS)
+    assert (shown.heads["east-head"].reachable, shown.heads["east-head"].epoch) == (False, 7)
+    assert not shown.edges["a"].ready
+    never = view([CLUSTER, PROFILE, edge("a")], Known(), 0.0)
+    assert (never.heads["east-head"].reachable, never.heads["east-head"].epoch) == (False, 0)
+
+
+def test_a_head_that_is_starting_is_not_reachable():
+    found = known()
+    assert found.answered("east-head", {**STATUS, "ready": False}, 11.0)
+    assert not view([CLUSTER], found, 11.0).heads["east-head"].reachable
+
+
+def test_only_what_is_new_is_new():
+    found = known()
+    assert not found.answered("east-head", dict(STATUS), 11.0)
+    assert found.answered("east-head", {**STATUS, "epoch": 8}, 11.0)
+    assert found.answered("east-head", {**STATUS, "epoch": 8, "edges": ["a"]}, 11.0)
+
+
+def test_a_report_that_is_repeated_grows_old_all_the_same():
+    found = known()
+    found.answered("east-head", STATUS, 10.0 + REPORTS_MISSED)
+    found.reported("a", {"epoch": 1, "seq": 1, "subscribers": 5}, 10.0 + REPORTS_MISSED)
+    assert found.report("a", 10.0 + REPORTS_MISSED)["seq"] == 1
+    assert found.report("a", 10.1 + REPORTS_MISSED) == {}
+    found.reported("a", {"epoch": 1, "seq": 2, "subscribers": 6}, 10.1 + REPORTS_MISSED)
+    assert found.report("a", 10.1 + REPORTS_MISSED)["subscribers"] == 6
