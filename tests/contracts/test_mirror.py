@@ -16,7 +16,6 @@ TESTS = ROOT / "tests"
 
 EXCEPTIONS: dict[str, str] = {
     "core/covering_frontier.py": "where `covering` looks; test_covering.py holds every step of it to the definition",
-    "core/link.py": "has two sides and a network between them: tests/simulator/test_links.py",
     "local/__main__.py": "the program behind `plimsoll up --detach`: tests/cli/test_lifecycle.py starts and kills it",
 }
 

@@ -131,7 +131,7 @@ ranged = st.one_of(ranges.map(made).filter(lambda one: one is not None), asked)
 @given(st.lists(ranged, min_size=4, max_size=30, unique=True), st.randoms(use_true_random=False))
 def test_spans_name_all_that_covers_and_all_that_is_covered(pool: list[Subscription], shuffler: random.Random):
     """Among the named there may be others; asked for every constraint of the pool, while half of it goes."""
-    constraints = [dict(one.constraints).get("a") for one in pool]
+    constraints: list[Any] = [dict(one.constraints).get("a") for one in pool]
     held = {serial: constraint for serial, constraint in enumerate(constraints) if constraint is not None}
     with mock.patch.object(covering_spans, "BLOCK_LIMIT", 3):
         spans: Spans[int] = Spans()

@@ -289,6 +289,7 @@ def test_a_global_session_names_clusters_or_edges(source, target):
         select={"names": ["a", "b c"]}, stop=True, retries=2,
     )  # fmt: skip
     spec = parse(documents(objects)).sessions["s"].spec
+    assert spec.select is not None
     assert (spec.select.names, spec.stop, spec.retries) == (("a", "b c"), True, 2)
 
 

@@ -20,6 +20,8 @@ class Rec(NamedTuple):
     closed: bool = False
     go: bool = False
     session: bool = False
+    pos: int = 0
+    end: Message | None = None
 
 
 class Edge(Node):
@@ -29,7 +31,7 @@ class Edge(Node):
         self.name, self.head = name, head
         self.recs: tuple[Any, ...] = ()
         self.slots: frozenset[str] = frozenset()
-        self.cseq = self.acked = 0
+        self.cseq = self.acked = self.position = 0
         self.sent: frozenset[str] = frozenset()
         self.waits: tuple[Any, ...] = ()
 
@@ -76,6 +78,31 @@ class Edge(Node):
         if rec.state in UNCOVERED:
             self.drop(w, x)
 
+    # who is behind is served from the log, in slices
+
+    def fall_behind(self, w: World, x: str) -> None:
+        rec = get(self.recs, x)
+        if rec is not None and rec.state == "LIVE" and not rec.closed:
+            self.recs = put(self.recs, x, rec._replace(state="BEHIND", pos=self.position))
+            self.up(w, "FETCH", x, rec.lid, self.position)
+
+    def on_replay(self, w: World, _src: str, x: str, lid: int, at: int, items: tuple[Any, ...], done: bool) -> None:
+        rec = self.rec(x, lid)
+        if rec is None or rec.state != "BEHIND":
+            return
+        for lsn, pid in items:
+            if rec.end is None or lsn <= rec.end[0] or w.off("nothing-behind-the-cut"):
+                w.send(self.name, x, "PUB", rec.lid, self.head, lsn, pid)
+        rec = rec._replace(pos=at)
+        self.recs = put(self.recs, x, rec)
+        if rec.end is not None and at >= rec.end[0]:
+            _, position, across = rec.end
+            self.on_cut(w, "", ((x, rec.ep),), position, across)
+        elif done:
+            self.recs = put(self.recs, x, rec._replace(state="LIVE"))
+        else:
+            self.up(w, "FETCH", x, rec.lid, at)
+
     # from subscribers
 
     def on_resume(self, w: World, x: str, lid: int, ep: Epoch, token: Any, named: bool) -> None:
@@ -119,6 +146,7 @@ class Edge(Node):
     # from the head
 
     def on_pub(self, w: World, _src: str, lsn: int, pid: Any) -> None:
+        self.position = lsn
         for x, rec in self.recs:
             if rec.closed:
                 continue
@@ -175,7 +203,8 @@ class Edge(Node):
             self.waits = (*self.waits, *((seq, x, get(self.recs, x).lid) for x in good))
             self.up(w, "CUTREQ", seq, cover, tuple((x, get(self.recs, x).ep) for x in good))
 
-    def on_installed(self, w: World, _src: str, xs: tuple[str, ...]) -> None:
+    def on_installed(self, w: World, _src: str, xs: tuple[str, ...], position: int) -> None:
+        self.position = max(self.position, position)
         for x in xs:
             self.slots -= {x}
             rec = get(self.recs, x)
@@ -191,6 +220,10 @@ class Edge(Node):
         for x, ep in xs:
             rec = get(self.recs, x)
             if rec is None or rec.ep != ep:
+                continue
+            upto = rec.end[0] if rec.end else self.position
+            if rec.state == "BEHIND" and not rec.closed and rec.pos < upto and not w.off("drain-before-end"):
+                self.recs = put(self.recs, x, rec._replace(end=(upto, position, across)))
                 continue
             if not rec.closed:
                 w.send(self.name, x, "END", rec.lid, position)
@@ -210,12 +243,12 @@ class Edge(Node):
                 self.shut(w, x, rec)
                 if get(self.recs, x) is not None:
                     self.drop(w, x)
-            elif rec.ep == ep and rec.state == "LIVE" and not rec.closed:
+            elif rec.ep == ep and rec.state in ("LIVE", "BEHIND") and not rec.closed:
                 w.send(self.name, x, "STAY", rec.lid)
 
     def on_revoke(self, w: World, x: str, ep: Epoch) -> None:
         rec = get(self.recs, x)
-        if rec is not None and rec.ep == ep and not rec.closed and rec.state in ("LIVE", "RESUMING"):
+        if rec is not None and rec.ep == ep and not rec.closed and rec.state in ("LIVE", "BEHIND", "RESUMING"):
             self.shut(w, x, rec, "MOVED")
 
     def on_release(self, w: World, _src: str, x: str, ep: Epoch) -> None:
@@ -226,6 +259,7 @@ class Edge(Node):
                 self.drop(w, x)
 
     def on_resumed(self, w: World, _src: str, x: str, ep: Epoch, position: Any, items: tuple[Any, ...]) -> None:
+        self.position = max(self.position, position[1])
         rec = get(self.recs, x)
         if rec is None or rec.ep != ep or rec.state != "RESUMING":
             return

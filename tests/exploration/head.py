@@ -131,6 +131,8 @@ class Head(Node):
 
     def command(self, w: World, command: str) -> None:
         if command == "PREPARE":
+            if self.session and not w.off("a-repeated-command-says-how-things-stand"):
+                return
             self.session = "PREP"
             for x in w.config.subscribers:
                 edge, ep = get(self.owner, x, ("", 0))
@@ -139,8 +141,10 @@ class Head(Node):
             if xs:
                 self.down(w, "B", "PREPARE", xs)
         elif command == "ABORT":
+            if not self.session and not w.off("abort-leaves-a-tombstone"):
+                self.session = "ABORTED"
             self._abort(w, list(w.config.subscribers))
-        else:
+        elif self.session == "READY":
             self._cut(w)
         self._ended()
 
@@ -202,7 +206,7 @@ class Head(Node):
             for x, ep in good:
                 self.owner = put(self.owner, x, (src, ep))
             if good:
-                w.send(self.name, src, "INSTALLED", tuple(x for x, _ in good))
+                w.send(self.name, src, "INSTALLED", tuple(x for x, _ in good), len(self.log))
                 self.up(w, "MARKER", tuple(x for x, _ in good), (self.name, len(self.log)))
             return
         swapped = tuple(str(x) for x, _ in xs if self._swappable(w, x))
@@ -215,7 +219,7 @@ class Head(Node):
             self.members = put(self.members, x, ("CUT", ep))
         if swapped:
             self.session = "CUT"
-            w.send(self.name, src, "INSTALLED", swapped)
+            w.send(self.name, src, "INSTALLED", swapped, len(self.log))
             w.send(self.name, "A", "CUT", tuple(cut), (self.name, len(self.log)), False)
 
     def _swappable(self, w: World, x: str) -> bool:
@@ -253,6 +257,15 @@ class Head(Node):
         if w.config.mode == "replay":
             self.down(w, "B", "ABORT", ((x, ep),))
         self._ended()
+
+    # reading the log
+
+    def on_fetch(self, w: World, src: str, x: str, lid: int, after: int) -> None:
+        """A slice of two entries, if there are so many; `done` if the stream goes on behind it."""
+        items = tuple((after + i, pid) for i, pid in enumerate(self.log[after : after + 2], 1))
+        at = after + len(items)
+        done = at == len(self.log) or w.off("live-when-the-log-is-read")
+        w.send(self.name, src, "REPLAY", x, lid, at, items, done)
 
     # resume
 

@@ -1,7 +1,8 @@
 """The rules of hand-over, explored: every reachable state of small worlds; rules switched off, to see that it shows.
 
 Local and across clusters, by drain and by replay, one and two subscribers, one fault at any moment: a connection that
-breaks or an edge that crashes, and commands that are never sent. These worlds have no lease, no deadline of draining
+breaks, an edge that crashes, a subscriber that falls behind and is served from the log in slices; commands that are
+never sent, and commands that come again when nobody expects them. These worlds have no lease, no deadline of draining
 and an endless log.
 """
 
@@ -16,6 +17,7 @@ from tests.exploration.world import Config
 ONE_HEAD = (("A", "H"), ("B", "H"), ("C", "H"))
 TWO_HEADS = (("A", "H1"), ("B", "H2"))
 TWO_HEADS_AND_SPARE = (("A", "H1"), ("B", "H2"), ("C", "H1"), ("D", "H2"))
+AGAIN = ("PREPARE", "CUT", "ABORT")
 WORLDS: dict[str, dict[str, Any]] = {
     "local": {"pubs": ("H",) * 3},
     "local, connection to the source breaks": {"pubs": ("H",), "faults": ("wire A",)},
@@ -24,6 +26,12 @@ WORLDS: dict[str, dict[str, Any]] = {
     "local, two subscribers": {"subscribers": ("x", "y"), "pubs": ("H",)},
     "replay": {"mode": "replay", "pubs": ("H",) * 3},
     "replay, any fault": {"mode": "replay", "pubs": ("H",) * 2, "faults": ("wire A", "wire B", "crash A", "crash B")},
+    "local, falls behind": {"pubs": ("H",) * 2, "faults": ("behind A", "behind B")},
+    "local, falls behind in three": {"pubs": ("H",) * 3, "faults": ("behind A",)},
+    "replay, falls behind": {"mode": "replay", "pubs": ("H",) * 2, "faults": ("behind A", "behind B")},
+    "local, commands come again": {"pubs": ("H",), "again": AGAIN},
+    "replay, commands come again": {"mode": "replay", "pubs": ("H",), "again": AGAIN, "faults": ("wire A",)},
+    "across, falls behind": {"heads": TWO_HEADS, "pubs": ("H2",), "faults": ("behind A", "behind B")},
     "across": {"heads": TWO_HEADS, "pubs": ("H1", "H2")},
     "across, the source fails": {"heads": TWO_HEADS_AND_SPARE, "pubs": ("H1",), "faults": ("wire A", "crash A")},
     "across, the target fails": {"heads": TWO_HEADS_AND_SPARE, "pubs": ("H2",), "faults": ("wire B", "crash B")},
@@ -33,6 +41,10 @@ RULES = [
     ("first-of-cut-or-abort-wins", "local", "I5"),
     ("remember-go", "local", "I5"),
     ("hold-what-comes", "local", "I1"),
+    ("drain-before-end", "local, falls behind", "I1"),
+    ("nothing-behind-the-cut", "local, falls behind", "I2"),
+    ("live-when-the-log-is-read", "local, falls behind in three", "I1"),
+    ("a-repeated-command-says-how-things-stand", "local, commands come again", "I5"),
     ("resume-voids-the-session", "replay, any fault", "I5"),
     ("older-resume-is-refused", "replay, any fault", "I5"),
     ("resume-raises-by-two", "across, the source fails", "I4"),

@@ -19,13 +19,17 @@ class ViolationError(AssertionError):
 
 
 class Config(NamedTuple):
-    """`heads`: the head of each edge. `pubs`: the head at which each publication is accepted, in order."""
+    """`heads`: the head of each edge. `pubs`: the head at which each publication is accepted, in order.
+
+    `again`: commands that come once more, at any time, whatever has become of the session: repeated, late, or stale.
+    """
 
     heads: tuple[tuple[str, str], ...] = (("A", "H"), ("B", "H"))
     subscribers: tuple[str, ...] = ("x",)
     pubs: tuple[str, ...] = ("H", "H", "H")
     mode: str = "drain"
     faults: tuple[str, ...] = ()
+    again: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
     def head(self, edge: str) -> str:
@@ -86,13 +90,14 @@ class World:
         self.published: tuple[tuple[str, int], ...] = ()
         self.must: tuple[frozenset[Any], ...] = tuple(frozenset() for _ in config.subscribers)
         self.commands: frozenset[str] = frozenset()
+        self.again = config.again
         self.faults = 1 if config.faults else 0
         self.dead: frozenset[str] = frozenset()
 
     def key(self) -> tuple[Any, ...]:
         chans = tuple(sorted(self.chans.items()))
         nodes = tuple(self.nodes[name].key() for name in sorted(self.nodes))
-        return chans, nodes, self.published, self.must, self.commands, self.faults, self.dead
+        return chans, nodes, self.published, self.must, self.commands, self.again, self.faults, self.dead
 
     def copy(self) -> World:
         other = object.__new__(World)
@@ -129,6 +134,7 @@ class World:
                 found.append(("command", "ABORT"))  # a user's, or the deadline's
             if self.config.mode == "replay" and coordinator.session == "CUT":
                 found += [("revoke", x) for x in coordinator.cut_members()]
+        found += [("again", command) for command in dict.fromkeys(self.again)]
         if self.faults:
             found += [("fault", fault) for fault in self.config.faults]
         return found
@@ -162,6 +168,11 @@ class World:
         self.commands |= {command}
         self.edit(self.config.h1).command(self, command)
 
+    def do_again(self, command: str) -> None:
+        """A command that was said before, or should have been, comes now."""
+        self.again = tuple(each for each in self.again if each != command)
+        self.edit(self.config.h1).command(self, command)
+
     def do_revoke(self, x: str) -> None:
         """On the control socket: out of band, and repeated until the subscriber has resumed."""
         coordinator = self.nodes[self.config.h1]
@@ -173,6 +184,9 @@ class World:
         kind, _, which = fault.partition(" ")
         if kind == "crash":
             self._crash(which)
+        elif kind == "behind":
+            if which not in self.dead:
+                self.edit(which).fall_behind(self, self.config.subscribers[0])
         else:
             for x in self.config.subscribers[:1]:
                 self._cut_wire(x, which)

@@ -1,7 +1,8 @@
 """Stands in for a broker process: answers on its control socket and reports loads, as its mode file says.
 
 Run by the supervisor with `--config FILE --parent-pid PID`. A file FILE.mode beside the configuration chooses what it
-does: `crash` (exit 3 at once), `silent` (never answer), `stubborn` (ignore SIGTERM). Its end is noted in FILE.left.
+does: `crash` (exit 3 at once), `silent` (never answer), `stubborn` (ignore SIGTERM). Its end is noted in FILE.left,
+and what it is told of its edges in FILE.members. It serves nobody.
 """
 
 import json
@@ -44,6 +45,8 @@ def main() -> int:
                 record = records.decode(records.control, raw)
                 if isinstance(record, records.Identify):
                     mediators.add(peer)
+                elif isinstance(record, records.Members):
+                    file.with_suffix(".members").write_text(json.dumps([record.edges, record.cordoned]))
                 elif isinstance(record, records.StatusQuery):
                     status = {"ready": True, "epoch": 1, "edges": config["edges"]}
                     control.send_multipart([peer, wire.control_frame(records.StatusReply(record.id, status))])

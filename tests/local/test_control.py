@@ -7,7 +7,7 @@ import zmq
 
 from plimsoll.core import records, wire
 from plimsoll.core.config import Peer
-from plimsoll.local.control import Answered, ControlPlane, Curve, Members, Reported
+from plimsoll.local.control import Answered, ControlPlane, Curve, Members, Reported, Told
 
 
 class Router:
@@ -90,6 +90,33 @@ def test_reports_name_their_broker(plane, router):
     peer, _ = heard_by(router, lambda: plane.ask("h"))
     router.say(peer, records.Load({"broker": "e-1", "seq": 1}))
     assert said(plane, lambda: None) == Reported("e-1", {"broker": "e-1", "seq": 1})
+
+
+def test_a_head_is_commanded_and_says_how_it_stands(plane, router):
+    plane.dial(Peer(name="h", data="", control=router.endpoint), "head")
+    command, query = records.Command(7, 1, "7.1", "ask"), records.Serving(5, "e")
+    plane.send("nobody", command)
+    peer = wait_for_hearing(plane, router)
+    plane.send("h", command)
+    plane.send("h", query)
+    assert [router.hear()[1], router.hear()[1]] == [[command], [query]]
+    outcome = records.Outcome("7.1", 7, 1, "cut", [("x", "cut")])
+    served = records.Served(5, "e", 1, ["x"], False)
+    router.say(peer, outcome, served)
+    heard: list[object] = []
+    while len(heard) < 2:
+        heard += plane.poll(5.0)
+    assert heard == [Told("h", outcome), Told("h", served)]
+
+
+def wait_for_hearing(plane, router):
+    """Ask until the line is there; whom to answer."""
+    while not router.socket.poll(50):
+        plane.ask("h")
+    peer, _ = router.hear()
+    while router.socket.poll(50):
+        router.hear()
+    return peer
 
 
 def test_rubbish_is_counted_and_the_line_stays(plane, router):

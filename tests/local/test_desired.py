@@ -1,4 +1,4 @@
-from plimsoll.local.desired import fingerprint, made_by_cluster, resources, unsupervised
+from plimsoll.local.desired import cordoned_as, fingerprint, made_by_cluster, resources, unsupervised
 
 
 def make(kind, name, generation=1, spec=None, **metadata):
@@ -36,3 +36,19 @@ def test_what_nobody_observes_is_unknown():
     assert shown["conditions"][0]["status"] == "Unknown"
     assert shown["conditions"][0]["reason"] == "NotSupervised"
     assert unsupervised(make("HardwareProfile", "p")) == make("HardwareProfile", "p")
+
+
+def test_a_session_that_is_over_stays_as_it_ended():
+    item = {**make("LoadBalancingSession", "s"), "status": {"endedAt": "then", "conditions": [{"status": "True"}]}}
+    assert unsupervised(item) == item
+    running = {**item, "status": {"conditions": [{"type": "Succeeded", "status": "Unknown", "reason": "Draining"}]}}
+    assert unsupervised(running)["status"]["conditions"][0]["reason"] == "NotSupervised"
+
+
+def test_a_cluster_does_not_uncordon_its_edges():
+    new = make("EdgeBroker", "e", spec={"profile": "p"})
+    assert cordoned_as(new, None) == new
+    assert cordoned_as(new, make("EdgeBroker", "e", spec={"profile": "old"})) == new
+    kept = cordoned_as(new, make("EdgeBroker", "e", spec={"profile": "old", "cordoned": True}))
+    assert kept["spec"] == {"profile": "p", "cordoned": True}
+    assert "cordoned" not in new["spec"]

@@ -82,6 +82,17 @@ def test_a_watch_sees_every_write_in_order(store):
     assert store.version() == 4
 
 
+def test_one_may_look_at_some_kinds_only(store):
+    for kind in ("B", "A", "C"):
+        store.create({**make(), "kind": kind}, NOW)
+    version, found = store.objects("C", "A")
+    assert [item["kind"] for item in found] == ["A", "C"]
+    store.set_status("B", "a", lambda old: {"x": 1})
+    store.set_status("C", "a", lambda old: {"x": 1})
+    assert [change.kind for change in store.changes(version)] == ["B", "C"]
+    assert [change.kind for change in store.changes(version, "C")] == ["C"]
+
+
 def test_a_watch_from_too_old_a_version_starts_over(store, monkeypatch):
     monkeypatch.setattr(store_module, "CHANGES_KEPT", 5)
     store.create(make(x=0), NOW)

@@ -1,7 +1,11 @@
 """The supervisor with stand-in brokers: real processes, real signals, nothing left behind."""
 
+import json
 import os
 import signal
+
+from plimsoll.local import asking
+from plimsoll.local.store import Store
 
 
 def mode(fleet, broker, text):
@@ -151,3 +155,39 @@ def test_ports_stay_the_same_over_restarts_of_the_fleet(fleet):
     fleet.up()
     assert fleet.object("EdgeBroker", "e-0")["status"]["endpoints"] == before
     fleet.wait_for(lambda: fleet.object("BrokerFleet", "quotes")["status"]["mediatorEpoch"] == 2)
+
+
+def members(fleet):
+    """What the head has been told of its edges: all of them, and those that take no newcomers."""
+    file = fleet.folder.config("east-head").with_suffix(".members")
+    try:
+        return json.loads(file.read_text())
+    except (FileNotFoundError, json.JSONDecodeError):  # not yet, or half written
+        return None
+
+
+def test_a_head_learns_which_edges_take_no_newcomers(fleet):
+    fleet.up()
+    fleet.wait_for(lambda: members(fleet) == [["e-0", "e-1"], []])
+    assert asking.cordon(fleet.folder, "e-1", cordoned=True)
+    fleet.wait_for(lambda: members(fleet) == [["e-0", "e-1"], ["e-1"]])
+    with Store(fleet.folder.store) as store:  # as the mediator does while it drains an edge
+        change = lambda item: {**item["status"], "draining": ["e-0"]}  # noqa: E731
+        store.set_status("BrokerFleet", "quotes", change)
+    fleet.wait_for(lambda: members(fleet) == [["e-0", "e-1"], ["e-0", "e-1"]])
+    fleet.end()
+    fleet.up()  # a cordon outlives the fleet, a drain does not
+    fleet.wait_for(lambda: members(fleet) == [["e-0", "e-1"], ["e-1"]])
+    assert asking.cordon(fleet.folder, "e-1", cordoned=False)
+    fleet.wait_for(lambda: members(fleet) == [["e-0", "e-1"], []])
+
+
+def test_a_mediator_that_dies_is_started_again_and_told_of(fleet):
+    fleet.up()
+    pid = fleet.wait_for(lambda: fleet.object("BrokerFleet", "quotes")["status"]["mediator"].get("pid"))
+    fleet.wait_for(lambda: fleet.object("BrokerFleet", "quotes")["status"]["mediatorEpoch"] == 1)
+    os.kill(pid, signal.SIGKILL)
+    fleet.wait_for(lambda: fleet.object("BrokerFleet", "quotes")["status"]["mediatorEpoch"] == 2)
+    assert ("quotes", "MediatorExited") in fleet.reasons()
+    fleet.end()
+    assert not fleet.alive(pid)

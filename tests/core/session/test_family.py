@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.core.session.model import Faults, World
 
-from plimsoll.core.session import Asked, Create, Request, Session
+from plimsoll.core.session import Asked, Create, Request, Session, Settings
 
 
 def world_of(count: int, **more: Any) -> World:
@@ -97,11 +97,24 @@ def test_who_comes_meanwhile_or_stays_behind_goes_in_another_round():
 
 
 def test_rounds_are_limited():
-    world = world_of(40, faults=Faults(leaves=0.6))
+    world = world_of(40, faults=Faults(leaves=0.6), settings=Settings(drain_rounds=3))
     session = drained(world, deadline="10m")
     assert (session.phase, session.round) == ("Failed", 2)
     assert session.reason == "NotEmpty"
     assert f"{len(world.serves['a'])} are still there: a0" in session.message
+
+
+def test_who_is_away_is_waited_for_and_counted_once():
+    """Nobody can be moved for half a minute, as if all were away; then they are, or their leases have ended."""
+    world = world_of(4, refuses=True)
+    uid = world.ask("drain", source="a", target="b", action="Drain")
+    world.until(lambda: world.mediator.sessions[uid].round == 3)
+    assert world.session(uid).planned == 4
+    world.refuses = False
+    world.until_over(uid)
+    session = world.session(uid)
+    assert (session.phase, session.reason) == ("Succeeded", "Drained")
+    assert (session.planned, session.counts()["moved"], session.counts()["stayed"]) == (4, 4, 0)
 
 
 def test_an_approved_drain_moves_exactly_whom_its_plan_names():
@@ -230,7 +243,7 @@ def test_a_child_names_what_a_specification_may_say():
 
 
 def test_a_retried_drain_makes_children_of_other_names():
-    world = world_of(4, refuses=True)
+    world = world_of(4, refuses=True, settings=Settings(drain_rounds=3))
     uid = world.ask("drain", source="a", target="b", action="Drain", retries=1, approval={"planHash": "x"[:0]})
     world.until(lambda: world.mediator.sessions[uid].attempt == 2)
     first = {one.request.name for one in world.store.values() if one.request.parent}

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plimsoll.core.edge import Edge
+from plimsoll.core.handover.coordinator import SESSIONS_AT_MOST
+from plimsoll.core.handover.guests import GUESTS_AT_MOST
+from plimsoll.core.handover.outcomes import REMEMBERED_SESSIONS
 from plimsoll.core.head import Head
 from plimsoll.core.link import FRAME_BYTES
 from plimsoll.core.log import ENTRY_OVERHEAD_BYTES
@@ -22,9 +25,15 @@ def marks(name: str, node: Node, at: float, item_bytes: int) -> Iterator[seen.Ma
         bound = node.link_limits.window_bytes + FRAME_BYTES
         yield seen.Mark(name, f"bytes in flight to {link.name or link.peer!r}", link.inflight_bytes, bound, at)
     if isinstance(node, Head):
+        office = node.office
+        yield seen.Mark(name, "open hand-overs", len(office.coordinator.sessions), SESSIONS_AT_MOST, at)
+        yield seen.Mark(name, "remembered hand-overs", len(office.coordinator.archive), REMEMBERED_SESSIONS, at)
+        yield seen.Mark(name, "guests", len(office.guests), GUESTS_AT_MOST, at)
         limit = node.config.limits.log_bytes + item_bytes + ENTRY_OVERHEAD_BYTES
         yield seen.Mark(name, "log bytes", node.log.bytes, limit, at)
     if isinstance(node, Edge):
+        places = len(node.records) + len(node.receiving.slots)
+        yield seen.Mark(name, "records and slots", places, node.config.limits.max_subscribers, at)
         for attachment in node.records.values():
             # A round's worth may come before the policy is applied at its end.
             limit = attachment.queue_limit_bytes + 2 * node.link_limits.window_bytes

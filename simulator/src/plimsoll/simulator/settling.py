@@ -25,6 +25,7 @@ def leftovers(fleet: Fleet, apps: Apps, at: float) -> Iterator[seen.Residue]:
             yield seen.Residue(name, f"subscriber not served, {phase}", 1, at)
         if not settled:
             yield seen.Residue(name, "subscriptions that were never acknowledged", 1, at)
+    yield from _sessions_left(fleet, apps, at)
     homes: dict[str, dict[str, str]] = {}
     for name, (edge, _, _) in served.items():
         if edge:
@@ -46,6 +47,26 @@ def leftovers(fleet: Fleet, apps: Apps, at: float) -> Iterator[seen.Residue]:
             states = sorted(f"{a.subscriber} {a.state.value}" for a in node.records.values() if a.state != State.LIVE)
             if states:
                 yield seen.Residue(broker.name, f"records that are not live: {states}", len(states), at)
+
+
+def _sessions_left(fleet: Fleet, apps: Apps, at: float) -> Iterator[seen.Residue]:
+    """What sessions leave behind: open ones, guests, slots, second attachments."""
+    for broker in fleet.brokers.values():
+        node = broker.host.node
+        if isinstance(node, Head):
+            office = node.office
+            if office.coordinator.sessions:
+                open_ones = sorted(office.coordinator.sessions)
+                yield seen.Residue(broker.name, f"open hand-overs: {open_ones}", len(open_ones), at)
+            if len(office.guests):
+                yield seen.Residue(broker.name, "guests of other heads' hand-overs", len(office.guests), at)
+        elif isinstance(node, Edge) and node.receiving.slots:
+            slots = sorted(f"{name} of {slot.session}" for name, slot in node.receiving.slots.items())
+            yield seen.Residue(broker.name, f"slots: {slots}", len(slots), at)
+    for process in apps.processes.values():
+        for name, subscriber in (process.client.subscribers if process.client else {}).items():
+            if subscriber.handover is not None:
+                yield seen.Residue(name, "a hand-over that neither ends nor is taken back", 1, at)
 
 
 def _served(apps: Apps) -> dict[str, tuple[str, bool, str]]:

@@ -18,6 +18,9 @@ from plimsoll.core.session.record import Child, Phase, Session, Verdict
 from plimsoll.core.session.turn import Turn, because, enter, judged
 from plimsoll.core.session.values import Request
 
+LONGEST_PAUSE = 20.0
+"""The pause between two rounds of a drain is at most so many times the one before the first."""
+
 
 def step(turn: Turn, request: Request, session: Session) -> Session:
     """One step while its children work."""
@@ -111,14 +114,14 @@ def _next(turn: Turn, request: Request, session: Session) -> Session:
 
 def stabilizing(turn: Turn, request: Request, session: Session) -> Session:
     """Once loads have settled, see who is left."""
-    settled = min(session.phase_at + turn.timings.settle, session.deadline_at - closing_seconds(turn, session) / 2)
+    settled = min(session.phase_at + _pause(turn, session), session.deadline_at - closing_seconds(turn, session) / 2)
     if turn.now < settled and session.verdict is None:
         return session
     if not session.is_drain:
         return finish(turn, request, measured(turn, session))
     served = _who_is_left(turn, session)
     if served is None:
-        if turn.now < min(session.phase_at + turn.timings.settle + turn.timings.sample, session.deadline_at):
+        if turn.now < min(session.phase_at + _pause(turn, session) + turn.timings.sample, session.deadline_at):
             return session
         reason = "NoSample" if turn.now < session.deadline_at else "DeadlineExceeded"
         verdict = Verdict(reason=reason, message="the head has not said who is left", again=True)
@@ -129,6 +132,11 @@ def stabilizing(turn: Turn, request: Request, session: Session) -> Session:
         verdict = Verdict(reason="Drained", message=told(session.counts(), 0))
         return end(turn, request, measured(turn, session), "Succeeded", verdict)
     return _another_round(turn, request, session, served, left)
+
+
+def _pause(turn: Turn, session: Session) -> float:
+    """How long after its last move a parent looks again: longer each time."""
+    return turn.timings.settle * min(2.0**session.round, LONGEST_PAUSE)
 
 
 def _who_is_left(turn: Turn, session: Session) -> dict[str, list[str]] | None:

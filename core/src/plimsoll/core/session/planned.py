@@ -284,6 +284,7 @@ def children_of(session: Session, plan: Plan) -> list[Child]:
             source=pair.source,
             target=pair.target,
             members=len(pair.members),
+            round=session.round,
         )
         for number, pair in enumerate(plan.pairs)
     ]

@@ -122,6 +122,7 @@ class Child(_Record, frozen=True, kw_only=True):
     source: str
     target: str
     members: int
+    round: int = 0
     uid: str = ""
     phase: Phase = "Requested"
     reason: str = ""
@@ -223,14 +224,25 @@ class Session(_Record, frozen=True, kw_only=True):
                 yield from attempt.moved
 
     def counts(self) -> dict[str, int]:
-        """Members of this attempt by outcome; of a parent, those of its children together."""
+        """Members of this attempt by outcome; of a parent, those of its children together.
+
+        Whom an earlier round has not moved is in the next one again, and counts there.
+        """
         counts = dict.fromkeys(OUTCOMES, 0)
         for state in self.outcomes().values():
             counts[state] += 1
         for child in self.children:
             for state, number in child.counts.items():
-                counts[state] += number
+                if state == "moved" or child.round == self.round:
+                    counts[state] += number
         return counts
+
+    @property
+    def planned(self) -> int:
+        """How many this attempt is to move, each once."""
+        if not self.children:
+            return self.plan.members if self.plan is not None else 0
+        return sum(c.members if c.round == self.round else c.counts.get("moved", 0) for c in self.children)
 
 
 _SESSION_TIMES = ("requested_at", "queued_at", "phase_at", "deadline_at", "started_at", "moving_at", "retry_at")

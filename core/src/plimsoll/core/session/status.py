@@ -93,9 +93,7 @@ def _seconds_in_phases(session: Session, now: float) -> dict[str, float]:
 def progress(session: Session, now: float) -> dict[str, Any]:
     """Planned, moved and left, in percent too; the time that the rest takes at the rate until now."""
     counts = session.counts()
-    planned = session.plan.members if session.plan is not None else 0
-    if session.is_parent:
-        planned = sum(child.members for child in session.children) or planned
+    planned = session.planned
     done = sum(counts.values())
     found: dict[str, Any] = {"planned": planned, **{state: counts[state] for state in OUTCOMES}}
     found["percent"] = 100 * done // planned if planned else 0
@@ -203,12 +201,9 @@ def moves(session: Session) -> list[dict[str, Any]]:
 
 def seen(session: Session, at: float) -> SessionSeen:
     """The session as its checker sees it, stored at this time."""
-    planned = session.plan.members if session.plan is not None else 0
-    if session.is_parent:
-        planned = max(planned, sum(child.members for child in session.children))
     counts = {state: number for state, number in session.counts().items() if number}
     brokers = sorted(session.brokers)
     return SessionSeen(
         session.uid, session.parent, session.phase, session.attempt, session.deadline_at, session.is_over, brokers,
-        planned, counts, at,
+        session.planned, counts, at,
     )  # fmt: skip

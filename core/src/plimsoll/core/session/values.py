@@ -100,7 +100,8 @@ class Settings:
 
     `max_sessions`: pairs of brokers between which subscribers move at one time, in the whole fleet. By `replay` goes
     what would take the source longer than `drain_limit_seconds`, if the head's log lasts `log_margin` times as long as
-    the predicted catch-up. `drain_rounds`: how often a drain looks who is left.
+    the predicted catch-up. `drain_rounds`: how often a drain looks who is left, with pauses
+    that double: who is away keeps a place for its lease, and then is no longer there.
     """
 
     timings: Timings = Timings()
@@ -109,7 +110,7 @@ class Settings:
     sessions_per_broker: int = 1
     drain_limit_seconds: float = 2.0
     log_margin: float = 2.0
-    drain_rounds: int = 3
+    drain_rounds: int = 12
     placer: Placer = LeastLoaded()  # noqa: RUF009  a frozen value
 
     @property
