@@ -114,3 +114,14 @@ def cut(host: FakeHost, *members: str, session: str = "1.1", **changed: Any) -> 
 
 def states(coordinator: Coordinator, session: str = "1.1") -> dict[str, str]:
     return dict(coordinator.outcome(session).members)
+
+
+def woken_until(coordinator: Coordinator, host: FakeHost, end: float) -> list[float]:
+    """Let time pass as a shell does: from one time that was asked for to the next."""
+    woken = []
+    while (at := coordinator.wake_at()) <= end:
+        host.now = max(host.now, at)
+        woken.append(host.now)
+        coordinator.tick()
+        assert coordinator.wake_at() > host.now, "a head that wants to be woken at once for ever spins"
+    return woken

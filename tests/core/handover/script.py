@@ -228,3 +228,20 @@ def is_empty(edge: Edge) -> bool:
         or held.cover.member_count
         or any(port.attachments or port.queued for port in edge.ports.values())
     )
+
+
+STATES = ["dark", "cutting", "hold"]
+
+
+def at(state: str, **limits: Any) -> Stage:
+    """`x` is in this state at `b`, as attachment 11."""
+    stage = Stage(**limits)
+    getattr(stage, state)("x")
+    assert stage.state("b") == state
+    return stage
+
+
+def lose_link(stage: Stage, edge: str = "b") -> None:
+    """The client gives its link up."""
+    stage.client.reopen(stage.client.dialled[edge], "gone")
+    stage.run()

@@ -1,0 +1,46 @@
+"""Look for seeds that find mutants: `python -m tests.simulator.mutants [--seeds N] [--from S] [NAME ...]`.
+
+Without names: those of which no find is remembered, or whose find does not find them any more. What is found is
+remembered in `found.json`, which the tests replay, and the table in docs/mutants.md is written from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from fnmatch import fnmatch
+
+from tests.simulator.mutants import table
+from tests.simulator.mutants.catalogue import ALL
+from tests.simulator.mutants.finding import find, holds, remember, remembered
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulator.mutants", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="mutants, or patterns: 'gap-*'")
+    parser.add_argument("--seeds", type=int, default=100, metavar="N", help="how many of each world (default 100)")
+    parser.add_argument("--from", dest="first", type=int, default=0, metavar="S", help="the first seed (default 0)")
+    parser.add_argument("--table", action="store_true", help="only write the table anew")
+    asked = parser.parse_args()
+    finds = {name: one for name, one in remembered().items() if name in ALL}
+    names = [name for name in ALL if any(fnmatch(name, pattern) for pattern in asked.names or ["*"])]
+    for name in [] if asked.table else names:
+        known, mutant = finds.get(name), ALL[name]
+        if known and known.world and not asked.names and holds(mutant, known):
+            continue
+        try:
+            one = find(mutant, asked.seeds, asked.first)
+        except LookupError as error:
+            print(f"{name}: {error}", flush=True)
+            continue
+        if not one.world and known is not None and not known.world:
+            one = one._replace(runs=one.runs + known.runs)
+        finds[name] = one
+        where = f"{one.world} {one.seed} breaks {', '.join(one.laws)}" if one.world else "NOT FOUND"
+        print(f"{name}: {where} ({one.runs} runs)", flush=True)
+        remember({each: finds[each] for each in ALL if each in finds})
+    table.write(finds)
+    return 0
+
+
+sys.exit(main())

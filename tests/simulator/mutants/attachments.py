@@ -1,0 +1,367 @@
+"""The records of a subscriber at its edges, and the cut: docs/handover.md, sections 3 and 4."""
+
+from __future__ import annotations
+
+from tests.simulator.mutants.partners import FORGETFUL, NO_DETACH, NO_LEASE, NO_PART
+from tests.simulator.mutants.rewriting import Change, Mutant
+
+from plimsoll.core.attaching import Attaching
+from plimsoll.core.client import moving
+from plimsoll.core.client.machine import Client
+from plimsoll.core.client.seeking import Seeker
+from plimsoll.core.handover.coordinator import Coordinator
+from plimsoll.core.handover.giving import Giving
+from plimsoll.core.handover.guests import Guests
+from plimsoll.core.handover.office import Office
+from plimsoll.core.handover.receiving import Receiving
+from plimsoll.core.queues import Queues
+from plimsoll.core.roster import Roster
+
+ANY_STATE = Change(Client._on_stream, "or attachment.state is not State.LIVE", "")
+"""The client takes what comes on an attachment that does not serve yet."""
+
+MUTANTS = [
+    Mutant(
+        "matched-while-cutting",
+        "CUTTING is covered, not matched: from INSTALLED on the target has what comes.",
+        (
+            Change(
+                Receiving.on_install,
+                "one.state, one.keeps_place = State.CUTTING, True",
+                "one.state, one.keeps_place = State.CUTTING, True\n        one.out = one.queue",
+            ),
+            FORGETFUL,
+        ),
+        ("calm-drain", "sessions-local", "far"),
+        alone="what the target then holds too early is below the watermark when it comes",
+    ),
+    Mutant(
+        "target-does-not-hold",
+        "HOLD is matched and kept.",
+        (
+            Change(
+                Queues.route,
+                "attachment.out = attachment.queue\n        self.put_aside(attachment)\n    elif attachment.state",
+                "attachment.out = self.void\n    elif attachment.state",
+            ),
+        ),
+        ("calm-drain", "sessions-local"),
+    ),
+    Mutant(
+        "live-before-go",
+        "Before GO the target says nothing to the subscriber.",
+        (
+            Change(Receiving.on_installed, "if one.has_go:", "if True:"),
+            ANY_STATE,
+        ),
+        ("sessions-hold", "sessions-lag", "sessions-local", "calm-drain"),
+        alone="the client takes nothing from an attachment that does not serve it yet",
+    ),
+    Mutant(
+        "silent-client-takes-all",
+        "The subscriber takes nothing from the target before END.",
+        (Change(Receiving.on_installed, "if one.has_go:", "if True:"),),
+        ("calm-drain", "sessions-local"),
+    ),
+    Mutant(
+        "go-is-forgotten",
+        "A GO that comes before INSTALLED is remembered.",
+        (Change(Receiving.on_go, "one.has_go = one.state is State.CUTTING", "pass"), NO_PART),
+        ("sessions-local", "far", "sessions-slow", "far-bumpy", "sessions-everything", "sessions-across"),
+        alone="after `drain_seconds` PART closes the attachment, and the subscriber resumes from the log",
+    ),
+    Mutant(
+        "source-leaves-cover-at-cut",
+        "Across clusters the source stays in the cover from the cut to RELEASE.",
+        (Change(Giving.on_cut, "one.keeps_place and cut.across", "False"),),
+        ("far-bumpy", "sessions-across", "edge-crash-across", "vanish", "sessions-tree"),
+    ),
+    Mutant(
+        "no-release-at-done",
+        "RELEASE follows DONE.",
+        (
+            Change(
+                Coordinator.on_done,
+                "self.host.to_edge(self.host.name, session.plan.source, r.Release(x, (incarnation, n + 1)))",
+                "pass",
+            ),
+            NO_LEASE,
+        ),
+        ("sessions-across", "calm-across"),
+        alone="the place at the source has a lease as well",
+    ),
+    Mutant(
+        "held-place-is-dropped",
+        "From CUTTING on a place outlasts its link, until RELEASE, ABORT or the end of its lease.",
+        (Change(Receiving.on_install, "State.CUTTING, True", "State.CUTTING, False"),),
+        ("edge-crash-across", "sessions-across", "far-bumpy", "churn", "sessions-everything"),
+    ),
+    Mutant(
+        "served-place-is-dropped",
+        "A place outlasts its link until the head releases it or its lease ends.",
+        (Change(Roster.close, "if not attachment.keeps_place:", "if True:"),),
+        ("churn", "sessions-across", "far-bumpy"),
+    ),
+    Mutant(
+        "dark-place-stays",
+        "A DARK record goes with its link.",
+        (
+            Change(
+                Receiving.on_attach,
+                "attachment.coming, attachment.keeps_place = State.DARK, attach.session, False",
+                "attachment.coming, attachment.keeps_place = State.DARK, attach.session, True",
+            ),
+            NO_LEASE,
+        ),
+        ("churn", "sessions-edge-crash", "sessions-local", "vanish"),
+        alone="a closed record ends with its lease",
+    ),
+    Mutant(
+        "dark-is-covered",
+        "DARK is not in the cover: nothing comes for who is not cut.",
+        (
+            Change(
+                Receiving.on_attach,
+                "if self._takes_all(attachment, attach.subscriptions):",
+                "if self._takes_all(attachment, attach.subscriptions):\n"
+                "        self.host.up(self.roster.install({attachment: self.roster.holdings.numbered(attachment)}))",
+            ),
+        ),
+        ("sessions-local", "sessions-across", "churn"),
+    ),
+    Mutant(
+        "owner-is-not-swapped",
+        "The step that answers INSTALLED swaps the owner.",
+        (
+            Change(
+                Coordinator.cut_members,
+                "self.host.owners.swap(x, key, (incarnation, n + 1), (token[1], token[2]))",
+                "pass",
+            ),
+        ),
+        ("calm-drain", "sessions-local"),
+    ),
+    Mutant(
+        "cover-is-not-applied",
+        "The step that answers INSTALLED applies the cover.",
+        (
+            Change(
+                Office.on_cut_request,
+                "host.announce(host.routes.apply(outlet.key, host.gathered(outlet, request.cover)))",
+                "pass",
+            ),
+        ),
+        ("calm-drain", "sessions-local"),
+    ),
+    Mutant(
+        "installed-before-cover",
+        "INSTALLED says from where on the cover holds: it is said in the step that applies it.",
+        (
+            Change(
+                Office.on_cut_request,
+                "host.announce(host.routes.apply(outlet.key, host.gathered(outlet, request.cover)))",
+                "late = self.__dict__.setdefault('late', [])\n"
+                "    late.append((outlet, request.cover))\n"
+                "    for at, cover in late[:-1]:\n"
+                "        host.announce(host.routes.apply(at.key, cover)) if at.key in host.streams.outlets else None\n"
+                "    del late[:-1]",
+            ),
+        ),
+        ("calm-drain", "sessions-local"),
+    ),
+    Mutant(
+        "no-end",
+        "At CUT the source says END.",
+        (Change(Giving.end, "self.roster.queues.end(one, record)", "one.state = State.ENDING"), NO_PART),
+        ("calm-drain", "sessions-local"),
+        alone="after `drain_seconds` PART closes the attachments, and the subscriber resumes from the log",
+    ),
+    Mutant(
+        "no-go",
+        "At END the subscriber says GO.",
+        (
+            Change(moving.on_end, "client.say(handover.next.port.link, r.Go(handover.next.id, end.session))", "pass"),
+            NO_PART,
+        ),
+        ("calm-drain", "sessions-local"),
+        alone="after `drain_seconds` PART closes the attachment, and the subscriber resumes from the log",
+    ),
+    Mutant(
+        "source-is-not-left",
+        "At END the subscriber detaches from the source.",
+        (Change(moving.on_end, "client.say_detach(attachment)", "pass"),),
+        ("calm-drain", "sessions-local"),
+    ),
+    Mutant(
+        "hold-is-not-flushed",
+        "At GO what was held comes first.",
+        (
+            Change(
+                Receiving._go,
+                "self.roster.queues.live(one)",
+                "one.queue.clear()\n    one.queue_bytes = one.counted = 0\n    self.roster.queues.live(one)",
+            ),
+        ),
+        ("calm-drain", "sessions-local"),
+    ),
+    Mutant(
+        "live-ahead-of-hold",
+        "At GO what was held comes first, and what is live follows it.",
+        (
+            Change(
+                Queues.route,
+                "elif port.behind or attachment.paused or attachment.queue or attachment.dropped:",
+                "elif port.behind or attachment.paused:",
+            ),
+        ),
+        ("sessions-hold", "sessions-local", "sessions-batch", "sessions-lag"),
+    ),
+    Mutant(
+        "no-done",
+        "At GO the target says DONE.",
+        (Change(Receiving._go, "self._done[one.coming].append(one.subscriber)", "pass"),),
+        ("calm-drain", "sessions-local"),
+    ),
+    Mutant(
+        "done-does-not-pass",
+        "The head of the target passes DONE on to the one that decides.",
+        (Change(Guests.done, "self.host.to_head(head, r.Done(done.session, members))", "pass"),),
+        ("calm-across", "sessions-across"),
+    ),
+    Mutant(
+        "resume-is-no-done",
+        "Across clusters a RESUME that names the session is the DONE.",
+        (Change(Guests.resumed, "self.host.to_head(guest.coordinator, r.Done(session, [subscriber]))", "pass"),),
+        ("far-bumpy", "edge-crash-across", "sessions-across", "sessions-hold", "sessions-everything"),
+    ),
+    Mutant(
+        "end-without-place",
+        "END carries the place at which the target's stream goes on.",
+        (
+            Change(
+                moving.on_end,
+                "subscriber.take_over(handover.next, end.token)",
+                "subscriber.take_over(handover.next, subscriber.token)",
+            ),
+        ),
+        ("steady-across", "sessions-across", "far-bumpy", "edge-crash-across"),
+    ),
+    Mutant(
+        "end-without-place-when-alone",
+        "Without a target the subscriber resumes at END from the place of the cut.",
+        (Change(moving.on_end, "subscriber.set_token(end.token)", "pass"),),
+        ("steady-across", "edge-crash-across", "far-bumpy", "sessions-hold", "sessions-across"),
+    ),
+    Mutant(
+        "cut-loses-the-queue",
+        "What came before CUT reaches the subscriber ahead of END, from its queue or from the log.",
+        (Change(Giving.on_cut, "if one.state is State.LIVE or one.position >= self.host.position:", "if True:"),),
+        ("slices", "sessions-hold", "sessions-lag"),
+    ),
+    Mutant(
+        "drains-beyond-the-cut",
+        "Nothing behind CUT comes from the source: what it fetches from the log ends at the cut.",
+        (
+            Change(
+                Queues._emptied,
+                "if attachment.end is None or attachment.position < attachment.end[0]:",
+                "if attachment.end is None or attachment.position < self.host.position:",
+            ),
+            FORGETFUL,
+        ),
+        ("slices", "sessions-hold", "sessions-lag"),
+        alone="what the source then delivers too much is below the watermark when it comes again",
+    ),
+    Mutant(
+        "moves-who-is-behind",
+        "Only who is LIVE at the source, attached, and in this epoch, is moved.",
+        (Change(Giving.on_move, "or one.state is not State.LIVE or", "or"),),
+        ("sessions-hold", "slices", "churn", "sessions-lag", "sessions-everything"),
+    ),
+    Mutant(
+        "cuts-who-has-not-attached",
+        "Only who has attached at the target is cut.",
+        (
+            Change(Coordinator.cut, 'session.of("attached")', 'session.of("attached", "preparing")'),
+            Change(
+                Coordinator.cut,
+                'self.refuse(session, session.of("preparing"), why="was not attached at the target in time")',
+                "pass",
+            ),
+            Change(
+                Receiving.on_install,
+                "missing = [x for x in install.members if not self._is_coming(x, session, *COMING)]",
+                "missing = []",
+            ),
+        ),
+        ("sessions-local", "sessions-drain-deadline", "sessions-calm"),
+        alone="the target refuses to cut over whom it does not have",
+    ),
+    Mutant(
+        "takes-who-has-no-place",
+        "An ATTACH without a place is refused.",
+        (
+            Change(
+                Receiving._refusal,
+                "if slot is None or slot.session != attach.session or slot.replay "
+                "or attach.subscriber in self.roster.records:",
+                "if attach.subscriber in self.roster.records:",
+            ),
+        ),
+        ("sessions-drain-deadline", "sessions-local", "churn", "stale-commands"),
+    ),
+    Mutant(
+        "stay-is-not-said",
+        "Who stays hears STAY.",
+        (Change(Giving.on_abort, "self.host.say(one.link, r.Stay(one.id, abort.session))", "pass"),),
+        ("sessions-calm", "sessions-local", "stale-commands"),
+    ),
+    Mutant(
+        "undone-attachment-stays",
+        "ABORT ends what is on its way at the target.",
+        (Change(Receiving.on_abort, "gone.append(self.roster.records[item.subscriber])", "pass"), NO_DETACH),
+        ("sessions-calm", "sessions-local", "sessions-across"),
+        alone="the subscriber detaches from the target at STAY",
+    ),
+    Mutant(
+        "next-is-not-left",
+        "Whoever loses the edge that serves him leaves the target, too.",
+        (Change(Client.detach, "moving.leave(self, subscriber, withdraw=withdraw)", "subscriber.handover = None"),),
+        ("churn", "far-bumpy", "sessions-edge-crash"),
+    ),
+    Mutant(
+        "full-hold-takes-no-end",
+        "A hold that is full ends the target's attachment, not the source's.",
+        (Change(Queues._check, "elif is_full and state is State.HOLD:", "elif False:"),),
+        ("sessions-hold", "sessions-lag", "slices"),
+    ),
+    Mutant(
+        "hold-obeys-policies",
+        "No policy for full queues takes anything from what is held.",
+        (
+            Change(
+                Queues._check,
+                "elif is_full and state is State.LIVE:",
+                "elif is_full and state in (State.LIVE, State.HOLD):",
+            ),
+            Change(
+                Queues._overflow,
+                "self.block(attachment)",
+                "attachment.drop_oldest(self.host.config.head_name)\n        attachment.dropped = None",
+            ),
+        ),
+        ("sessions-hold", "sessions-lag", "slices"),
+    ),
+    Mutant(
+        "asks-the-dead-target",
+        "Without a target the subscriber drains the source, and resumes at END wherever its place is known.",
+        (Change(Seeker.go_on, "elif not handover.endpoint:", "elif handover.endpoint is None:"),),
+        ("edge-crash-across", "sessions-edge-crash"),
+    ),
+    Mutant(
+        "changes-after-the-cut",
+        "After the cut it is the target that answers for the list.",
+        (Change(Attaching.on_subs, "if attachment.state is State.ENDING or attachment.end is not None:", "if False:"),),
+        ("far", "sessions-hold", "far-bumpy", "slices"),
+    ),
+]

@@ -1,0 +1,18 @@
+"""All mutants, in the order of the rules."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.simulator.mutants import attachments, decision, endings, lists, members, streams
+from tests.simulator.mutants.rewriting import Mutant
+
+SECTIONS: Final[dict[str, list[Mutant]]] = {
+    "Decision": decision.MUTANTS,
+    "Streams and covers": streams.MUTANTS,
+    "Attachments and the cut": attachments.MUTANTS,
+    "Lists and RESUME": lists.MUTANTS,
+    "Members, links and replay": members.MUTANTS,
+    "Time, restarts and gaps": endings.MUTANTS,
+}
+ALL: Final = {mutant.name: mutant for section in SECTIONS.values() for mutant in section}

@@ -1,0 +1,194 @@
+"""Who decides: docs/handover.md, sections 2 and 7."""
+
+from __future__ import annotations
+
+from tests.simulator.mutants.partners import FORGETFUL, NO_COMPARE
+from tests.simulator.mutants.rewriting import Change, Mutant
+
+from plimsoll.core.client import moving
+from plimsoll.core.client.subscriber import Subscriber
+from plimsoll.core.handover.coordinator import Coordinator
+from plimsoll.core.handover.desk import Desk
+from plimsoll.core.handover.giving import Giving
+from plimsoll.core.handover.guests import Guests
+from plimsoll.core.handover.outcomes import Archive
+from plimsoll.core.handover.receiving import Receiving
+from plimsoll.core.membership import Membership
+
+UNDO_CUT = Change(
+    Coordinator.refuse, "if session.members[x].state in OPEN]", 'if session.members[x].state in (*OPEN, "cut")]'
+)
+NO_SWAP_AT_CUT = Change(Coordinator._may_cut, "or not self._is_owner(member, item.subscriber)", "")
+
+MUTANTS = [
+    Mutant(
+        "abort-after-cut",
+        "The first of cut or abort wins.",
+        (UNDO_CUT, Change(Coordinator.abort, "session.of(*OPEN)", 'session.of(*OPEN, "cut")')),
+        ("sessions-local", "sessions-mediator", "sessions-across"),
+    ),
+    Mutant(
+        "no-deadline-before-cut",
+        "Before the cut the head has a deadline of its own, which aborts.",
+        (Change(Coordinator.tick, "if now >= session.decides_at and session.is_open:", "if False:"),),
+        ("sessions-drain-deadline", "sessions-mediator", "sessions-everything"),
+    ),
+    Mutant(
+        "deadline-undoes-cut",
+        "After the cut no deadline undoes anything.",
+        (
+            UNDO_CUT,
+            Change(
+                Coordinator.tick,
+                "if now >= session.decides_at and session.is_open:\n            self.refuse(session, session.of(*OPEN)",
+                "if now >= session.decides_at and not session.is_settled:\n"
+                '            self.refuse(session, session.of(*OPEN, "cut")',
+            ),
+        ),
+        ("sessions-drain-deadline", "sessions-local", "sessions-across"),
+    ),
+    Mutant(
+        "target-gives-up",
+        "An edge never goes back on its own: from CUTTING on a target waits for INSTALLED or ABORT.",
+        (
+            Change(
+                Receiving.on_install,
+                "self._free(one.subscriber, session)",
+                "self.slots[one.subscriber] = Slot(session, self.host.now, False)",
+            ),
+            Change(Receiving.on_install, "State.CUTTING, True", "State.CUTTING, False"),
+            Change(Receiving.expire, "slot.session, State.DARK)", "slot.session, State.DARK, State.CUTTING)"),
+        ),
+        ("sessions-across", "edge-crash-across", "far-bumpy", "far"),
+    ),
+    Mutant(
+        "cut-without-compare",
+        "The local cut compares the owner with what it was when the session began.",
+        (NO_SWAP_AT_CUT, NO_COMPARE),
+        ("churn", "sessions-local", "sessions-batch", "sessions-everything"),
+        alone="RESUME voids the open session of a subscriber in the step in which it changes the owner",
+    ),
+    Mutant(
+        "marker-without-compare",
+        "At the MARKER the head of the source compares the owner, too.",
+        (Change(Coordinator.on_marker, "and self._is_owner(members[x], x)", ""), NO_COMPARE),
+        ("far-bumpy", "sessions-across", "edge-crash-across"),
+        alone="RESUME voids the open session of a subscriber in the step in which it changes the owner",
+    ),
+    Mutant(
+        "cut-keeps-the-epoch",
+        "A session raises the owner epoch by 1.",
+        (
+            Change(Coordinator.cut_members, "(incarnation, n + 1)", "(incarnation, n)"),
+            Change(Coordinator._may_cut, "member.epoch[1] + 1", "member.epoch[1]"),
+            Change(Subscriber.attach_record, "self.number + 1", "self.number"),
+            Change(moving.on_end, "subscriber.number += 1", "pass"),
+        ),
+        ("sessions-local", "sessions-calm", "sessions-edge-crash"),
+    ),
+    Mutant(
+        "resume-raises-by-one",
+        "A RESUME raises the owner epoch by 2: it beats the cut that it races with.",
+        (Change(Subscriber.resume_record, "self.number += 2", "self.number += 1"),),
+        ("sessions-across", "far-bumpy", "edge-crash-across", "churn", "sessions-edge-crash"),
+    ),
+    Mutant(
+        "owner-stays-at-done",
+        "Across clusters the source's owner entry goes at DONE.",
+        (Change(Coordinator.on_done, "self.host.owners.forget(x)", "pass"),),
+        ("sessions-across",),
+    ),
+    Mutant(
+        "older-resume-is-taken",
+        "An older RESUME is refused, and answered with RELEASE.",
+        (Change(Membership.on_resume, "if newest >= resume.epoch:", "if False:"),),
+        ("churn", "sessions-everything", "sessions-edge-crash", "far-bumpy"),
+    ),
+    Mutant(
+        "no-tombstone",
+        "An ABORT of a session that is not known leaves a tombstone.",
+        (
+            Change(
+                Coordinator.abort,
+                'self.archive.add(session_id, self._says(session_id, "aborted", why))',
+                'return self._says(session_id, "aborted", why)',
+            ),
+        ),
+        ("stale-commands", "sessions-mediator", "sessions-calm"),
+    ),
+    Mutant(
+        "deposed-mediator-is-obeyed",
+        "A lower mediator epoch is refused.",
+        (Change(Desk._refusal, "command.mediator < self.mediator", "False"),),
+        ("sessions-mediator", "stale-commands", "sessions-everything"),
+    ),
+    Mutant(
+        "prepared-twice",
+        "A repeated command returns how things stand.",
+        (
+            Change(
+                Coordinator.prepare,
+                'if (known := self.outcome(session_id)).state != "unknown":',
+                'if (known := self.outcome(session_id)).state == "done":',
+            ),
+        ),
+        ("sessions-calm", "sessions-local", "stale-commands"),
+    ),
+    Mutant(
+        "cut-twice",
+        "A repeated CUT is not made again.",
+        (Change(Coordinator.cut, 'session.state == "ready"', 'session.state != "done"'),),
+        ("sessions-calm", "sessions-local", "stale-commands"),
+    ),
+    Mutant(
+        "two-sessions-at-once",
+        "One session per subscriber until it is done: seen at the head, at both edges, by the subscriber.",
+        (
+            Change(Coordinator._member, "if self.is_busy(x):", "if False:"),
+            Change(Giving.on_move, 'or one.going not in ("", move.session)', ""),
+            Change(moving.on_move_to, "or subscriber.handover is not None", ""),
+        ),
+        ("sessions-local", "stale-commands", "sessions-calm", "sessions-mediator"),
+        alone="the head, the source, the target and the subscriber each refuse a second session",
+    ),
+    Mutant(
+        "other-head-epoch-is-obeyed",
+        "A command that was meant for another epoch of the head fails.",
+        (Change(Desk._refusal, "command.head_epoch != self.host.epoch and", "False and"),),
+        ("stale-commands", "sessions-mediator", "two-heads", "sessions-head-restart"),
+    ),
+    Mutant(
+        "obeys-while-starting",
+        "While a head does not know what its edges hold, it takes no command.",
+        (
+            Change(Desk._refusal, "if self.host.is_starting:", "if False:"),
+            Change(Desk._refusal, "command.head_epoch != self.host.epoch and", "False and"),
+        ),
+        ("two-heads", "head-and-edge", "sessions-head-restart", "sessions-everything"),
+        alone="a command names the head epoch, and nobody hears of a new one before the head is ready",
+    ),
+    Mutant(
+        "number-begins-anew",
+        "Whatever is older than the remembered outcomes is refused.",
+        (Change(Archive.has_forgotten, "number_of(session_id) <= self._forgotten", "False"),),
+        ("stale-commands",),
+    ),
+    Mutant(
+        "guests-are-not-busy",
+        "Who is on the way here in a session of another head takes part in no other.",
+        (Change(Coordinator.is_busy, "or self.host.is_guest(subscriber)", ""),),
+        ("far", "sessions-across", "sessions-tree", "stale-commands"),
+    ),
+    Mutant(
+        "undone-cut-stays-owned",
+        "Across clusters an ABORT takes the target's owner entry back.",
+        (Change(Guests.aborted, "self.host.owners.forget(x)", "pass"),),
+        ("sessions-across", "far-bumpy", "sessions-tree"),
+    ),
+    Mutant(
+        "watermarks-are-not-kept",
+        "The subscriber drops what its watermarks have seen: what passes between COVER and MARKER comes twice.",
+        (FORGETFUL,),
+        ("calm-across", "sessions-across"),
+    ),
+]

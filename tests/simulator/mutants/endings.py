@@ -1,0 +1,325 @@
+"""Time, the restart of a head, and gaps: docs/handover.md, sections 7 to 9."""
+
+from __future__ import annotations
+
+from tests.simulator.mutants.partners import NO_DETACH, NO_LEASE
+from tests.simulator.mutants.rewriting import Change, Mutant, Setting
+
+from plimsoll.core.client.subscriber import Subscriber
+from plimsoll.core.edge import Edge
+from plimsoll.core.handover.coordinator import Coordinator
+from plimsoll.core.handover.guests import Guests
+from plimsoll.core.handover.receiving import Receiving
+from plimsoll.core.head import Head
+from plimsoll.core.log import Log
+from plimsoll.core.membership import Membership
+from plimsoll.core.outlet import Outlet
+from plimsoll.core.owners import Owners
+from plimsoll.core.queues import Queues
+from plimsoll.core.replay import Replayer
+from plimsoll.core.streams import Streams
+
+RESTARTS = (
+    "sessions-head-restart",
+    "two-heads",
+    "head-and-edge",
+    "head-restart-tree",
+    "head-restart",
+    "sessions-everything",
+)
+
+MUTANTS = [
+    Mutant(
+        "drains-for-ever",
+        "`drain_seconds` after the cut a session ends.",
+        (Change(Coordinator.tick, "self._part(session)", "session.drains_until = float('inf')"),),
+        ("sessions-drain-deadline", "sessions-edge-crash", "vanish"),
+    ),
+    Mutant(
+        "parted-goes-on",
+        "PART closes what has not come to its end.",
+        (Change(Edge._on_part, "self.giving.on_part(part)\n    self.receiving.on_part(part)", "pass"),),
+        ("sessions-drain-deadline", "far-bumpy", "vanish", "sessions-across", "sessions-hold"),
+    ),
+    Mutant(
+        "parted-leaves-cover",
+        "What PART closes stays in the cover under its lease.",
+        (
+            Change(
+                Receiving.on_part,
+                'self.roster.shut(record, "parted", "the hand-over took longer than it may; resume from your token")',
+                'self.roster.evict([record], "parted", "")',
+            ),
+        ),
+        ("sessions-drain-deadline", "far-bumpy", "vanish", "sessions-across"),
+    ),
+    Mutant(
+        "detached-has-no-tail",
+        "Across clusters a detached member is known until RESUME, DONE or the end of its lease.",
+        (
+            Change(
+                Coordinator._part,
+                "session.put_tail(x, self._across(session) and self._is_owner(session.members[x], x))",
+                "pass",
+            ),
+            NO_LEASE,
+        ),
+        ("sessions-drain-deadline", "far-bumpy", "sessions-across", "vanish"),
+        alone="what is left at the source ends with its lease",
+    ),
+    Mutant(
+        "places-last-for-ever",
+        "A place, and an attachment that nobody has asked to cut, end by their time.",
+        (Change(Receiving.expire, "not self.host.now < item[1].until", "False"), NO_DETACH),
+        ("sessions-edge-crash", "edge-crash-across", "sessions-across", "two-heads", "far-bumpy"),
+        alone="the subscriber leaves the target when the session is undone",
+    ),
+    Mutant(
+        "places-outlast-their-session",
+        "A place ends by its time, if nobody comes for it.",
+        (Change(Receiving.expire, "not self.host.now < item[1].until", "False"),),
+        ("sessions-edge-crash", "edge-crash-across", "far-bumpy", "sessions-everything"),
+    ),
+    Mutant(
+        "guests-last-for-ever",
+        "A guest ends at DONE, and by its time.",
+        (
+            Change(Guests.done, "self.drop(done.session, x)", "pass"),
+            Change(Guests._is_over, "return entry is None or entry.epoch != guest.owned", "return False"),
+        ),
+        ("calm-across", "sessions-across", "sessions-tree"),
+        alone="a guest ends with the owner entry that its cut gave it",
+    ),
+    Mutant(
+        "leases-last-for-ever",
+        "A closed record's lease ends as EXPIRE.",
+        (NO_LEASE,),
+        ("vanish", "churn", "clients", "sessions-everything"),
+    ),
+    Mutant(
+        "expires-anybody",
+        "EXPIRE is a compare and swap at the head.",
+        (
+            Change(
+                Membership.on_expire,
+                "if entry is not None and entry.key == key and entry.epoch == expire.epoch:",
+                "if entry is not None:",
+            ),
+        ),
+        ("churn", "far-bumpy", "vanish", "sessions-everything", "sessions-replay"),
+    ),
+    Mutant(
+        "dead-edges-entries-stay",
+        "The entries of a dead edge end at the head.",
+        (Change(Membership.expire_ghosts, "if at <= self.host.now", "if False"),),
+        ("vanish", "head-and-edge", "sessions-everything", "sessions-edge-crash", "clients"),
+    ),
+    # -- a head restarts
+    Mutant(
+        "restart-keeps-all",
+        "At the HELLO of a new head an edge closes all but LIVE.",
+        (
+            Change(
+                Edge.on_open,
+                "if a.state is not State.LIVE or before == self.head_epoch",
+                "if before == self.head_epoch",
+            ),
+        ),
+        RESTARTS,
+    ),
+    Mutant(
+        "restart-keeps-places",
+        "At the HELLO of a new head an edge forgets its places.",
+        (
+            Change(Receiving.restart, "self.slots.clear()", "pass"),
+            Change(Receiving.expire, "not self.host.now < item[1].until", "False"),
+        ),
+        RESTARTS,
+        alone="places end by their time",
+    ),
+    Mutant(
+        "restart-report-comes-last",
+        "The report comes before anything else.",
+        (Change(Edge.on_open, "self.head.buffer.clear()", "pass"),),
+        RESTARTS,
+    ),
+    Mutant(
+        "any-owner-is-adopted",
+        "Of two edges that report a subscriber the higher epoch is the owner, the other gets RELEASE.",
+        (
+            Change(
+                Owners.adopt, "if old is not None and old.epoch >= epoch:", "if old is not None and old.epoch < epoch:"
+            ),
+        ),
+        RESTARTS,
+    ),
+    Mutant(
+        "loser-is-not-released",
+        "Of two edges that report a subscriber the lower epoch gets RELEASE.",
+        (Change(Membership.on_report, "if loser is not None:", "if False:"), NO_LEASE),
+        RESTARTS,
+        alone="a closed record ends with its lease",
+    ),
+    Mutant(
+        "restart-is-silent",
+        "At WELCOME whoever is LIVE is told of a gap.",
+        (Change(Edge._on_welcome, "attachment.out.append(attachment.epoch_handle + wire.encode(gap))", "pass"),),
+        RESTARTS,
+    ),
+    Mutant(
+        "doubt-is-sent-again",
+        "What a neighbour had or not when it restarted is a gap.",
+        (Change(Streams._renew, "again[:sent] = [Doubt(_low(again[0]), _high(again[sent - 1]))]", "del again[:sent]"),),
+        ("head-restart-tree", "two-heads", "sessions-head-restart", "sessions-everything"),
+    ),
+    Mutant(
+        "neighbour-restart-is-silent",
+        "That a neighbour has restarted is a gap in the log.",
+        (Change(Head._note_epoch, "if before is not None and before != neighbor.incarnation:", "if False:"),),
+        ("head-restart-tree", "two-heads", "sessions-head-restart", "sessions-everything"),
+    ),
+    Mutant(
+        "publishes-while-starting",
+        "Until all have reported nothing is published.",
+        (Change(Head._on_open_publisher, "if self.missing:", "if False:"),),
+        RESTARTS,
+    ),
+    Mutant(
+        "covers-while-starting",
+        "Until all have reported no cover is sent.",
+        (Change(Head._report_to_neighbors, "and not self.missing - {name}", ""),),
+        ("two-heads", "head-restart-tree", "sessions-head-restart", "sessions-everything"),
+    ),
+    Mutant(
+        "acknowledges-while-starting",
+        "Until all have reported nothing is acknowledged.",
+        (Change(Head._acknowledge_covers, "if self.missing:", "if False:"),),
+        ("two-heads", "head-restart-tree", "sessions-head-restart", "head-and-edge", "sessions-everything"),
+    ),
+    Mutant(
+        "orphans-stay",
+        "Guests of a coordinator that cannot be reached, or has restarted, are let go.",
+        (
+            Change(Guests.heads_lost, "self.host.to_edge(self.host.name, edge, r.Orphan(session, members))", "pass"),
+            NO_DETACH,
+        ),
+        ("sessions-head-restart", "two-heads", "sessions-across"),
+        alone="the subscriber, whose source's head has restarted, leaves the target",
+    ),
+    Mutant(
+        "orphans-in-the-dark-stay",
+        "ORPHAN takes who is dark or cutting off the target.",
+        (Change(Receiving.on_orphan, "gone.append(self.roster.records[x])", "pass"), NO_DETACH),
+        ("sessions-head-restart", "two-heads", "sessions-across", "far-bumpy"),
+        alone="the subscriber, whose source's head has restarted, leaves the target",
+    ),
+    Mutant(
+        "sessions-outlive-the-way",
+        "Open sessions abort when the way to the target's head is lost.",
+        (
+            Change(
+                Coordinator.head_lost,
+                'self.refuse(session, session.of(*OPEN), why=f"{session.plan.target_head} was lost")',
+                "pass",
+            ),
+            Change(Coordinator.tick, "if now >= session.decides_at and session.is_open:", "if False:"),
+        ),
+        ("sessions-head-restart", "two-heads", "far-bumpy"),
+        alone="the head has a deadline as well",
+    ),
+    # -- gaps
+    Mutant(
+        "gap-is-not-held",
+        "A gap is kept in HOLD.",
+        (
+            Change(
+                Edge._on_gap, "if attachment.state in (State.LIVE, State.HOLD):", "if attachment.state is State.LIVE:"
+            ),
+        ),
+        ("sessions-lag", "sessions-everything"),
+    ),
+    Mutant(
+        "gap-before-place",
+        "A gap is ignored before INSTALLED and before RESUMED.",
+        (
+            Change(
+                Edge._on_gap,
+                "if attachment.state in (State.LIVE, State.HOLD):",
+                "if attachment.state in (State.LIVE, State.HOLD, State.CUTTING, State.RESUMING):",
+            ),
+        ),
+        ("sessions-lag", "sessions-everything"),
+    ),
+    Mutant(
+        "gap-raises-no-marks",
+        "A gap raises the watermarks.",
+        (Change(Subscriber.on_gap, "marks[head, epoch] = offset", "pass"),),
+        ("sessions-lag", "small-log", "sessions-everything", "steady-across"),
+    ),
+    Mutant(
+        "gap-raises-no-place",
+        "A gap raises the token.",
+        (Change(Subscriber.on_gap, "self._place(attachment, (gap.head, gap.epoch), gap.high)", "pass"),),
+        ("sessions-lag", "small-log", "sessions-everything", "sessions-head-restart"),
+    ),
+    Mutant(
+        "known-gap-is-told",
+        "A gap is not told if the watermarks have all of it.",
+        (Change(Subscriber.on_gap, "if gap.last and all(", "if False and all("),),
+        ("sessions-lag", "small-log", "sessions-everything", "steady-across"),
+    ),
+    Mutant(
+        "gap-is-hidden",
+        "A gap is told.",
+        (Change(Subscriber.on_gap, "self.tell(GapNotice(gap, now))", "pass"),),
+        ("sessions-lag", "small-log"),
+    ),
+    Mutant(
+        "gap-is-not-logged",
+        "A gap between heads is an entry of the receiver's log.",
+        (Change(Head._on_gap, "self._log_gap(own, self._outlet(link).name)", "pass"),),
+        ("sessions-lag", "small-log", "sessions-everything", "head-restart-tree"),
+    ),
+    Mutant(
+        "gap-without-offsets",
+        "A gap of evicted entries carries their last offset per origin.",
+        (Change(Log._evict, "self.gone[origin] = offset", "pass"),),
+        ("sessions-lag", "small-log", "sessions-everything"),
+    ),
+    Mutant(
+        "gap-with-offsets-of-the-next",
+        "A gap of evicted entries carries the offsets of these, and of no others.",
+        (Setting(Log, "lost", lambda self, low, high: dict(self.gone)),),
+        ("small-log", "sessions-lag"),
+    ),
+    Mutant(
+        "dropped-is-not-told",
+        "What a full queue drops is a gap.",
+        (Change(Queues._move, "link.buffer.append(gap)", "pass"),),
+        ("sessions-hold", "small-log", "sessions-lag"),
+    ),
+    Mutant(
+        "evicted-is-not-told",
+        "What a link has lost is a gap in its place.",
+        (Change(Streams.pump, "outlet.tell_hole(hole, wire.encode(gap))", "pass"),),
+        ("sessions-lag", "small-log"),
+    ),
+    Mutant(
+        "fetched-gap-reaches-beyond-the-cut",
+        "A gap that is fetched from the log ends at the cut.",
+        (Change(Replayer._take_gap, "if member.end is not None and member.end[0] < high:", "if False:"),),
+        ("sessions-lag", "slices", "sessions-everything"),
+    ),
+    Mutant(
+        "gap-behind-the-cut",
+        "The gap of a blocked subscriber that is cut ends at the cut.",
+        (Change(Queues._unblock_with_gap, "high = min(high, attachment.end[0])", "pass"),),
+        ("slices", "sessions-hold", "sessions-lag"),
+    ),
+    Mutant(
+        "backlog-dies-with-the-link",
+        "What a neighbour has missed while it was down is sent when it is back.",
+        (Change(Outlet.renew, "self.backlog = deque([*again, *waiting])", "self.backlog = deque()"),),
+        ("churn", "sessions-across", "far-bumpy"),
+    ),
+]

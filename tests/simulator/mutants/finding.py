@@ -1,0 +1,93 @@
+"""Looking for seeds that find a mutant, and what is remembered of them."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+import msgspec
+import pytest
+from tests.simulator.mutants import worlds
+from tests.simulator.mutants.rewriting import Mutant, plant
+
+from plimsoll.simulator.run import Outcome
+
+FOUND = Path(__file__).with_name("found.json")
+RUN_SECONDS = 15.0
+"""A broken machine may go round in circles: a run that takes so long is stopped, and says nothing."""
+
+TYPING_ERRORS = ("NameError", "AttributeError", "TypeError", "UnboundLocalError", "TimeoutError")
+"""A machine that raises one of these shows that the mutant is badly written, not that its rule is missed."""
+
+
+class Find(NamedTuple):
+    """A run that finds a mutant: `runs` were made before one did. Without a world none of them has."""
+
+    world: str
+    seed: int
+    laws: list[str]
+    runs: int
+
+
+def remembered() -> dict[str, Find]:
+    return msgspec.json.decode(FOUND.read_bytes(), type=dict[str, Find]) if FOUND.exists() else {}
+
+
+def remember(finds: dict[str, Find]) -> None:
+    lines = [f"{msgspec.json.encode(name).decode()}: {msgspec.json.encode(finds[name]).decode()}" for name in finds]
+    FOUND.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def judge(mutant: Mutant, world: str, seed: int) -> tuple[set[str], Outcome]:
+    """The laws that the mutant breaks in this run."""
+    with pytest.MonkeyPatch.context() as patch, _at_most(RUN_SECONDS):
+        plant(patch, mutant.changes)
+        outcome = worlds.run(world, seed)
+    last = outcome.error.strip().rpartition("\n")[2]
+    if last.startswith(TYPING_ERRORS):
+        return set(), outcome
+    return worlds.broken(world, outcome), outcome
+
+
+def is_sound(world: str, seed: int) -> bool:
+    """Whether the product as it is keeps the laws in this run."""
+    return not worlds.broken(world, worlds.run(world, seed))
+
+
+def holds(mutant: Mutant, one: Find) -> bool:
+    """Whether a find still finds it."""
+    try:
+        return bool(judge(mutant, one.world, one.seed)[0]) and is_sound(one.world, one.seed)
+    except LookupError:
+        return False
+
+
+def find(mutant: Mutant, seeds: int, first: int = 0, lot: int = 25) -> Find:
+    """Try worlds in turn, a lot of seeds of each."""
+    runs = 0
+    for start in range(first, first + seeds, lot):
+        for world in mutant.worlds:
+            for seed in range(start, min(start + lot, first + seeds)):
+                runs += 1
+                laws, _ = judge(mutant, world, seed)
+                if laws and is_sound(world, seed):
+                    return Find(world, seed, sorted(laws), runs)
+    return Find("", 0, [], runs)
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError(f"a run of {seconds:g} s has no end")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,258 @@
+"""The list of subscriptions, and RESUME: docs/handover.md, sections 2, 3 and 6."""
+
+from __future__ import annotations
+
+from tests.simulator.mutants.partners import FORGETFUL, NO_DETACH, NO_LEASE, NO_PART
+from tests.simulator.mutants.rewriting import Change, Mutant
+
+from plimsoll.core import owners
+from plimsoll.core.client import moving
+from plimsoll.core.client.machine import Client
+from plimsoll.core.client.moving import Handover
+from plimsoll.core.client.seeking import Seeker
+from plimsoll.core.client.subscriber import Subscriber
+from plimsoll.core.edge import Edge
+from plimsoll.core.handover.coordinator import Coordinator
+from plimsoll.core.handover.guests import Guests
+from plimsoll.core.handover.receiving import Receiving
+from plimsoll.core.membership import Membership
+from plimsoll.core.owners import Owners
+from plimsoll.core.promises import Promises
+from plimsoll.core.roster import Roster
+
+LISTS = ("far", "far-bumpy", "sessions-local", "sessions-across")
+NO_DEADLINE = Change(Coordinator.tick, "if now >= session.decides_at and session.is_open:", "if False:")
+
+MUTANTS = [
+    Mutant(
+        "attach-without-list",
+        "The whole list is in ATTACH.",
+        (
+            Change(
+                Subscriber.attach_record, "list(self.subscriptions.values())", "list(self.subscriptions.values())[:1]"
+            ),
+        ),
+        LISTS,
+    ),
+    Mutant(
+        "resume-without-list",
+        "The whole list is in RESUME.",
+        (
+            Change(
+                Subscriber.resume_record, "list(self.subscriptions.values())", "list(self.subscriptions.values())[:1]"
+            ),
+        ),
+        LISTS,
+    ),
+    Mutant(
+        "change-only-to-source",
+        "A change of the list goes to the source and to the target.",
+        (
+            Change(Subscriber.say_changes, "(self.current, target)", "(self.current,)"),
+            Change(Handover.counted, "min(acked, self.held) if self.is_asked else acked", "acked"),
+        ),
+        LISTS,
+        alone="a change counts when the target has it, too",
+    ),
+    Mutant(
+        "counts-without-target",
+        "A change counts when the target has it, too.",
+        (Change(Handover.counted, "min(acked, self.held) if self.is_asked else acked", "acked"),),
+        LISTS,
+    ),
+    Mutant(
+        "counts-when-held",
+        "HELD is no acknowledgement.",
+        (Change(Handover.counted, "min(acked, self.held) if self.is_asked else acked", "max(acked, self.held)"),),
+        LISTS,
+    ),
+    Mutant(
+        "held-counts-after-end",
+        "After END only the target's acknowledgement counts, and HELD is none.",
+        (
+            Change(
+                moving.on_end,
+                "subscriber.handover = None\n        client.release",
+                "subscriber.handover, handover.next.acked = None, handover.held\n        client.release",
+            ),
+        ),
+        LISTS,
+    ),
+    Mutant(
+        "dark-list-stands-still",
+        "The target takes changes of a list that is not matched yet.",
+        (Change(Receiving.on_subs, "if self._takes_all(attachment, subs.adds):", "if True:"),),
+        LISTS,
+    ),
+    Mutant(
+        "epochs-by-number-alone",
+        "Owner epochs are compared by incarnation first.",
+        (Change(Membership.on_resume, "if newest >= resume.epoch:", "if newest[1] >= resume.epoch[1]:"),),
+        ("vanish", "clients", "sessions-everything"),
+    ),
+    Mutant(
+        "gone-epoch-is-forgotten",
+        "An owner entry that is deleted leaves its epoch.",
+        (Change(Owners.forget, "self._past[subscriber] = gone.epoch", "self._past[subscriber] = (0, 0)"),),
+        ("vanish", "sessions-everything", "far-bumpy", "edge-crash-across", "churn", "head-and-edge"),
+    ),
+    Mutant(
+        "resume-anywhere",
+        "Whoever has a token asks for an edge of the head that it names.",
+        (Change(Seeker._head_of, 'return subscriber.stream[0] if self._insists(subscriber) else ""', 'return ""'),),
+        ("steady-across", "sessions-across", "edge-crash-across"),
+    ),
+    Mutant(
+        "resume-without-token",
+        "A RESUME goes on from its token.",
+        (Change(owners.catch_up, "if token is None:", "if True:"),),
+        ("churn", "sessions-local"),
+    ),
+    Mutant(
+        "open-session-outlives-resume",
+        "RESUME voids an open session.",
+        (
+            Change(
+                Coordinator.resumed, 'self.refuse(session, [subscriber], "returned", "has resumed meanwhile")', "pass"
+            ),
+            NO_DEADLINE,
+        ),
+        ("churn", "sessions-local", "sessions-edge-crash"),
+        alone="the cut compares the owner, and the deadline ends what is not cut",
+    ),
+    Mutant(
+        "cut-session-outlives-resume",
+        "RESUME closes a cut session.",
+        (Change(Coordinator.resumed, "elif member.state == CUT or member.tail:", "elif False:"), NO_PART),
+        ("calm-replay", "sessions-replay", "sessions-local"),
+        alone="after `drain_seconds` the session ends in any case",
+    ),
+    Mutant(
+        "returned-target-is-not-told",
+        "A member that returns across clusters is taken off the target.",
+        (
+            Change(
+                Coordinator.resumed,
+                "self._to_target(session, r.Abort(session.id, session.items([subscriber])))",
+                "pass",
+            ),
+            NO_LEASE,
+        ),
+        ("far-bumpy", "edge-crash-across", "sessions-across", "vanish"),
+        alone="what it has left behind at the target ends with its lease",
+    ),
+    Mutant(
+        "guest-outlives-resume",
+        "A guest that resumes is cut no more.",
+        (
+            Change(Guests._fresh, "if newest(item.subscriber) <= item.epoch}", "}"),
+            Change(Guests.resumed, "self.drop(session, subscriber)", "pass"),
+        ),
+        ("far-bumpy", "sessions-across", "edge-crash-across", "sessions-everything", "vanish"),
+        alone="the head of the target sees by the epoch that it has resumed since",
+    ),
+    Mutant(
+        "old-edge-is-not-released",
+        "At RESUME the old edge gets RELEASE.",
+        (
+            Change(Membership.release, "if (outlet := self.host.streams.outlets.get(key)) is not None:", "if False:"),
+            NO_DETACH,
+            NO_LEASE,
+        ),
+        ("churn", "sessions-local"),
+        alone="the subscriber detaches, and what is closed ends with its lease",
+    ),
+    Mutant(
+        "lost-log-is-silent",
+        "A token older than the log's oldest entry is a gap.",
+        (Change(owners.catch_up, "if at + 1 < log.first:", "if False:"),),
+        ("sessions-lag", "small-log", "sessions-everything"),
+    ),
+    Mutant(
+        "ghost-cover-goes",
+        "A dead edge's cover stays while an owner entry names it.",
+        (
+            Change(Membership.drop_ghosts, "if key not in owned", "if True"),
+            Change(Membership.expire_ghosts, "self.drop_ghosts()", "self.drop_ghosts()"),
+        ),
+        ("sessions-edge-crash", "edge-crash-across", "edge-crash-replay", "churn"),
+    ),
+    Mutant(
+        "sessions-outlive-their-edge",
+        "The open sessions of a dead edge abort.",
+        (
+            Change(Coordinator.edge_lost, 'self.refuse(session, session.of(*OPEN), why=f"{edge} was lost")', "pass"),
+            NO_DEADLINE,
+            NO_PART,
+        ),
+        ("sessions-edge-crash", "edge-crash-across"),
+        alone="the head has a deadline as well",
+    ),
+    Mutant(
+        "suback-before-resumed",
+        "Nothing is promised before RESUMED.",
+        (Change(Promises.acknowledged, "and wait.attachment.state is not State.RESUMING", ""),),
+        ("churn", "far-bumpy", "two-heads", "head-and-edge", "sessions-head-restart"),
+    ),
+    Mutant(
+        "idle-tokens-age",
+        "The head's position is sent to idle subscribers, too.",
+        (Change(Edge._tell_progress, "self.say(port.link, r.Progress(self.position, port.lagging()))", "pass"),),
+        ("idle",),
+    ),
+    Mutant(
+        "progress-says-too-much",
+        "PROGRESS says nothing of attachments that are behind.",
+        (Change(Edge._tell_progress, "port.lagging()", "[]"),),
+        ("slices", "churn", "sessions-hold", "sessions-lag", "sessions-replay"),
+    ),
+    Mutant(
+        "progress-of-link-is-not-counted",
+        "PROGRESS is said behind what it speaks of.",
+        (
+            Change(Client._on_progress, "and attachment.id not in behind", ""),
+            Change(Edge._tell_progress, "and port.stuck_since is None", ""),
+        ),
+        ("slices", "sessions-hold", "sessions-lag", "churn"),
+    ),
+    Mutant(
+        "lapse-is-silent",
+        "An owner entry knows since when its cover holds; a token from before has lapsed.",
+        (Change(owners.catch_up, "(low_epoch if here else 0, at) < since", "False"),),
+        ("churn", "sessions-edge-crash", "sessions-everything", "vanish", "far-bumpy", "sessions-across"),
+    ),
+    Mutant(
+        "lapse-voids-nothing",
+        "What was acknowledged before a lapse is void until it is acknowledged anew.",
+        (Change(Subscriber.on_resumed, "if resumed.lapsed and self.changes.void():", "if False:"),),
+        ("churn", "far-bumpy", "sessions-across", "sessions-everything", "edge-crash-across"),
+    ),
+    Mutant(
+        "replaced-record-stays-live",
+        "Who resumes at the same edge replaces his record there.",
+        (
+            Change(
+                Roster.open,
+                "self.records[asked.subscriber] = self.ports",
+                "self.records.setdefault(asked.subscriber, attachment)\n    self.ports",
+            ),
+        ),
+        ("churn", "sessions-local"),
+    ),
+    Mutant(
+        "resume-behind-the-stream",
+        "From RESUMED on the stream serves, up to there the log.",
+        (Change(Edge._on_resumed, "if resumed.start >= resumed.position:", "if True:"),),
+        ("churn", "sessions-local", "sessions-replay"),
+    ),
+    Mutant(
+        "watermarks-after-resume",
+        "After RESUME the watermarks stand behind the token.",
+        (
+            FORGETFUL,
+            Change(Subscriber.on_progress, "if attachment is self.current and position > self.position:", "if False:"),
+        ),
+        ("churn", "sessions-across", "sessions-replay", "far-bumpy"),
+        alone="the token is exact within a cluster",
+    ),
+]

@@ -1,0 +1,27 @@
+"""Guards that stand behind others: where one alone is not missed, it is broken together with one of these."""
+
+from __future__ import annotations
+
+from tests.simulator.mutants.rewriting import Change
+
+from plimsoll.core.client.machine import Client
+from plimsoll.core.client.subscriber import Subscriber
+from plimsoll.core.edge import Edge
+from plimsoll.core.handover.coordinator import Coordinator
+
+FORGETFUL = Change(Subscriber.take, "if item.offset > seen:", "if True:")
+"""The client delivers what it has had."""
+
+NO_COMPARE = Change(
+    Coordinator.resumed, 'self.refuse(session, [subscriber], "returned", "has resumed meanwhile")', "pass"
+)
+"""A RESUME does not void an open session."""
+
+NO_PART = Change(Coordinator.tick, "self._part(session)", "session.drains_until = float('inf')")
+"""No session ends by its time to drain."""
+
+NO_LEASE = Change(Edge._expire, "self.up(r.Expire(attachment.subscriber, attachment.epoch))", "pass")
+"""A closed record's lease never ends."""
+
+NO_DETACH = Change(Client.say_detach, "if attachment.is_asked:", "if False:")
+"""A client leaves without a word."""

@@ -1,0 +1,44 @@
+"""The table of mutants in docs/mutants.md, between its two marks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.simulator.mutants.catalogue import SECTIONS
+from tests.simulator.mutants.finding import Find
+from tests.simulator.mutants.rewriting import Change, Detour, Mutant, Setting
+
+PAGE = Path(__file__).parents[3] / "docs" / "mutants.md"
+BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
+
+
+def write(finds: dict[str, Find]) -> None:
+    text = PAGE.read_text()
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    PAGE.write_text(f"{before}{BEGIN}\n{rendered(finds)}{END}{after}")
+
+
+def rendered(finds: dict[str, Find]) -> str:
+    lines = []
+    for section, mutants in SECTIONS.items():
+        lines += [f"\n### {section}\n", "| rule | broken in | found in | laws | runs |", "|---|---|---|---|---|"]
+        lines += [_row(mutant, finds.get(mutant.name)) for mutant in mutants]
+    return "\n".join(lines) + "\n\n"
+
+
+def _row(mutant: Mutant, one: Find | None) -> str:
+    where = ", ".join(dict.fromkeys(_where(change) for change in mutant.changes))
+    rule = mutant.rule + (f" *Not missed alone: {mutant.alone}.*" if mutant.alone else "")
+    found = f"`{one.world}` {one.seed}" if one and one.world else "not found"
+    laws, runs = (" ".join(one.laws), one.runs) if one else ("", "")
+    return f"| {rule} `{mutant.name}` | {where} | {found} | {laws} | {runs} |"
+
+
+def _where(change: Change | Setting | Detour) -> str:
+    if isinstance(change, Change):
+        function = getattr(change.function, "fget", None) or change.function
+        return f"`{function.__qualname__}`"
+    if isinstance(change, Detour):
+        return f"{change.kind.__name__} around the stream, {change.seconds:g} s"
+    return f"`{change.owner.__name__}.{change.name}`"

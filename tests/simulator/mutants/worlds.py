@@ -1,0 +1,197 @@
+"""Worlds for what the named scenarios seldom reach, and what is claimed of them beyond the laws.
+
+`SETTINGS` are constants of the product that a short run would never meet; a world with settings is judged with them,
+broken or not.
+"""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+import pytest
+from tests.simulator.mutants.rewriting import Setting
+
+from plimsoll.core import reading
+from plimsoll.core.handover import outcomes
+from plimsoll.core.verify import audit
+from plimsoll.simulator import sessions
+from plimsoll.simulator.faults import Chances
+from plimsoll.simulator.fleet import Shape
+from plimsoll.simulator.moves import Moving
+from plimsoll.simulator.network import Weather
+from plimsoll.simulator.run import Outcome, Run
+from plimsoll.simulator.scenario import Scenario
+from plimsoll.simulator.scenarios import SCENARIOS
+
+BASE = {one.name: one for one in sessions.ALL}
+FAULTY, BUMPY = sessions.FAULTY, sessions.BUMPY
+LOST_AND_FOUND = replace(BUMPY, reconnect=1.5, wall=0.6, one_way=0.4)
+
+
+def _like(scenario: str, name: str, about: str, **more: object) -> Scenario:
+    return replace(BASE[f"sessions-{scenario}"], name=name, about=about, **more)  # type: ignore[arg-type]
+
+
+_ALL = [
+    _like(
+        "calm",
+        "calm-drain",
+        "by drain, one after another, and nothing else happens",
+        moving=Moving(3, replay=0.0, abort=0.0, together=0.0, strangers=0.0, stale=0.0),
+    ),
+    _like(
+        "calm",
+        "calm-replay",
+        "by replay, one after another, and nothing else happens",
+        moving=Moving(3, replay=1.0, abort=0.0, together=0.0, strangers=0.0, stale=0.0),
+    ),
+    _like(
+        "across",
+        "calm-across",
+        "between clusters, one hand-over after another, and nothing else happens",
+        moving=Moving(3, across=1.0, abort=0.0, together=0.0, strangers=0.0, stale=0.0),
+        control=None,
+        chances=Chances(),
+        is_steady=True,
+    ),
+    _like(
+        "across",
+        "steady-across",
+        "between clusters, nobody dies and no bound is met, so nobody is told of a gap",
+        chances=replace(BUMPY, wall=0.3, one_way=0.3),
+        is_steady=True,
+    ),
+    _like(
+        "across",
+        "far",
+        "between clusters of a slow network, while subscriptions change",
+        weather=Weather(0.02, 0.06),
+        load=replace(sessions.LOAD, publications=80, changes=14, seconds=3.0),
+        moving=replace(FAULTY, across=0.7, abort=0.0, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
+    ),
+    _like(
+        "across",
+        "far-bumpy",
+        "the same, with connections that break and stand still",
+        weather=Weather(0.02, 0.06),
+        load=replace(sessions.LOAD, publications=80, changes=14, seconds=3.0),
+        moving=replace(FAULTY, across=0.7, abort=0.0, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
+        chances=LOST_AND_FOUND,
+    ),
+    _like(
+        "edge-crash",
+        "edge-crash-across",
+        "edges are killed while their subscribers move to another cluster",
+        moving=replace(FAULTY, across=1.0, aim=0.9, mortal=sessions.EDGES),
+    ),
+    _like(
+        "edge-crash",
+        "edge-crash-replay",
+        "edges are killed while their subscribers move by replay, beside a cluster",
+        moving=replace(FAULTY, across=0.0, replay=1.0, aim=0.9, mortal=sessions.EDGES),
+    ),
+    _like(
+        "local",
+        "churn",
+        "connections break and come back, with a neighbouring cluster to publish to",
+        shape=Shape(2, 2),
+        chances=LOST_AND_FOUND,
+        moving=replace(FAULTY, across=0.3, aim=0.7),
+        is_steady=False,
+    ),
+    _like(
+        "head-restart",
+        "two-heads",
+        "two heads are killed at once, or nearly so, while subscribers move",
+        shape=Shape(3, 2),
+        processes=3,
+        moving=replace(FAULTY, across=0.6, aim=1.0, mortal=("head", "target-head")),
+        chances=Chances(reconnect=0.3, crash_head=1.2, seconds=(0.05, 0.8)),
+    ),
+    _like(
+        "head-restart",
+        "head-and-edge",
+        "a head and an edge are killed at once, or nearly so, while subscribers move",
+        moving=replace(FAULTY, across=0.4, replay=0.4, aim=1.0, mortal=sessions.ALL_BROKERS),
+        chances=Chances(reconnect=0.3, crash_head=0.5, crash_edge=0.9, seconds=(0.05, 0.8)),
+    ),
+    _like(
+        "mediator",
+        "stale-commands",
+        "late and repeated commands, of mediators that have been deposed, and a short memory",
+        moving=replace(FAULTY, across=0.3, handovers=6, lives=2.0, stale=1.0, together=0.6),
+        control=Weather(0.001, 0.4, drop=0.2, duplicate=0.5, reorder=0.8),
+    ),
+    _like(
+        "lag",
+        "slices",
+        "who is behind is served from the log in slices of a few entries",
+        load=replace(sessions.LOAD, publications=150, payload_bytes=300, holds=10),
+        log_bytes=400_000,
+        window_bytes=2_500,
+        moving=replace(FAULTY, replay=0.5, across=0.2, batch=6, aim=0.2),
+        base=msgspec.structs.replace(sessions.QUICK, queue_bytes=1_200, link_buffer_bytes=1_500),
+        chances=replace(BUMPY, pause_edge=0.2, pause_client=0.6, slow=0.3),
+    ),
+    _like(
+        "replay",
+        "batch-replay",
+        "many at once by replay, over one link, in slices of a few entries",
+        shape=Shape(1, 2),
+        load=replace(sessions.LOAD, subscribers=12, publications=120, payload_bytes=100),
+        moving=replace(FAULTY, batch=10, replay=1.0, handovers=3),
+        window_bytes=6_000,
+    ),
+    _like(
+        "calm",
+        "idle",
+        "a log that holds less than a run, and subscribers that keep up, many of them idle",
+        load=replace(sessions.LOAD, publications=220, payload_bytes=200, seconds=4.0, zero_traffic=0.6),
+        log_bytes=30_000,
+        moving=Moving(4, replay=0.5, abort=0.0),
+        chances=Chances(reconnect=1.0),
+    ),
+    _like(
+        "edge-crash",
+        "vanish",
+        "applications are killed during hand-overs, and come back or do not for a while",
+        moving=replace(FAULTY, across=0.4, aim=0.9, mortal=("subscriber",)),
+        chances=replace(BUMPY, crash_client=1.0, seconds=(0.02, 3.5)),
+    ),
+]
+_SLICES = (Setting(reading, "FETCH_SLICE_ENTRIES", 3),)
+SETTINGS: Final = MappingProxyType(
+    {
+        "slices": _SLICES,
+        "batch-replay": _SLICES,
+        "stale-commands": (Setting(outcomes, "REMEMBERED_SESSIONS", 2),),
+    }
+)
+WORLDS: Final = MappingProxyType({**SCENARIOS, **{one.name: one for one in _ALL}})
+OWN: Final = tuple(one.name for one in _ALL)
+"""The worlds that are here only."""
+
+CALM: Final = ("calm-drain", "calm-replay", "calm-across")
+"""Nothing goes wrong there, and nobody is in a hurry: who is cut over is moved, for nothing keeps him."""
+
+
+def run(world: str, seed: int) -> Outcome:
+    """A run of a world; a machine that raises is a finding."""
+    one = Run(WORLDS[world], seed)
+    with pytest.MonkeyPatch.context() as patch:
+        for setting in SETTINGS.get(world, ()):
+            patch.setattr(setting.owner, setting.name, setting.value)
+        try:
+            return one.go()
+        except Exception:  # noqa: BLE001 - whatever it is, it is what the run was for
+            return one._outcome(audit([]), traceback.format_exc())
+
+
+def broken(world: str, outcome: Outcome) -> set[str]:
+    """The laws that a run has broken; `calm` where somebody was kept from arriving, and nothing was in his way."""
+    kept = world in CALM and outcome.handovers.keys() & {"detached", "returned", "failed", "open"}
+    return outcome.broken | ({"calm"} if kept else set())
