@@ -47,6 +47,8 @@ TYPES = {
     "CoverItem": "cover_item", "ReportItem": "report_item", "Policy": "policy", "U32": "u32", "U63": "u63",
     "Name": "name", "Text": "text", "PubOpen": "PUB", "Gap": "GAP", "Cover": "COVER", "Raw": "body", "Info": "info",
     "None": "nil", "MemberItem": "member", "HandoverPlan": "plan", "Join": "JOIN",
+    "LoadReport": "map", "ActionItem": "action", "BlockItem": "block", "RowItem": "row", "Bits": "bytes",
+    "Metric": '"input" or "output" or "match"', "BrokerState": '"OK" or "BUSY" or "N/A" or "STABILIZING"',
 }  # fmt: skip
 RECORDS_IN_RECORDS = {(r.Route, "item")}
 """Fields that are kept as bytes, as a body is, but hold a record."""
@@ -166,7 +168,12 @@ def test_every_code_of_shut_is_listed():
     assert shut_codes() == set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
 
 
-@pytest.mark.parametrize(("word", "struct"), [("member", r.MemberItem), ("plan", r.HandoverPlan)])
+BALANCING: list[tuple[str, Any]] = [
+    ("action", r.ActionItem), ("profile", r.ProfileBody), ("block", r.BlockItem), ("row", r.RowItem),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("word", "struct"), [("member", r.MemberItem), ("plan", r.HandoverPlan), *BALANCING])
 def test_what_records_are_made_of_is_described(word: str, struct: Any):
     assert re.search(rf"^\| `{word}` \| `\[{re.escape(fields(struct))}\]` \|$", DOCUMENT.read_text(), re.MULTILINE)
 

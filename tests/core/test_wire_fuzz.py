@@ -240,6 +240,11 @@ control_records: st.SearchStrategy[Any] = st.one_of(
         texts, texts,
     ),
     st.builds(r.StatusQuery, longs),
+    st.builds(
+        r.State, longs, longs, names, sessions, st.sampled_from(["ASK", "BUSY", "STABILIZING", "OK"]),
+        st.floats(allow_nan=True),
+    ),
+    st.builds(r.ProfileQuery, longs, names, names, numbers, numbers, st.lists(texts, max_size=3)),
 )  # fmt: skip
 
 

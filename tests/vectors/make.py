@@ -32,6 +32,10 @@ PUB_OPEN = msgspec.msgpack.decode(wire.encode(PUB), type=r.PubOpen)
 GAP = r.Gap("h", 11, 10, 11, 20, [("h", 11, 9), ("k", 5, 300)], "log")
 COVER = r.Cover(4, [r.CoverItem(9, STOCK)], [7])
 
+PROFILE = wire.encode(
+    r.ProfileBody([r.BlockItem(8, 2.5, 120.0)], b"\x0f", 60.0, [r.RowItem(STOCK, b"\x03", 1, ["s", "t"])])
+)
+
 RECORDS: list[tuple[str, str, Any]] = [
     ("publish", "publication 3 of handle 1; every edge that needs it is to have it before the answer",
      r.Publish(1, 3, 1, 1700000000000000, msgspec.Raw(BODY))),
@@ -155,6 +159,20 @@ RECORDS: list[tuple[str, str, Any]] = [
      r.Outcome(SESSION_ID, 4, 11, "failed", [], "mediator-epoch")),
     ("serving", "whom does e1 serve, after s by name?", r.Serving(10, "e1", "s")),
     ("served", "t and u, and more behind them", r.Served(10, "e1", 11, ["t", "u"], True)),
+    ("pie", "the last load report of e2, for e1; a real one has more fields",
+     r.Pie([{"broker": "e2", "state": "OK", "input_utilization": 0.25}])),
+    ("state-ask", "mediator 3 asks e2 for session balance-e1: if it is OK, it is BUSY for 5 seconds",
+     r.State(3, 8, "e2", "balance-e1", "ASK", 5.0)),
+    ("stated", "it was OK, and is BUSY now; here is its load",
+     r.Stated(3, 8, "e2", 12, "balance-e1", "OK", {"broker": "e2", "state": "OK", "input_utilization": 0.25})),
+    ("trigger", "e1 wants to be balanced: its input with e2, or else its matching delay with e3",
+     r.Trigger("e1", 12, 40, [r.ActionItem("e2", "input", 0.5), r.ActionItem("e3", "match", 0.2)], True,
+               "input utilization 0.97 is above 0.95")),
+    ("profile-query", "what do the subscribers of e1 take, and what of that does e2 take in already?",
+     r.ProfileQuery(11, "e1", "e2")),
+    ("profile-query-edge", "the head passes it on, with the covering set of e2 in one part",
+     r.ProfileQuery(11, "e1", "e2", 0, 1, [STOCK])),
+    ("profile-reply", "the only piece of the answer", r.ProfileReply(11, "e1", 12, 0, 1, PROFILE)),
 ]  # fmt: skip
 
 FRAMES: list[tuple[str, str, bytes]] = [

@@ -11,6 +11,18 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Raw
 
+from plimsoll.core.records.balancing import (
+    ActionItem,
+    BlockItem,
+    Pie,
+    ProfileBody,
+    ProfileQuery,
+    ProfileReply,
+    RowItem,
+    State,
+    Stated,
+    Trigger,
+)
 from plimsoll.core.records.control import (
     Command,
     HandoverPlan,
@@ -111,9 +123,11 @@ __all__ = [
     "PUB_TAG",
     "Abort",
     "Accepted",
+    "ActionItem",
     "Attach",
     "Attached",
     "BetweenHeads",
+    "BlockItem",
     "Body",
     "Close",
     "Command",
@@ -164,10 +178,14 @@ __all__ = [
     "Outcome",
     "Part",
     "Pause",
+    "Pie",
     "Placed",
     "PlacedFor",
     "Policy",
     "Prepare",
+    "ProfileBody",
+    "ProfileQuery",
+    "ProfileReply",
     "Progress",
     "Pub",
     "PubOpen",
@@ -184,10 +202,13 @@ __all__ = [
     "Revoke",
     "Route",
     "Routed",
+    "RowItem",
     "Served",
     "Serving",
     "Shut",
     "Slot",
+    "State",
+    "Stated",
     "StatusQuery",
     "StatusReply",
     "Stay",
@@ -197,6 +218,7 @@ __all__ = [
     "SubscriptionItem",
     "ToClient",
     "ToEdge",
+    "Trigger",
     "Unconfirmed",
     "Unplaced",
     "Welcome",
@@ -206,6 +228,7 @@ __all__ = [
     "decode",
     "from_client",
     "from_edge",
+    "profile",
     "routed",
     "to_client",
     "to_edge",
@@ -228,7 +251,8 @@ ToEdge = (
 BetweenHeads = Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed | Route | Mediator
 Routed = Prepare | Install | Abort | Part | Slot | Attached | Marker | Done | Nak | JoinFor | PlacedFor
 ControlRecord = (
-    Identify | Load | StatusQuery | StatusReply | Leave | Revoke | Members | Command | Outcome | Serving | Served
+    Identify | Load | StatusQuery | StatusReply | Leave | Revoke | Members | Command | Outcome | Serving | Served |
+    Pie | State | Stated | Trigger | ProfileQuery | ProfileReply
 )  # fmt: skip
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)
@@ -239,6 +263,7 @@ between_heads: Final = msgspec.msgpack.Decoder(BetweenHeads)
 routed: Final = msgspec.msgpack.Decoder(Routed)
 control: Final = msgspec.msgpack.Decoder(ControlRecord)
 body: Final = msgspec.msgpack.Decoder(Body)
+profile: Final = msgspec.msgpack.Decoder(ProfileBody)
 
 PUB_TAG: Final = 2
 

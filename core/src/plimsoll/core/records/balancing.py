@@ -1,0 +1,117 @@
+"""What balancing says, on control sockets: loads, states, triggers and profiles. Each may be lost, and is said again."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from plimsoll.core.wire import U32, U63, Name, Scalar, Text
+
+LoadReport = dict[str, Scalar | list[str] | dict[str, Scalar] | None]
+Metric = Literal["input", "output", "match"]
+BrokerState = Literal["OK", "BUSY", "N/A", "STABILIZING"]
+Bits = Annotated[bytes, Meta(max_length=1024 * 1024)]
+
+
+class Pie(Struct, array_like=True, frozen=True, tag=111):
+    """From a head to an edge: the last load reports of the other edges of its cluster. PADRES 2006, 3.2."""
+
+    reports: list[LoadReport]
+
+
+class State(Struct, array_like=True, frozen=True, tag=112):
+    """From a mediator through a head to an edge: what a session means for it, for so many seconds.
+
+    `ASK` asks for its state, and makes it BUSY if that is OK; OK lets it go. `number` rises within a mediator epoch.
+    """
+
+    mediator: U63
+    number: U63
+    edge: Name
+    session: Name
+    state: Literal["ASK", "BUSY", "STABILIZING", "OK"]
+    seconds: float
+
+
+class Stated(Struct, array_like=True, frozen=True, tag=113):
+    """The answer: the state of the edge behind it. To ASK, OK is a yes, and `report` is its load."""
+
+    mediator: U63
+    number: U63
+    edge: Name
+    epoch: U63
+    session: Name
+    state: BrokerState
+    report: LoadReport
+
+
+class ActionItem(Struct, array_like=True, frozen=True):
+    """One line of a broker-action list: with whom what could be balanced. `difference` is a ratio."""
+
+    target: Name
+    metric: Metric
+    difference: float
+
+
+class Trigger(Struct, array_like=True, frozen=True, tag=114):
+    """From an edge through its head to mediators: it wants to be balanced. `seq` is that of its last load report."""
+
+    edge: Name
+    epoch: U63
+    seq: U63
+    actions: list[ActionItem]
+    overloaded: bool
+    reason: Text
+
+
+class ProfileQuery(Struct, array_like=True, frozen=True, tag=115):
+    """From a mediator to a head: what do the subscribers of `edge` take, and what of that does `target` take in already?
+
+    The head passes it on to the edge, in `parts` parts, with the covering set of the target.
+    """
+
+    id: U63
+    edge: Name
+    target: Name
+    part: U32 = 0
+    parts: U32 = 0
+    accepting: list[Text] = []
+
+
+class ProfileReply(Struct, array_like=True, frozen=True, tag=116):
+    """A piece of the encoded profile; the pieces of one `id` and `epoch` together are its bytes."""
+
+    id: U63
+    edge: Name
+    epoch: U63
+    part: U32
+    parts: U32
+    piece: Bits
+
+
+class BlockItem(Struct, array_like=True, frozen=True):
+    """`width` samples, each of which stands for `rate` publications a second of `size_bytes` on average."""
+
+    width: U32
+    rate: float
+    size_bytes: float
+
+
+class RowItem(Struct, array_like=True, frozen=True):
+    """Subscribers that ask for the same. `bits`: the samples that they match, the first in the lowest bit."""
+
+    key: Text
+    bits: Bits
+    subscriptions: U32
+    subscribers: list[Name]
+
+
+class ProfileBody(Struct, array_like=True, frozen=True):
+    """A profile. `omitted`: subscribers of rows that had no room."""
+
+    blocks: list[BlockItem]
+    accepting: Bits
+    overhead_bytes: float
+    rows: list[RowItem]
+    omitted: U63 = 0
