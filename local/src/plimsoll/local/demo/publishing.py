@@ -71,15 +71,15 @@ class Publishing:
     def close(self) -> dict[str, int]:
         """Wait for the last answers, close, and note what the library counted, which the audit compares."""
         for voice in self._voices:
+            voice.publisher.close(CLOSE_SECONDS)
             statistics = voice.publisher.statistics()
             self._counts["resent"] += statistics["resent"]
-            voice.publisher.close(CLOSE_SECONDS)
             self._note_answers()
             for number, (_, receipt, _) in list(voice.unanswered.items()):
                 if receipt.answer is not None:
                     self._note(voice, number, receipt.answer, time.monotonic())
-            if len(voice.incarnations) > 1:  # the library counts over all of them, the audit each on its own
-                continue
+            if voice.incarnations - {statistics["incarnation"]}:
+                continue  # the library counts over all of them, the audit each by itself
             for what in ("published", "accepted"):
                 count = statistics[what]
                 self._journal.note(

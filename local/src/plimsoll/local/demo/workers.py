@@ -22,20 +22,25 @@ from plimsoll.local.demo.fleet import Entry
 from plimsoll.local.demo.workload import Scenario
 from plimsoll.local.processes import how_it_ended
 
-Role = Literal["publishing", "subscribing"]
+Role = Literal["publishing", "subscribing", "mediating"]
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class Given(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker is told, as one line on its standard input: a key must not stand in the list of processes.
 
-    It takes every `of`-th party of the plan, from `part` on.
+    `journal`: the file that it writes.
     """
+
+    journal: str
+
+
+class Task(Given, frozen=True, kw_only=True):
+    """The task of a client: it takes every `of`-th party of the plan, from `part` on."""
 
     scenario: Scenario
     endpoint: str
     head_key: str
     own_secret_key: str
-    journal: str
     part: int = 0
     of: int = 1
 
@@ -75,7 +80,7 @@ def task(scenario: Scenario, entry: Entry, journal: Path, part: int = 0, of: int
 class Worker:
     """One process, of a module of `package`. `latest` is what it said last; counts in it only rise."""
 
-    def __init__(self, role: Role, given: Task, log: Path, package: str = "plimsoll.local.demo") -> None:
+    def __init__(self, role: Role, given: Given, log: Path, package: str = "plimsoll.local.demo") -> None:
         self.role, self.journal, self._log = role, Path(given.journal), log
         self.latest: Mapping[str, Any] = {}
         self._rest = b""

@@ -1,0 +1,99 @@
+"""The kill matrix: which process is hit, with which signal, at which step of a hand-over, and how a step is held.
+
+A step lasts while the process whose answer it waits for is frozen, so a signal at a step is no matter of luck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Literal, get_args
+
+import msgspec
+
+Mode = Literal["drain", "replay"]
+Step = Literal["prepare sent", "slots taken", "attached", "cut sent", "cut done", "draining", "done"]
+Victim = Literal["mediator", "subscribers", "source", "target", "head"]
+Signal = Literal["KILL", "STOP"]
+
+MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+STEPS: Final[tuple[Step, ...]] = get_args(Step)
+VICTIMS: Final[tuple[Victim, ...]] = get_args(Victim)
+SIGNALS: Final[tuple[Signal, ...]] = get_args(Signal)
+
+MEANINGS: Final[dict[Mode, dict[Step, str]]] = {
+    "drain": {
+        "prepare sent": "the head knows of the session, the target has not answered",
+        "slots taken": "the target has places for all members, none of them has been heard of",
+        "attached": "all members have a second attachment, at the target; the cut has not been asked for",
+        "cut sent": "the head has said INSTALL, the target has not asked for the cut",
+        "cut done": "the target owns all members, none of them has answered to END",
+        "draining": "half of the members are served by the target, the others have not answered to END",
+        "done": "all members are served by the target",
+    },
+    "replay": {
+        "prepare sent": "the head knows of the session, the target has not answered",
+        "attached": "the target has places for all members; the cut has not been asked for",
+        "cut sent": "the cut is decided, the source has not taken the REVOKE",
+        "cut done": "the source has revoked all members, none of them has resumed",
+        "draining": "half of the members have resumed at the target, the others have not",
+        "done": "all members are served by the target",
+    },
+}
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One run. Without a victim nothing is hit, which the others are compared with."""
+
+    mode: Mode
+    step: Step
+    victim: Victim | None
+    signal: Signal
+
+    def __str__(self) -> str:
+        return f"{self.mode}, {self.step}: " + (f"SIG{self.signal} {self.victim}" if self.victim else "nothing")
+
+    @property
+    def may_gap(self) -> bool:
+        """Only what a head had alone is lost with it, and told."""
+        return self.victim == "head" and self.signal == "KILL"
+
+
+class Found(msgspec.Struct, kw_only=True):
+    """What a cell came to.
+
+    `at`: the state that the head had told of when the signal was sent. `homes`: where the members were served in the
+    end. `silence_seconds`: the longest time in which a member had nothing delivered, from just before the signal on;
+    publications come much more often. `broken`: what was not as promised, in words.
+    """
+
+    cell: Cell
+    at: str
+    state: str
+    reason: str
+    outcomes: dict[str, int]
+    homes: dict[str, int]
+    silence_seconds: float
+    session_seconds: float
+    delivered: int
+    lost: int
+    duplicated: int
+    reordered: int
+    gaps: int
+    excused: int
+    orphaned: int
+    settle_seconds: float
+    broken: list[str] = []
+
+    @property
+    def is_kept(self) -> bool:
+        return not self.broken
+
+
+def all_cells() -> Iterator[Cell]:
+    """Every cell, after one of each mode in which nothing is hit."""
+    for mode in MODES:
+        yield Cell(mode, "done", None, "KILL")
+        for step in MEANINGS[mode]:
+            for signal in SIGNALS:
+                for victim in VICTIMS:
+                    yield Cell(mode, step, victim, signal)

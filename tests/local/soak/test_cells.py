@@ -1,0 +1,25 @@
+"""The cells of the kill matrix: each step of each mode, each signal, each victim, once; and one that hits nobody."""
+
+from collections import Counter
+
+from plimsoll.local.soak.cells import MEANINGS, MODES, SIGNALS, VICTIMS, Cell, all_cells
+
+
+def test_every_step_meets_every_victim_with_every_signal_once() -> None:
+    cells = list(all_cells())
+    assert len(cells) == len(set(cells))
+    hit = Counter((cell.mode, cell.step) for cell in cells if cell.victim is not None)
+    assert hit == {(mode, step): len(SIGNALS) * len(VICTIMS) for mode in MODES for step in MEANINGS[mode]}
+
+
+def test_each_mode_has_a_cell_in_which_nobody_is_hit() -> None:
+    assert [cell.mode for cell in all_cells() if cell.victim is None] == list(MODES)
+
+
+def test_only_a_head_that_is_killed_may_cost_publications() -> None:
+    assert {(cell.victim, cell.signal) for cell in all_cells() if cell.may_gap} == {("head", "KILL")}
+
+
+def test_a_cell_says_what_it_is() -> None:
+    assert str(Cell("drain", "cut sent", "target", "STOP")) == "drain, cut sent: SIGSTOP target"
+    assert str(Cell("replay", "done", None, "KILL")) == "replay, done: nothing"

@@ -1,0 +1,66 @@
+"""The kill matrix as a program; and some of its cells, in real processes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll.local.soak import kills
+from plimsoll.local.soak.cells import Cell
+
+
+def test_what_was_found_is_read_again_as_it_was(found: Any, tmp_path: Path) -> None:
+    one = found(broken=["lost"])
+    kills.save(tmp_path / kills.STATE, {one.cell: one})
+    assert kills.load(tmp_path / kills.STATE) == {one.cell: one}
+    assert kills.load(tmp_path / "none") == {}
+
+
+def test_cells_are_meant_by_their_words_in_any_order() -> None:
+    cell = Cell("drain", "cut sent", "target", "KILL")
+    for only in ([], ["drain"], ["target, cut sent"], ["replay", "KILL"]):
+        assert kills._is_meant(cell, only), only
+    for only in (["replay"], ["drain,source"], ["cut"]):
+        assert not kills._is_meant(cell, only), only
+
+
+def test_a_cell_that_does_not_exist_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert kills.main(["--only", "replay,slots taken", "--report", str(tmp_path)]) == 2
+    assert "no cell is meant by" in capsys.readouterr().err
+
+
+def test_cells_that_were_run_are_not_run_again_and_a_broken_one_fails(
+    found: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran: list[Cell] = []
+
+    def run(cell: Cell, folder: Path) -> Any:
+        ran.append(cell)
+        return found(cell=cell)
+
+    monkeypatch.setattr(kills, "_run", run)
+    broken = found(broken=["1 lost"])
+    kills.save(tmp_path / kills.STATE, {broken.cell: broken})
+    page = tmp_path / "page.md"
+    assert kills.main(["--report", str(tmp_path), "--write", str(page)]) == 1
+    assert len(ran) == 131
+    assert broken.cell not in ran
+    assert "132 cells, 1 broken" in capsys.readouterr().out
+    assert "130 cells, 129 kept, 1 broken" in page.read_text()
+    assert kills.main(["--report", str(tmp_path), "--only", "drain,cut sent,target,KILL"]) == 0
+    assert ran[131:] == [broken.cell]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)  # two fleets, one after the other, with everything that a lease takes
+@pytest.mark.parametrize("words", ["drain,cut done,source,KILL", "replay,cut sent,target,KILL"])
+def test_a_broker_killed_at_the_cut_costs_nothing(
+    words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = kills.main(["--only", words, "--report", str(tmp_path)])
+    said = capsys.readouterr()
+    assert code == 0, said
+    (one,) = kills.load(tmp_path / kills.STATE).values()
+    assert (one.lost, one.duplicated, one.reordered, one.gaps, one.orphaned) == (0, 0, 0, 0, 0)
+    assert one.delivered > 0
+    assert sum(one.outcomes.values()) == sum(one.homes.values()) == 16
