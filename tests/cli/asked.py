@@ -1,0 +1,87 @@
+"""A fleet that seems to run, without a process: its lock is held here, and a test plays the mediator in its store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from plimsoll.cli import following
+from plimsoll.core.spec import Document, edge_brokers, parse
+from plimsoll.local.home import FleetFolder, Lock
+from plimsoll.local.runtime import prepare
+from plimsoll.local.store import Store
+from plimsoll.local.times import now_text
+
+KIND = "LoadBalancingSession"
+TEXT = """
+apiVersion: plimsoll.dev/v1alpha1
+kind: HardwareProfile
+metadata: {name: small}
+spec: {memory: 64Mi}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerCluster
+metadata: {name: east}
+spec: {head: {profile: small}, edges: [{name: e, profile: small, replicas: 2}], neighbors: [{name: west}]}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerCluster
+metadata: {name: west}
+spec: {head: {profile: small}, edges: [{name: w, profile: small}]}
+"""
+
+
+def fleet(text: str = TEXT) -> Iterator[FleetFolder]:
+    """A fleet `default` with edges e-0, e-1 and w, whose lock this process holds."""
+    folder = FleetFolder.of("default")
+    folder.make()
+    resources = parse([Document(item) for item in yaml.safe_load_all(text)])
+    prepare(folder, resources)
+    with Store(folder.store) as store:
+        for edge in edge_brokers(resources):
+            store.apply(edge.mapping(), now_text())
+    with Lock(folder):
+        yield folder
+
+
+def item(folder: FleetFolder, name: str, kind: str = KIND) -> dict[str, Any]:
+    with Store(folder.store) as store:
+        return store.get(kind, name)
+
+
+def sessions(folder: FleetFolder) -> dict[str, dict[str, Any]]:
+    """Specifications of all sessions, by name."""
+    with Store(folder.store) as store:
+        return {one["metadata"]["name"]: one["spec"] for one in store.objects(KIND)[1]}
+
+
+def becomes(folder: FleetFolder, name: str, **status: Any) -> None:
+    """What the mediator writes; it has seen the object as it is now."""
+    with Store(folder.store) as store:
+        generation = store.get(KIND, name)["metadata"]["generation"]
+        store.set_status(KIND, name, lambda old: {"observedGeneration": generation, **status})
+
+
+def ended(phase: str, succeeded: bool, **more: Any) -> Mapping[str, Any]:
+    """The status of a session that has ended."""
+    condition = {"type": "Succeeded", "status": "True" if succeeded else "False"}
+    return {"phase": phase, "reason": phase, "message": "so it is", "conditions": [condition], "endedAt": "now", **more}
+
+
+class Clock:
+    """Time for who waits: each sleep takes the next step of a script, and none is left only when nobody waits."""
+
+    def __init__(self, *steps: Callable[[], object]) -> None:
+        self._steps = list(steps)
+        self._now = 100.0
+
+    def monotonic(self) -> float:
+        return self._now
+
+    def sleep(self, seconds: float) -> None:
+        assert seconds == following.POLL_SECONDS
+        self._now += seconds
+        assert self._steps, "it waits for more than there is"
+        self._steps.pop(0)()

@@ -1,0 +1,149 @@
+"""Waiting for a session: a line for each change, and a code that says how it ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli import asked
+
+from plimsoll.cli import following
+from plimsoll.cli.codes import FAILED, OK, CommandError
+from plimsoll.cli.following import follow, line, succeeded
+from plimsoll.local import asking
+from plimsoll.local.home import FleetFolder
+from plimsoll.local.store import Store
+
+MOVE = {"scope": "Local", "source": {"name": "e-0"}, "target": {"name": "e-1"}, "select": {"count": 5}}
+NOBODY = {"moved": 0, "stayed": 0, "returned": 0, "detached": 0, "unknown": 0}
+
+
+@pytest.fixture
+def folder(home: Path) -> Iterator[FleetFolder]:
+    assert home.exists()
+    for folder in asked.fleet():
+        asking.begin(folder, "one", MOVE)
+        yield folder
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    return lambda *steps: monkeypatch.setattr(following, "time", asked.Clock(*steps))
+
+
+def step(folder: FleetFolder, **status: Any) -> Callable[[], None]:
+    return lambda: asked.becomes(folder, "one", **status)
+
+
+def test_a_line_whenever_it_has_come_further(folder, script, capsys):
+    moving = {**NOBODY, "planned": 5, "moved": 2}
+    script(
+        step(folder, phase="Negotiating"),
+        step(folder, phase="Negotiating"),
+        step(folder, phase="Draining", progress=moving),
+        step(folder, **asked.ended("Succeeded", True, progress={**NOBODY, "planned": 5, "moved": 5})),
+    )
+    assert follow(folder, "one") == OK
+    out, err = capsys.readouterr()
+    assert (out.splitlines(), err) == (
+        [
+            "   0.0 s  Requested    the mediator has not seen it yet",
+            "   0.1 s  Negotiating",
+            "   0.3 s  Draining     2/5 moved",
+            "   0.4 s  Succeeded    5/5 moved",
+        ],
+        "",
+    )
+
+
+def test_an_end_that_was_not_asked_for_is_a_failure(folder, script, capsys):
+    script(step(folder, **asked.ended("RolledBack", False)))
+    assert follow(folder, "one") == FAILED
+    out, err = capsys.readouterr()
+    assert out.splitlines()[-1] == "   0.1 s  RolledBack   RolledBack: so it is"
+    assert err == "plimsoll: one has not succeeded; `plimsoll describe lbs one` says more\n"
+
+
+def test_a_program_reads_the_object_and_people_the_rest(folder, script, capsys):
+    script(step(folder, **asked.ended("Failed", False)))
+    assert follow(folder, "one", "json") == FAILED
+    out, err = capsys.readouterr()
+    assert json.loads(out)["status"]["phase"] == "Failed"
+    assert [line.split()[2] for line in err.splitlines()] == ["Requested", "Failed"]
+
+
+def test_a_plan_that_waited_for_approval_is_not_its_end(folder, script, capsys):
+    asked.becomes(folder, "one", **asked.ended("Planned", True, planHash="0123456789abcdef"))
+    script()
+    assert follow(folder, "one") == OK, "without an approval it is: a dry run has its plan"
+    asking.approve(folder, "one")
+    script(step(folder, **asked.ended("Failed", False)))
+    assert follow(folder, "one", approved=True) == FAILED
+    assert "so it is" in capsys.readouterr().out
+
+
+def test_who_waits_is_told_when_nobody_works_any_more(home, script):
+    assert home.exists()
+    fleet = asked.fleet()
+    folder = next(fleet)
+    asking.begin(folder, "one", MOVE)
+    script(lambda: next(fleet, None))  # lets go of the lock
+    with pytest.raises(CommandError, match=r"^fleet default was stopped; one goes on when it is started again") as end:
+        follow(folder, "one")
+    assert end.value.code == FAILED
+
+
+def test_who_waits_is_told_when_the_session_goes(folder, script):
+    def delete() -> None:
+        with Store(folder.store) as store:
+            store.delete("LoadBalancingSession", "one")
+
+    script(delete)
+    with pytest.raises(CommandError, match=r"^session one was deleted") as end:
+        follow(folder, "one")
+    assert end.value.code == FAILED
+
+
+def test_success_is_a_condition():
+    assert succeeded({"status": asked.ended("Planned", True)})
+    assert not succeeded({"status": asked.ended("Succeeded", False)})
+    assert not succeeded({"status": {"conditions": [{"type": "Planned", "status": "True"}]}})
+    assert not succeeded({})
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        ({}, "Requested    the mediator has not seen it yet"),
+        ({"phase": "Sampling", "progress": {**NOBODY, "planned": 0}}, "Sampling   "),
+        (
+            {"phase": "Draining", "progress": {**NOBODY, "planned": 9, "moved": 4, "stayed": 1, "etaSeconds": 130.0}},
+            "Draining     4/9 moved  1 stayed  2m10s left",
+        ),
+        ({"phase": "Rejected", "reason": "Busy", "message": "e-1 is"}, "Rejected     Busy: e-1 is"),
+        (
+            {
+                "phase": "Succeeded",
+                "progress": {**NOBODY, "planned": 1, "moved": 1},
+                "reason": "All",
+                "message": "done",
+            },
+            "Succeeded    1/1 moved",
+        ),
+        (
+            {
+                "phase": "Failed",
+                "progress": {**NOBODY, "planned": 1, "stayed": 1},
+                "reason": "Late",
+                "message": "it is",
+            },
+            "Failed       0/1 moved  1 stayed  Late: it is",
+        ),
+        ({"phase": "Succeeded", "reason": "Nobody", "message": "none is there"}, "Succeeded    Nobody: none is there"),
+    ],
+)
+def test_how_far_it_has_come(status: dict[str, Any], text: str):
+    assert line({"status": status}) == text
