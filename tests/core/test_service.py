@@ -22,42 +22,72 @@ def test_a_publication_costs_a_and_b_per_subscription():
     assert Server[int](Hardware()).cost(20) == 0.0
 
 
+def submit(server: Server[str], item: str, size: int, now: float) -> None:
+    server.submit(item, size, now, is_publication=True)
+
+
 def test_work_queues_up_behind_what_is_being_done():
     server = Server[str](Hardware(emulation=Emulation(base_seconds=1.0)))
-    server.submit("a", 1.0, 10, 0.0)
-    server.submit("b", 1.0, 10, 0.5)
-    assert server.finished(0.9) is None
+    submit(server, "a", 10, 0.0)
+    assert server.wake_at() == 0.0
+    assert server.finished(0.0, 0) is None
+    submit(server, "b", 10, 0.5)
+    assert server.finished(0.9, 0) is None
     assert server.wake_at() == 1.0
-    assert server.finished(1.0) == (0.0, "a")
-    waited = server.finished(2.0)
-    assert waited == (0.5, "b")
+    assert server.finished(1.0, 0) == (0.0, 1.0, True, "a")
+    assert server.finished(2.0, 0) == (0.5, 1.0, True, "b")
     assert server.wake_at() == float("inf")
+
+
+def test_a_publication_costs_what_is_installed_when_its_service_begins():
+    """Ten wait while a hundred subscriptions are installed; then ninety leave, and the rest goes ten times as fast."""
+    server = Server[str](Hardware(emulation=Emulation(per_subscription_seconds=0.01)))
+    for item in "abc":
+        submit(server, item, 10, 0.0)
+    assert server.finished(0.0, 100) is None
+    assert server.finished(1.0, 10) == (0.0, pytest.approx(1.0), True, "a")
+    assert server.finished(1.0, 10) is None
+    assert server.wake_at() == pytest.approx(1.1)
+    assert server.finished(1.1 + 1e-9, 10) == (pytest.approx(1.0), pytest.approx(0.1), True, "b")
+    assert server.finished(1.2 + 1e-9, 10) == (pytest.approx(1.1), pytest.approx(0.1), True, "c")
+
+
+def test_what_is_no_publication_costs_nothing_and_keeps_its_place():
+    server = Server[str](Hardware(emulation=Emulation(base_seconds=1.0)))
+    submit(server, "a", 10, 0.0)
+    server.submit("cut", 10, 0.0, is_publication=False)
+    assert server.finished(0.5, 0) is None
+    assert server.finished(1.0, 0) == (0.0, 1.0, True, "a")
+    assert server.finished(1.0, 0) == (1.0, 0.0, False, "cut")
 
 
 def test_input_comes_in_at_its_rate():
     server = Server[str](Hardware(input_bytes_per_second=100.0))
-    server.submit("a", 0.0, 50, 0.0)
-    server.submit("b", 0.0, 50, 0.0)
-    assert server.finished(0.49) is None
-    assert server.finished(0.5) == (0.5, "a")
-    assert server.finished(1.0) == (1.0, "b")
+    submit(server, "a", 50, 0.0)
+    submit(server, "b", 50, 0.0)
+    assert server.finished(0.49, 0) is None
+    assert server.finished(0.5, 0) == (0.5, 0.0, True, "a")
+    assert server.finished(1.0, 0) == (1.0, 0.0, True, "b")
 
 
-@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 0.5), st.integers(0, 100)), max_size=40))
-def test_order_is_kept_and_nothing_is_done_before_its_time(work: list[tuple[float, float, int]]):
-    server: Server[int] = Server(Hardware(input_bytes_per_second=200.0, emulation=Emulation()))
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 50), st.integers(0, 100)), max_size=40))
+def test_order_is_kept_and_nothing_is_done_before_its_time(work: list[tuple[float, int, int]]):
+    emulation = Emulation(per_subscription_seconds=0.01)
+    server: Server[int] = Server(Hardware(input_bytes_per_second=200.0, emulation=emulation))
     now, least = 0.0, []
-    for i, (wait, cost, size) in enumerate(work):
+    for i, (wait, _, size) in enumerate(work):
         now += wait
-        server.submit(i, cost, size, now)
-        least.append(now + cost + size / 200.0)
-    done: list[int] = []
+        server.submit(i, size, now, is_publication=True)
+        least.append(now + size / 200.0)
+    now, done, busy = 0.0, [], 0.0
     while server.queue:
-        now = server.wake_at()
-        item = server.finished(now)
-        assert item is not None
-        assert now >= least[item[1]] - 1e-9
-        assert item[0] >= -1e-9
-        done.append(item[1])
+        now = max(now, server.wake_at())
+        item = server.finished(now, work[len(done)][1])
+        if item is not None:
+            assert now >= least[item.item] + item.cost_seconds - 1e-9
+            assert item.cost_seconds == pytest.approx(work[item.item][1] * 0.01)
+            assert item.waited_seconds >= -1e-9
+            busy += item.cost_seconds
+            done.append(item.item)
     assert done == list(range(len(work)))
-    assert now <= sum(c + s / 200.0 for _, c, s in work) + sum(w for w, _, _ in work) + 1e-6
+    assert now <= sum(s / 200.0 for _, _, s in work) + sum(w for w, _, _ in work) + busy + 1e-6

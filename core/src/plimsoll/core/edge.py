@@ -195,10 +195,8 @@ class Edge(Node):
             is_pub = type(record) is r.PubOpen
             self.meter.arrivals += is_pub
             if not transparent:
-                cost = self.server.cost(len(self.index)) if is_pub else 0.0
-                self.meter.service_seconds += cost
-                self.meter.served += is_pub
-                self.server.submit((self.head.id, record, piece, i == last), cost, len(piece), self.now)
+                item = (self.head.id, record, piece, i == last)
+                self.server.submit(item, len(piece), self.now, is_publication=is_pub)
             elif is_pub:
                 self._on_pub(record, piece)
             else:
@@ -210,10 +208,9 @@ class Edge(Node):
             self.took(self.head)
 
     def _serve(self) -> None:
-        while (item := self.server.finished(self.now)) is not None:
-            waited, (link_id, record, piece, ends_frame) = item
-            self.meter.input_wait_seconds += waited
-            self.meter.input_waits += 1
+        while (done := self.server.finished(self.now, len(self.index))) is not None:
+            link_id, record, piece, ends_frame = done.item
+            self.meter.serve(done)
             if link_id != self.head.id:
                 continue
             if type(record) is r.PubOpen:

@@ -187,20 +187,19 @@ class Head(Node):
                 self._queue(link, record, len(memoryview(raw)), i == last)
 
     def _queue(self, link: Link, record: Any, size: int, ends_frame: bool) -> None:
-        cost = 0.0
-        if isinstance(record, r.Publish | r.Pub):
-            cost = self.server.cost(sum(self.routes.size(key) for key in self.streams.outlets))
-            self.meter.service_seconds += cost
-            self.meter.served += 1
-        self.server.submit((link, link.id, record, ends_frame), cost, size, self.now)
+        is_publication = isinstance(record, r.Publish | r.Pub)
+        self.server.submit((link, link.id, record, ends_frame), size, self.now, is_publication=is_publication)
 
     def _serve(self) -> None:
-        while (item := self.server.finished(self.now)) is not None:
-            self.meter.input_wait_seconds += item[0]
-            self.meter.input_waits += 1
-            link, link_id, record, ends_frame = item[1]
+        while (done := self.server.finished(self.now, self._subscriptions())) is not None:
+            self.meter.serve(done)
+            link, link_id, record, ends_frame = done.item
             if link.id == link_id and self.knows(link):
                 self._handle(link, record, ends_frame)
+
+    def _subscriptions(self) -> int:
+        """What a publication is compared with here: the covers of all links."""
+        return sum(self.routes.size(key) for key in self.streams.outlets)
 
     def _handle(self, link: Link, record: Any, ends_frame: bool) -> None:
         if self.missing and isinstance(record, r.Pub | r.Gap):
@@ -454,7 +453,7 @@ class Head(Node):
     def _report(self) -> None:
         extra = {
             "subscribers": len(self.owners.entries),
-            "subscriptions": sum(self.routes.size(key) for key in self.streams.outlets),
+            "subscriptions": self._subscriptions(),
             "input_queue_messages": len(self.server.queue),
             "output_queue_messages": self.streams.waiting(),
             **self._log_figures(),

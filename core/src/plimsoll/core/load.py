@@ -8,6 +8,9 @@ work queues up, but not at the output, where no more can leave than the bandwidt
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll.core.service import Finished
 
 
 class Bucket:
@@ -82,6 +85,14 @@ class Meter:
     output_waits: int = 0
     total: dict[str, int] = field(default_factory=dict)
     _last_match_delay: float = 0.0
+
+    def serve(self, done: Finished[Any]) -> None:
+        """Note what an emulated or limited broker has finished."""
+        self.input_wait_seconds += done.waited_seconds
+        self.input_waits += 1
+        if done.is_publication:
+            self.service_seconds += done.cost_seconds
+            self.served += 1
 
     def take(self, sealed: Sealed) -> None:
         """Take over what the node has counted at its links, and let it start over."""

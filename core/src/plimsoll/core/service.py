@@ -1,18 +1,39 @@
 """A broker's input as a queue with a server: emulated hardware finishes each publication at a virtual time, never by
 sleeping.
 
-Without emulation and input limit the server is transparent. What travels in a stream stays in its order, whatever it
-costs.
+What a publication costs is known when its service begins: what waits behind subscriptions that have left meanwhile is
+served the faster. Without emulation and input limit the server is transparent. What travels in a stream stays in its
+order, whatever it costs.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from plimsoll.core.config import Hardware
 
 T = TypeVar("T")
+
+
+class Work(NamedTuple, Generic[T]):
+    """One item that waits: since when, until when it comes in, and whether it is a publication, which costs."""
+
+    submitted_at: float
+    arrived_at: float
+    is_publication: bool
+    item: T
+
+
+class Finished(NamedTuple, Generic[T]):
+    """One item that is done: how long it waited until its service began, what that took, and whether it was a
+    publication.
+    """
+
+    waited_seconds: float
+    cost_seconds: float
+    is_publication: bool
+    item: T
 
 
 class Server(Generic[T]):
@@ -21,8 +42,9 @@ class Server(Generic[T]):
     def __init__(self, hardware: Hardware) -> None:
         self.emulation, self.input_bytes_per_second = hardware.emulation, hardware.input_bytes_per_second
         self.transparent = self.emulation is None and self.input_bytes_per_second is None
-        self.queue: deque[tuple[float, float, T]] = deque()
+        self.queue: deque[Work[T]] = deque()
         self.free_at = self.arrived_at = 0.0
+        self._began_at: float | None = None
 
     def cost(self, subscriptions: int) -> float:
         """a + b x subscriptions, in seconds; 0 without emulation."""
@@ -30,20 +52,35 @@ class Server(Generic[T]):
             return 0.0
         return self.emulation.base_seconds + self.emulation.per_subscription_seconds * subscriptions
 
-    def submit(self, item: T, cost_seconds: float, size_bytes: int, now: float) -> None:
-        """Queue one item: it comes in at the input's rate, and is finished after those before it and its own cost."""
+    def submit(self, item: T, size_bytes: int, now: float, *, is_publication: bool) -> None:
+        """Queue one item: it comes in at the input's rate, and is served after those before it."""
+        self.arrived_at = max(self.arrived_at, now)
         if self.input_bytes_per_second is not None:
-            self.arrived_at = max(self.arrived_at, now) + size_bytes / self.input_bytes_per_second
-        self.free_at = max(self.free_at, self.arrived_at, now) + cost_seconds
-        self.queue.append((now + cost_seconds, self.free_at, item))
+            self.arrived_at += size_bytes / self.input_bytes_per_second
+        self.queue.append(Work(now, self.arrived_at, is_publication, item))
 
-    def finished(self, now: float) -> tuple[float, T] | None:
-        """The next item that is finished by now, with the seconds it waited before its service began."""
-        if not self.queue or self.queue[0][1] > now:
+    def finished(self, now: float, subscriptions: int) -> Finished[T] | None:
+        """The next item that is finished by now. `subscriptions`: as many as are installed now."""
+        if not self.queue:
             return None
-        earliest, done, item = self.queue.popleft()
-        return done - earliest, item
+        if self._began_at is None:
+            begins = self._begins_at()
+            if begins > now:
+                return None
+            first = self.queue[0]
+            self._began_at = begins
+            self.free_at = begins + (self.cost(subscriptions) if first.is_publication else 0.0)
+        if self.free_at > now:
+            return None
+        began, self._began_at = self._began_at, None
+        first = self.queue.popleft()
+        return Finished(began - first.submitted_at, self.free_at - began, first.is_publication, first.item)
+
+    def _begins_at(self) -> float:
+        return max(self.free_at, self.queue[0].arrived_at)
 
     def wake_at(self) -> float:
-        """When the next item is finished."""
-        return self.queue[0][1] if self.queue else float("inf")
+        """When the service of the next item begins, or ends if it has begun."""
+        if not self.queue:
+            return float("inf")
+        return self.free_at if self._began_at is not None else self._begins_at()
