@@ -44,11 +44,13 @@ class Profile:
     accepting: int = 0
     overhead_bytes: float = 0.0
     """What a delivery takes on the wire beside the publication."""
+    rest: int = 0
+    """Which samples somebody at the source matches who is in no row, and so stays."""
 
     @property
     def input_rate(self) -> float:
-        """Publications per second that the source takes in for all of its rows."""
-        return self.traffic.rate(union(row.bits for row in self.rows))
+        """Publications per second that the source takes in, for all of its rows and for the rest."""
+        return self.traffic.rate(self.rest | union(row.bits for row in self.rows))
 
     def rate(self, row: Row) -> float:
         """Publications per second that match a row. PADRES 2006, eq. 2."""
@@ -60,7 +62,7 @@ class Profile:
 
     def saved_rate(self, row: Row) -> float:
         """Publications per second that the source would no longer take in if the whole row went."""
-        others = union(other.bits for other in self.rows if other.key != row.key)
+        others = self.rest | union(other.bits for other in self.rows if other.key != row.key)
         return self.traffic.rate(row.bits & ~others)
 
     def output_bytes_per_second(self, row: Row) -> float:
