@@ -1,0 +1,259 @@
+"""Loads as decisions see them: what a broker reported, what it would report after a change, and which is too much.
+
+A `BrokerLoad` is a value. `after` predicts by the definitions that brokers measure by (PADRES 2006, 3.2 and 4.2), so a
+prediction and a later report can be held against each other. Changes are always counted from what was reported, never
+from a prediction: errors do not add up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, get_args
+
+State = Literal["OK", "BUSY", "N/A", "STABILIZING"]
+Metric = Literal["input", "match", "output"]
+Resource = Literal["input", "output", "cpu", "memory"]
+
+METRICS: tuple[Metric, ...] = get_args(Metric)
+RESOURCES: tuple[Resource, ...] = get_args(Resource)
+STATES: tuple[State, ...] = get_args(State)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What comes to a broker (or leaves it, where negative), in all, since it reported."""
+
+    subscribers: int = 0
+    subscriptions: int = 0
+    input_rate: float = 0.0
+    delivery_rate: float = 0.0
+    bytes_per_second: float = 0.0
+
+    def __add__(self, other: Change) -> Change:
+        return Change(
+            self.subscribers + other.subscribers,
+            self.subscriptions + other.subscriptions,
+            self.input_rate + other.input_rate,
+            self.delivery_rate + other.delivery_rate,
+            self.bytes_per_second + other.bytes_per_second,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MatchChange:
+    """What a matching engine should expect: more or fewer subscriptions, and more or fewer matches per publication."""
+
+    subscriptions: int
+    matches: float
+
+
+class MatchDelay(Protocol):
+    """How long matching takes, as a model that was fitted to one broker."""
+
+    def after(self, change: MatchChange) -> float:
+        """The matching delay after a change, in seconds per publication."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proportional:
+    """PADRES 2006, eq. 4: the delay grows with the number of subscriptions. An empty engine teaches nothing: 0 s."""
+
+    subscriptions: int
+    seconds: float
+
+    def after(self, change: MatchChange) -> float:
+        """The matching delay after a change, in seconds per publication."""
+        if self.subscriptions <= 0:
+            return self.seconds
+        return self.seconds * max(0, self.subscriptions + change.subscriptions) / self.subscriptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerLoad:
+    """The load report (PIE) of one broker. Rates are per second; a utilisation is a ratio, 1.0 being all there is.
+
+    `bandwidth` is in bytes per second, None where output is not limited. `delay` predicts the matching delay; None is
+    eq. 4 from what was reported. `memory_per_subscriber` and `cpu_per_input` say what a change does to these ratios.
+    """
+
+    name: str
+    cluster: str = ""
+    state: State = "OK"
+    input_utilization: float = 0.0
+    output_utilization: float = 0.0
+    match_delay_seconds: float = 0.0
+    cpu_ratio: float = 0.0
+    memory_ratio: float = 0.0
+    balanced_set: frozenset[str] = frozenset()
+    epoch: int = 0
+    seq: int = 0
+    time: float = 0.0
+    subscribers: int = 0
+    subscriptions: int = 0
+    input_rate: float = 0.0
+    output_rate: float = 0.0
+    output_bytes_per_second: float = 0.0
+    bandwidth: float | None = None
+    capacity: float = 1.0
+    delay: MatchDelay | None = None
+    memory_per_subscriber: float = 0.0
+    cpu_per_input: float = 0.0
+
+    @classmethod
+    def of(
+        cls, report: Mapping[str, Any], *, bandwidth: float | None = None, delay: MatchDelay | None = None
+    ) -> BrokerLoad:
+        """From a load report.
+
+        The bandwidth is the one given, or the report's `bandwidth_bytes_per_second`, or what its output utilisation
+        implies.
+
+        Raises:
+            ValueError: the report names no broker or no known state, or holds a number that cannot be.
+
+        """
+        name, state = report.get("broker"), report.get("state", "OK")
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"a load report names its broker, and this one does not: {name!r}")
+        if state not in STATES:
+            raise ValueError(f"{name} reports the state {state!r}, which is none of {', '.join(STATES)}")
+        sent, output = _number(report, "output_bytes_per_second"), _number(report, "output_utilization")
+        given = bandwidth or _number(report, "bandwidth_bytes_per_second") or (sent / output if output else None)
+        return cls(
+            name=name,
+            cluster=str(report.get("cluster", "")),
+            state=state,
+            input_utilization=_number(report, "input_utilization"),
+            output_utilization=output,
+            match_delay_seconds=_number(report, "match_delay_seconds"),
+            cpu_ratio=_number(report, "cpu_ratio"),
+            memory_ratio=_number(report, "memory_ratio"),
+            balanced_set=frozenset(str(each) for each in report.get("balanced_set", ())),
+            epoch=int(_number(report, "epoch")),
+            seq=int(_number(report, "seq")),
+            time=_number(report, "time_us") / 1e6,
+            subscribers=int(_number(report, "subscribers")),
+            subscriptions=int(_number(report, "subscriptions")),
+            input_rate=_number(report, "input_rate"),
+            output_rate=_number(report, "output_rate"),
+            output_bytes_per_second=sent,
+            bandwidth=given,
+            capacity=_number(report, "capacity") or 1.0,
+            delay=delay,
+        )
+
+    def of_resource(self, resource: Resource) -> float:
+        """The utilisation of a resource."""
+        if resource == "input":
+            return self.input_utilization
+        if resource == "output":
+            return self.output_utilization
+        return self.cpu_ratio if resource == "cpu" else self.memory_ratio
+
+    def of_metric(self, metric: Metric, normalization_seconds: float) -> float:
+        """A metric such that differences compare: a utilisation, or the matching delay by N_f. PADRES 2006, eq. 1."""
+        if metric == "match":
+            return self.match_delay_seconds / normalization_seconds
+        return self.input_utilization if metric == "input" else self.output_utilization
+
+    def after(self, change: Change) -> BrokerLoad:
+        """This broker as it would report with a change. PADRES 2006, 4.2."""
+        input_rate = max(0.0, self.input_rate + change.input_rate)
+        output_rate = max(0.0, self.output_rate + change.delivery_rate)
+        sent = max(0.0, self.output_bytes_per_second + change.bytes_per_second)
+        delay = self._delay_after(change, input_rate, output_rate)
+        input_utilization = input_rate * delay
+        busier = min(1.0, input_utilization) - min(1.0, self.input_utilization)
+        return replace(
+            self,
+            subscribers=max(0, self.subscribers + change.subscribers),
+            subscriptions=max(0, self.subscriptions + change.subscriptions),
+            input_rate=input_rate,
+            output_rate=output_rate,
+            output_bytes_per_second=sent,
+            match_delay_seconds=delay,
+            input_utilization=input_utilization,
+            output_utilization=sent / self.bandwidth if self.bandwidth else 0.0,
+            cpu_ratio=max(0.0, self.cpu_ratio + self.cpu_per_input * busier),
+            memory_ratio=max(0.0, self.memory_ratio + self.memory_per_subscriber * change.subscribers),
+        )
+
+    def _delay_after(self, change: Change, input_rate: float, output_rate: float) -> float:
+        before = self.output_rate / self.input_rate if self.input_rate else 0.0
+        matches = output_rate / input_rate if input_rate else 0.0
+        model = self.delay or Proportional(self.subscriptions, self.match_delay_seconds)
+        return max(0.0, model.after(MatchChange(change.subscriptions, matches - before)))
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Above `lower` a broker takes nothing more, above `higher` it seeks relief. PADRES 2006, 3.2."""
+
+    lower: float = 0.9
+    higher: float = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """The overload thresholds of each resource."""
+
+    input: Threshold = Threshold()
+    output: Threshold = Threshold()
+    cpu: Threshold = Threshold()
+    memory: Threshold = Threshold()
+
+    def of(self, resource: Resource) -> Threshold:
+        """The thresholds of one resource."""
+        found: Threshold = getattr(self, resource)
+        return found
+
+    def above_lower(self, load: BrokerLoad) -> tuple[Resource, ...]:
+        """The resources of which a broker has none to give."""
+        return tuple(each for each in RESOURCES if load.of_resource(each) > self.of(each).lower)
+
+    def above_higher(self, load: BrokerLoad) -> tuple[Resource, ...]:
+        """The resources that are overloaded."""
+        return tuple(each for each in RESOURCES if load.of_resource(each) > self.of(each).higher)
+
+
+def mean(loads: Sequence[BrokerLoad]) -> BrokerLoad:
+    """Several reports of one broker, oldest first, as one: the last one, with measurements averaged over all.
+
+    Reports of an earlier epoch are left out: they are of another process.
+    """
+    last = loads[-1]
+    same = [load for load in loads if load.epoch == last.epoch]
+    return replace(last, **{name: sum(getattr(load, name) for load in same) / len(same) for name in MEASURED})
+
+
+def aggregate(cluster: str, edges: Sequence[BrokerLoad]) -> BrokerLoad:
+    """A cluster as its neighbours see it: averaged, and N/A if one of its edges is. PADRES 2006, 3.2."""
+    if not edges:
+        raise ValueError(f"cluster {cluster} has no edges to average")
+    states = {edge.state for edge in edges}
+    first = next((state for state in ("N/A", "BUSY", "STABILIZING") if state in states), "OK")
+    averages = {name: sum(getattr(edge, name) for edge in edges) / len(edges) for name in MEASURED}
+    whole = BrokerLoad(name=cluster, cluster=cluster, state=next(s for s in STATES if s == first), **averages)
+    return replace(
+        whole,
+        time=min(edge.time for edge in edges),
+        subscribers=sum(edge.subscribers for edge in edges),
+        subscriptions=sum(edge.subscriptions for edge in edges),
+    )
+
+
+MEASURED = (
+    "input_utilization", "output_utilization", "match_delay_seconds", "cpu_ratio", "memory_ratio",
+    "input_rate", "output_rate", "output_bytes_per_second",
+)  # fmt: skip
+
+
+def _number(report: Mapping[str, Any], name: str) -> float:
+    value = report.get(name)
+    if value is None:
+        return 0.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
+        raise ValueError(f"{report.get('broker')} reports {name} {value!r}, which is no finite number of at least 0")
+    return float(value)
