@@ -60,7 +60,7 @@ class Publishing:
             at, i = self._due[0]
             voice = self._voices[i]
             self._publish(voice)
-            heapq.heapreplace(self._due, (at + voice.plan.interval_seconds, i))
+            heapq.heapreplace(self._due, (voice.plan.after(at), i))
         self._note_answers()
         return self._due[0][0] if self._due else self._end
 

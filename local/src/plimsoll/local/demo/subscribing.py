@@ -32,8 +32,11 @@ Batch = Sequence[client.Delivery | client.GapNotice]
 class Subscribing:
     """Some subscribers of a plan, in the order of their joining. Callbacks come on the connection's thread."""
 
-    def __init__(self, plan: Sequence[workload.Subscriber], connection: client.Connection, journal: Journal) -> None:
+    def __init__(
+        self, plan: Sequence[workload.Subscriber], connection: client.Connection, journal: Journal, prefer: str = ""
+    ) -> None:
         self._plan, self._connection, self._journal = list(reversed(plan)), connection, journal
+        self._prefer = prefer
         self._lock = threading.Lock()
         self._subscribers: list[client.Subscriber] = []
         self._counts: Counter[str] = Counter()
@@ -80,6 +83,7 @@ class Subscribing:
             one = client.Subscriber(
                 self._connection,
                 name=name,
+                prefer=self._prefer,
                 on_batch=lambda items: self._on_batch(name, items),
                 on_state=lambda state: self._on_state(name, state),
             )
@@ -128,7 +132,7 @@ def run(orders: Orders) -> None:
     plan = workload.plan(task.scenario, quotes.load()).subscribers[task.part :: task.of]
     with Journal(Path(task.journal)) as journal, connect(task, f"subscribing-{task.part}") as connection:
         orders.await_open(connection)
-        subscribing = Subscribing(plan, connection, journal)
+        subscribing = Subscribing(plan, connection, journal, task.scenario.prefer)
         orders.say(subscribing.state())
         start = float(orders.next())
         while True:

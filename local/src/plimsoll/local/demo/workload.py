@@ -7,9 +7,10 @@ makes the plan again from the same numbers, so none is sent around.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
@@ -39,7 +40,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The sizes of a run. `seconds`: from the first publication to the last.
 
     `rate_factor` multiplies the paper's publication rates. Subscribers join evenly between `join_from` and `join_to`,
-    as shares of the run.
+    as shares of the run; at the edge `prefer` if one is named, else where the head places them. At the share `step_at`
+    of the run, if it is below 1, `step_publishers` of the publishers begin to publish `step_factor` times as fast.
     """
 
     seconds: float = 60.0
@@ -50,6 +52,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     zero_traffic: float = 0.25
     join_from: float = 0.03
     join_to: float = 0.6
+    prefer: str = ""
+    step_at: float = 1.0
+    step_publishers: float = 0.5
+    step_factor: float = 2.0
 
     @property
     def join_factor(self) -> float:
@@ -57,12 +63,17 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         first, last = PAPER_JOIN_SECONDS
         return (last - first) / (self.seconds * (self.join_to - self.join_from))
 
+    @property
+    def step_seconds(self) -> float:
+        """When some publishers begin to publish faster; infinite if none does."""
+        return self.seconds * self.step_at if self.step_at < 1.0 else math.inf
+
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
     """Replays the quotes of one symbol in their order, one every `interval_seconds`, first at `first_at`.
 
-    Times are seconds from the start of the traffic.
+    From `faster_at` on it is `factor` times as fast. Times are seconds from the start of the traffic.
     """
 
     name: str
@@ -70,10 +81,19 @@ class Publisher:
     rate_per_minute: float
     first_at: float
     quotes: tuple[Quote, ...]
+    faster_at: float = math.inf
+    factor: float = 1.0
 
     @property
     def interval_seconds(self) -> float:
         return 60.0 / self.rate_per_minute
+
+    def after(self, at: float) -> float:
+        """When it publishes next if it has published at `at`: what is left of an interval goes by faster, too."""
+        if at >= self.faster_at:
+            return at + self.interval_seconds / self.factor
+        due = at + self.interval_seconds
+        return due if due <= self.faster_at else self.faster_at + (due - self.faster_at) / self.factor
 
     def quote(self, number: int) -> Quote:
         """The quote of its `number`-th publication, from 0; after the last day it begins again."""
@@ -120,13 +140,25 @@ def plan(scenario: Scenario, quotes: Quotes) -> Plan:
     symbols = draw.sample(sorted(quotes), len(quotes))
     published, silent = symbols[: scenario.publishers], symbols[scenario.publishers :]
     publishers = tuple(_publisher(i, symbol, scenario, quotes, draw) for i, symbol in enumerate(published))
-    return Plan(publishers, _subscribers(scenario, quotes, published, silent, draw))
+    subscribers = _subscribers(scenario, quotes, published, silent, draw)
+    return Plan(_stepped(publishers, scenario, draw), subscribers)
 
 
 def _publisher(number: int, symbol: str, scenario: Scenario, quotes: Quotes, draw: random.Random) -> Publisher:
     # 1 - random(): above 0, so that every publisher has an interval, however long
     rate = PAPER_RATE_PER_MINUTE * (1.0 - draw.random()) * scenario.rate_factor
     return Publisher(f"publisher-{number:02}", symbol, rate, draw.random() * 60.0 / rate, quotes[symbol])
+
+
+def _stepped(publishers: tuple[Publisher, ...], scenario: Scenario, draw: random.Random) -> tuple[Publisher, ...]:
+    """Some of them, drawn at random, become faster. PADRES 2006, 6.2."""
+    if math.isinf(scenario.step_seconds):
+        return publishers
+    chosen = set(draw.sample(range(len(publishers)), round(len(publishers) * scenario.step_publishers)))
+    return tuple(
+        replace(one, faster_at=scenario.step_seconds, factor=scenario.step_factor) if i in chosen else one
+        for i, one in enumerate(publishers)
+    )
 
 
 def _subscribers(
