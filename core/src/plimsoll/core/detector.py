@@ -124,7 +124,7 @@ class Detector:
         return replace(memory, since=since, last=levels, futile=futile)
 
     def _levels(self, load: BrokerLoad) -> Levels:
-        return tuple(load.of_metric(metric, self.parameters.normalization_seconds) for metric in METRICS)
+        return tuple(load.measures.of_metric(metric, self.parameters.normalization_seconds) for metric in METRICS)
 
     def _is_steady(self, before: Levels, after: Levels) -> bool:
         return all(abs(a - b) <= self.parameters.stabilize_change for a, b in zip(before, after, strict=True))
@@ -149,12 +149,12 @@ class Detector:
         thresholds = self.parameters.thresholds
         if memory.is_busy:
             return Finding("BUSY", (), "in a session")
-        if over := thresholds.above_higher(own):
+        if over := thresholds.above_higher(own.measures):
             wanted = self._relief(own, fresh, over)
             return self._asked(Finding("N/A", wanted, f"overloaded: {self._shown(own, over)}"), fresh, memory)
         if memory.since is not None:
             return Finding("STABILIZING", (), "load was moved, and may still change")
-        if over := thresholds.above_lower(own):
+        if over := thresholds.above_lower(own.measures):
             return Finding("N/A", (), f"takes nothing more, and is not overloaded yet: {self._shown(own, over)}")
         found = self._asked(Finding("OK", self._imbalance(own, fresh), ""), fresh, memory)
         if found.actions:
@@ -168,7 +168,7 @@ class Detector:
         best: dict[tuple[str, Metric], tuple[float, tuple[Resource, ...]]] = {}
         for other in fresh:
             for resource in over:
-                difference = own.of_resource(resource) - other.of_resource(resource)
+                difference = own.measures.of_resource(resource) - other.measures.of_resource(resource)
                 for metric in RELIEF[resource] if difference > 0 else ():
                     much, whole = best.get((other.name, metric), (0.0, ()))
                     best[other.name, metric] = max(much, difference), (*whole, resource)
@@ -194,7 +194,7 @@ class Detector:
 
     def _above(self, own: BrokerLoad, other: BrokerLoad, metric: Metric) -> float:
         factor = self.parameters.normalization_seconds
-        return own.of_metric(metric, factor) - other.of_metric(metric, factor)
+        return own.measures.of_metric(metric, factor) - other.measures.of_metric(metric, factor)
 
     def _limit(self, metric: Metric) -> float:
         return self.trigger.delay if metric == "match" else self.trigger.ratio
@@ -203,7 +203,7 @@ class Detector:
         return all(abs(self._above(own, other, metric)) <= self._limit(metric) for metric in METRICS)
 
     def _shown(self, own: BrokerLoad, over: Sequence[Resource]) -> str:
-        return ", ".join(f"{resource} at {own.of_resource(resource):.3f}" for resource in over)
+        return ", ".join(f"{resource} at {own.measures.of_resource(resource):.3f}" for resource in over)
 
 
 def _sorted(actions: Iterable[Action]) -> tuple[Action, ...]:

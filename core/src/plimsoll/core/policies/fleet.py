@@ -10,7 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, NamedTuple, get_args
+
+from plimsoll.core.policies.match_delay import Change as MatchChange
+from plimsoll.core.policies.match_delay import Linear, MatchDelay
 
 State = Literal["OK", "BUSY", "N/A", "STABILIZING"]
 Metric = Literal["input", "match", "output"]
@@ -22,7 +25,7 @@ STATES: tuple[State, ...] = get_args(State)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LoadChange:
     """What comes to a broker (or leaves it, where negative), in all, since it reported."""
 
     subscribers: int = 0
@@ -31,8 +34,8 @@ class Change:
     delivery_rate: float = 0.0
     bytes_per_second: float = 0.0
 
-    def __add__(self, other: Change) -> Change:
-        return Change(
+    def __add__(self, other: LoadChange) -> LoadChange:
+        return LoadChange(
             self.subscribers + other.subscribers,
             self.subscriptions + other.subscriptions,
             self.input_rate + other.input_rate,
@@ -41,33 +44,31 @@ class Change:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class MatchChange:
-    """What a matching engine should expect: more or fewer subscriptions, and more or fewer matches per publication."""
+class Measures(NamedTuple):
+    """What is measured of a broker, or expected of it. Ratios; seconds per publication; per second."""
 
-    subscriptions: int
-    matches: float
+    input_utilization: float
+    output_utilization: float
+    match_delay_seconds: float
+    cpu_ratio: float
+    memory_ratio: float
+    input_rate: float
+    output_rate: float
+    output_bytes_per_second: float
 
+    def of_resource(self, resource: Resource) -> float:
+        """The utilisation of a resource."""
+        if resource == "input":
+            return self.input_utilization
+        if resource == "output":
+            return self.output_utilization
+        return self.cpu_ratio if resource == "cpu" else self.memory_ratio
 
-class MatchDelay(Protocol):
-    """How long matching takes, as a model that was fitted to one broker."""
-
-    def after(self, change: MatchChange) -> float:
-        """The matching delay after a change, in seconds per publication."""
-
-
-@dataclass(frozen=True, slots=True)
-class Proportional:
-    """PADRES 2006, eq. 4: the delay grows with the number of subscriptions. An empty engine teaches nothing: 0 s."""
-
-    subscriptions: int
-    seconds: float
-
-    def after(self, change: MatchChange) -> float:
-        """The matching delay after a change, in seconds per publication."""
-        if self.subscriptions <= 0:
-            return self.seconds
-        return self.seconds * max(0, self.subscriptions + change.subscriptions) / self.subscriptions
+    def of_metric(self, metric: Metric, normalization_seconds: float) -> float:
+        """A metric such that differences compare: a utilisation, or the matching delay by N_f. PADRES 2006, eq. 1."""
+        if metric == "match":
+            return self.match_delay_seconds / normalization_seconds
+        return self.input_utilization if metric == "input" else self.output_utilization
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +76,7 @@ class BrokerLoad:
     """The load report (PIE) of one broker. Rates are per second; a utilisation is a ratio, 1.0 being all there is.
 
     `bandwidth` is in bytes per second, None where output is not limited. `delay` predicts the matching delay; None is
-    eq. 4 from what was reported. `memory_per_subscriber` and `cpu_per_input` say what a change does to these ratios.
+    eq. 4 from what was reported; whatever the model, a delay that was measured is where its prediction starts. `memory_per_subscriber` and `cpu_per_input` say what a change does to these ratios.
     """
 
     name: str
@@ -144,47 +145,44 @@ class BrokerLoad:
             delay=delay,
         )
 
-    def of_resource(self, resource: Resource) -> float:
-        """The utilisation of a resource."""
-        if resource == "input":
-            return self.input_utilization
-        if resource == "output":
-            return self.output_utilization
-        return self.cpu_ratio if resource == "cpu" else self.memory_ratio
+    @property
+    def measures(self) -> Measures:
+        """What was measured."""
+        return Measures(*(getattr(self, name) for name in Measures._fields))
 
-    def of_metric(self, metric: Metric, normalization_seconds: float) -> float:
-        """A metric such that differences compare: a utilisation, or the matching delay by N_f. PADRES 2006, eq. 1."""
-        if metric == "match":
-            return self.match_delay_seconds / normalization_seconds
-        return self.input_utilization if metric == "input" else self.output_utilization
-
-    def after(self, change: Change) -> BrokerLoad:
-        """This broker as it would report with a change. PADRES 2006, 4.2."""
+    def foresee(self, change: LoadChange) -> Measures:
+        """What this broker would measure with a change. PADRES 2006, 4.2."""
         input_rate = max(0.0, self.input_rate + change.input_rate)
         output_rate = max(0.0, self.output_rate + change.delivery_rate)
         sent = max(0.0, self.output_bytes_per_second + change.bytes_per_second)
         delay = self._delay_after(change, input_rate, output_rate)
         input_utilization = input_rate * delay
         busier = min(1.0, input_utilization) - min(1.0, self.input_utilization)
-        return replace(
-            self,
-            subscribers=max(0, self.subscribers + change.subscribers),
-            subscriptions=max(0, self.subscriptions + change.subscriptions),
-            input_rate=input_rate,
-            output_rate=output_rate,
-            output_bytes_per_second=sent,
-            match_delay_seconds=delay,
-            input_utilization=input_utilization,
-            output_utilization=sent / self.bandwidth if self.bandwidth else 0.0,
-            cpu_ratio=max(0.0, self.cpu_ratio + self.cpu_per_input * busier),
-            memory_ratio=max(0.0, self.memory_ratio + self.memory_per_subscriber * change.subscribers),
+        return Measures(
+            input_utilization,
+            sent / self.bandwidth if self.bandwidth else 0.0,
+            delay,
+            max(0.0, self.cpu_ratio + self.cpu_per_input * busier),
+            max(0.0, self.memory_ratio + self.memory_per_subscriber * change.subscribers),
+            input_rate,
+            output_rate,
+            sent,
         )
 
-    def _delay_after(self, change: Change, input_rate: float, output_rate: float) -> float:
+    def after(self, change: LoadChange) -> BrokerLoad:
+        """This broker as it would report with a change."""
+        subscribers = max(0, self.subscribers + change.subscribers)
+        subscriptions = max(0, self.subscriptions + change.subscriptions)
+        return replace(self, subscribers=subscribers, subscriptions=subscriptions, **self.foresee(change)._asdict())
+
+    def _delay_after(self, change: LoadChange, input_rate: float, output_rate: float) -> float:
         before = self.output_rate / self.input_rate if self.input_rate else 0.0
         matches = output_rate / input_rate if input_rate else 0.0
-        model = self.delay or Proportional(self.subscriptions, self.match_delay_seconds)
-        return max(0.0, model.after(MatchChange(change.subscriptions, matches - before)))
+        model = self.delay or Linear(self.subscriptions, self.match_delay_seconds)
+        after = model.after(MatchChange(change.subscriptions, matches - before))
+        if not self.match_delay_seconds:
+            return after
+        return max(0.0, self.match_delay_seconds + after - model.delay_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +207,13 @@ class Thresholds:
         found: Threshold = getattr(self, resource)
         return found
 
-    def above_lower(self, load: BrokerLoad) -> tuple[Resource, ...]:
+    def above_lower(self, measures: Measures) -> tuple[Resource, ...]:
         """The resources of which a broker has none to give."""
-        return tuple(each for each in RESOURCES if load.of_resource(each) > self.of(each).lower)
+        return tuple(each for each in RESOURCES if measures.of_resource(each) > self.of(each).lower)
 
-    def above_higher(self, load: BrokerLoad) -> tuple[Resource, ...]:
+    def above_higher(self, measures: Measures) -> tuple[Resource, ...]:
         """The resources that are overloaded."""
-        return tuple(each for each in RESOURCES if load.of_resource(each) > self.of(each).higher)
+        return tuple(each for each in RESOURCES if measures.of_resource(each) > self.of(each).higher)
 
 
 def mean(loads: Sequence[BrokerLoad]) -> BrokerLoad:
@@ -225,7 +223,7 @@ def mean(loads: Sequence[BrokerLoad]) -> BrokerLoad:
     """
     last = loads[-1]
     same = [load for load in loads if load.epoch == last.epoch]
-    return replace(last, **{name: sum(getattr(load, name) for load in same) / len(same) for name in MEASURED})
+    return replace(last, **{name: sum(getattr(load, name) for load in same) / len(same) for name in Measures._fields})
 
 
 def aggregate(cluster: str, edges: Sequence[BrokerLoad]) -> BrokerLoad:
@@ -234,7 +232,7 @@ def aggregate(cluster: str, edges: Sequence[BrokerLoad]) -> BrokerLoad:
         raise ValueError(f"cluster {cluster} has no edges to average")
     states = {edge.state for edge in edges}
     first = next((state for state in ("N/A", "BUSY", "STABILIZING") if state in states), "OK")
-    averages = {name: sum(getattr(edge, name) for edge in edges) / len(edges) for name in MEASURED}
+    averages = {name: sum(getattr(edge, name) for edge in edges) / len(edges) for name in Measures._fields}
     whole = BrokerLoad(name=cluster, cluster=cluster, state=next(s for s in STATES if s == first), **averages)
     return replace(
         whole,
@@ -242,12 +240,6 @@ def aggregate(cluster: str, edges: Sequence[BrokerLoad]) -> BrokerLoad:
         subscribers=sum(edge.subscribers for edge in edges),
         subscriptions=sum(edge.subscriptions for edge in edges),
     )
-
-
-MEASURED = (
-    "input_utilization", "output_utilization", "match_delay_seconds", "cpu_ratio", "memory_ratio",
-    "input_rate", "output_rate", "output_bytes_per_second",
-)  # fmt: skip
 
 
 def _number(report: Mapping[str, Any], name: str) -> float:
