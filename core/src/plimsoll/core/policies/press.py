@@ -1,0 +1,102 @@
+"""PRESS: the next N publications of all that come in, and the rate at which they came. PADRES 2006, 4.1.
+
+Sampling begins when the target has said OK and ends after N publications or T seconds, whichever is first. The first
+publication is the rightmost bit of every vector. A fast publisher has many samples, a slow one few or none.
+
+In the paper bits are set as publications come, by subscribing locally to the target's covering set. Here publications
+are kept, at most N, and matched at the end: the bits are the same, and meanwhile nothing is subscribed that would have
+to be taken back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from plimsoll.core.policies.profile import Profile, Row
+from plimsoll.core.policies.sampling import (
+    MOST_BYTES,
+    Accepting,
+    Matching,
+    Sample,
+    Sampling,
+    Stretch,
+    bounded,
+    fitting,
+    profile_of,
+    thin,
+)
+from plimsoll.core.predicates.subscription import Attributes
+
+
+class Press:
+    """Notes what comes in from `now` on.
+
+    Args:
+        samples: N, publications.
+        timeout_seconds: T, seconds.
+        now: when the target said OK, seconds.
+
+    """
+
+    __slots__ = ("_ended_at", "_samples", "samples", "started_at", "timeout_seconds")
+
+    def __init__(self, samples: int = 50, timeout_seconds: float = 30.0, now: float = 0.0) -> None:
+        if samples < 1 or not 0.0 < timeout_seconds < math.inf:
+            raise ValueError(
+                f"PRESS takes at least 1 sample within a finite time above 0 s, not {samples} within {timeout_seconds}"
+            )
+        self.samples, self.timeout_seconds, self.started_at = samples, timeout_seconds, now
+        self._samples: list[Sample] = []
+        self._ended_at: float | None = None
+
+    def __len__(self) -> int:
+        """Samples that have been taken."""
+        return len(self._samples)
+
+    def note(self, publisher: str, attributes: Attributes, size_bytes: int, now: float) -> None:
+        """A publication came in; who published it does not matter. The attributes must not be changed."""
+        if self.is_complete(now):
+            return
+        self._samples.append((attributes, size_bytes, now))
+        if len(self._samples) == self.samples:
+            self._ended_at = now
+
+    def is_complete(self, now: float) -> bool:
+        """Whether N publications have come, or T is over."""
+        return self._ended_at is not None or now >= self.ends_at()
+
+    def ends_at(self) -> float:
+        """When sampling ends at the latest, or has ended."""
+        return self.started_at + self.timeout_seconds if self._ended_at is None else self._ended_at
+
+    def stretches(self, now: float) -> tuple[Stretch, ...]:
+        """All samples, and the rate at which they came: i_r of eq. 2."""
+        seconds = min(now, self.ends_at()) - self.started_at
+        taken = len(self._samples)
+        return (Stretch(taken / seconds, tuple(self._samples), taken),) if taken and seconds > 0.0 else ()
+
+    def sampling(
+        self,
+        rows: Sequence[Row],
+        matching: Matching,
+        accepting: Accepting,
+        now: float,
+        most_bytes: int = MOST_BYTES,
+    ) -> Sampling:
+        """The same as `profile`, to be advanced a few samples at a time; its profile is to be `bounded` at last."""
+        return Sampling(thin(self.stretches(now), fitting(rows, most_bytes)), rows, matching, accepting)
+
+    def profile(
+        self,
+        rows: Sequence[Row],
+        matching: Matching,
+        accepting: Accepting,
+        now: float,
+        *,
+        overhead_bytes: float = 0.0,
+        most_bytes: int = MOST_BYTES,
+    ) -> Profile:
+        """What each row takes, by eq. 2 and 3, of at most so many bytes on the wire. `rows` come without bits."""
+        stretches = thin(self.stretches(now), fitting(rows, most_bytes))
+        return bounded(profile_of(stretches, rows, matching, accepting, overhead_bytes=overhead_bytes), most_bytes)
