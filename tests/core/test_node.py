@@ -389,3 +389,20 @@ def test_publishers_that_open_at_a_head_that_starts_are_bounded():
     fleet.start("e1")
     fleet.run(3.0)
     assert len(client.of("h", r.Opened)) == 2500
+
+
+def test_credit_goes_back_when_frames_are_taken_however_long_after_they_were_acknowledged():
+    """A broker of emulated hardware takes what came in when it has been served; then nothing else may come any more."""
+
+    class Slow(Echo):
+        def on_data(self, link: Link, frame: wire.Data, size: int) -> None:
+            self.waiting = (link, frame.seq)
+
+    slow = Slow()
+    slow.hear(hello())
+    slow.hear(*(data(seq, seq) for seq in range(1, 9)))
+    assert [frame.ack for frame in slow.hear(now=1.0) if isinstance(frame, wire.Ack)] == [8]
+    slow.took(slow.waiting[0], 8)
+    slow.tick(2.0)
+    answers = [wire.decode_frame(frame) for _, frame in slow.take()]
+    assert [frame for frame in answers if isinstance(frame, wire.Ack)] == [wire.Ack(1, wire.ACK, 5, 8, 16)]

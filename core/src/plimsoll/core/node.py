@@ -252,6 +252,7 @@ class Node:
             self._owed[link] = self._owed.get(link, 0) + frames
         else:
             link.took(frames, self.now)
+            self._acking[link] = None  # it may have been acknowledged long before it was taken
 
     def close(self, link: Link, reason: str) -> None:
         """End an accepted link."""
