@@ -163,6 +163,8 @@ RECORDS: list[tuple[str, str, Any]] = [
      r.Pie([{"broker": "e2", "state": "OK", "input_utilization": 0.25}])),
     ("state-ask", "mediator 3 asks e2 for session balance-e1: if it is OK, it is BUSY for 5 seconds",
      r.State(3, 8, "e2", "balance-e1", "ASK", 5.0)),
+    ("state-ok", "the session is over, and nothing was found to balance the input of e1 with e2",
+     r.State(3, 9, "e1", "balance-e1", "OK", 0.0, [r.ActionItem("e2", "input", 0.5)])),
     ("stated", "it was OK, and is BUSY now; here is its load",
      r.Stated(3, 8, "e2", 12, "balance-e1", "OK", {"broker": "e2", "state": "OK", "input_utilization": 0.25})),
     ("trigger", "e1 wants to be balanced: its input with e2, or else its matching delay with e3",

@@ -7,7 +7,7 @@ when a machine is built from the configuration.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -104,6 +104,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     limits: Limits = Limits()
     security: Security = Security()
     time_factor: float = 1.0
+    policy: dict[str, Any] | None = None
+    """The balancing policy of its cluster, as in the custom resources; None: nothing is balanced."""
 
     @property
     def head_name(self) -> str:

@@ -14,6 +14,8 @@ from plimsoll.core import records as r
 from plimsoll.core import wire
 from plimsoll.core.attaching import Attaching
 from plimsoll.core.attachment import SERVED, Attachment, Port, State
+from plimsoll.core.balancing import settings
+from plimsoll.core.balancing.watch import Note, Watch
 from plimsoll.core.catchup import Cursor
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.handover.giving import Giving
@@ -21,7 +23,7 @@ from plimsoll.core.handover.receiving import Receiving
 from plimsoll.core.holdings import Holdings
 from plimsoll.core.link import Link, Peer
 from plimsoll.core.load import Meter
-from plimsoll.core.node import HELD_ABOVE_RECORDS, Node, link_limits, output_bucket
+from plimsoll.core.node import HELD_ABOVE_RECORDS, NEVER, Node, link_limits, output_bucket
 from plimsoll.core.queues import Queues
 from plimsoll.core.replay import Replayer
 from plimsoll.core.reports import Reporter
@@ -65,6 +67,9 @@ class Edge(Node):
         self.server: Server[tuple[int, Any, bytes, bool]] = Server(config.hardware)
         self.meter = Meter()
         self.reporter = Reporter(self, config, epoch, self.meter)
+        parameters = settings.parameters(config.policy, config.time_factor)
+        self.watch = Watch(self, config, parameters) if parameters is not None else None
+        self._note: Note | None = None
         self.leaving_since: float | None = None
         self.mediator = 0
         self._epoch_before = 0
@@ -101,6 +106,10 @@ class Edge(Node):
         }
         self.head = self.dial(config.head.name, config.head.data, config.head.public_key)
         self.dial_control(config.head.name, config.head.control, config.head.public_key)
+
+    @property
+    def name(self) -> str:
+        return self.config.name
 
     # -- links
 
@@ -235,6 +244,8 @@ class Edge(Node):
                 dirty[attachment.link] = None
             out.append(attachment.handle + piece)
         self.meter.deliveries += len(ids)
+        if self._note is not None:
+            self._note(pub.publisher, pub.body.attributes, len(piece), self.now)
 
     def _once(self, ids: Iterable[int], position: int) -> Iterable[int]:
         """An attachment with several subscriptions gets a publication once."""
@@ -367,6 +378,9 @@ class Edge(Node):
             self.receiving.expire()
         if self.reporter.due(self.now):
             self._report_load()
+        if self.watch is not None:
+            self._note = self._note or self.watch.begin()
+            self.watch.tick()
 
     def _tell_progress(self) -> None:
         for port in self.ports.values():
@@ -383,7 +397,8 @@ class Edge(Node):
                 self.up(r.Expire(attachment.subscriber, attachment.epoch))
 
     def wake_at(self) -> float:
-        return min(self._next_progress, self.server.wake_at(), self.reporter.next_report)
+        watch_at = self.watch.wake_at() if self.watch is not None else NEVER
+        return min(self._next_progress, self.server.wake_at(), self.reporter.next_report, watch_at)
 
     # -- control
 
@@ -391,8 +406,16 @@ class Edge(Node):
         record = self.reporter.on_control(peer, record, self.now)
         if isinstance(record, r.Leave):
             self.leave(self.now)
-        elif isinstance(record, r.Revoke) and peer == self.config.head_name:
+        elif peer != self.config.head_name:
+            return
+        elif isinstance(record, r.Revoke):
             self.giving.on_revoke(record)
+        elif self.watch is not None:
+            self.watch.on_control(record)
+
+    def to_head(self, record: Any) -> None:
+        """Say something on the control socket."""
+        self.say_control(self.config.head_name, record)
 
     def _report_load(self) -> None:
         queued = [a for port in self.ports.values() for a in port.queued]
@@ -406,7 +429,13 @@ class Edge(Node):
             "capacity": self._capacity(),
             "counters": {**self.meter.total, **self.counters},
         }
-        report = self.reporter.make(self.now, "N/A" if self.lagging else "OK", extra)
+        state: r.BrokerState = "OK"
+        if self.watch is not None:
+            extra |= self.watch.measured(self.meter)
+            state = self.watch.state
+        report = self.reporter.make(self.now, "N/A" if self.lagging else state, extra)
+        if self.watch is not None:
+            self.watch.sensing.reported(report)
         self.say_control(self.config.head_name, r.Identify(self.config.name, "edge", self.epoch), r.Load(report))
 
     @property

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from plimsoll.core import reading, wire
 from plimsoll.core import records as r
+from plimsoll.core.balancing.exchange import Exchange
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.confirm import Confirmations
 from plimsoll.core.covering import Delta
@@ -66,6 +67,7 @@ class Head(Node):
         self.membership = Membership(self, config.limits.lease_seconds * factor)
         self.office = Office(self, config.limits.progress_seconds * factor, factor)
         self.placing = Placing(self, factor)
+        self.exchange = Exchange(self, config.limits.report_seconds * factor) if config.policy is not None else None
         self.seen: dict[tuple[str, int], int] = {}
         self._epochs: dict[str, int] = {}
         self._renewed: set[str] = set()
@@ -460,6 +462,8 @@ class Head(Node):
             "counters": {**self.meter.total, **self.counters},
         }
         self.reporter.tell_mediators(self.reporter.make(self.now, "OK", extra))
+        if self.exchange is not None:
+            self.exchange.tell_loads()
 
     def _log_figures(self) -> dict[str, float]:
         """How much the log holds and how fast it fills: how long a subscriber may be away without a gap."""
@@ -510,7 +514,9 @@ class Head(Node):
         record = self.reporter.on_control(peer, record, self.now)
         if isinstance(record, r.Load):
             self.seats.heard(record.report)
-        elif isinstance(record, r.Members | r.Command | r.Serving) and peer in self.reporter.mediators:
+        if self.exchange is not None and self.exchange.on_control(peer, record):
+            return
+        if isinstance(record, r.Members | r.Command | r.Serving) and peer in self.reporter.mediators:
             self._on_mediators_record(peer, record)
         elif isinstance(record, r.Leave):
             self.leave(self.now)

@@ -32,6 +32,8 @@ class Holdings:
         self.several: set[Attachment] = set()
         self.cover: CoveringSet[int] = CoveringSet()
         self.seq = 0
+        self.widenings = 0
+        """How often something was announced that nothing announced before covers."""
         self._last = 0
         self._waiting = 0
 
@@ -121,6 +123,7 @@ class Holdings:
 
     def _numbered(self, delta: Delta[int]) -> list[r.Cover]:
         self.seq += 1
+        self.widenings += bool(delta.announce)
         adds = [r.CoverItem(number, str(subscription)) for number, subscription in delta.announce]
         return parts(r.Cover(self.seq, adds, list(delta.withdraw)))
 

@@ -72,6 +72,10 @@ class Routes:
         """How many subscriptions the cover of a link has."""
         return len(self._covers.get(key, ()))
 
+    def texts(self, key: str) -> list[str]:
+        """The subscriptions of a link's cover, written."""
+        return [str(self._subscriptions[number]) for number in self._covers.get(key, {}).values()]
+
     def match(self, attributes: Attributes) -> set[str]:
         """The keys of the links that need a publication."""
         owner = self._owner

@@ -1,4 +1,4 @@
-"""What balancing says, on control sockets: loads, states, triggers and profiles. Each may be lost, and is said again."""
+"""What balancing says, on control sockets: loads, states, triggers, profiles. Each may be lost, and is said again."""
 
 from __future__ import annotations
 
@@ -20,10 +20,19 @@ class Pie(Struct, array_like=True, frozen=True, tag=111):
     reports: list[LoadReport]
 
 
+class ActionItem(Struct, array_like=True, frozen=True):
+    """One line of a broker-action list: with whom what could be balanced. `difference` is a ratio."""
+
+    target: Name
+    metric: Metric
+    difference: float
+
+
 class State(Struct, array_like=True, frozen=True, tag=112):
     """From a mediator through a head to an edge: what a session means for it, for so many seconds.
 
     `ASK` asks for its state, and makes it BUSY if that is OK; OK lets it go. `number` rises within a mediator epoch.
+    `tried`: what came to nothing.
     """
 
     mediator: U63
@@ -32,6 +41,7 @@ class State(Struct, array_like=True, frozen=True, tag=112):
     session: Name
     state: Literal["ASK", "BUSY", "STABILIZING", "OK"]
     seconds: float
+    tried: list[ActionItem] = []
 
 
 class Stated(Struct, array_like=True, frozen=True, tag=113):
@@ -46,14 +56,6 @@ class Stated(Struct, array_like=True, frozen=True, tag=113):
     report: LoadReport
 
 
-class ActionItem(Struct, array_like=True, frozen=True):
-    """One line of a broker-action list: with whom what could be balanced. `difference` is a ratio."""
-
-    target: Name
-    metric: Metric
-    difference: float
-
-
 class Trigger(Struct, array_like=True, frozen=True, tag=114):
     """From an edge through its head to mediators: it wants to be balanced. `seq` is that of its last load report."""
 
@@ -66,7 +68,7 @@ class Trigger(Struct, array_like=True, frozen=True, tag=114):
 
 
 class ProfileQuery(Struct, array_like=True, frozen=True, tag=115):
-    """From a mediator to a head: what do the subscribers of `edge` take, and what of that does `target` take in already?
+    """From a mediator to a head: what do the subscribers of `edge` take, and what of that has `target` already?
 
     The head passes it on to the edge, in `parts` parts, with the covering set of the target.
     """
@@ -108,10 +110,10 @@ class RowItem(Struct, array_like=True, frozen=True):
 
 
 class ProfileBody(Struct, array_like=True, frozen=True):
-    """A profile. `omitted`: subscribers of rows that had no room."""
+    """A profile. `rest`: the samples that match what is in no row, and stays where it is."""
 
     blocks: list[BlockItem]
     accepting: Bits
     overhead_bytes: float
     rows: list[RowItem]
-    omitted: U63 = 0
+    rest: Bits = b""

@@ -50,8 +50,19 @@ class Pair(_Record, frozen=True, kw_only=True):
         return self.source_head != self.target_head
 
 
+class Loads(_Record, frozen=True, kw_only=True):
+    """What a policy balances: utilisations as ratios, the matching delay in seconds."""
+
+    input: float
+    output: float
+    match_seconds: float
+
+
 class Forecast(_Record, frozen=True, kw_only=True):
-    """An edge before and after: its higher utilisation and its subscribers; `measured` is after the fact."""
+    """An edge before and after: its higher utilisation and its subscribers; `measured` is after the fact.
+
+    `before`, `after` and `measured` have its loads one by one, where a policy has planned.
+    """
 
     edge: str
     utilization_before: float
@@ -60,10 +71,39 @@ class Forecast(_Record, frozen=True, kw_only=True):
     subscribers_after: int
     utilization_measured: float | None = None
     subscribers_measured: int | None = None
+    before: Loads | None = None
+    after: Loads | None = None
+    measured: Loads | None = None
+
+
+class Offer(_Record, frozen=True, kw_only=True):
+    """An edge that could take, and the load to be balanced with it. `difference`: how far theirs are apart, as a ratio.
+
+    `answer` is empty until there is one: `OK`, or why not.
+    """
+
+    edge: str
+    metric: str
+    difference: float
+    asked_at: float | None = None
+    answer: str = ""
+    message: str = ""
+
+
+class Moves(_Record, frozen=True, kw_only=True):
+    """The next `count` members of a plan, and why they move; `what` they ask for."""
+
+    count: int
+    reason: str
+    what: str = ""
 
 
 class Plan(_Record, frozen=True, kw_only=True):
-    """What will be done. `hash` covers the pairs and their members in order; `rejected` has who stays, by reason."""
+    """What will be done. `hash` covers the pairs and their members in order; `rejected` has who stays, by reason.
+
+    Where a policy has chosen, `moves` says why the members of the pair move, in their order; `turned_down` has what was
+    looked at and not moved: reasons in words, with how many subscribers each stands for; `stop` why it is no more.
+    """
 
     hash: str
     pairs: list[Pair]
@@ -73,6 +113,11 @@ class Plan(_Record, frozen=True, kw_only=True):
     drain_seconds: float = 0.0
     handover: Literal["drain", "replay"] = "drain"
     why: str = ""
+    policy: str = ""
+    metric: str = ""
+    moves: list[Moves] = []
+    turned_down: dict[str, int] = {}
+    stop: str = ""
 
     @property
     def members(self) -> int:
@@ -158,7 +203,8 @@ class Session(_Record, frozen=True, kw_only=True):
     in the queue, an attempt, or waiting for approval; before `retry_at` there is no next attempt. `holds_until`: its
     brokers are kept from others for so long after its end. `asked` is a fingerprint of what cannot change once it is
     planned. `approved`: the hash of the plan that runs or may run. `wanted`: how many should move in all attempts, once
-    that is known. `may_retry`: it ended in a way that another attempt could mend.
+    that is known. `may_retry`: it ended in a way that another attempt could mend. `by_policy`: a policy chooses whom
+    and where to, and `offers` has the edges in the order in which they are asked. `triggered`: a broker wanted it.
     """
 
     uid: str
@@ -182,6 +228,9 @@ class Session(_Record, frozen=True, kw_only=True):
     approved: str = ""
     is_parent: bool = False
     is_drain: bool = False
+    by_policy: bool = False
+    triggered: bool = False
+    offers: list[Offer] = []
     sources: list[str] = []
     targets: list[str] = []
     wanted: int | None = None
@@ -246,13 +295,15 @@ class Session(_Record, frozen=True, kw_only=True):
 
 
 _SESSION_TIMES = ("requested_at", "queued_at", "phase_at", "deadline_at", "started_at", "moving_at", "retry_at")
+_OFFER_TIMES = ("asked_at",)
 _BATCH_TIMES = ("begun_at", "since", "ready_at", "cut_at", "ended_at")
 
 
 def earlier(session: Session, seconds: float) -> Session:
     """The session as if all that it did had been so much earlier."""
     batches = [_shifted(batch, _BATCH_TIMES, seconds) for batch in session.batches]
-    return replace(_shifted(session, _SESSION_TIMES, seconds), batches=batches)
+    offers = [_shifted(offer, _OFFER_TIMES, seconds) for offer in session.offers]
+    return replace(_shifted(session, _SESSION_TIMES, seconds), batches=batches, offers=offers)
 
 
 def _shifted(record: _R, names: tuple[str, ...], seconds: float) -> _R:

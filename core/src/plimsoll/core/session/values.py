@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from plimsoll.core.policies import LeastLoaded, Placer
-from plimsoll.core.spec.kinds import LoadBalancingSessionSpec
+from plimsoll.core.spec.kinds import LoadBalancingSessionSpec, PolicySpec
 from plimsoll.core.spec.quantities import Duration
 
 
@@ -62,10 +62,16 @@ class EdgeView:
 
 @dataclass(frozen=True)
 class View:
-    """The fleet as the shell knows it, by name."""
+    """The fleet as the shell knows it, by name; `policies` are those of clusters that have one."""
 
     heads: Mapping[str, HeadView] = field(default_factory=dict)
     edges: Mapping[str, EdgeView] = field(default_factory=dict)
+    policies: Mapping[str, PolicySpec] = field(default_factory=dict)
+
+    def policy_of(self, edge: str) -> PolicySpec | None:
+        """The policy of an edge's cluster."""
+        known = self.edges.get(edge)
+        return self.policies.get(known.cluster) if known is not None else None
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,8 @@ class Timings:
     """How long things may take, and how often they are said, in seconds.
 
     `gather`: how long a batch waits for the last of its members to attach, once the first has. `settle`: from the last
-    move to the measurement.
+    move to the measurement. `answer`: how long an edge that is asked for its state may take. `busy`: for how long an
+    edge believes that it takes part in a session, unless it is told so again.
     """
 
     repeat: float = 0.5
@@ -88,6 +95,8 @@ class Timings:
     resolve: float = 15.0
     settle: float = 3.0
     retry: float = 5.0
+    answer: float = 3.0
+    busy: float = 15.0
     view: float = 15.0
 
     def scaled(self, factor: float) -> Timings:

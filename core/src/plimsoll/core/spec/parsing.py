@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from plimsoll.core.spec import checks
 from plimsoll.core.spec.about import NAME
@@ -17,6 +17,7 @@ from plimsoll.core.spec.problems import Document, InvalidResourcesError, Path, P
 from plimsoll.core.spec.reading import BAD, Reader
 from plimsoll.core.spec.resources import Resource, Resources
 
+T = TypeVar("T")
 _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
 _METADATA = ("name", "namespace", "labels", "annotations")
 # Written by an API server or the local store; let pass, so that what `get -o yaml` prints can be applied again.
@@ -49,6 +50,20 @@ def read(documents: Iterable[Document]) -> tuple[list[Resource[AnySpec]], list[P
         if resource is not None:
             resources.append(resource)
     return resources, problems
+
+
+def block(kind: type[T], content: Mapping[str, Any]) -> T:
+    """Read a part of a specification by itself.
+
+    Raises:
+        InvalidResourcesError: with every problem found.
+
+    """
+    reader = Reader(Document(content), kind.__name__)
+    found = reader.struct(kind, content, ())
+    if not isinstance(found, kind) or reader.problems:
+        raise InvalidResourcesError(reader.problems)
+    return found
 
 
 def assemble(resources: Iterable[Resource[AnySpec]]) -> Resources:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from plimsoll.core.config import BrokerConfig, Emulation, Hardware, Limits, Peer, Security, SlowPolicy
 from plimsoll.core.spec import checks, tree
 from plimsoll.core.spec.brokers import Place, head_name, places
-from plimsoll.core.spec.kinds import HardwareProfileSpec, ListenerSpec, WhenSlow
+from plimsoll.core.spec.kinds import HardwareProfileSpec, ListenerSpec, PolicySpec, WhenSlow
 from plimsoll.core.spec.quantities import Quantity
-from plimsoll.core.spec.resources import Resources
+from plimsoll.core.spec.resources import Resources, written
 
 _SLOW: dict[WhenSlow, SlowPolicy] = {"Block": "block", "DropOldest": "drop-oldest", "Disconnect": "disconnect"}
 
@@ -96,7 +97,18 @@ def _config(resources: Resources, place: Place, addresses: Mapping[str, Address]
             authorized_keys_file=own.authorized_keys_file,
         ),
         time_factor=fleet.time_scale_percent / 100,
+        policy=_policy(resources, place),
     )
+
+
+def policy_of(resources: Resources, cluster: str) -> PolicySpec | None:
+    """The balancing policy of a cluster: its own, or else the fleet's."""
+    return resources.clusters[cluster].spec.policy or resources.fleet.spec.defaults.policy
+
+
+def _policy(resources: Resources, place: Place) -> dict[str, Any] | None:
+    policy = policy_of(resources, place.cluster)
+    return None if policy is None else written(policy)
 
 
 def _listener(resources: Resources, place: Place) -> ListenerSpec:

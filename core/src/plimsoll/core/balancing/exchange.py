@@ -1,0 +1,112 @@
+"""The head's part: edges learn of one another's load, and mediators and edges reach each other through it.
+
+What a mediator says is passed on only if no mediator of a higher epoch has been heard of; what an edge says of itself
+only if it comes from that edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from plimsoll.core import records as r
+from plimsoll.core.balancing.pieces import slices
+from plimsoll.core.handover.office import Office
+from plimsoll.core.link import Peer
+from plimsoll.core.outlet import Outlet
+from plimsoll.core.reports import Reporter
+from plimsoll.core.routes import Routes
+
+FRESH_INTERVALS = 3.0
+"""A load report of an edge is passed on for so many report intervals."""
+
+REPORTS_AT_ONCE = 128
+"""So many load reports are in one PIE."""
+
+COVER_BYTES = 4 * 1024 * 1024
+"""So much of a target's covering set is told: without the rest its input is overrated, never underrated."""
+
+FromEdges = r.Stated | r.Trigger | r.ProfileReply
+
+
+class Host(Protocol):
+    """What the exchange needs of its head."""
+
+    now: float
+    reporter: Reporter
+    routes: Routes
+    office: Office
+
+    @property
+    def edges(self) -> dict[str, Outlet]: ...
+    def say_control(self, peer: Peer, *said: Any) -> None: ...
+
+
+class Exchange:
+    """`fresh_seconds`: how long a load report is passed on."""
+
+    def __init__(self, host: Host, report_seconds: float) -> None:
+        self.host = host
+        self.fresh_seconds = FRESH_INTERVALS * report_seconds
+        self._loads: dict[str, tuple[float, Mapping[str, Any]]] = {}
+
+    def on_control(self, peer: Peer, said: Any) -> bool:
+        """Deal with what balancing says; whether it was that."""
+        if isinstance(said, r.Load):
+            self._heard(peer, said.report)
+        elif isinstance(said, r.State | r.ProfileQuery):
+            if peer in self.host.reporter.mediators:
+                self._from_mediator(said)
+        elif isinstance(said, r.Stated | r.Trigger | r.ProfileReply):
+            self._from_edge(peer, said)
+        else:
+            return False
+        return True
+
+    def _heard(self, peer: Peer, report: Mapping[str, Any]) -> None:
+        name = str(report.get("broker"))
+        if name in self.host.edges and self.host.reporter.brokers.get(name) == peer:
+            self._loads[name] = (self.host.now, {key: value for key, value in report.items() if key != "counters"})
+
+    def tell_loads(self) -> None:
+        """Once in a report interval: to each edge the loads of the others."""
+        now, edges = self.host.now, self.host.edges
+        self._loads = {
+            name: (at, load) for name, (at, load) in self._loads.items()
+            if name in edges and now - at <= self.fresh_seconds
+        }  # fmt: skip
+        for name in edges:
+            others = [dict(load) for other, (_, load) in self._loads.items() if other != name]
+            for start in range(0, len(others), REPORTS_AT_ONCE):
+                self._to_edge(name, r.Pie(others[start : start + REPORTS_AT_ONCE]))
+
+    def _from_mediator(self, said: r.State | r.ProfileQuery) -> None:
+        """Pass on what a mediator says to an edge; what names nobody here is dropped, as if it were lost."""
+        desk = self.host.office.desk
+        if isinstance(said, r.State):
+            if said.mediator >= desk.mediator:
+                desk.heard(said.mediator)
+                self._to_edge(said.edge, said)
+            return
+        for query in self._queries(said):
+            self._to_edge(said.edge, query)
+
+    def _queries(self, asked: r.ProfileQuery) -> Iterator[r.ProfileQuery]:
+        """The query in parts, with the covering set of the target among them."""
+        outlet = self.host.edges.get(asked.target)
+        cover = self.host.routes.texts(outlet.key) if outlet is not None else []
+        parts = slices(cover, COVER_BYTES) or [[]]
+        for part, texts in enumerate(parts):
+            yield r.ProfileQuery(asked.id, asked.edge, asked.target, part, len(parts), texts)
+
+    def _from_edge(self, peer: Peer, said: FromEdges) -> None:
+        """Pass on to every mediator what an edge says of itself."""
+        if self.host.reporter.brokers.get(said.edge) != peer:
+            return
+        for mediator in self.host.reporter.mediators:
+            self.host.say_control(mediator, said)
+
+    def _to_edge(self, edge: str, record: Any) -> None:
+        peer = self.host.reporter.brokers.get(edge)
+        if peer is not None and edge in self.host.edges:
+            self.host.say_control(peer, record)

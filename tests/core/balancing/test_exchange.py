@@ -1,0 +1,129 @@
+"""A head passes on loads, states, triggers and profiles, to whom they are for and of whom they may come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.core.fleet import Fleet, Mediator, one_cluster, resume
+
+from plimsoll.core import records as r
+from plimsoll.core.balancing.exchange import REPORTS_AT_ONCE
+
+
+def said(mediator: Mediator, kind: Any) -> list[Any]:
+    return [record for record in mediator.heard["h"] if isinstance(record, kind)]
+
+
+def with_mediator(fleet: Fleet) -> Mediator:
+    mediator = fleet.mediator("h")
+    fleet.run(0.3)
+    return mediator
+
+
+def test_edges_hear_of_the_others_and_not_of_themselves(balanced: Any):
+    fleet = balanced(3)
+    for name in ("e1", "e2", "e3"):
+        watch = fleet.edge(name).watch
+        assert watch is not None
+        assert sorted(watch.sensing.others) == sorted({"e1", "e2", "e3"} - {name})
+
+
+def test_loads_go_without_counters_and_in_frames_that_fit(balanced: Any):
+    fleet = balanced(2)
+    head = fleet.head()
+    head.take_control()
+    report = dict(fleet.edge("e1").reporter.last)
+    exchange = head.exchange
+    assert exchange is not None
+    exchange._loads = {f"x{i}": (head.now, report) for i in range(REPORTS_AT_ONCE + 1)} | {"e1": (head.now, report)}
+    head.membership.edges.update({f"x{i}": head.membership.edges["e1"] for i in range(REPORTS_AT_ONCE + 1)})
+    exchange.tell_loads()
+    frames = [frame for peer, frame in head.take_control() if peer == head.reporter.brokers["e2"]]
+    assert len(frames) == 2
+    assert all("counters" not in load for _, load in exchange._loads.values() if load is not report)
+
+
+def test_an_edge_that_falls_silent_is_not_told_of_any_more(balanced: Any):
+    fleet = balanced(2)
+    fleet.freeze("e1")
+    fleet.run(2.5)
+    watch = fleet.edge("e2").watch
+    assert watch is not None
+    last = watch.sensing.others["e1"][-1].seq if "e1" in watch.sensing.others else None
+    fleet.run(3.0)
+    assert fleet.head().exchange is not None
+    assert "e1" not in fleet.head().exchange._loads  # type: ignore[union-attr]
+    assert "e1" not in watch.sensing.others or watch.sensing.others["e1"][-1].seq == last
+
+
+def test_a_state_reaches_its_edge_and_the_answer_comes_back(balanced: Any):
+    fleet = balanced(2)
+    mediator = with_mediator(fleet)
+    mediator.say_control("h", r.State(5, 1, "e2", "s", "ASK", 10.0))
+    fleet.run(0.2)
+    [answer] = said(mediator, r.Stated)
+    assert (answer.mediator, answer.number, answer.edge, answer.session, answer.state) == (5, 1, "e2", "s", "OK")
+    assert answer.report["broker"] == "e2"
+    mediator.say_control("h", r.State(5, 2, "e2", "t", "ASK", 10.0))
+    fleet.run(0.2)
+    assert said(mediator, r.Stated)[-1].state == "BUSY"
+
+
+def test_an_older_mediator_is_not_passed_on(balanced: Any):
+    fleet = balanced(2)
+    mediator = with_mediator(fleet)
+    mediator.say_control("h", r.State(5, 1, "e2", "s", "ASK", 10.0))
+    mediator.say_control("h", r.State(4, 9, "e1", "s", "ASK", 10.0))
+    fleet.run(0.2)
+    assert [answer.edge for answer in said(mediator, r.Stated)] == ["e2"]
+    assert fleet.head().office.desk.mediator == 5
+
+
+def test_who_is_no_mediator_commands_nobody_and_no_edge_speaks_for_another(balanced: Any):
+    fleet = balanced(2)
+    mediator = with_mediator(fleet)
+    stranger = Mediator("stranger", fleet.ids())
+    stranger.now = fleet.now
+    fleet.nodes["stranger"] = stranger
+    stranger.dial_control("h", "ctl://h")
+    stranger.say_control("h", r.State(5, 1, "e2", "s", "BUSY", 10.0))
+    stranger.say_control("h", r.Trigger("e1", 1, 1, [], False, "no"))
+    fleet.edge("e1").to_head(r.Trigger("e2", 1, 1, [], False, "no"))
+    fleet.run(0.2)
+    assert not said(mediator, r.Stated)
+    assert not said(mediator, r.Trigger)
+    watch = fleet.edge("e2").watch
+    assert watch is not None
+    assert watch.state == "OK"
+
+
+def test_a_profile_is_taken_against_the_cover_of_the_target(balanced: Any):
+    fleet = balanced(2)
+    mediator = with_mediator(fleet)
+    client = fleet.client("c", "h", "e1", "e2")
+    client.tell("e1", resume(1, "s"))
+    client.tell("e2", resume(2, "t", "[n,>,5]"))
+    fleet.run(0.5)
+    heard: list[Any] = []
+    watch = fleet.edge("e1").watch
+    assert watch is not None
+    assert watch.profiling is not None
+    watch.profiling.on_query = heard.append  # type: ignore[method-assign]
+    mediator.say_control("h", r.ProfileQuery(9, "e1", "e2"))
+    mediator.say_control("h", r.ProfileQuery(9, "e1", "nobody"))
+    fleet.run(0.2)
+    assert [(q.part, q.parts, q.accepting) for q in heard] == [(0, 1, ["[n,>,5]"]), (0, 1, [])]
+
+
+def test_without_a_policy_nothing_is_passed_on_and_nothing_is_kept():
+    fleet = one_cluster(2, report_seconds=0.2)
+    mediator = with_mediator(fleet)
+    mediator.say_control("h", r.State(5, 1, "e2", "s", "ASK", 10.0))
+    mediator.say_control("h", r.ProfileQuery(9, "e1", "e2"))
+    fleet.run(1.0)
+    assert not said(mediator, r.Stated)
+    assert fleet.head().exchange is None
+    assert fleet.edge("e1").watch is None
+    assert fleet.edge("e1")._note is None
+    assert fleet.edge("e1").reporter.last["balanced_set"] == []
+    assert "match_base_seconds" not in fleet.edge("e1").reporter.last
