@@ -12,13 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from plimsoll.core.policies.fleet import METRICS, BrokerLoad, Metric, Resource, State
-from plimsoll.core.policies.parameters import Parameters, Trigger
+from plimsoll.core.policies.parameters import Parameters, Scope, Trigger
 from plimsoll.core.policies.steps import Action
 
-Scope = Literal["Local", "Global"]
 Levels = tuple[float, ...]
 
 # PADRES 2006, Table 2: which offload algorithm relieves which resource; input utilisation is arrival rate x delay
@@ -75,7 +73,7 @@ class Detector:
     @property
     def trigger(self) -> Trigger:
         """By how much brokers of this scope may differ."""
-        return self.parameters.local_trigger if self.scope == "Local" else self.parameters.global_trigger
+        return self.parameters.trigger(self.scope)
 
     def run(self, own: BrokerLoad, others: Iterable[BrokerLoad], memory: Memory, now: float) -> tuple[Memory, Finding]:
         """Look at all loads once. Of the others only those that are fresh count."""

@@ -76,7 +76,8 @@ class BrokerLoad:
     """The load report (PIE) of one broker. Rates are per second; a utilisation is a ratio, 1.0 being all there is.
 
     `bandwidth` is in bytes per second, None where output is not limited. `delay` predicts the matching delay; None is
-    eq. 4 from what was reported; whatever the model, a delay that was measured is where its prediction starts. `memory_per_subscriber` and `cpu_per_input` say what a change does to these ratios.
+    eq. 4 from what was reported. Whatever the model, a prediction starts from the delay that was measured.
+    `memory_per_subscriber` and `cpu_per_input` say what a change does to these ratios.
     """
 
     name: str

@@ -6,8 +6,11 @@ All durations scale together, and N_f is one of them: an experiment at half the 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from plimsoll.core.policies.fleet import Thresholds
+
+Scope = Literal["Local", "Global"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,10 @@ class Parameters:
     detection_seconds: float = 5.0
     fresh_seconds: float = 15.0
     patience: float = 4.0
+
+    def trigger(self, scope: Scope) -> Trigger:
+        """By how much brokers may differ, within a cluster or between clusters."""
+        return self.local_trigger if scope == "Local" else self.global_trigger
 
     def scaled(self, factor: float) -> Parameters:
         """With all durations this many times as long."""

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from plimsoll.core.policies.fleet import BrokerLoad, Metric, Resource
 
 REJECTIONS_AT_MOST = 100
+
+Ended = Literal["Balanced", "Below", "Relieved", "Stability", "NoBetter", "Exhausted", "Limit"]
+"""Why a plan ends: the two are balanced; the source is below the target; nothing of it is overloaded any more; more
+would upset other metrics; nothing brings the two closer; all was considered; the session's limit is reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class Rejection:
 class Plan:
     """What should move by one action, and what its policy predicts of it.
 
-    `stopped` says why it ends where it does. Predictions are the loads themselves where nothing moves.
+    `ended` and `stopped` say why it ends where it does. Predictions are the loads themselves where nothing moves.
     """
 
     action: Action
@@ -69,6 +74,7 @@ class Plan:
     predicted_target: BrokerLoad
     steps: tuple[Step, ...] = ()
     rejected: tuple[Rejection, ...] = ()
+    ended: Ended = "Exhausted"
     stopped: str = ""
 
     @property

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from fractions import Fraction
 
 from plimsoll.core.spec import brokers, tree
 from plimsoll.core.spec.about import camel
-from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec, LoadBalancingSessionSpec, PolicySpec
+from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec, LoadBalancingSessionSpec
+from plimsoll.core.spec.policy import PolicySpec
 from plimsoll.core.spec.problems import Path, Problem, suggestion
 from plimsoll.core.spec.quantities import Quantity, bytes_text, seconds_text
 from plimsoll.core.spec.resources import Resource, Resources
@@ -52,14 +54,25 @@ def together(resources: Resources) -> Iterator[Problem]:
 
 
 def _policies(resources: Resources) -> Iterator[Problem]:
-    yield from _union(resources.fleet, resources.fleet.spec.defaults.policy, ("spec", "defaults", "policy"))
+    yield from _policy(resources.fleet, resources.fleet.spec.defaults.policy, ("spec", "defaults", "policy"))
     for cluster in resources.clusters.values():
-        yield from _union(cluster, cluster.spec.policy, ("spec", "policy"))
+        yield from _policy(cluster, cluster.spec.policy, ("spec", "policy"))
 
 
-def _union(owner: Resource[AnySpec], policy: PolicySpec | None, path: Path) -> Iterator[Problem]:
+def _policy(owner: Resource[AnySpec], policy: PolicySpec | None, path: Path) -> Iterator[Problem]:
     if policy is None:
         return
+    overload = policy.detection.overload
+    for name, limits in ((each.name, getattr(overload, each.name)) for each in fields(overload)):
+        if limits.lower > limits.higher:
+            found = f"{limits.lower} is above `higher`, which is {limits.higher}"
+            yield owner.problem((*path, "detection", "overload", name, "lower"), found, "Lower it, or raise `higher`.")
+    estimation = policy.estimation
+    if (estimation.ring if estimation.type == "Press" else estimation.press) is not None:
+        other = "ring" if estimation.type == "Press" else "press"
+        remedy = f"Move them into `{estimation.type.lower()}:`, or change `type`."
+        found = f"parameters of another estimation than {estimation.type}"
+        yield owner.problem((*path, "estimation", other), found, remedy)
     own = policy.type[:1].lower() + policy.type[1:]
     for name in ("padres", "random", "least_loaded", "greedy"):
         if getattr(policy, name) is not None and camel(name) != own:

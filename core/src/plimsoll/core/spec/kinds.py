@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from plimsoll.core.spec.about import NAME, About
+from plimsoll.core.spec.policy import PolicySpec as PolicySpec
 from plimsoll.core.spec.quantities import Duration, Quantity
 
 GROUP = "plimsoll.dev"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 
-PolicyType = Literal["Padres", "Random", "LeastLoaded", "Greedy"]
 WhenSlow = Literal["Block", "DropOldest", "Disconnect"]
 
 PORT = About("", low=0, high=65535)
@@ -33,37 +33,6 @@ def _name(text: str, refers: str = "") -> About:
 
 
 # ---------------------------------------------------------------- shared blocks
-
-
-@dataclass(frozen=True, kw_only=True)
-class PadresParameters:
-    """Parameters of PADRES load balancing."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RandomParameters:
-    """Parameters of random placement."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LeastLoadedParameters:
-    """Parameters of least-loaded placement."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class GreedyParameters:
-    """Parameters of greedy balancing."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PolicySpec:
-    """Which balancing policy decides, with its parameters in the one block of its name."""
-
-    type: Annotated[PolicyType, About("The policy; the block of its name may hold its parameters.")]
-    padres: Annotated[PadresParameters | None, About("Parameters of Padres.")] = None
-    random: Annotated[RandomParameters | None, About("Parameters of Random.")] = None
-    least_loaded: Annotated[LeastLoadedParameters | None, About("Parameters of LeastLoaded.")] = None
-    greedy: Annotated[GreedyParameters | None, About("Parameters of Greedy.")] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,50 @@
+"""What the three offload algorithms share: when they end, and how the best of several report cards is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from plimsoll.core.policies.draft import Draft, End
+from plimsoll.core.policies.padres.cards import Goal, ReportCard, card
+from plimsoll.core.policies.profile import Row
+
+
+def reached(draft: Draft, goal: Goal) -> End | None:
+    """PADRES 2006, 5.1: balanced within the threshold, or the source below the target; or relieved. 5.2."""
+    pair, metric = draft.pair, goal.metric
+    if pair.room == 0:
+        return End("Limit", "as many move as the session's limit allows")
+    if not goal.is_reached(pair):
+        return None
+    if goal.relieves:
+        return End("Relieved", f"{', '.join(goal.relieves)} of {pair.source.name} at or below the lower thresholds")
+    difference = pair.difference(metric)
+    if abs(difference) <= pair.parameters.balance_threshold:
+        return End("Balanced", f"{metric} differs by {difference:+.4f}: balanced within the threshold")
+    return End("Below", f"{metric} of {pair.source.name} is below that of {pair.target.name} by {-difference:.4f}")
+
+
+def best(draft: Draft, rows: Iterable[Row], goal: Goal) -> ReportCard | None:
+    """The card that leaves the two closest; of equals, the one that spares the source and the target more.
+
+    Those with an objection are rejected, and may be considered again.
+    """
+    cards: list[ReportCard] = []
+    for row in rows:
+        found = card(draft.pair, row, goal)
+        if isinstance(found, ReportCard):
+            cards.append(found)
+        else:
+            draft.reject(found, for_good=False)
+    return min(cards, key=_order, default=None)
+
+
+def _order(found: ReportCard) -> tuple[float, float, float, int, str]:
+    spared = found.saved_rate, found.prospect.extra_rate
+    return round(abs(found.difference), 9), -spared[0], spared[1], found.subscribers, found.row.key
+
+
+def choose(draft: Draft, found: ReportCard, goal: Goal, why: str = "") -> None:
+    """Take a card into the plan."""
+    words = found.words(goal.metric, draft.pair.difference(goal.metric))
+    draft.choose(found.row, found.subscribers, f"{why}{words}")
