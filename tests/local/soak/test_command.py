@@ -8,6 +8,19 @@ import pytest
 from plimsoll.local.soak.command import REPORT, main
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("--sessions 5 --members 301", "--members 301 are more than the 300 --subscribers"),
+        ("--sessions 5 --saturated --members 151", "--saturated leaves --members of at most 150 of 300"),
+    ],
+)
+def test_sessions_that_cannot_be_had_are_refused(words: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(words.split())
+    assert told in capsys.readouterr().err
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(180)  # a fleet, half a minute of traffic, and the way back of all subscribers
 def test_a_short_soak_loses_nothing_outside_of_gaps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.local.soak.latency import RATIO, Added, Histogram, Windows
+from plimsoll.local.soak.latency import RATIO, Added, Histogram, Stay, Windows
 
 
 @given(st.lists(st.floats(20e-6, 100.0), min_size=1, max_size=200), st.sampled_from([0.01, 0.5, 0.99, 1.0]))
@@ -40,16 +40,19 @@ def test_nothing_has_no_percentile() -> None:
 
 
 def test_a_window_is_touched_by_whatever_was_under_way_within_it() -> None:
-    windows = Windows([("s", (10.0, 11.0)), ("s", (20.0, 21.0)), ("t", (0.0, 1.0))])
+    windows = Windows([("s", Stay(10.0, 11.0)), ("s", Stay(20.0, 21.0)), ("t", Stay(0.0, 1.0))])
     for since, until in [(9.0, 10.0), (10.2, 10.3), (11.0, 12.0), (9.0, 30.0), (20.5, 25.0)]:
-        assert windows.touch("s", since, until), (since, until)
+        assert windows.touched("s", since, until), (since, until)
     for since, until in [(0.0, 9.9), (11.1, 19.9), (21.1, 30.0)]:
-        assert not windows.touch("s", since, until), (since, until)
-    assert not windows.touch("unknown", 0.0, 30.0)
+        assert windows.touched("s", since, until) is None, (since, until)
+    assert windows.touched("unknown", 0.0, 30.0) is None
+
+
+MOVE = Windows([("mover", Stay(10.0, 11.0, source="e1"))])
 
 
 def test_added_is_the_delay_less_the_median_of_those_outside() -> None:
-    added = Added(Windows([("mover", (10.0, 11.0))]))
+    added = Added(MOVE)
     for name, delay in [("a", 0.010), ("b", 0.012), ("c", 0.020), ("mover", 0.112)]:
         added.take("p", name, 10.5, 10.5 + delay)
     added.fold()
@@ -61,8 +64,36 @@ def test_added_is_the_delay_less_the_median_of_those_outside() -> None:
 
 
 def test_a_publication_that_nearly_nobody_else_had_is_not_compared() -> None:
-    added = Added(Windows([("mover", (10.0, 11.0))]))
+    added = Added(MOVE)
     for name in ("a", "b", "mover"):
         added.take("p", name, 10.5, 10.6)
     added.fold()
     assert (added.within.count, added.unpaired, added.raw_within.count) == (0, 1, 1)
+
+
+def at_two_edges(added: Added, published_at: float) -> Added:
+    """The source is a second late, the other edge is not; the mover has it after 0.4 s."""
+    for edge, delay in (("e1", 1.0), ("e2", 0.1)):
+        for number in range(3):
+            added.take("p", f"{edge}-{number}", published_at, published_at + delay, edge)
+    added.take("p", "mover", published_at, published_at + 0.4, "e2")
+    added.fold()
+    return added
+
+
+def test_from_a_saturated_source_the_others_are_those_who_stay_there() -> None:
+    added = at_two_edges(Added(MOVE, beside_source=True), published_at=10.5)
+    assert (added.within.count, added.within.longest) == (1, 0.0)
+
+
+def test_held_up_is_what_is_published_meanwhile_beside_those_who_have_no_part_in_it() -> None:
+    added = at_two_edges(Added(MOVE, beside_source=True), published_at=10.5)
+    assert added.held_up.count == 1
+    assert added.held_up.longest == pytest.approx(0.3)
+    assert at_two_edges(Added(MOVE, beside_source=True), published_at=9.9).held_up.count == 0
+
+
+def test_a_move_that_does_not_count_is_neither_within_nor_outside() -> None:
+    windows = Windows([("mover", Stay(10.0, 11.0, "e1", counts=False))])
+    added = at_two_edges(Added(windows), published_at=10.5)
+    assert (added.within.count, added.held_up.count, added.outside.count) == (0, 0, 6)

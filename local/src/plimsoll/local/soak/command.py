@@ -25,7 +25,9 @@ from plimsoll.local.demo.workload import Scenario
 from plimsoll.local.home import FleetFolder
 from plimsoll.local.soak import slices
 from plimsoll.local.soak.ground import GroundError
+from plimsoll.local.soak.moving import Mix
 from plimsoll.local.soak.plan import plan
+from plimsoll.local.soak.saturating import MOST_SHARE
 from plimsoll.local.soak.sessions import Load
 from plimsoll.local.soak.slices import Wanted
 from plimsoll.local.soak.traffic import DisturbedTraffic
@@ -35,7 +37,10 @@ REPORT = "soak-report.json"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the soak; returns the exit code of the process."""
-    given = _parser().parse_args(argv)
+    parser = _parser()
+    given = parser.parse_args(argv)
+    if given.sessions is not None and (problem := _problem(given)):
+        parser.error(problem)
     if given.sessions is not None:
         return _sessions(given)
     subscribers, join_to = given.subscribers or 500, min(0.6, 20 / given.seconds)
@@ -48,9 +53,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
+def _problem(given: argparse.Namespace) -> str:
+    """Why such sessions could not be had; empty if they can."""
+    subscribers = given.subscribers or 300
+    if given.saturated and given.members > subscribers * MOST_SHARE:
+        return f"--saturated leaves --members of at most {subscribers * MOST_SHARE:.0f} of {subscribers} --subscribers"
+    if given.members > subscribers:
+        return f"--members {given.members} are more than the {subscribers} --subscribers"
+    return ""
+
+
 def _sessions(given: argparse.Namespace) -> int:
-    load = Load(given.subscribers or 300, speed=given.speed, processes=given.clients)
-    wanted = Wanted(given.sessions, given.slice, given.seed, given.lanes, load, given.report)
+    load = Load(given.subscribers or 300, speed=given.speed, processes=given.clients, saturated=given.saturated)
+    mix = Mix(given.members, given.replay, 0.0 if given.members or given.saturated else Mix.abort_share)
+    wanted = Wanted(given.sessions, given.slice, given.seed, given.lanes, load, mix, given.report)
     wanted.folder.mkdir(parents=True, exist_ok=True)
     try:
         with interruptible():
@@ -143,6 +159,11 @@ def _parser() -> argparse.ArgumentParser:
     sessions.add_argument("--slice", type=int, default=500, help="of one fleet each (default %(default)s)")
     sessions.add_argument("--lanes", type=int, default=2, help="sessions at one time (default %(default)s)")
     sessions.add_argument("--speed", type=float, default=2.0, help="of the publishers (default %(default)g)")
+    sessions.add_argument("--members", type=int, default=0, metavar="N", help="of each; various small sizes if 0")
+    sessions.add_argument("--replay", type=float, default=Mix.replay_share, help="share of them (default %(default)g)")
+    sessions.add_argument(
+        "--saturated", action="store_true", help="by replay, each time that an edge has more to do than it can"
+    )
     return parser
 
 

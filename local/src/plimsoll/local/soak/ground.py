@@ -52,7 +52,7 @@ class Shape:
         if self.edge_bytes_per_second is not None:
             edge["bandwidth"] = {"outputBytesPerSecond": str(self.edge_bytes_per_second)}
         if self.emulated is not None:
-            base, per_subscription = (f"{round(seconds * 1e6)}us" for seconds in self.emulated)
+            base, per_subscription = (f"{round(seconds * 1e9)}ns" for seconds in self.emulated)
             edge["emulation"] = {"base": base, "perSubscription": per_subscription}
         names = list(self.clusters)
         items = [

@@ -14,7 +14,7 @@ from plimsoll.core.verify import Audit, Observation, Verdict
 from plimsoll.core.verify import observations as seen
 from plimsoll.local.demo.journal import Attached, read
 from plimsoll.local.soak.driver import Handover
-from plimsoll.local.soak.latency import Added, Windows
+from plimsoll.local.soak.latency import Added, Stay, Windows
 
 GRACE_SECONDS: Final = 3.0
 """So much longer than its own deadlines a hand-over may take to be told of."""
@@ -44,10 +44,12 @@ class Judgement:
 def judge(
     publishers: Sequence[Path], subscribers: Sequence[Path], handovers: Sequence[Handover],
     others: Iterable[Observation] = (), watched: Mapping[str, tuple[float, float]] | None = None,
+    *, saturated: bool = False,
 ) -> Judgement:  # fmt: skip
     """Read all journals and judge them. `others`: what else was seen, as ends of heads and residue.
 
-    `watched`: between when the silence of a subscriber is measured.
+    `watched`: between when the silence of a subscriber is measured. `saturated`: what counts for latency are hand-overs
+    by replay, and the others to compare with are those who stay at their sources.
 
     Raises:
         JournalError: one of them is damaged.
@@ -55,31 +57,34 @@ def judge(
     """
     audit = Audit()
     take = audit.take
-    added = Added(Windows(_windows(handovers)))
+    added = Added(Windows(_windows(handovers, saturated)), beside_source=saturated)
     published: dict[seen.Identity, float] = {}
     attached: dict[str, list[tuple[float, str]]] = {}
+    home: dict[str, str] = {}
     silences = Silences(watched or {})
     for one in [*others, *_claims(handovers)]:
         take(one)
     for noted in itertools.chain.from_iterable(map(read, [*publishers, *subscribers])):
         if isinstance(noted, Attached):
             attached.setdefault(noted.subscriber, []).append((noted.at, noted.edge))
+            home[noted.subscriber] = noted.edge
             continue
         if isinstance(noted, seen.Published):
             published[noted.publisher, noted.incarnation, noted.seq] = noted.at
         elif isinstance(noted, seen.Delivered):
             silences.take(noted.subscriber, noted.at)
             if (at := published.get(noted.publication)) is not None:
-                added.take(noted.publication, noted.subscriber, at, noted.at)
+                added.take(noted.publication, noted.subscriber, at, noted.at, home.get(noted.subscriber, ""))
         take(noted)
     added.fold()
     return Judgement(audit.verdict(), added, tuple(_contradictions(handovers, attached)), silences.longest())
 
 
-def _windows(handovers: Sequence[Handover]) -> Iterable[tuple[str, tuple[float, float]]]:
+def _windows(handovers: Sequence[Handover], saturated: bool) -> Iterable[tuple[str, Stay]]:
     for one in handovers:
+        stay = Stay(one.began_at, one.ended_at or float("inf"), one.plan.source, one.plan.replay or not saturated)
         for name, _ in one.members:
-            yield name, (one.began_at, one.ended_at or float("inf"))
+            yield name, stay
 
 
 def _claims(handovers: Sequence[Handover]) -> Iterable[Observation]:

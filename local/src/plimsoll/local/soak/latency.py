@@ -5,6 +5,9 @@ subscriber's hand-over, at any moment between the mediator's first command and t
 its delay less the median delay of the same publication at those subscribers that were in no hand-over at that time, or
 0 if it is less. What slows the publisher, the head or the whole machine down is in both, and falls out. The deliveries
 outside of hand-overs, measured alike against the same median, say how far deliveries differ without one.
+
+If the source is saturated, the others to compare with are those who stay there. Beside that stands what a hand-over
+*holds up*: only publications of its own time, against the median of those that neither move nor are at its source.
 """
 
 from __future__ import annotations
@@ -14,15 +17,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 FINEST_SECONDS: Final = 10e-6
 RATIO: Final = 1.02
 """Bounds of neighbouring bins differ by this: a percentile is right to 2 per cent. The maximum is exact."""
 FEWEST_OTHERS: Final = 3
 """So many deliveries outside of hand-overs a publication must have had for a median."""
-
-Window = tuple[float, float]
 
 
 class Histogram:
@@ -69,51 +70,84 @@ class Histogram:
         return cls({int(exponent): count for exponent, count in given["bins"].items()}, given["max"])
 
 
+class Stay(NamedTuple):
+    """A hand-over of a subscriber: from when until when, and from which edge. Not all of them `count`."""
+
+    since: float
+    until: float
+    source: str = ""
+    counts: bool = True
+
+
 class Windows:
     """When each subscriber was in a hand-over."""
 
-    def __init__(self, found: Iterable[tuple[str, Window]]) -> None:
-        self._of: dict[str, list[Window]] = {}
-        for name, window in sorted(found):
-            self._of.setdefault(name, []).append(window)
+    def __init__(self, found: Iterable[tuple[str, Stay]]) -> None:
+        self._of: dict[str, list[Stay]] = {}
+        for name, stay in sorted(found):
+            self._of.setdefault(name, []).append(stay)
 
-    def touch(self, name: str, since: float, until: float) -> bool:
-        """Whether one of this subscriber's hand-overs has a moment in common with this time."""
-        windows = self._of.get(name, ())
+    def touched(self, name: str, since: float, until: float) -> Stay | None:
+        """The last of this subscriber's hand-overs that has a moment in common with this time."""
+        stays = self._of.get(name, ())
         # They begin in this order, and one subscriber is in one hand-over at a time: the last that has begun decides.
-        place = bisect.bisect_right(windows, (until, math.inf))
-        return place > 0 and windows[place - 1][1] >= since
+        place = bisect.bisect_right(stays, until, key=lambda stay: stay.since)
+        return stays[place - 1] if place > 0 and stays[place - 1].until >= since else None
+
+
+class Moving(NamedTuple):
+    """A delivery in a hand-over. `own`: the publication is not older than that."""
+
+    delay: float
+    source: str
+    own: bool
 
 
 class Added:
-    """Delays by publication while they are read, then what hand-overs have added."""
+    """Delays by publication while they are read, then what hand-overs have added.
 
-    def __init__(self, windows: Windows) -> None:
-        self._windows = windows
-        self._delays: dict[object, tuple[list[float], list[float]]] = {}
-        self.within, self.outside = Histogram(), Histogram()
+    `beside_source`: compare with those who stay at the source.
+    """
+
+    def __init__(self, windows: Windows, *, beside_source: bool = False) -> None:
+        self._windows, self._beside_source = windows, beside_source
+        self._delays: dict[object, tuple[list[tuple[str, float]], list[Moving]]] = {}
+        self.within, self.outside, self.held_up = Histogram(), Histogram(), Histogram()
         self.raw_within, self.raw_outside = Histogram(), Histogram()
         self.unpaired = 0
 
-    def take(self, publication: object, subscriber: str, published_at: float, delivered_at: float) -> None:
-        moving = self._windows.touch(subscriber, published_at, delivered_at)
-        self._delays.setdefault(publication, ([], []))[moving].append(delivered_at - published_at)
+    def take(
+        self, publication: object, subscriber: str, published_at: float, delivered_at: float, edge: str = ""
+    ) -> None:
+        """`edge`: where the subscriber was served."""
+        stay = self._windows.touched(subscriber, published_at, delivered_at)
+        delay = delivered_at - published_at
+        still, moving = self._delays.setdefault(publication, ([], []))
+        if stay is None:
+            still.append((edge, delay))
+        elif stay.counts:
+            moving.append(Moving(delay, stay.source, published_at >= stay.since))
 
     def fold(self) -> None:
         """Compare what has been taken, and forget it."""
         for still, moving in self._delays.values():
-            for delays, raw in ((still, self.raw_outside), (moving, self.raw_within)):
-                for delay in delays:
-                    raw.add(delay)
-            if len(still) < FEWEST_OTHERS:
-                self.unpaired += len(moving)
-                continue
-            middle = median(still)
-            _add(moving, middle, self.within)
-            _add(still, middle, self.outside)
+            for _, delay in still:
+                self.raw_outside.add(delay)
+            for one in moving:
+                self.raw_within.add(one.delay)
+                self._compare(one, still)
+            if len(still) >= FEWEST_OTHERS:
+                middle = median(delay for _, delay in still)
+                for _, delay in still:
+                    self.outside.add(max(0.0, delay - middle))
         self._delays.clear()
 
-
-def _add(delays: Sequence[float], middle: float, to: Histogram) -> None:
-    for delay in delays:
-        to.add(max(0.0, delay - middle))
+    def _compare(self, one: Moving, still: Sequence[tuple[str, float]]) -> None:
+        beside = [delay for edge, delay in still if not self._beside_source or edge == one.source]
+        if len(beside) >= FEWEST_OTHERS:
+            self.within.add(max(0.0, one.delay - median(beside)))
+        else:
+            self.unpaired += 1
+        elsewhere = [delay for edge, delay in still if edge != one.source]
+        if one.own and len(elsewhere) >= FEWEST_OTHERS:
+            self.held_up.add(max(0.0, one.delay - median(elsewhere)))

@@ -1,4 +1,7 @@
-"""Sessions back to back between random pairs of edges, a few at a time; each broker takes part in one at most."""
+"""Sessions back to back between random pairs of edges, a few at a time; each broker takes part in one at most.
+
+Sessions of a fixed size go back and forth with a herd: their source is an edge that serves so many.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,20 @@ from plimsoll.local.soak.driver import Book, Driver, Handover, Listings
 from plimsoll.local.soak.ground import Ground
 
 SIZES: Final = (1, 2, 3, 5, 8, 13, 21, 34)
-REPLAY_SHARE: Final = 0.3
-"""Of the sessions within a cluster; across there is only drain."""
-ABORT_SHARE: Final = 0.05
 PREPARE_SECONDS: Final = 5.0
 DRAIN_SECONDS: Final = 10.0
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What sessions are like. `members` of each, 0 for various small sizes.
+
+    `replay_share`: of the sessions within a cluster; across there is only drain. `abort_share`: of all, when ready.
+    """
+
+    members: int = 0
+    replay_share: float = 0.3
+    abort_share: float = 0.05
 
 
 @dataclass
@@ -60,8 +72,8 @@ class Lane:
 class Moving:
     """`done`: hand-overs that have ended, in order."""
 
-    def __init__(self, ground: Ground, draw: random.Random, lanes: int, epoch: int = 1) -> None:
-        self._ground, self._draw = ground, draw
+    def __init__(self, ground: Ground, draw: random.Random, lanes: int, mix: Mix, epoch: int = 1) -> None:
+        self._ground, self._draw, self._mix = ground, draw, mix
         self._lanes = [Lane() for _ in range(lanes)]
         self.listings = Listings(ground.control.send)
         self.driver = Driver(epoch, Book(), ground.control.send, self._moved_on)
@@ -71,6 +83,11 @@ class Moving:
     @property
     def is_idle(self) -> bool:
         return all(lane.pair is None for lane in self._lanes)
+
+    @property
+    def counted(self) -> list[Handover]:
+        """Those hand-overs that have ended and are what the soak is about."""
+        return self.done
 
     def step(self, seconds: float, begin: int) -> None:
         """A moment; lanes that are free begin new sessions as long as there are fewer than `begin` under way."""
@@ -82,7 +99,7 @@ class Moving:
                 self._begin(lane, now)
         for said in self._ground.poll(seconds):
             if isinstance(said, Reported):
-                self.loads.take(said)
+                self._reported(said)
             elif isinstance(said, Told):
                 self._heard(said)
         self.driver.tick(time.monotonic())
@@ -91,6 +108,9 @@ class Moving:
     def told(self, head: str, outcome: r.Outcome) -> None:
         """An outcome that somebody else has taken from the line."""
         self.driver.heard(head, outcome, time.monotonic())
+
+    def _reported(self, said: Reported) -> None:
+        self.loads.take(said)
 
     def _under_way(self) -> int:
         return sum(lane.pair is not None for lane in self._lanes)
@@ -104,11 +124,19 @@ class Moving:
     def _choose(self, lane: Lane, now: float) -> None:
         busy = {edge for other in self._lanes for edge in other.pair or ()}
         free = [edge for edge in self._ground.edges() if edge not in busy]
-        if len(free) < 2:
+        sources = [edge for edge in free if self._live(edge) >= self._mix.members]
+        if not sources or len(free) < 2:
             return
-        source, target = self._draw.sample(free, 2)
+        source = self._draw.choice(sources)
+        self._ask(lane, source, self._draw.choice([edge for edge in free if edge != source]), now)
+
+    def _ask(self, lane: Lane, source: str, target: str, now: float) -> None:
         lane.pair = (source, target)
         self.listings.ask(self._ground.head_of(source), source, now)
+
+    def _live(self, edge: str) -> int:
+        """How many it serves, as it has said last."""
+        return int(self._ground.statuses.get(edge, {}).get("subscribers", {}).get("live", 0))
 
     def _begin(self, lane: Lane, now: float) -> None:
         """Once the head has said whom the source serves."""
@@ -117,19 +145,23 @@ class Moving:
         served = self.listings.complete.get(source)
         if served is None:
             return
-        if not served:
+        size = self._size(len(served))
+        if not 0 < size <= len(served):
             lane.pair = None
             return
-        members = self._draw.sample(served, min(len(served), self._draw.choice(SIZES)))
+        members = self._draw.sample(served, size)
         plan = plan_of(self._ground, source, target, members, replay=self._is_replay(source, target))
         head = self._ground.head_of(source)
-        aborted = self._draw.random() < ABORT_SHARE
+        aborted = self._draw.random() < self._mix.abort_share
         one = self.driver.begin(head, self._ground.epoch_of(head), plan, now, until="ready" if aborted else "done")
         lane.session = one.session
 
+    def _size(self, served: int) -> int:
+        return self._mix.members or min(served, self._draw.choice(SIZES))
+
     def _is_replay(self, source: str, target: str) -> bool:
         local = self._ground.head_of(source) == self._ground.head_of(target)
-        return local and self._draw.random() < REPLAY_SHARE
+        return local and self._draw.random() < self._mix.replay_share
 
     def _moved_on(self, one: Handover) -> None:
         if one.is_final:

@@ -41,6 +41,7 @@ class Slice(msgspec.Struct, kw_only=True):
     spread: dict[str, Any]
     raw: dict[str, Any]
     raw_outside: dict[str, Any]
+    held_up: dict[str, Any]
     loads: dict[str, dict[str, float]] = {}
     counters: dict[str, int] = {}
     seconds: float = 0.0
@@ -80,6 +81,7 @@ class Series(msgspec.Struct, kw_only=True):
             "session_seconds_max": seconds[-1] if seconds else None,
             "added_latency_ms": self._joined("added"),
             "latency_ms": {
+                "held_up": self._joined("held_up"),
                 "spread_outside": self._joined("spread"),
                 "during": self._joined("raw"),
                 "outside": self._joined("raw_outside"),

@@ -13,11 +13,13 @@ from typing import Final
 
 from plimsoll.core.verify import observations as seen
 from plimsoll.local.demo.workload import Scenario
+from plimsoll.local.soak import saturating
 from plimsoll.local.soak.crowd import Crowd
 from plimsoll.local.soak.ground import Ground, Shape, remove
 from plimsoll.local.soak.judging import Judgement, judge
-from plimsoll.local.soak.moving import Moving
+from plimsoll.local.soak.moving import Mix, Moving
 from plimsoll.local.soak.residue import settle
+from plimsoll.local.soak.saturating import Saturating
 from plimsoll.local.soak.series import Slice
 
 ROUND_SECONDS: Final = 0.02
@@ -32,12 +34,16 @@ SHAPE: Final = Shape({"east": 3, "west": 2})
 
 @dataclass(frozen=True)
 class Load:
-    """`publishers` of the demo's quotes, at up to 4 a second times `speed`; `processes` that subscribe."""
+    """`publishers` of the demo's quotes, at up to 4 a second times `speed`; `processes` that subscribe.
+
+    `saturated`: sessions are by replay, from a source that has more to do than it can.
+    """
 
     subscribers: int = 300
     publishers: int = 20
     speed: float = 1.0
     processes: int = 2
+    saturated: bool = False
 
     def scenario(self, seed: int) -> Scenario:
         return Scenario(
@@ -49,9 +55,11 @@ class Load:
 class SliceRun:
     """One slice, from its first process to its last."""
 
-    def __init__(self, folder: Path, seed: int, sessions: int, load: Load, lanes: int, say: Callable[[str], None]):
+    def __init__(
+        self, folder: Path, seed: int, sessions: int, load: Load, mix: Mix, lanes: int, say: Callable[[str], None]
+    ) -> None:
         self._folder, self._seed, self._sessions, self._load, self._lanes = folder, seed, sessions, load, lanes
-        self._say = say
+        self._mix, self._say = mix, say
         self._hear_at = self._say_at = 0.0
 
     def run(self) -> tuple[Slice, Judgement]:
@@ -60,32 +68,45 @@ class SliceRun:
             remove(self._folder / name)
         began = time.monotonic()
         fleet = self._folder / "fleet" / "soak"
-        with Ground(fleet, SHAPE) as ground:
-            scenario = self._load.scenario(self._seed)
-            with Crowd(scenario, ground.entry(), self._folder, self._load.processes) as crowd:
-                moving = Moving(ground, random.Random(self._seed), self._lanes)  # noqa: S311  a plan, no secret
-                seconds = self._traffic(ground, crowd, moving)
-                left = self._rest(ground, crowd, moving)
-                crowd.finish()
+        scenario = self._load.scenario(self._seed)
+        shape = saturating.shape(scenario) if self._load.saturated else SHAPE
+        with (
+            Ground(fleet, shape) as ground,
+            Crowd(scenario, ground.entry(), self._folder, self._load.processes) as crowd,
+        ):
+            moving = self._moving(ground)
+            seconds = self._traffic(ground, crowd, moving)
+            left = self._rest(ground, crowd, moving)
+            crowd.finish()
         ground.keep_logs(self._folder / "logs")
         residue = [seen.Residue("fleet", what, 1, time.monotonic()) for what in left]
         links = seen.Fleet([("east-head", "west-head")])
-        judgement = judge(*crowd.journals, moving.done, [links, *residue])
+        others = [links, *residue]
+        judgement = judge(*crowd.journals, moving.done, others, saturated=self._load.saturated)
         result = self._slice(moving, judgement, left, crowd, seconds)
         result.seconds = time.monotonic() - began
         if judgement.is_clean:
             shutil.rmtree(self._folder / "journals")
         return result, judgement
 
+    def _moving(self, ground: Ground) -> Moving:
+        draw = random.Random(self._seed)  # noqa: S311  a plan that can be repeated, no secret
+        if self._load.saturated:
+            return Saturating(ground, draw, self._mix, self._load.subscribers)
+        return Moving(ground, draw, self._lanes, self._mix)
+
     def _traffic(self, ground: Ground, crowd: Crowd, moving: Moving) -> float:
         """Everybody joins, then sessions under load; returns how long those took."""
+        if self._mix.members or self._load.saturated:  # a herd begins at one edge
+            ground.cordon(ground.edges()[1:])
         for _ in crowd.joining():
             moving.step(ROUND_SECONDS, begin=0)
+        ground.cordon([])
         first = crowd.begin() + LEAST_SECONDS
         while time.monotonic() < first:
             self._look(ground, crowd, moving, begin=0)
-        while len(moving.done) < self._sessions:
-            self._look(ground, crowd, moving, begin=self._sessions - len(moving.done))
+        while len(moving.counted) < self._sessions:
+            self._look(ground, crowd, moving, begin=self._sessions - len(moving.counted))
         seconds = time.monotonic() - first
         while not moving.is_idle or time.monotonic() < first + seconds + LEAST_SECONDS:
             self._look(ground, crowd, moving, begin=0)
@@ -107,18 +128,19 @@ class SliceRun:
             ground.check()
         if now >= self._say_at:
             self._say_at = now + 10.0
-            done, had = len(moving.done), crowd.sum("delivered")
+            done, had = len(moving.counted), crowd.sum("delivered")
             self._say(f"  seed {self._seed}: {done} of {self._sessions} sessions, {had:,} deliveries")
 
     def _slice(self, moving: Moving, judgement: Judgement, left: list[str], crowd: Crowd, seconds: float) -> Slice:
         verdict, added = judgement.verdict, judgement.added
-        outcomes = Counter(state for one in moving.done for _, state in one.members)
+        counted = moving.counted
+        outcomes = Counter(state for one in counted for _, state in one.members)
         return Slice(
             seed=self._seed,
-            sessions=len(moving.done),
-            states=dict(Counter(one.state for one in moving.done)),
+            sessions=len(counted),
+            states=dict(Counter(one.state for one in counted)),
             outcomes=dict(outcomes),
-            reasons=dict(Counter(one.reason for one in moving.done if one.reason)),
+            reasons=dict(Counter(one.reason for one in counted if one.reason)),
             moving_seconds=seconds,
             published=verdict.published,
             expected=verdict.expected,
@@ -131,11 +153,12 @@ class SliceRun:
             violations=judgement.violations[:20],
             violated=dict(verdict.violated),
             contradictions=len(judgement.contradictions),
-            session_seconds=[round(one.seconds, 4) for one in moving.done if one.state == "done"],
+            session_seconds=[round(one.seconds, 4) for one in counted if one.state == "done"],
             added=added.within.as_dict(),
             spread=added.outside.as_dict(),
             raw=added.raw_within.as_dict(),
             raw_outside=added.raw_outside.as_dict(),
+            held_up=added.held_up.as_dict(),
             loads=moving.loads.as_dict(),
             counters=dict(crowd.counters),
         )  # fmt: skip

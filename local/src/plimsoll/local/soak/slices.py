@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from plimsoll.local.soak import series
+from plimsoll.local.soak.moving import Mix
 from plimsoll.local.soak.sessions import Load, SliceRun
 
 REPORT: Final = "soak-report.json"
@@ -27,13 +28,16 @@ class Wanted:
     seed: int
     lanes: int
     load: Load
+    mix: Mix
     folder: Path
 
     @property
     def what(self) -> str:
-        load = self.load
+        load, mix = self.load, self.mix
+        size = f" of {mix.members} members" if mix.members else ""
+        how = "away from a saturated edge" if load.saturated else f"{mix.replay_share:g} by replay"
         return (
-            f"slices of {self.slice_} sessions, {self.lanes} at a time, {load.subscribers} subscribers, "
+            f"slices of {self.slice_} sessions{size}, {how}, {self.lanes} at a time, {load.subscribers} subscribers, "
             f"{load.publishers} publishers at {load.speed:g}"
         )
 
@@ -47,7 +51,7 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> int:
     while so_far.sessions < wanted.sessions and so_far.is_clean:
         seed, began = so_far.next_seed, time.monotonic()
         count = min(wanted.slice_, wanted.sessions - so_far.sessions)
-        one, judgement = SliceRun(wanted.folder, seed, count, wanted.load, wanted.lanes, say).run()
+        one, judgement = SliceRun(wanted.folder, seed, count, wanted.load, wanted.mix, wanted.lanes, say).run()
         so_far.slices.append(one)
         series.save(state, so_far)
         took = f"{time.monotonic() - began:.0f} s"
@@ -62,14 +66,16 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> int:
 
 
 def _summary(report: dict[str, Any], clean: bool, path: Path) -> str:
-    added = report["added_latency_ms"]
+    added, held = report["added_latency_ms"], report["latency_ms"]["held_up"]
     p95 = report["session_seconds_p95"]
     faults = ", ".join(f"{report[name]:,} {name}" for name in (*FAULTS, "gaps"))
     return (
         f"{'passed' if clean else 'FAILED'}: {faults} in {report['sessions']:,} sessions and "
         f"{report['delivered']:,} deliveries\n"
         f"  session p95 {'-' if p95 is None else f'{p95:.3f} s'}   added latency of {added['count']:,} deliveries: "
-        f"p50 {_ms(added['p50'])}   p99 {_ms(added['p99'])}   max {_ms(added['max'])}\n  {path}"
+        f"p50 {_ms(added['p50'])}   p99 {_ms(added['p99'])}   max {_ms(added['max'])}\n"
+        f"  held up, of {held['count']:,}: p50 {_ms(held['p50'])}   p99 {_ms(held['p99'])}   "
+        f"max {_ms(held['max'])}\n  {path}"
     )
 
 

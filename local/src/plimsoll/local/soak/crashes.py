@@ -1,0 +1,178 @@
+"""Crashes of edges, one after another: how long their subscribers are without an edge, and what that costs them.
+
+    python -m plimsoll.local.soak.crashes [--subscribers 1000] [--times 5]
+
+Always the edge that serves most is ended by SIGKILL. It comes back when everybody is served elsewhere. The time of a
+subscriber is from the signal to the moment at which its application is told of its next edge.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from plimsoll.core.verify import observations as seen
+from plimsoll.local.demo.command import interruptible
+from plimsoll.local.demo.journal import Attached, read
+from plimsoll.local.demo.workers import WorkerError
+from plimsoll.local.soak.crowd import Crowd
+from plimsoll.local.soak.driver import Listings
+from plimsoll.local.soak.ground import Ground, GroundError, Shape, remove
+from plimsoll.local.soak.judging import judge
+from plimsoll.local.soak.latency import Histogram
+from plimsoll.local.soak.residue import settle
+from plimsoll.local.soak.sessions import Load
+
+REPORT = "crash-report.json"
+LEAD_SECONDS = 3.0
+BACK_SECONDS = 60.0
+LEFT_SECONDS = 45.0
+BAR_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Crash:
+    """When an edge was killed, and whom it served then."""
+
+    edge: str
+    at: float
+    served: frozenset[str]
+
+
+class CrashRun:
+    """A fleet of one cluster with three edges, load, and so many crashes."""
+
+    def __init__(self, folder: Path, load: Load, seed: int, times: int) -> None:
+        self._folder, self._load, self._seed, self._times = folder, load, seed, times
+
+    def run(self) -> dict[str, Any]:
+        """Everything; returns the report."""
+        for name in ("journals", "fleet", "logs"):
+            remove(self._folder / name)
+        scenario = self._load.scenario(self._seed)
+        with (
+            Ground(self._folder / "fleet" / "crashes", Shape({"east": 3})) as ground,
+            Crowd(scenario, ground.entry(), self._folder, self._load.processes) as crowd,
+        ):
+            self._ground, self._crowd = ground, crowd
+            for _ in crowd.joining():
+                self._moment()
+            crowd.ask_homes(True)
+            self._until(crowd.begin() + LEAD_SECONDS)
+            crashes = [self._crash() for _ in range(self._times)]
+            for _ in crowd.ending():
+                self._moment()
+            left = settle(ground, Listings(ground.control.send), crowd.homes, LEFT_SECONDS)
+            crowd.finish()
+        ground.keep_logs(self._folder / "logs")
+        residue = [seen.Residue("fleet", what, 1, time.monotonic()) for what in left]
+        verdict = judge(*crowd.journals, [], residue).verdict
+        back = Histogram()
+        for seconds in times_back(crowd.journals[1], crashes):
+            back.add(seconds)
+        hit = sum(len(one.served) for one in crashes)
+        return {
+            "crashes": len(crashes), "subscribers": scenario.subscribers, "hit": hit,
+            "back": back.count, "back_ms": back.milliseconds(), "published": verdict.published,
+            "expected": verdict.expected, "delivered": verdict.delivered, "lost": verdict.lost,
+            "duplicated": verdict.duplicated, "reordered": verdict.reordered, "gaps": verdict.gaps,
+            "orphaned": len(left), "violations": list(map(str, verdict.violations))[:20],
+        }  # fmt: skip
+
+    def _crash(self) -> Crash:
+        homes = self._crowd.homes()
+        (edge, _), *_ = Counter(homes.values()).most_common()
+        crash = Crash(edge, time.monotonic(), frozenset(name for name, at in homes.items() if at == edge))
+        self._ground.kill(edge)
+        while (missing := [at for at in self._crowd.homes().values() if at in ("", edge)]) and (
+            time.monotonic() < crash.at + BACK_SECONDS
+        ):
+            self._moment()
+        if missing:
+            raise GroundError(f"{BACK_SECONDS:g} s after {edge} was killed {len(missing)} are not served elsewhere")
+        self._ground.start(edge)
+        self._until(time.monotonic() + LEAD_SECONDS)
+        return crash
+
+    def _until(self, then: float) -> None:
+        while time.monotonic() < then:
+            self._moment()
+
+    def _moment(self) -> None:
+        for _ in self._ground.poll(0.02):
+            pass
+        self._crowd.hear()
+
+
+def times_back(journals: Sequence[Path], crashes: Sequence[Crash]) -> list[float]:
+    """Seconds from each crash to the next edge that each of those was told of whom the dead one served."""
+    found: list[float] = []
+    waiting: dict[str, list[Crash]] = {}
+    for crash in crashes:
+        for name in crash.served:
+            waiting.setdefault(name, []).append(crash)
+    for path in journals:
+        for one in read(path):
+            crash_of = waiting.get(one.subscriber) if isinstance(one, Attached) else None
+            if crash_of and isinstance(one, Attached) and one.at >= crash_of[0].at:
+                found.append(one.at - crash_of.pop(0).at)
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run it; 0 if everybody was back in time and nothing was lost, repeated, out of order or left over."""
+    parser = argparse.ArgumentParser(
+        prog="python -m plimsoll.local.soak.crashes",
+        description="Kill edges under load, and measure how long their subscribers take to be attached elsewhere.",
+        epilog=f"Exit code 0: everybody was back within {BAR_SECONDS:g} s, and the audit found nothing. 1: otherwise.",
+    )
+    parser.add_argument("--subscribers", type=int, default=1000, help="(default %(default)s)")
+    parser.add_argument("--times", type=int, default=5, help="crashes, one after another (default %(default)s)")
+    parser.add_argument("--speed", type=float, default=2.0, help="of the publishers (default %(default)g)")
+    parser.add_argument("--seed", type=int, default=1, help="of the load (default %(default)s)")
+    parser.add_argument("--report", type=Path, default=Path("soak-report"), metavar="DIR", help="(default %(default)s)")
+    given = parser.parse_args(argv)
+    given.report.mkdir(parents=True, exist_ok=True)
+    try:
+        with interruptible():
+            load = Load(given.subscribers, speed=given.speed)
+            report = CrashRun(given.report, load, given.seed, given.times).run()
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted: everything was stopped, and there is no report\n")
+        return 130
+    except (GroundError, WorkerError) as error:
+        sys.stderr.write(f"crashes: {error}\n")
+        return 1
+    path = given.report / REPORT
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2))
+    good = is_good(report)
+    back = report["back_ms"]
+    sys.stdout.write(
+        f"{'passed' if good else 'FAILED'}: {report['back']:,} of {report['hit']:,} were back after "
+        f"p50 {back['p50']} ms, p99 {back['p99']} ms, max {back['max']} ms; {report['lost']} lost, "
+        f"{report['duplicated']} duplicated, {report['reordered']} reordered, {report['gaps']} gaps, "
+        f"{report['orphaned']} orphaned of {report['delivered']:,} deliveries\n  {path}\n"
+    )
+    return 0 if good else 1
+
+
+def is_good(report: dict[str, Any]) -> bool:
+    """Everybody is back in time, with everything."""
+    return (
+        report["back"] == report["hit"] > 0
+        and report["back_ms"]["max"] <= BAR_SECONDS * 1000
+        and not (report["violations"] or report["gaps"] or report["orphaned"])
+        and report["expected"] > 0
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""Sessions away from a saturated edge: they wait until publications do, and what counts is the way there."""
+
+import random
+from typing import Any
+
+import pytest
+
+from plimsoll.core import records as r
+from plimsoll.local.control import Reported
+from plimsoll.local.demo import quotes, workload
+from plimsoll.local.soak.moving import Mix
+from plimsoll.local.soak.saturating import BESIDE, SOURCE, TARGET, UTILIZATION, Saturating, shape
+from plimsoll.local.soak.sessions import Load
+
+
+class Control:
+    def __init__(self) -> None:
+        self.said: list[Any] = []
+
+    def send(self, head: str, one: Any) -> None:
+        self.said.append(one)
+
+
+class Quiet:
+    """A ground that says nothing by itself."""
+
+    def __init__(self) -> None:
+        self.control = Control()
+        self.statuses: dict[str, Any] = {}
+        self.heard: list[Any] = []
+
+    def head_of(self, edge: str) -> str:
+        return "east-head"
+
+    def epoch_of(self, broker: str) -> int:
+        return 7
+
+    def poll(self, seconds: float) -> list[Any]:
+        heard, self.heard = self.heard, []
+        return heard
+
+
+def test_everybody_at_the_source_is_too_much_for_it_and_half_of_them_is_not() -> None:
+    scenario = Load(240, speed=2.0).scenario(1)
+    (made,) = [p for p in shape(scenario).resources("soak").profiles.values() if p.name == "edge"]
+    assert made.spec.emulation is not None
+    per = made.spec.emulation.per_subscription.seconds
+    rate = sum(one.rate_per_minute for one in workload.plan(scenario, quotes.load()).publishers) / 60
+    assert rate * per * 216 == pytest.approx(UTILIZATION, rel=0.01)
+    assert rate * per * 116 < 0.8
+
+
+def run(moving: Saturating, ground: Quiet, served: list[str]) -> r.HandoverPlan | None:
+    """Let one session begin and end, if one will; its plan."""
+    ground.control.said.clear()
+    moving.step(0.0, begin=1)
+    asked = [one for one in ground.control.said if isinstance(one, r.Serving)]
+    if not asked:
+        return None
+    moving.listings.heard("east-head", r.Served(asked[0].id, asked[0].edge, 7, served, False), 0.0)
+    moving.step(0.0, begin=1)
+    (command,) = [one for one in ground.control.said if isinstance(one, r.Command)]
+    plan = command.plan
+    assert plan is not None
+    moving.told("east-head", r.Outcome(command.session, 1, 7, "done", [(name, "moved") for name in plan.members]))
+    return plan
+
+
+def waits(ground: Quiet, edge: str, seconds: float) -> None:
+    report = {"input_queue_delay_seconds": seconds}
+    ground.heard.append(Reported(edge, report))
+
+
+def test_a_session_waits_until_publications_do_and_the_way_back_until_none_does() -> None:
+    ground = Quiet()
+    names = [f"s{number}" for number in range(20)]
+    made: Any = ground
+    moving = Saturating(made, random.Random(1), Mix(members=8), subscribers=20)
+    first = run(moving, ground, names)
+    assert first is not None
+    assert (first.source, first.target, len(first.members), first.replay) == (SOURCE, BESIDE, 2, False)
+    assert run(moving, ground, names) is None  # nothing waits
+    waits(ground, SOURCE, 0.7)
+    moving.step(0.0, begin=0)
+    there = run(moving, ground, names)
+    assert there is not None
+    assert (there.source, there.target, len(there.members), there.replay) == (SOURCE, TARGET, 8, True)
+    assert run(moving, ground, names) is None  # something still waits
+    waits(ground, SOURCE, 0.0)
+    moving.step(0.0, begin=0)
+    back = run(moving, ground, there.members)
+    assert back is not None
+    assert (back.source, back.target, sorted(back.members), back.replay) == (
+        TARGET, SOURCE, sorted(there.members), False,
+    )  # fmt: skip
+    assert (len(moving.done), [one.plan for one in moving.counted]) == (3, [there])
+
+
+def test_small_sessions_follow_one_another_until_half_are_away_or_nothing_waits() -> None:
+    ground = Quiet()
+    names = [f"s{number}" for number in range(200)]
+    made: Any = ground
+    moving = Saturating(made, random.Random(1), Mix(), subscribers=200)
+    run(moving, ground, names)
+    waits(ground, SOURCE, 0.7)
+    moving.step(0.0, begin=0)
+    there = 0
+    while (plan := run(moving, ground, names)) is not None:
+        assert (plan.source, plan.target) == (SOURCE, TARGET)
+        assert 0 < len(plan.members) <= 34
+        there += len(plan.members)
+    assert 100 <= there < 134
+    waits(ground, SOURCE, 0.0)
+    moving.step(0.0, begin=0)
+    back = run(moving, ground, names[:there])
+    assert back is not None
+    assert (back.source, back.target, len(back.members)) == (TARGET, SOURCE, there)
