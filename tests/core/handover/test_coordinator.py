@@ -335,6 +335,24 @@ def test_across_done_leaves_an_owner_that_is_newer():
     assert host.owners.entries["x"].epoch == (1, 8)
 
 
+def test_across_who_has_arrived_beside_the_target_has_returned_and_the_source_is_released():
+    host = FakeHost()
+    coordinator = cut(host, "x", "y", target=FAR)
+    host.said.clear()
+    coordinator.on_nak(r.Nak("1.1", ["x"], "has resumed at another edge"))
+    assert states(coordinator) == {"x": "returned", "y": "cut"}
+    assert host.of("a", r.Release) == [r.Release("x", (1, 5))]
+    assert host.of("b", r.Abort) == []
+    assert [x in host.owners.entries for x in "xy"] == [False, True]
+
+
+def test_within_a_cluster_nobody_is_refused_behind_the_cut():
+    host = FakeHost()
+    coordinator = cut(host, "x")
+    coordinator.on_nak(r.Nak("1.1", ["x"], "is not attached at the target"))
+    assert states(coordinator) == {"x": "cut"}
+
+
 def test_the_marker_cuts_whom_it_names_and_the_source_still_owns():
     host = FakeHost()
     coordinator = cutting(host, "x", "y", "z", target=FAR)

@@ -91,20 +91,29 @@ def test_done_goes_home_and_ends_the_guest():
 def test_a_resume_that_names_the_session_is_its_done(was_cut: bool):
     host = FakeHost()
     guests = cut(host, "x") if was_cut else prepared(host, "x")
-    guests.resumed("x", "1.1")
+    guests.resumed("x", "1.1", "b")
     assert host.of("k", r.Done) == [r.Done("1.1", ["x"])]
     assert len(guests) == 0
+
+
+def test_a_resume_that_names_the_session_at_another_edge_has_left_the_source_and_is_not_at_the_target():
+    host = FakeHost()
+    guests = cut(host, "x", "y")
+    guests.resumed("x", "1.1", "c")
+    assert host.of("k", r.Done) == []
+    assert [nak.members for nak in host.of("k", r.Nak)] == [["x"]]
+    assert [x in guests for x in "xy"] == [False, True]
 
 
 def test_a_resume_that_names_no_session_ends_the_guest_and_undoes_what_is_not_cut():
     host = FakeHost()
     guests = prepared(host, "x")
-    guests.resumed("x", None)
+    guests.resumed("x", None, "b")
     assert [type(record) for _, _, record in host.said] == [r.Nak]
     assert len(guests) == 0
     host = FakeHost()
     guests = cut(host, "x")
-    guests.resumed("x", "1.0")
+    guests.resumed("x", "1.0", "b")
     assert host.of("k", r.Done) == []
     assert host.of("k", r.Nak) == []
     assert len(guests) == 0
@@ -114,7 +123,7 @@ def test_of_two_sessions_a_resume_ends_both_and_is_the_done_of_the_named_one():
     host = FakeHost()
     guests = prepared(host, "x")
     guests.prepared(r.Prepare("2.1", ["x"], 10.0, False), "c", "m")
-    guests.resumed("x", "2.1")
+    guests.resumed("x", "2.1", "c")
     assert [(to, type(record)) for to, _, record in host.said] == [("k", r.Nak), ("m", r.Done)]
     assert "x" not in guests
 
@@ -165,10 +174,10 @@ def test_an_edge_that_is_lost_undoes_those_that_are_not_cut_in_one_record():
     guests.prepared(r.Prepare("1.2", ["v"], 10.0, False), "c", "k")
     host.said.clear()
     guests.edge_lost("b")
-    assert host.said == [("k", "", r.Nak("1.1", ["x", "y", "z"], "b was lost"))]
+    assert host.said == [("k", "", r.Nak("1.1", ["x", "y"], "b was lost"))]
     assert [x in guests for x in "xyzv"] == [False, False, True, True]
-    guests.resumed("z", "1.1")
-    assert host.of("k", r.Done) == [r.Done("1.1", ["z"])], "at another edge of this head"
+    guests.resumed("z", "1.1", "b")
+    assert host.of("k", r.Done) == [r.Done("1.1", ["z"])], "it had started anew when z came back"
 
 
 def test_a_head_that_is_lost_orphans_its_guests_and_no_others():

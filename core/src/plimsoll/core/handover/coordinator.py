@@ -249,16 +249,22 @@ class Coordinator:
                 session.state = "ready"
 
     def on_nak(self, nak: r.Nak) -> None:
+        """Before their cut these are undone. Behind it they have arrived, but at another edge than the target."""
         if (session := self.sessions.get(nak.session)) is not None:
-            self.refuse(session, [x for x in nak.members if x in session.members], why=nak.reason)
+            members = [x for x in nak.members if x in session.members]
+            self.refuse(session, members, why=nak.reason)
+            if self._across(session):
+                self._arrived(session, members, "returned")
 
     def on_done(self, done: r.Done) -> None:
-        session = self.sessions.get(done.session)
-        if session is None:
-            return
-        for x in done.members:
-            member = session.members.get(x)
-            if member is None or not (member.state == CUT or member.tail):
+        if (session := self.sessions.get(done.session)) is not None:
+            self._arrived(session, [x for x in done.members if x in session.members], "moved")
+
+    def _arrived(self, session: Session, members: list[str], outcome: str) -> None:
+        """Those of these that are cut have left the source for good."""
+        for x in members:
+            member = session.members[x]
+            if not (member.state == CUT or member.tail):
                 continue
             if self._across(session):
                 # handover.md, Across clusters: A stays in the cover until H1's RELEASE, sent at DONE.
@@ -266,7 +272,7 @@ class Coordinator:
                 self.host.to_edge(self.host.name, session.plan.source, r.Release(x, (incarnation, n + 1)))
                 if self._is_owner(member, x):
                     self.host.owners.forget(x)
-            self._finish(session, x, "moved")
+            self._finish(session, x, outcome)
 
     # -- the cut
 

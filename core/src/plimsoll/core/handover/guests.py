@@ -143,13 +143,16 @@ class Guests:
             for x in members:
                 self.drop(done.session, x)
 
-    def resumed(self, subscriber: str, named: str | None) -> None:
-        """It has resumed here: if it names the session, that is the DONE, else there is nothing to cut any more."""
+    def resumed(self, subscriber: str, named: str | None, edge: str) -> None:
+        """It has resumed here: if it names the session, that is the DONE, else there is nothing to cut any more.
+
+        Who has lost the target after its END may name the session at another edge: it has left the source, too.
+        """
         for session in sorted(self._sessions_of.get(subscriber, ())):
             guest = self._guests[session, subscriber]
-            if session == named:
+            if session == named and edge == guest.edge:
                 self.host.to_head(guest.coordinator, r.Done(session, [subscriber]))
-            elif guest.owned is None:
+            elif session == named or guest.owned is None:
                 text = f"has resumed at {self.host.name} meanwhile"
                 self.host.to_head(guest.coordinator, r.Nak(session, [subscriber], text))
             self.drop(session, subscriber)
@@ -163,8 +166,9 @@ class Guests:
     def edge_lost(self, edge: str) -> None:
         """Those that are cut may still resume at another edge, and name the session."""
         for (session, _, coordinator), members in self._grouped(lambda guest: guest.edge == edge).items():
-            self.host.to_head(coordinator, r.Nak(session, members, f"{edge} was lost"))
-            self.refused(session, members)
+            if uncut := [x for x in members if self._guests[session, x].owned is None]:
+                self.host.to_head(coordinator, r.Nak(session, uncut, f"{edge} was lost"))
+                self.refused(session, uncut)
 
     def heads_lost(self, lost: Iterable[str]) -> None:
         """Who decides on them cannot be reached, or has forgotten: their edges let them go."""

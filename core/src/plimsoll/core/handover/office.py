@@ -201,7 +201,7 @@ class Office:
     # -- what happens meanwhile
 
     def resumed(self, subscriber: str, named: str | None, edge: str) -> None:
-        self.guests.resumed(subscriber, named)
+        self.guests.resumed(subscriber, named, edge)
         self.coordinator.resumed(subscriber, named, edge)
 
     def lapsed(self, subscriber: str, epoch: tuple[int, int]) -> None:
