@@ -21,5 +21,7 @@ def test_only_a_head_that_is_killed_may_cost_publications() -> None:
 
 
 def test_a_cell_says_what_it_is() -> None:
-    assert str(Cell("drain", "cut sent", "target", "STOP")) == "drain, cut sent: SIGSTOP target"
+    assert str(Cell("drain", "cut sent", "target", "STOP")) == "drain, cut sent: SIGSTOP for 3 s target"
+    assert str(Cell("drain", "cut sent", "head", "HANG")) == "drain, cut sent: SIGSTOP for 13 s head"
+    assert str(Cell("drain", "cut sent", "head", "KILL")) == "drain, cut sent: SIGKILL head"
     assert str(Cell("replay", "done", None, "KILL")) == "replay, done: nothing"

@@ -13,12 +13,15 @@ import msgspec
 Mode = Literal["drain", "replay"]
 Step = Literal["prepare sent", "slots taken", "attached", "cut sent", "cut done", "draining", "done"]
 Victim = Literal["mediator", "subscribers", "source", "target", "head"]
-Signal = Literal["KILL", "STOP"]
+Signal = Literal["KILL", "STOP", "HANG"]
+"""SIGKILL; SIGSTOP for a moment; SIGSTOP for longer than others wait for an answer, so that it is given up."""
 
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 STEPS: Final[tuple[Step, ...]] = get_args(Step)
 VICTIMS: Final[tuple[Victim, ...]] = get_args(Victim)
 SIGNALS: Final[tuple[Signal, ...]] = get_args(Signal)
+STOP_SECONDS: Final[dict[Signal, float]] = {"STOP": 3.0, "HANG": 13.0}
+"""A silent client or broker is given up by brokers after 10 s, a silent edge by its clients after 5 s."""
 
 MEANINGS: Final[dict[Mode, dict[Step, str]]] = {
     "drain": {
@@ -50,7 +53,7 @@ class Cell(msgspec.Struct, frozen=True):
     signal: Signal
 
     def __str__(self) -> str:
-        return f"{self.mode}, {self.step}: " + (f"SIG{self.signal} {self.victim}" if self.victim else "nothing")
+        return f"{self.mode}, {self.step}: " + (f"{named(self.signal)} {self.victim}" if self.victim else "nothing")
 
     @property
     def may_gap(self) -> bool:
@@ -87,6 +90,11 @@ class Found(msgspec.Struct, kw_only=True):
     @property
     def is_kept(self) -> bool:
         return not self.broken
+
+
+def named(signal: Signal) -> str:
+    """As it is told."""
+    return f"SIGSTOP for {STOP_SECONDS[signal]:g} s" if signal in STOP_SECONDS else f"SIG{signal}"
 
 
 def all_cells() -> Iterator[Cell]:

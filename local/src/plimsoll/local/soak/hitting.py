@@ -17,7 +17,7 @@ from plimsoll.core.verify import Observation
 from plimsoll.core.verify import observations as seen
 from plimsoll.local.control import Told
 from plimsoll.local.demo.workload import Scenario
-from plimsoll.local.soak.cells import Cell, Found
+from plimsoll.local.soak.cells import STOP_SECONDS, Cell, Found
 from plimsoll.local.soak.crowd import Crowd
 from plimsoll.local.soak.driver import Handover, Listings
 from plimsoll.local.soak.ground import Ground, Shape, remove
@@ -31,7 +31,6 @@ SHAPE: Final = Shape({"east": 3})
 SUBSCRIBERS, MEMBERS = 24, 16
 LEASE_SECONDS = 8.0
 PREPARE_SECONDS, DRAIN_SECONDS = 10.0, 12.0
-STOP_SECONDS = 3.0
 BACK_SECONDS = 1.0
 """A process that was killed comes back so much later, as a supervisor would let it."""
 LEAD_SECONDS = 1.0
@@ -192,7 +191,7 @@ class CellRun:
             self._then(BACK_SECONDS, lambda: self._start(who))
         else:
             self._freeze([who])
-            self._then(STOP_SECONDS, lambda: self._thaw(who))
+            self._then(STOP_SECONDS[self._cell.signal], lambda: self._thaw(who))
 
     def _is_victim(self, holder: str) -> bool:
         victim = self._cell.victim

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from plimsoll.local.soak.cells import MEANINGS, MODES, SIGNALS, VICTIMS, Cell, Found, Mode, Signal, Step
+from plimsoll.local.soak.cells import MEANINGS, MODES, SIGNALS, VICTIMS, Cell, Found, Mode, Signal, Step, named
 
 HEAD = """\
 <!-- Written by `python -m plimsoll.local.soak.kills --write docs/kill-matrix.md` from a run; not by hand. -->
@@ -13,9 +13,9 @@ HEAD = """\
 Real processes on one machine: a head and three edges, a mediator, a publishing process, and two processes with 12
 subscribers each, all of which are served by the source and want everything; about 30 publications a second. 16 of them,
 of both processes, are handed over to the target. A step is held by freezing the process whose answer it waits for; then
-the signal is sent, and the others go on. What is killed comes back a second later, what is frozen wakes after three
-seconds. *subscribers* is the first of the two processes: killed, it goes on behind the last delivery that stands in its
-file.
+the signal is sent, and the others go on. What is killed comes back a second later. What is frozen wakes after 3 s, when
+nobody has given it up, or after 13 s, when everybody has: edges and heads wait 10 s for a sign of life, clients 5 s.
+*subscribers* is the first of the two processes: killed, it goes on behind the last delivery that stands in its file.
 
 Each cell says what the members came to by the head's final outcome, and the longest time in which a member had nothing
 delivered. A cell is kept if the audit of every delivery found none lost, repeated or out of order, the hand-over ended
@@ -54,7 +54,7 @@ def _of_mode(found: Mapping[Cell, Found], mode: Mode) -> Iterator[str]:
     for step, meaning in MEANINGS[mode].items():
         yield f"- *{step}*: {meaning}."
     for signal in SIGNALS:
-        yield f"\n### SIG{signal}\n"
+        yield f"\n### {named(signal)}\n"
         yield "| step | " + " | ".join(VICTIMS) + " |"
         yield "|---" * (len(VICTIMS) + 1) + "|"
         for step in MEANINGS[mode]:
