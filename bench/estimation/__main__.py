@@ -1,0 +1,83 @@
+"""`python -m bench.estimation`: what a broker's estimates are worth, against the truth of a world in virtual time.
+
+Three tables. How near Ring and Press come to the rates of sets of subscribers while nothing changes; how soon they are
+near again after half of the publishers have doubled; and what two models of the matching delay predict, against
+measured time of real engines. All but that time is decided by seeds. All figures go to a JSON file too.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from bench.estimation.delays import measured
+from bench.estimation.estimates import AFTER_SECONDS, SIZES, recovered, stationary, stepped
+from bench.estimation.worlds import World
+
+PAPER = "PADRES 2006, 6.2: 91 % on average with Press N=50, for input utilisation, by its authors' measure"
+
+
+def percent(row: dict[str, Any]) -> str:
+    return f"{100 * row['output']:6.1f} /{100 * row['input']:5.1f} %"
+
+
+def show_stationary(tables: dict[str, Any]) -> None:
+    print("\nAccuracy of estimated rates, output / input, while nothing changes: against the true means, sets of")
+    against = "against the next minute"
+    print(f"  {'':<32}{'waits':>8}" + "".join(f"{size:>17}" for size in SIZES) + f"{against:>26}: 20{200:>15}")
+    for name, row in tables.items():
+        cells = "".join(f"{percent(row['truth'][str(size)]):>17}" for size in SIZES)
+        beside = "".join(f"{percent(row['next'][str(size)]):>17}" for size in (20, 200))
+        print(f"  {name:<32}{row['wait_seconds']:>6.1f} s{cells}{'':>12}{beside}")
+    print(f"  {PAPER}")
+
+
+def show_stepped(tables: dict[str, Any]) -> None:
+    print("\nThe same after half of the publishers have doubled, by seconds since then: sets of 20, then of 200")
+    print(f"  {'':>6}" + "".join(f"{name:>36}" for name in tables))
+    for after in AFTER_SECONDS:
+        rows = [table[str(after)] for table in tables.values()]
+        print(f"  {after:>4.0f} s" + "".join(f"{percent(row['20']):>19}{percent(row['200']):>17}" for row in rows))
+    for name, table in tables.items():
+        for size in (20, 200):
+            times = {least: recovered(table, size, least) for least in (0.90, 0.95, 0.97)}
+            told = [
+                f"{100 * least:.0f} % {'never' if at is None else f'after {at:.0f} s'}" for least, at in times.items()
+            ]
+            print(f"  {name}, sets of {size}: for good at least {', '.join(told)}")
+
+
+def show_delays(rows: list[dict[str, Any]]) -> None:
+    print("\nMatching delay after a change, microseconds of processor time: measured, and predicted from before it")
+    titles = f"{'engine':<24}{'change':<31}{'subscriptions':>15}{'matches':>15}{'measured':>19}"
+    print(f"  {titles}{'linear':>17}{'fitted':>17}")
+    for row in rows:
+        counts = f"{row['subscriptions'][0]} > {row['subscriptions'][1]}"
+        matches = f"{row['matches'][0]:.1f} > {row['matches'][1]:.1f}"
+        seconds = f"{row['before_seconds'] * 1e6:.1f} > {row['after_seconds'] * 1e6:.1f}"
+        models = "".join(
+            f"{row[name] * 1e6:>9.1f} ({100 * row[name + '_error']:+4.0f}%)" for name in ("linear", "fitted")
+        )
+        print(f"  {row['engine']:<24}{row['change']:<31}{counts:>15}{matches:>15}{seconds:>19}{models}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.estimation", description=__doc__)
+    parser.add_argument("--worlds", type=int, default=10, help="drawn settings: publishers, quotes and subscribers")
+    parser.add_argument("--runs", type=int, default=2, help="of each world")
+    parser.add_argument("--json", type=Path, default=Path("bench-report/estimation.json"))
+    options = parser.parse_args()
+    print(f"quotes: {World(0).quotes}; {options.worlds} worlds, {options.runs} runs of each")
+    report: dict[str, Any] = {"stationary": stationary(options.worlds, options.runs)}
+    show_stationary(report["stationary"])
+    report["stepped"] = stepped(options.worlds, options.runs)
+    show_stepped(report["stepped"])
+    report["match_delay"] = measured()
+    show_delays(report["match_delay"])
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(report, indent=1))
+    print(f"\nAll figures: {options.json}")
+
+
+if __name__ == "__main__":
+    main()

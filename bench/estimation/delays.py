@@ -1,0 +1,124 @@
+"""What a publication will cost when subscriptions have gone or come: eq. 4 and the fitted line against measurement.
+
+A broker is an engine and a record for each match. It is measured as it is, predicted, changed and measured again. Four
+changes tell the models apart: those who get nothing, half of all, those who get most, and as many again. Seconds
+are of processor time, so the figures vary from run to run; everything else is seeded.
+"""
+
+import random
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from time import process_time
+from typing import Any
+
+from bench.estimation.worlds import World, parsed
+from bench.matching.baselines import NaiveScan, Rete
+from bench.matching.workloads import Triples
+
+from plimsoll.core.matching import Index
+from plimsoll.core.policies.match_delay import Change, Fit, Linear, MatchDelay
+from plimsoll.core.predicates.subscription import Attributes
+
+FRAME = 8
+"""Publications that are measured together, as a broker takes them from one frame."""
+
+PIECE = bytes(200)
+Match = Callable[[Attributes], Sequence[int]]
+Engine = Callable[[Sequence[Triples]], Match]
+
+
+class Broker:
+    """An engine with these subscriptions, and the time that publications take."""
+
+    def __init__(self, engine: Engine, asked: Sequence[Triples]) -> None:
+        self.count, self.match, self.fit = len(asked), engine(asked), Fit()
+        self.delays: list[float] = []
+        self.matches: list[float] = []
+
+    def serve(self, quotes: Sequence[Attributes]) -> None:
+        for at in range(0, len(quotes), FRAME):
+            frame, count = quotes[at : at + FRAME], 0
+            begin = process_time()
+            for attributes in frame:
+                out: list[bytes] = []
+                for i in self.match(attributes):
+                    out.append(b"%06x" % i + PIECE)
+                count += len(out)
+            seconds = process_time() - begin
+            self.fit.note(count, seconds, len(frame))
+            self.delays.append(seconds / len(frame))
+            self.matches.append(count / len(frame))
+
+    @property
+    def delay_seconds(self) -> float:
+        """Of a publication: a mean without the slowest frames, which were interrupted."""
+        kept = sorted(self.delays)[: len(self.delays) * 98 // 100]
+        return statistics.mean(kept)
+
+
+def index(asked: Sequence[Triples]) -> Match:
+    found = Index(compiled=False)
+    found.load(enumerate(map(parsed, asked)))
+    return found.match
+
+
+ENGINES: Mapping[str, tuple[Engine, int]] = {
+    "index": (index, 24_000),
+    "scan of all": (lambda asked: NaiveScan(asked).match, 1600),
+    "discrimination network": (lambda asked: Rete(asked).match, 4000),
+}
+"""With how many publications each is measured."""
+
+ROUNDS = 4
+
+
+def changes(world: World, seeded: random.Random) -> dict[str, list[Triples]]:
+    """Who is served afterwards."""
+    ids = list(range(len(world.triples)))
+    by_bits = sorted(ids, key=lambda i: world.bits[str(i)].bit_count())
+    silent = sum(not bits for bits in world.bits.values())
+    staying = {
+        "those who get nothing go": by_bits[silent:],
+        "half of all go": seeded.sample(ids, len(ids) // 2),
+        "the tenth that gets most goes": by_bits[: len(ids) * 9 // 10],
+    }
+    found = {name: [world.triples[i] for i in sorted(chosen)] for name, chosen in staying.items()}
+    return found | {"as many again come": world.triples + world.others}
+
+
+def measured(seed: int = 1) -> list[dict[str, Any]]:
+    """A row for each engine and change: delay before and after, and both predictions with their errors."""
+    world, seeded = World(seed), random.Random(f"{seed} delays")
+    publishers = world.publishers
+    rows = []
+    for name, (engine, count) in ENGINES.items():
+        chosen = seeded.choices(publishers, [publisher.rate for publisher in publishers], k=count)
+        quotes = [seeded.choice(publisher.quotes) for publisher in chosen]
+        before = Broker(engine, world.triples)
+        brokers = {change: Broker(engine, asked) for change, asked in changes(world, seeded).items()}
+        for turn in range(ROUNDS):  # in turn, so that all see the same machine
+            for broker in (before, *brokers.values()):
+                broker.serve(quotes[turn::ROUNDS])
+        rows += [_row(name, change, before, after) for change, after in brokers.items()]
+    return rows
+
+
+def _row(engine: str, change: str, before: Broker, after: Broker) -> dict[str, Any]:
+    matches = [statistics.mean(broker.matches) for broker in (before, after)]
+    moved = Change(after.count - before.count, matches[1] - matches[0])
+    models: dict[str, MatchDelay] = {
+        "linear": Linear(before.count, before.delay_seconds),
+        "fitted": before.fit.model(),
+    }
+    row: dict[str, Any] = {
+        "engine": engine,
+        "change": change,
+        "subscriptions": [before.count, after.count],
+        "matches": matches,
+        "before_seconds": before.delay_seconds,
+        "after_seconds": after.delay_seconds,
+    }
+    for name, model in models.items():
+        row[name] = model.after(moved)
+        row[f"{name}_error"] = model.after(moved) / after.delay_seconds - 1.0
+    return row

@@ -1,0 +1,123 @@
+"""The setting of PADRES 2006, 6.2, in virtual time: who publishes how often, who asks for what, and what is true.
+
+40 publishers of quotes at a mean rate between 0 and 60 a minute; 2,000 subscribers by the paper's templates, a quarter
+of whom ask for what nobody publishes. A publication is drawn from its publisher's quotes, so what is true does not
+change but by a step of rates, and every estimate can be held against it.
+"""
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from bench.matching.workloads import Triples, workload
+
+from plimsoll.core.matching import Index
+from plimsoll.core.policies.profile import Profile, Row
+from plimsoll.core.policies.traffic import Block, Traffic, union
+from plimsoll.core.predicates import Predicate, Subscription, conjunction
+from plimsoll.core.predicates.subscription import Attributes
+
+PUBLISHERS, SUBSCRIBERS, SILENT, BROAD = 40, 2000, 500, 90
+Arrival = tuple[float, str, Attributes]
+
+
+def parsed(triples: Triples) -> Subscription:
+    return conjunction(Predicate(*part) for part in triples)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Publisher:
+    name: str
+    rate: float
+    quotes: tuple[Attributes, ...]
+
+
+class World:
+    """One drawn setting."""
+
+    def __init__(self, seed: int) -> None:
+        seeded = random.Random(f"{seed} world")
+        mix = workload("paper", 10_000, seed, publications=20_000)
+        self.quotes = mix.quotes
+        names = [f"SYM{i:05d}" for i in range(PUBLISHERS)]
+        pools = {name: tuple(p for p in mix.publications if p["symbol"] == name) for name in names}
+        self.publishers = tuple(Publisher(name, seeded.uniform(0.0, 1.0), pools[name]) for name in names)
+        ours = {("symbol", "=", name) for name in names}
+        broad = [triples for triples in mix.triples if not any(part[0] == "symbol" for part in triples)]
+        narrow = [triples for triples in mix.triples if ours & set(triples)]
+        loud = SUBSCRIBERS - SILENT - BROAD
+        asked = broad[:BROAD] + narrow[:loud]
+        asked += [[("class", "=", "STOCK"), ("symbol", "=", f"NONE{i:03d}")] for i in range(SILENT)]
+        self.triples = asked
+        self.others = broad[BROAD : 2 * BROAD] + narrow[loud : 2 * loud] + asked[-SILENT:]
+        self.subscriptions = [parsed(triples) for triples in asked]
+        self.rows = tuple(Row(str(i), 0, (f"s{i}",)) for i in range(len(asked)))
+        index = Index(compiled=False)
+        index.load(enumerate(self.subscriptions))
+        self._matches = {id(q): tuple(map(str, index.match(q))) for p in self.publishers for q in p.quotes}
+        self.bits = self._bits()
+        self.loud = [key for key, bits in self.bits.items() if bits]
+
+    def matching(self, attributes: Attributes) -> tuple[str, ...]:
+        return self._matches[id(attributes)]
+
+    def _bits(self) -> dict[str, int]:
+        bits = {row.key: 0 for row in self.rows}
+        for at, quote in enumerate(quote for publisher in self.publishers for quote in publisher.quotes):
+            for key in self._matches[id(quote)]:
+                bits[key] |= 1 << at
+        return bits
+
+    def doubled(self, seeded: random.Random) -> "World":
+        """The same with half of the publishers at twice their rate. PADRES 2006, 6.2."""
+        chosen = set(seeded.sample(range(PUBLISHERS), PUBLISHERS // 2))
+        changed = World.__new__(World)
+        changed.__dict__.update(self.__dict__)
+        changed.publishers = tuple(
+            replace(publisher, rate=publisher.rate * (2 if i in chosen else 1))
+            for i, publisher in enumerate(self.publishers)
+        )
+        return changed
+
+    @property
+    def rate(self) -> float:
+        return sum(publisher.rate for publisher in self.publishers)
+
+    def arrivals(self, begin: float, end: float, seeded: random.Random, by_clock: bool = False) -> list[Arrival]:
+        """What is published in this time, in order: as Poisson has it, or each publisher at equal intervals."""
+        found: list[Arrival] = []
+        for publisher in self.publishers:
+            now = begin - seeded.random() / publisher.rate if by_clock else begin
+            while (now := now + (1.0 / publisher.rate if by_clock else seeded.expovariate(publisher.rate))) < end:
+                found.append((now, publisher.name, seeded.choice(publisher.quotes)))
+        return sorted(found, key=lambda arrival: arrival[0])
+
+    def truth(self) -> Profile:
+        """Every quote of every publisher at its share of the publisher's rate."""
+        blocks = [Block(len(p.quotes), p.rate / len(p.quotes)) for p in self.publishers]
+        return Profile(Traffic(blocks), tuple(replace(row, bits=self.bits[row.key]) for row in self.rows))
+
+
+@dataclass(frozen=True)
+class Error:
+    """Of one set, relative to what is so: `output` of what its subscribers get in all, `input` of their union."""
+
+    output: float
+    input: float
+
+
+def errors(actual: Profile, estimated: Profile, sets: Iterable[Sequence[str]]) -> list[Error]:
+    """Signed: below 0 is too little. Sets of which nothing is published are left out."""
+    are, seem = ({row.key: row.bits for row in profile.rows} for profile in (actual, estimated))
+    found = []
+    for keys in sets:
+        outputs = [
+            sum(profile.traffic.rate(bits[key]) for key in keys) for profile, bits in ((actual, are), (estimated, seem))
+        ]
+        inputs = [
+            profile.traffic.rate(union(bits[key] for key in keys))
+            for profile, bits in ((actual, are), (estimated, seem))
+        ]
+        if outputs[0] > 0.0:
+            found.append(Error(outputs[1] / outputs[0] - 1.0, inputs[1] / inputs[0] - 1.0))
+    return found
