@@ -2,14 +2,18 @@
 
 from collections import Counter
 
-from plimsoll.local.soak.cells import MEANINGS, MODES, SIGNALS, VICTIMS, Cell, all_cells
+from plimsoll.local.soak.cells import MEANINGS, MODES, SIGNALS, Cell, all_cells, victims
 
 
 def test_every_step_meets_every_victim_with_every_signal_once() -> None:
     cells = list(all_cells())
     assert len(cells) == len(set(cells))
     hit = Counter((cell.mode, cell.step) for cell in cells if cell.victim is not None)
-    assert hit == {(mode, step): len(SIGNALS) * len(VICTIMS) for mode in MODES for step in MEANINGS[mode]}
+    assert hit == {(mode, step): len(SIGNALS) * len(victims(mode)) for mode in MODES for step in MEANINGS[mode]}
+
+
+def test_the_head_of_the_target_is_another_across_clusters_only() -> None:
+    assert {cell.mode for cell in all_cells() if cell.victim == "far head"} == {"across"}
 
 
 def test_each_mode_has_a_cell_in_which_nobody_is_hit() -> None:
@@ -17,7 +21,9 @@ def test_each_mode_has_a_cell_in_which_nobody_is_hit() -> None:
 
 
 def test_only_a_head_that_is_killed_may_cost_publications() -> None:
-    assert {(cell.victim, cell.signal) for cell in all_cells() if cell.may_gap} == {("head", "KILL")}
+    assert {(cell.victim, cell.signal) for cell in all_cells() if cell.may_gap} == {
+        ("head", "KILL"), ("far head", "KILL"),
+    }  # fmt: skip
 
 
 def test_a_cell_says_what_it_is() -> None:

@@ -16,7 +16,7 @@ def row(text: str, start: str) -> list[str]:
 
 def test_a_cell_stands_in_its_row_and_column_with_outcomes_and_silence(found: Any) -> None:
     one = found(outcomes={"stayed": 4, "moved": 12}, silence_seconds=1.26)
-    drain = page(one).partition("## By replay")[0].partition("### SIGKILL")[2].partition("### SIGSTOP")[0]
+    drain = page(one).partition("## By drain, across")[0].partition("### SIGKILL")[2].partition("### SIGSTOP")[0]
     assert row(drain, "| cut sent") == ["not run", "not run", "not run", "12 moved, 4 stayed, 1.3 s", "not run"]
     assert set(row(drain, "| attached")) == {"not run"}
 
@@ -28,17 +28,17 @@ def test_a_broken_cell_says_what_was_broken_and_is_counted(found: Any) -> None:
 
 
 def test_a_lost_session_is_told_by_where_its_members_are(found: Any) -> None:
-    one = found(state="failed", outcomes={"cutting": 16}, homes={"source": 15, "third": 1})
-    assert table.members(one) == "session lost: 15 at the source, 1 at the third"
+    one = found(state="failed", outcomes={"cutting": 16}, homes={"source": 15, "others": 1})
+    assert table.members(one) == "session lost: 15 at the source, 1 at the others"
 
 
 def test_cells_in_which_nobody_is_hit_are_told_apart_and_not_counted(found: Any) -> None:
     text = page(found(cell=Cell("drain", "done", None, "KILL")))
-    assert "By drain with nobody hit: 16 moved; the hand-over took 0.08 s" in text
+    assert "By drain, with nobody hit: 16 moved; the hand-over took 0.08 s" in text
     assert "0 cells, 0 kept, 0 broken" in text
 
 
 def test_every_step_is_explained(found: Any) -> None:
     text = page(found())
-    assert text.count("- *slots taken*:") == 1  # replay has no such step
-    assert text.count("- *cut sent*:") == 2
+    assert text.count("- *slots taken*:") == 2  # replay has no such step
+    assert text.count("- *cut sent*:") == 3

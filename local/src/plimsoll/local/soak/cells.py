@@ -10,15 +10,17 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
-Mode = Literal["drain", "replay"]
+Mode = Literal["drain", "replay", "across"]
+"""By drain or by replay within a cluster, or by drain across clusters."""
 Step = Literal["prepare sent", "slots taken", "attached", "cut sent", "cut done", "draining", "done"]
-Victim = Literal["mediator", "subscribers", "source", "target", "head"]
+Victim = Literal["mediator", "subscribers", "source", "target", "head", "far head"]
+"""Head: that of the source. Far head: that of the target, across clusters."""
 Signal = Literal["KILL", "STOP", "HANG"]
 """SIGKILL; SIGSTOP for a moment; SIGSTOP for longer than others wait for an answer, so that it is given up."""
 
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 STEPS: Final[tuple[Step, ...]] = get_args(Step)
-VICTIMS: Final[tuple[Victim, ...]] = get_args(Victim)
+VICTIMS: Final[tuple[Victim, ...]] = get_args(Victim)[:-1]
 SIGNALS: Final[tuple[Signal, ...]] = get_args(Signal)
 STOP_SECONDS: Final[dict[Signal, float]] = {"STOP": 3.0, "HANG": 13.0}
 """A silent client or broker is given up by brokers after 10 s, a silent edge by its clients after 5 s."""
@@ -30,6 +32,15 @@ MEANINGS: Final[dict[Mode, dict[Step, str]]] = {
         "attached": "all members have a second attachment, at the target; the cut has not been asked for",
         "cut sent": "the head has said INSTALL, the target has not asked for the cut",
         "cut done": "the target owns all members, none of them has answered to END",
+        "draining": "half of the members are served by the target, the others have not answered to END",
+        "done": "all members are served by the target",
+    },
+    "across": {
+        "prepare sent": "the source's head knows of the session, the target has not answered",
+        "slots taken": "the target has places for all members, none of them has been heard of",
+        "attached": "all members have a second attachment, at the target; the cut has not been asked for",
+        "cut sent": "the source's head has said INSTALL, the target has not asked for the cut",
+        "cut done": "the marker has come to the source's head, none of the members has answered to END",
         "draining": "half of the members are served by the target, the others have not answered to END",
         "done": "all members are served by the target",
     },
@@ -58,7 +69,7 @@ class Cell(msgspec.Struct, frozen=True):
     @property
     def may_gap(self) -> bool:
         """Only what a head had alone is lost with it, and told."""
-        return self.victim == "head" and self.signal == "KILL"
+        return self.victim in ("head", "far head") and self.signal == "KILL"
 
 
 class Found(msgspec.Struct, kw_only=True):
@@ -97,11 +108,16 @@ def named(signal: Signal) -> str:
     return f"SIGSTOP for {STOP_SECONDS[signal]:g} s" if signal in STOP_SECONDS else f"SIG{signal}"
 
 
+def victims(mode: Mode) -> tuple[Victim, ...]:
+    """All whom a cell may hit."""
+    return (*VICTIMS, "far head") if mode == "across" else VICTIMS
+
+
 def all_cells() -> Iterator[Cell]:
     """Every cell, after one of each mode in which nothing is hit."""
     for mode in MODES:
         yield Cell(mode, "done", None, "KILL")
         for step in MEANINGS[mode]:
             for signal in SIGNALS:
-                for victim in VICTIMS:
+                for victim in victims(mode):
                     yield Cell(mode, step, victim, signal)

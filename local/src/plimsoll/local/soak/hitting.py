@@ -26,8 +26,7 @@ from plimsoll.local.soak.mediating import Mediator
 from plimsoll.local.soak.moving import plan_of
 from plimsoll.local.soak.residue import settle
 
-SOURCE, TARGET, HEAD = "east-1", "east-2", "east-head"
-SHAPE: Final = Shape({"east": 3})
+SOURCE, HEAD, FAR_HEAD = "east-1", "east-head", "west-head"
 SUBSCRIBERS, MEMBERS = 24, 16
 LEASE_SECONDS = 8.0
 PREPARE_SECONDS, DRAIN_SECONDS = 10.0, 12.0
@@ -49,6 +48,9 @@ class CellRun:
 
     def __init__(self, cell: Cell, folder: Path) -> None:
         self._cell, self._folder = cell, folder
+        self._is_across = cell.mode == "across"
+        self._target = "west-1" if self._is_across else "east-2"
+        self._brokers = {"source": SOURCE, "target": self._target, "head": HEAD, "far head": FAR_HEAD}
         self._members: list[str] = []
         self._told: r.Outcome | None = None
         self._at = ""
@@ -61,10 +63,11 @@ class CellRun:
             remove(self._folder / name)
         fleet = self._folder / "fleet" / "kills"
         scenario = Scenario(seconds=3600.0, publishers=8, subscribers=SUBSCRIBERS, seed=11, rate_factor=8.0)
-        with Ground(fleet, SHAPE, _short_lease) as ground:
+        shape = Shape({"east": 2, "west": 2} if self._is_across else {"east": 3})
+        with Ground(fleet, shape, _short_lease) as ground:
             self._ground = ground
             ground.cordon([edge for edge in ground.edges() if edge != SOURCE])
-            self._wait(lambda: ground.statuses.get(HEAD) is not None, "the head answers")
+            self._wait(lambda: all(head in ground.statuses for head in ground.heads), "the heads answer")
             self._listings = Listings(ground.control.send)
             with Crowd(scenario, ground.entry(), self._folder, 2, wide=True) as crowd:
                 self._crowd = crowd
@@ -102,7 +105,8 @@ class CellRun:
         crowd.finish()
         watched = dict.fromkeys(self._members, (hit_at - LEAD_SECONDS / 2, ended_at))
         residue = [seen.Residue("fleet", what, 1, settling) for what in left]
-        judgement = judge(*crowd.journals, [one], [*self._ends, *residue], watched)
+        links = [seen.Fleet([(HEAD, FAR_HEAD)])] if self._is_across else []
+        judgement = judge(*crowd.journals, [one], [*links, *self._ends, *residue], watched)
         return self._found(one, judgement, left, settled, Counter(homes.get(name, "") for name in self._members))
 
     # -- a step, held
@@ -149,7 +153,7 @@ class CellRun:
 
     def _begin(self, until: str) -> None:
         plan = plan_of(
-            self._ground, SOURCE, TARGET, self._members, replay=self._is_replay,
+            self._ground, SOURCE, self._target, self._members, replay=self._is_replay,
             prepare_seconds=PREPARE_SECONDS, drain_seconds=DRAIN_SECONDS,
         )  # fmt: skip
         self._mediator.begin(HEAD, plan, "ready" if until == "ready" else "done")
@@ -162,7 +166,7 @@ class CellRun:
         if step == "prepare sent":
             self._wait(lambda: self._all("preparing"), step)
         elif step == "slots taken":
-            self._wait(lambda: self._ground.statuses.get(TARGET, {}).get("slots") == MEMBERS, step)
+            self._wait(lambda: self._ground.statuses.get(self._target, {}).get("slots") == MEMBERS, step)
         elif step == "cut sent":
             self._wait(lambda: self._all("cut" if self._is_replay else "cutting"), step)
         elif step == "cut done":
@@ -203,9 +207,9 @@ class CellRun:
         elif who in _PARTS:
             self._crowd.kill(_PARTS[who])
         else:
-            broker = _BROKERS[who]
-            if who == "head":
-                self._ends.append(seen.HeadEnded(HEAD, self._ground.epoch_of(HEAD), time.monotonic()))
+            broker = self._brokers[who]
+            if who in ("head", "far head"):
+                self._ends.append(seen.HeadEnded(broker, self._ground.epoch_of(broker), time.monotonic()))
             self._ground.kill(broker)
 
     def _start(self, who: str) -> None:
@@ -214,7 +218,7 @@ class CellRun:
         elif who in _PARTS:
             self._crowd.start(_PARTS[who])
         else:
-            self._ground.start(_BROKERS[who])
+            self._ground.start(self._brokers[who])
 
     def _freeze(self, parties: list[str]) -> None:
         for who in parties:
@@ -223,7 +227,7 @@ class CellRun:
             elif who in _PARTS:
                 self._crowd.freeze(_PARTS[who])
             else:
-                self._ground.freeze(_BROKERS[who])
+                self._ground.freeze(self._brokers[who])
 
     def _thaw(self, who: str) -> None:
         if who == "mediator":
@@ -231,7 +235,7 @@ class CellRun:
         elif who in _PARTS:
             self._crowd.thaw(_PARTS[who])
         else:
-            self._ground.thaw(_BROKERS[who])
+            self._ground.thaw(self._brokers[who])
 
     # -- time
 
@@ -247,7 +251,7 @@ class CellRun:
                 else:
                     self._hear_outcome(said.head, said.said)
         if self._cell.step == "slots taken" and not self._at:
-            self._ground.control.ask(TARGET)
+            self._ground.control.ask(self._target)
         now = time.monotonic()
         for item in [item for item in self._due if item[0] <= now]:
             self._due.remove(item)
@@ -279,6 +283,13 @@ class CellRun:
 
     # -- judgement
 
+    def _places(self, homes: Counter[str]) -> dict[str, int]:
+        found: Counter[str] = Counter()
+        for edge, count in homes.items():
+            name = {SOURCE: "source", self._target: "target", "": "nowhere"}.get(edge, "others")
+            found[name] += count
+        return dict(found)
+
     def _found(
         self, one: Handover, judgement: Judgement, left: list[str], settled: float, homes: Counter[str]
     ) -> Found:
@@ -294,7 +305,7 @@ class CellRun:
             state=one.state,
             reason=one.reason,
             outcomes=dict(Counter(state for _, state in one.members)),
-            homes={_PLACES.get(edge, "nowhere"): count for edge, count in homes.items()},
+            homes=self._places(homes),
             silence_seconds=max(judgement.silence.values()),
             session_seconds=one.seconds,
             delivered=verdict.delivered,
@@ -309,9 +320,7 @@ class CellRun:
         )  # fmt: skip
 
 
-_PLACES: Final = {SOURCE: "source", TARGET: "target", "east-3": "third"}
 _PARTS: Final = {"first": 0, "second": 1}
-_BROKERS: Final = {"source": SOURCE, "target": TARGET, "head": HEAD}
 
 
 def _short_lease(limits: Limits) -> Limits:

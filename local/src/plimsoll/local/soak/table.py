@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
-from plimsoll.local.soak.cells import MEANINGS, MODES, SIGNALS, VICTIMS, Cell, Found, Mode, Signal, Step, named
+from plimsoll.local.soak.cells import MEANINGS, MODES, SIGNALS, Cell, Found, Mode, Signal, Step, named, victims
 
 HEAD = """\
 <!-- Written by `python -m plimsoll.local.soak.kills --write docs/kill-matrix.md` from a run; not by hand. -->
 # Kill matrix of a hand-over
 
-Real processes on one machine: a head and three edges, a mediator, a publishing process, and two processes with 12
-subscribers each, all of which are served by the source and want everything; about 30 publications a second. 16 of them,
-of both processes, are handed over to the target. A step is held by freezing the process whose answer it waits for; then
-the signal is sent, and the others go on. What is killed comes back a second later. What is frozen wakes after 3 s, when
-nobody has given it up, or after 13 s, when everybody has: edges and heads wait 10 s for a sign of life, clients 5 s.
-*subscribers* is the first of the two processes: killed, it goes on behind the last delivery that stands in its file.
+Real processes on one machine: a head and three edges (across clusters: two heads with two edges each), a mediator, a
+publishing process, and two processes with 12 subscribers each, all of which are served by the source and want
+everything; about 30 publications a second. 16 of them, of both processes, are handed over to the target. A step is held
+by freezing the process whose answer it waits for; then the signal is sent, and the others go on. What is killed comes
+back a second later. What is frozen wakes after 3 s, when nobody has given it up, or after 13 s, when everybody has:
+edges and heads wait 10 s for a sign of life, clients 5 s. *subscribers* is the first of the two processes: killed, it
+goes on behind the last delivery that stands in its file.
 
 Each cell says what the members came to by the head's final outcome, and the longest time in which a member had nothing
 delivered. A cell is kept if the audit of every delivery found none lost, repeated or out of order, the hand-over ended
@@ -24,6 +26,13 @@ are not live, open sessions, guests, owner entries of somebody who is elsewhere.
 the head is killed: there every loss has to lie inside a gap that was told. Its sessions are lost with it, so the cell
 says where the members were served in the end.
 """
+
+
+TITLES: Final[dict[Mode, str]] = {
+    "drain": "By drain",
+    "across": "By drain, across clusters",
+    "replay": "By replay",
+}
 
 
 def page(found: Mapping[Cell, Found]) -> str:
@@ -44,26 +53,27 @@ def _sums(found: Mapping[Cell, Found]) -> Iterator[str]:
     for cell, one in found.items():
         if cell.victim is None:
             yield (
-                f"By {cell.mode} with nobody hit: {members(one)}; the hand-over took {one.session_seconds:.2f} s, and "
-                f"the longest silence was {one.silence_seconds:.2f} s.\n"
+                f"{TITLES[cell.mode]}, with nobody hit: {members(one)}; the hand-over took "
+                f"{one.session_seconds:.2f} s, and the longest silence was {one.silence_seconds:.2f} s.\n"
             )
 
 
 def _of_mode(found: Mapping[Cell, Found], mode: Mode) -> Iterator[str]:
-    yield f"## By {mode}\n"
+    yield f"## {TITLES[mode]}\n"
     for step, meaning in MEANINGS[mode].items():
         yield f"- *{step}*: {meaning}."
     for signal in SIGNALS:
         yield f"\n### {named(signal)}\n"
-        yield "| step | " + " | ".join(VICTIMS) + " |"
-        yield "|---" * (len(VICTIMS) + 1) + "|"
+        columns = victims(mode)
+        yield "| step | " + " | ".join(columns) + " |"
+        yield "|---" * (len(columns) + 1) + "|"
         for step in MEANINGS[mode]:
             yield f"| {step} | " + " | ".join(_cells(found, mode, step, signal)) + " |"
     yield ""
 
 
 def _cells(found: Mapping[Cell, Found], mode: Mode, step: Step, signal: Signal) -> Iterator[str]:
-    for victim in VICTIMS:
+    for victim in victims(mode):
         one = found.get(Cell(mode, step, victim, signal))
         if one is None:
             yield "not run"
