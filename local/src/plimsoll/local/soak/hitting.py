@@ -248,7 +248,7 @@ class CellRun:
             if isinstance(said, Told):
                 if isinstance(said.said, r.Served):
                     self._listings.heard(said.head, said.said, time.monotonic())
-                else:
+                elif isinstance(said.said, r.Outcome):
                     self._hear_outcome(said.head, said.said)
         if self._cell.step == "slots taken" and not self._at:
             self._ground.control.ask(self._target)

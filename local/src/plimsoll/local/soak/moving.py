@@ -118,7 +118,7 @@ class Moving:
     def _heard(self, said: Told) -> None:
         if isinstance(said.said, r.Served):
             self.listings.heard(said.head, said.said, time.monotonic())
-        else:
+        elif isinstance(said.said, r.Outcome):
             self.told(said.head, said.said)
 
     def _choose(self, lane: Lane, now: float) -> None:

@@ -49,7 +49,7 @@ def hear(ground: Ground, listings: Listings, seconds: float, heard: Callable[[st
         if isinstance(said, Told):
             if isinstance(said.said, Served):
                 listings.heard(said.head, said.said, time.monotonic())
-            else:
+            elif isinstance(said.said, Outcome):
                 heard(said.head, said.said)
     listings.tick(time.monotonic())
 
