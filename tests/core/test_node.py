@@ -406,3 +406,15 @@ def test_credit_goes_back_when_frames_are_taken_however_long_after_they_were_ack
     slow.tick(2.0)
     answers = [wire.decode_frame(frame) for _, frame in slow.take()]
     assert [frame for frame in answers if isinstance(frame, wire.Ack)] == [wire.Ack(1, wire.ACK, 5, 8, 16)]
+
+
+def test_what_is_said_and_heard_by_control_is_counted_by_kind():
+    fleet = one_cluster(edges=1)
+    head, edge = fleet.head(), fleet.edge("e1")
+    fleet.run(3.0)
+    assert edge.counters["said_Load"] == head.counters["heard_Load"] > 0
+    assert edge.counters["said_Report"] == 1
+    assert head.counters["said_Welcome"] == 1
+    mediator = fleet.mediator("h")
+    fleet.run(3.0)
+    assert mediator.counters["heard_Load"] == head.counters["said_Load"] > 0

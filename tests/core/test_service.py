@@ -79,7 +79,8 @@ def test_order_is_kept_and_nothing_is_done_before_its_time(work: list[tuple[floa
         now += wait
         server.submit(i, size, now, is_publication=True)
         least.append(now + size / 200.0)
-    now, done, busy = 0.0, [], 0.0
+    done: list[int] = []
+    now = busy = 0.0
     while server.queue:
         now = max(now, server.wake_at())
         item = server.finished(now, work[len(done)][1])

@@ -28,6 +28,20 @@ MALFORMED_IN_A_ROW = 8
 """So many malformed frames without a good one between them, and the peer is refused."""
 
 
+class _Names(dict[type, str]):
+    """Counters of records, by their class."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    def __missing__(self, kind: type) -> str:
+        name = self[kind] = self._prefix + kind.__name__
+        return name
+
+
+_SAID, _HEARD = _Names("said_"), _Names("heard_")
+
+
 @dataclass(frozen=True, slots=True)
 class Dial:
     """Connect to `endpoint` and call the peer by this name. `public_key`: Z85, empty on plain links."""
@@ -138,7 +152,9 @@ class Node:
             if not isinstance(frame, wire.Control):
                 raise WireError("misplaced", "only CONTROL frames travel on control sockets")
             for raw in frame.records:
-                self.on_control(peer, records.decode(records.control, raw))
+                record = records.decode(records.control, raw)
+                self.counters[_HEARD[type(record)]] += 1
+                self.on_control(peer, record)
         except WireError as error:
             self.counters[f"control_refused_{error.code}"] += 1
 
@@ -241,9 +257,16 @@ class Node:
 
     def say(self, link: Link, record: Any) -> None:
         """Queue one record for the end of the round."""
+        self.count_said(record)
         self.put(link, wire.encode(record))
 
+    def count_said(self, record: Any) -> None:
+        """Count a record that is said; deliveries and relayed publications are metered as such."""
+        self.counters[_SAID[type(record)]] += 1
+
     def say_control(self, peer: Peer, *said: Any) -> None:
+        for record in said:
+            self.count_said(record)
         self._control_out.append((peer, wire.control_frame(*said)))
 
     def took(self, link: Link, frames: int = 1) -> None:

@@ -49,6 +49,7 @@ def read(
         at = position
         record, is_gap = entry.record, entry.is_gap
         if is_gap or _wanted(record, wanted, outlet.key, needed_by):
+            streams.node.counters["said_Replay"] += 1
             streams.tell_raw(outlet, b"\x93\x38\xce" + fetch.cursor.to_bytes(4, "big") + record)
             size += len(record)
     streams.tell(outlet, r.Fetched(fetch.cursor, at, at >= log.last))

@@ -78,6 +78,7 @@ class Streams:
 
     def tell(self, outlet: Outlet, record: Any) -> None:
         """Send an in-band message behind all that this link still waits for."""
+        self.node.count_said(record)
         self.tell_raw(outlet, wire.encode(record))
 
     def tell_raw(self, outlet: Outlet, record: bytes) -> None:
@@ -88,6 +89,7 @@ class Streams:
 
     def tell_first(self, outlet: Outlet, record: Any) -> None:
         """Send an in-band message ahead of what waits; for what no position of this stream depends on."""
+        self.node.count_said(record)
         outlet.tell_first(wire.encode(record))
         self.node.dirty[outlet.link] = None
 

@@ -59,6 +59,7 @@ class Giving:
             one.keeps_place = one.keeps_place and cut.across
             if one.state is State.LIVE or one.state in BEHIND:
                 end = r.End(one.id, cut.session, cut.token)
+                self.host.count_said(end)
                 one.end = (self.host.position, wire.encode(end))
                 if one.state is State.LIVE or one.position >= self.host.position:
                     ending.append(one)
@@ -114,6 +115,7 @@ class Giving:
         for one in attachments:
             self.roster.close(one)
             moved = r.Moved(one.id, revoke.edge, revoke.endpoint, revoke.public_key, revoke.session)
+            self.host.count_said(moved)
             first.append(wire.encode(moved))
         link.buffer[:] = [*first, *(record for record in link.buffer if record[:HANDLE_BYTES] not in queued)]
         self.roster.ports[link].sent()
