@@ -8,13 +8,11 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.core.drawn import asked, made
 
 from plimsoll.core import covering_spans
 from plimsoll.core.covering import CoveringSet, Delta, covering_set, in_key_order
-from plimsoll.core.covering_spans import Spans
-from plimsoll.core.predicates import Predicate, Subscription, Unsatisfiable, conjunction, parse
-
-BIG = 2**53
+from plimsoll.core.predicates import Subscription, parse
 
 # ------------------------------------------------------------------------------ the definition, and the delta's promise
 
@@ -45,25 +43,6 @@ class Neighbour:
         assert len(set(self.told.values())) == len(self.told), "one representative of equal subscriptions"
 
 
-def made(triples: list[tuple[str, str, Any]]) -> Subscription | None:
-    try:
-        return conjunction(Predicate(*triple) for triple in triples)  # type: ignore[arg-type]
-    except Unsatisfiable:
-        return None
-
-
-names = st.sampled_from("aab")
-numbers = st.sampled_from([0, 1, 1.0, 2, 2**53, 2**53 + 1])
-words = st.sampled_from(["", "x", "xy", "yx"])
-triples = st.one_of(
-    st.tuples(names, st.sampled_from(["=", "=", "!=", "<", "<=", ">", ">="]), numbers),
-    st.tuples(names, st.sampled_from(["=", "=", "!=", "prefix", "suffix", "contains"]), words),
-    st.tuples(names, st.sampled_from(["=", "!="]), st.booleans()),
-    st.tuples(names, st.just("in"), st.lists(numbers, min_size=1, max_size=2).map(tuple)),
-    st.tuples(names, st.just("in"), st.lists(words, min_size=1, max_size=2).map(tuple)),
-    st.tuples(names, st.just("exists"), st.none()),
-)
-asked = st.lists(triples, min_size=1, max_size=3).map(made).filter(lambda one: one is not None)
 # A step: how many to add (as a batch), from where in the pool, and which members to remove.
 steps = st.lists(
     st.tuples(st.integers(0, 4), st.integers(0, 99), st.lists(st.integers(0, 99), max_size=3)), min_size=2, max_size=16
@@ -118,36 +97,6 @@ def judge(
     assert not tested._frontier._tables
     assert not tested._frontier._equal
     assert not tested._frontier._constrained
-
-
-points = st.sampled_from([-2, -1.5, 0, 0.5, 1, 2, 3, BIG, BIG + 1, float("inf"), float("-inf")])
-ranges = st.lists(
-    st.tuples(st.sampled_from("ab"), st.sampled_from([">", ">=", "<", "<="]), points), min_size=1, max_size=5
-)
-ranged = st.one_of(ranges.map(made).filter(lambda one: one is not None), asked)
-
-
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(ranged, min_size=4, max_size=30, unique=True), st.randoms(use_true_random=False))
-def test_spans_name_all_that_covers_and_all_that_is_covered(pool: list[Subscription], shuffler: random.Random):
-    """Among the named there may be others; asked for every constraint of the pool, while half of it goes."""
-    constraints: list[Any] = [dict(one.constraints).get("a") for one in pool]
-    held = {serial: constraint for serial, constraint in enumerate(constraints) if constraint is not None}
-    with mock.patch.object(covering_spans, "BLOCK_LIMIT", 3):
-        spans: Spans[int] = Spans()
-        for serial in shuffler.sample(list(held), len(held)):
-            spans.add(held[serial], serial, serial)
-        for gone in [None, *shuffler.sample(list(held), len(held))]:
-            if gone is not None:
-                spans.remove(held.pop(gone), gone)
-            assert len(spans) == len(held)
-            for one in filter(None, constraints):
-                above, below = list(spans.that_may_cover(one)), list(spans.that_it_may_cover(one))
-                assert len(set(above)) == len(above)
-                assert len(set(below)) == len(below)
-                assert {n for n, other in held.items() if other.covers(one)} <= set(above) <= set(held)
-                assert {n for n, other in held.items() if one.covers(other)} <= set(below) <= set(held)
-    assert not spans._blocks
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,10 +1,9 @@
-"""An edge between its head and its subscribers: attaching, promising, falling behind, catching up and leaving."""
+"""An edge between its head and its subscribers: going on from a token, and links that come and go."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from tests.core.fleet import STOCK, Client, Fleet, Publishing, one_cluster, resume, tree
 
 from plimsoll.core import records as r
@@ -38,89 +37,6 @@ def no_holes(items: list[r.PubOpen | r.Gap]) -> bool:
             return False
         before, gap = item.seq, False
     return True
-
-
-# -- attaching and promising
-
-
-def test_attach_subscribe_change_and_withdraw():
-    fleet = one_cluster()
-    client, publisher = start(fleet, resume(1, "s", "[n,=,1]"))
-    assert client.of("e1", r.Resumed) == [r.Resumed(1, "h", fleet.head().epoch, 0, None, False)]
-    assert client.of("e1", r.Suback) == [r.Suback(1, 1, [])]
-    client.tell("e1", r.Subs(1, 2, [r.SubscriptionItem(2, "[n,>,2]")], [1]))
-    fleet.run(0.2)
-    assert client.of("e1", r.Suback)[-1] == r.Suback(1, 2, [])
-    publisher.publish(4)
-    fleet.run(0.2)
-    assert client.numbers("e1", 1) == [3, 4]
-    client.tell("e1", r.Detach(1, True))
-    fleet.run(0.2)
-    publisher.publish(1)
-    fleet.run(0.2)
-    assert client.numbers("e1", 1) == [3, 4]
-    assert fleet.head().owners.entries == {}
-    assert fleet.edge("e1").records == {}
-    assert sum(fleet.head().routes.size(key) for key in fleet.head().streams.outlets) == 0
-
-
-def test_a_publication_that_matches_several_subscriptions_comes_once():
-    fleet = one_cluster()
-    client, publisher = start(fleet, resume(1, "s", STOCK, "[n,>,0]", "[n,<,9]"))
-    publisher.publish(3)
-    fleet.run(0.2)
-    assert client.numbers("e1", 1) == [1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    ("text", "limits"),
-    [
-        ("[n,>", {}),
-        ("[n,>,5],[n,<,3]", {}),
-        (STOCK, {"max_subscriptions_per_subscriber": 1}),
-        (STOCK, {"max_subscriptions": 1}),
-    ],
-)
-def test_a_subscription_that_cannot_be_taken_is_refused_alone(text: str, limits: Any):
-    fleet = one_cluster(**limits)
-    client, publisher = start(fleet, resume(1, "s", "[n,=,1]", text))
-    (refused,) = client.of("e1", r.SubRefused)
-    assert (refused.attachment, refused.version, refused.id) == (1, 1, 2)
-    assert refused.text
-    publisher.publish(2)
-    fleet.run(0.2)
-    assert client.numbers("e1", 1) == [1]
-    assert client.of("e1", r.Suback) == [r.Suback(1, 1, [])]
-
-
-def test_an_older_epoch_is_shut_out_and_a_newer_one_replaces():
-    fleet = one_cluster()
-    client, _ = start(fleet, resume(1, "s", n=4), resume(2, "s", n=4), resume(3, "s", n=2), resume(4, "s", n=6))
-    shuts = [(s.attachment, s.code) for s in client.of("e1", r.Shut)]
-    assert shuts == [(2, "epoch"), (3, "epoch"), (1, "replaced")]
-    assert fleet.edge("e1").records["s"].id == 4
-
-
-def test_an_attachment_number_that_is_used_again_closes_the_older_one():
-    fleet = one_cluster()
-    client, publisher = start(fleet, resume(1, "s"), resume(1, "t", "[n,>,1]"))
-    assert [(s.attachment, s.code) for s in client.of("e1", r.Shut)] == [(1, "replaced")]
-    publisher.publish(2)
-    fleet.run(0.2)
-    assert client.numbers("e1", 1) == [2]
-
-
-def test_a_policy_that_nobody_knows_is_refused():
-    fleet = one_cluster()
-    client, _ = start(fleet, resume(1, "s", slow="never-mind"), resume(2, "t", block_seconds=float("nan")))
-    assert [(s.attachment, s.code) for s in client.of("e1", r.Shut)] == [(1, "policy"), (2, "policy")]
-    assert fleet.edge("e1").records == {}
-
-
-def test_numbers_from_which_no_broker_could_count_on_are_refused():
-    fleet = one_cluster()
-    client, _ = start(fleet, resume(1, "s", n=2**62), resume(2, "t", token=("h", 1, 2**63 - 1)))
-    assert [(s.attachment, s.code) for s in client.of("e1", r.Shut)] == [(1, "range"), (2, "range")]
 
 
 # -- moving by token
