@@ -5,9 +5,8 @@ Whoever drafts chooses rows of a `Pair`; what is left over when it ends is rejec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from plimsoll.core.policies.fleet import BrokerLoad
 from plimsoll.core.policies.pair import Pair
 from plimsoll.core.policies.profile import Row
 from plimsoll.core.policies.steps import Action, Ended, Move, Plan, Rejection, Step, bounded
@@ -24,9 +23,8 @@ class End:
 class Draft:
     """`left` holds the rows that are not decided yet, by key."""
 
-    def __init__(self, pair: Pair, action: Action, source: BrokerLoad, target: BrokerLoad) -> None:
+    def __init__(self, pair: Pair, action: Action) -> None:
         self.pair, self.action = pair, action
-        self._before = source, target
         self.left: dict[str, Row] = {row.key: row for row in pair.profile.rows}
         self._steps: list[Step] = []
         self._rejected: dict[str, Rejection] = {}
@@ -61,19 +59,19 @@ class Draft:
 
     def plan(self, end: End) -> Plan:
         """All that was decided. What is left stays for the reason that it was given, or because the draft has ended."""
+        present = self.pair.present
         for key in self.left:
-            if key not in self._rejected:
-                self._rejected[key] = Rejection("NotNeeded", key, self.pair.present[key], end.text)
-        source, target = self._before
-        predicted_source, predicted_target = self.pair.predicted() if self._steps else self._before
+            self._rejected.setdefault(key, Rejection("NotNeeded", key, present[key], end.text))
+        rejected = [replace(self._rejected[key], subscribers=present[key]) for key in sorted(self._rejected)]
+        source, target = self.pair.predicted()
         return Plan(
             action=self.action,
-            source=source,
-            target=target,
-            predicted_source=predicted_source,
-            predicted_target=predicted_target,
+            source=self.pair.source,
+            target=self.pair.target,
+            predicted_source=source,
+            predicted_target=target,
             steps=tuple(self._steps),
-            rejected=bounded([self._rejected[key] for key in sorted(self._rejected)]),
+            rejected=bounded(rejected),
             ended=end.kind,
             stopped=end.text,
         )

@@ -24,8 +24,7 @@ RESOURCES: tuple[Resource, ...] = get_args(Resource)
 STATES: tuple[State, ...] = get_args(State)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadChange:
+class LoadChange(NamedTuple):
     """What comes to a broker (or leaves it, where negative), in all, since it reported."""
 
     subscribers: int = 0
@@ -34,7 +33,8 @@ class LoadChange:
     delivery_rate: float = 0.0
     bytes_per_second: float = 0.0
 
-    def __add__(self, other: LoadChange) -> LoadChange:
+    def plus(self, other: LoadChange) -> LoadChange:
+        """Both changes."""
         return LoadChange(
             self.subscribers + other.subscribers,
             self.subscriptions + other.subscriptions,

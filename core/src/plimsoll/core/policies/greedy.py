@@ -44,9 +44,7 @@ class Greedy:
     ) -> Plan:
         """Sets of subscriptions until none lowers the busier of the two."""
         trigger = self.parameters.trigger(self.scope)
-        draft = Draft(
-            Pair(source, target, profile, self.parameters, trigger, staying or {}, most), action, source, target
-        )
+        draft = Draft(Pair(source, target, profile, self.parameters, trigger, staying or {}, most), action)
         return draft.plan(_drafted(draft))
 
 

@@ -6,7 +6,8 @@ what it can and not what is asked of it, and a broker without subscriptions has 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -71,12 +72,12 @@ class Pair:
         self.rate = {row.key: profile.rate(row) for row in profile.rows}
         self.bytes = {row.key: profile.output_bytes_per_second(row) for row in profile.rows}
         self.gone, self.come = LoadChange(), LoadChange()
-        self.now = Prospect(self.source.foresee(self.gone), self.target.foresee(self.come), 0.0, 0.0)
+        self.now = Prospect(self.source.measures, self.target.measures, 0.0, 0.0)
         self.accepting = profile.accepting
-        self.room = sum(self.present.values()) if most is None else most
-        self._rows = {row.key: row for row in profile.rows}
+        self.room = sum(self.present.values()) + 1 if most is None else most
+        self._prospects: dict[tuple[str, int], Prospect] = {}
         self._rates: dict[int, float] = {0: 0.0}
-        self._sole = sole(profile.rest, (row.bits for row in profile.rows))
+        self._alone = Alone(profile.rest, profile.rows)
 
     # -- what a row is
 
@@ -86,7 +87,12 @@ class Pair:
 
     def saved_rate(self, row: Row) -> float:
         """Publications per second that the source is spared if all of a row goes."""
-        return self._rate(row.bits & self._sole)
+        return self._rate(row.bits & self._alone.samples)
+
+    @property
+    def alone(self) -> int:
+        """The samples that go with the last of some row: nobody else at the source matches them."""
+        return self._alone.samples
 
     def is_covered(self, row: Row) -> bool:
         """Whether the target takes in already all that a row matches, as far as was sampled."""
@@ -101,10 +107,15 @@ class Pair:
 
     def prospect(self, row: Row, count: int) -> Prospect:
         """If so many subscribers of a row went, beside what has been chosen."""
+        if (known := self._prospects.get((row.key, count))) is None:
+            known = self._prospects[row.key, count] = self._prospect(row, count)
+        return known
+
+    def _prospect(self, row: Row, count: int) -> Prospect:
         gone, come = self._changes(row, count)
         return Prospect(
-            self.source.foresee(self.gone + gone),
-            self.target.foresee(self.come + come),
+            self.source.foresee(self.gone.plus(gone)),
+            self.target.foresee(self.come.plus(come)),
             -gone.input_rate,
             come.input_rate,
         )
@@ -120,14 +131,14 @@ class Pair:
         """Choose so many of a row, the first by name. PADRES 2006, 4.1: merged by OR, nothing is sampled anew."""
         gone, come = self._changes(row, count)
         self.now = self.prospect(row, count)
-        self.gone, self.come = self.gone + gone, self.come + come
+        self.gone, self.come = self.gone.plus(gone), self.come.plus(come)
         self.accepting |= row.bits
         names, self.movable[row.key] = self.movable[row.key][:count], self.movable[row.key][count:]
+        self._prospects.clear()
         self.present[row.key] -= count
         self.room -= count
         if not self.present[row.key]:
-            left = (other.bits for key, other in self._rows.items() if self.present[key])
-            self._sole = sole(self.profile.rest, left)
+            self._alone.remove(row)
         return names
 
     def take_one(self, row: Row, name: str) -> None:
@@ -149,8 +160,8 @@ class Pair:
         return max(at.source.of_metric(metric, factor), at.target.of_metric(metric, factor))
 
     def excess(self, metrics: Iterable[Metric], prospect: Prospect | None = None) -> float:
-        """By how much the two differ beyond the triggers of these metrics, in all."""
-        return sum(max(0.0, abs(self.difference(metric, prospect)) - self.limit(metric)) for metric in metrics)
+        """By how much the two differ beyond the triggers of these metrics: the squares of it, added up."""
+        return sum(max(0.0, abs(self.difference(each, prospect)) - self.limit(each)) ** 2 for each in metrics)
 
     def limit(self, metric: Metric) -> float:
         """By how much the two may differ without being asked to balance."""
@@ -171,19 +182,45 @@ class Pair:
         return self.come.subscribers > 0
 
 
-def sole(rest: int, rows: Iterable[int]) -> int:
-    """The samples that one row alone matches, and nobody of the rest."""
+class Alone:
+    """The samples that one row alone matches, and nobody of the rest: what goes with the last of a row.
+
+    Rows are kept in groups, so that when one goes only its group is looked at again.
+    """
+
+    def __init__(self, rest: int, rows: Sequence[Row]) -> None:
+        self._rest = rest
+        size = max(1, math.isqrt(len(rows)))
+        self._groups = [{row.key: row.bits for row in rows[at : at + size]} for at in range(0, len(rows), size)]
+        self._group_of = {key: number for number, group in enumerate(self._groups) for key in group}
+        self._known = [_once_and_twice((bits, 0) for bits in group.values()) for group in self._groups]
+        self.samples = self._whole()
+
+    def remove(self, row: Row) -> None:
+        """All of a row has gone."""
+        number = self._group_of[row.key]
+        del self._groups[number][row.key]
+        self._known[number] = _once_and_twice((bits, 0) for bits in self._groups[number].values())
+        self.samples = self._whole()
+
+    def _whole(self) -> int:
+        once, twice = _once_and_twice(self._known)
+        return once & ~twice & ~self._rest
+
+
+def _once_and_twice(parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """What any of the parts matches, and what more than one row in them does."""
     once = twice = 0
-    for bits in rows:
-        twice |= once & bits
-        once |= bits
-    return once & ~twice & ~rest
+    for any_of, many_of in parts:
+        twice |= many_of | (once & any_of)
+        once |= any_of
+    return once, twice
 
 
 def calibrated(
     source: BrokerLoad, target: BrokerLoad, profile: Profile, parameters: Parameters
 ) -> tuple[BrokerLoad, BrokerLoad]:
-    """Both brokers with what the reports leave open filled in."""
+    """Both brokers with what the reports leave open filled in, and utilisations that follow from rates and delays."""
     model = source.delay or Linear(source.subscriptions, source.match_delay_seconds)
     if not target.match_delay_seconds and target.delay is None:
         more = target.subscriptions - source.subscriptions
@@ -195,7 +232,8 @@ def calibrated(
     source = replace(
         _demanded(source, profile, parameters), cpu_per_input=cpu, memory_per_subscriber=memory, delay=model
     )
-    return source, replace(target, cpu_per_input=cpu, memory_per_subscriber=memory)
+    target = replace(target, cpu_per_input=cpu, memory_per_subscriber=memory)
+    return source.after(LoadChange()), target.after(LoadChange())
 
 
 def _demanded(source: BrokerLoad, profile: Profile, parameters: Parameters) -> BrokerLoad:

@@ -1,7 +1,7 @@
 """Random balancing: any subscribers, to any broker that carries less.
 
 A baseline: it takes subscribers one at a time as drawn, as long as the metric is not balanced and the target would not
-be overloaded. It never asks what a subscriber costs.
+be overloaded. Of what a subscriber costs it knows only whether it would make matters worse.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Random:
         """Subscribers as drawn, until the metric is balanced."""
         trigger = self.parameters.trigger(self.scope)
         pair = Pair(source, target, profile, self.parameters, trigger, staying or {}, most)
-        draft = Draft(pair, action, source, target)
+        draft = Draft(pair, action)
         return draft.plan(self._drafted(draft, source))
 
     def _drafted(self, draft: Draft, source: BrokerLoad) -> End:
@@ -58,12 +58,15 @@ class Random:
                 return End("Balanced", f"{metric} differs by {pair.difference(metric):+.4f}")
             if not pair.room:
                 return End("Limit", "as many move as the session's limit allows")
-            at = pair.prospect(rows[key], 1)
+            at, before = pair.prospect(rows[key], 1), pair.difference(metric)
             if over := pair.parameters.thresholds.above_lower(at.target):
                 why = f"would bring {pair.target.name} above its lower overload threshold: {', '.join(over)}"
                 draft.reject(Rejection("WouldOverload", key, 1, why), for_good=False)
-                continue
-            draft.choose_one(rows[key], name, f"drawn; {metric} difference {pair.difference(metric):+.4f} before")
+            elif abs(after := pair.difference(metric, at)) >= before or pair.higher(metric, at) >= pair.higher(metric):
+                why = f"would not bring the two closer in {metric}: {before:+.4f} -> {after:+.4f}"
+                draft.reject(Rejection("NoBetter", key, 1, why), for_good=False)
+            else:
+                draft.choose_one(rows[key], name, f"drawn; {metric} difference {before:+.4f} -> {after:+.4f}")
         return End("Exhausted", "every subscriber has been drawn")
 
     def _drawn(self, own: BrokerLoad, name: str) -> bytes:

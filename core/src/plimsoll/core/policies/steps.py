@@ -64,7 +64,8 @@ class Rejection:
 class Plan:
     """What should move by one action, and what its policy predicts of it.
 
-    `ended` and `stopped` say why it ends where it does. Predictions are the loads themselves where nothing moves.
+    `ended` and `stopped` say why it ends where it does. `source` and `target` are the loads that it starts from:
+    as reported, with what reports leave open filled in. Where nothing moves, predictions are these.
     """
 
     action: Action

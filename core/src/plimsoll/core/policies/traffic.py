@@ -7,6 +7,7 @@ input that two subscriptions share counts once, so the bits of a set are the OR 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -23,7 +24,7 @@ class Block:
 class Traffic:
     """Blocks of samples, the first in the lowest bits. Rates are publications per second."""
 
-    __slots__ = ("_parts", "blocks", "width")
+    __slots__ = ("_parts", "_shifts", "blocks", "width")
 
     def __init__(self, blocks: Iterable[Block]) -> None:
         self.blocks = tuple(blocks)
@@ -35,14 +36,22 @@ class Traffic:
             parts.append((self.width, (1 << block.width) - 1, block.rate, block.rate * block.size_bytes))
             self.width += block.width
         self._parts = tuple(part for part in parts if part[1])
+        self._shifts = tuple(part[0] for part in self._parts)
 
     def rate(self, bits: int) -> float:
         """Publications per second that these samples stand for. PADRES 2006, eq. 2."""
-        return sum(rate * ((bits >> shift) & mask).bit_count() for shift, mask, rate, _ in self._parts)
+        return sum(rate * ((bits >> shift) & mask).bit_count() for shift, mask, rate, _ in self._touched(bits))
 
     def bytes_per_second(self, bits: int) -> float:
         """Bytes per second of the publications that these samples stand for, each delivered once."""
-        return sum(size * ((bits >> shift) & mask).bit_count() for shift, mask, _, size in self._parts)
+        return sum(size * ((bits >> shift) & mask).bit_count() for shift, mask, _, size in self._touched(bits))
+
+    def _touched(self, bits: int) -> tuple[tuple[int, int, float, float], ...]:
+        """The blocks from the lowest to the highest bit: few subscriptions match samples of every publisher."""
+        lowest = (bits & -bits).bit_length() - 1
+        return self._parts[
+            max(0, bisect_right(self._shifts, lowest) - 1) : bisect_right(self._shifts, bits.bit_length() - 1)
+        ]
 
 
 def union(bits: Iterable[int]) -> int:

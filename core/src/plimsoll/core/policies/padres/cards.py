@@ -4,8 +4,8 @@ PADRES 2006, 5.1. Two conditions restrain the number: the target must not be ove
 the metric or bring the source below the target. The paper lets a set be chosen if the difference gets smaller; here the
 higher of the two must get lower as well, and differences of the other metrics may not be traded for this one's:
 
-- input and match: what input utilisation and matching delay differ by beyond their triggers, together, gets less,
-  or is nothing;
+- input and match: what input utilisation and matching delay differ by beyond their triggers, squared and added up,
+  gets less, or is nothing. One may pay for the other, but only the smaller for the larger;
 - output: it does not get more (the idea of 5.3's stability rule, for every move).
 
 So the loads of a pair, compared by what is overloaded, then by what input and delay, then by what output differ by
@@ -168,5 +168,6 @@ def _side_effect(pair: Pair, goal: Goal, found: ReportCard) -> Rejection | None:
     is_worse = after > before + LEAST if goal.metric == "output" else after > max(0.0, before - LEAST)
     if not is_worse:
         return None
-    why = f"{' and '.join(kept)} would differ by {after:.4f} beyond their triggers, {before:.4f} before"
+    told = ", ".join(f"{m} {pair.difference(m):+.4f} -> {pair.difference(m, found.prospect):+.4f}" for m in kept)
+    why = f"would bring other metrics apart, beyond their triggers: {told}"
     return Rejection("Unstable", found.row.key, found.subscribers, why)

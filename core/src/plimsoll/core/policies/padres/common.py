@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from plimsoll.core.policies.draft import Draft, End
 from plimsoll.core.policies.padres.cards import Goal, ReportCard, card
 from plimsoll.core.policies.profile import Row
+from plimsoll.core.policies.ranking import Order, Ranking
 
 
 def reached(draft: Draft, goal: Goal) -> End | None:
@@ -24,24 +23,21 @@ def reached(draft: Draft, goal: Goal) -> End | None:
     return End("Below", f"{metric} of {pair.source.name} is below that of {pair.target.name} by {-difference:.4f}")
 
 
-def best(draft: Draft, rows: Iterable[Row], goal: Goal) -> ReportCard | None:
-    """The card that leaves the two closest; of equals, the one that spares the source and the target more.
+def ranking(draft: Draft, goal: Goal) -> Ranking[ReportCard]:
+    """Ranks rows by how close they would leave the two; of equals, the one that spares both brokers more input.
 
     Those with an objection are rejected, and may be considered again.
     """
-    cards: list[ReportCard] = []
-    for row in rows:
+
+    def look(row: Row) -> tuple[Order, ReportCard] | None:
         found = card(draft.pair, row, goal)
-        if isinstance(found, ReportCard):
-            cards.append(found)
-        else:
+        if not isinstance(found, ReportCard):
             draft.reject(found, for_good=False)
-    return min(cards, key=_order, default=None)
+            return None
+        gain = abs(draft.pair.difference(goal.metric)) - abs(found.difference)
+        return (-round(gain, 9), -found.saved_rate, found.prospect.extra_rate, found.subscribers, row.key), found
 
-
-def _order(found: ReportCard) -> tuple[float, float, float, int, str]:
-    spared = found.saved_rate, found.prospect.extra_rate
-    return round(abs(found.difference), 9), -spared[0], spared[1], found.subscribers, found.row.key
+    return Ranking(look)
 
 
 def choose(draft: Draft, found: ReportCard, goal: Goal, why: str = "") -> None:

@@ -7,26 +7,37 @@ from __future__ import annotations
 
 from plimsoll.core.policies.draft import Draft, End
 from plimsoll.core.policies.padres.cards import Goal
-from plimsoll.core.policies.padres.common import best, choose, reached
+from plimsoll.core.policies.padres.common import choose, ranking, reached
 from plimsoll.core.policies.padres.tops import Tops
 from plimsoll.core.policies.steps import Rejection
 
 
 def offload(draft: Draft, goal: Goal) -> End:
-    """Choose until the two are balanced, or nothing would bring them closer."""
+    """Choose until the two are balanced, or nothing would bring them closer.
+
+    The paper ends where nothing of the covering set does. While the two differ by more than the trigger, what cannot go
+    is here taken out of the way of what it covers.
+    """
+    pair = draft.pair
     tops = Tops(row for row in draft.left.values() if row.bits)
+    ranked = ranking(draft, goal)
     end = reached(draft, goal)
     while end is None:
-        found = best(draft, tops, goal)
-        if found is None:
-            end = End("NoBetter", "no set in the source's covering set brings the two closer")
-        else:
+        found = ranked.best(tops.rows)
+        if found is not None:
+            alone = pair.alone
             choose(draft, found, goal)
             tops.remove(found.row.key)
+            ranked.again(key for key, row in tops.rows.items() if row.bits & pair.alone & ~alone)
             end = reached(draft, goal)
+        elif tops.rows and pair.difference("input") > pair.limit("input"):
+            for key in list(tops.rows):
+                tops.remove(key)
+        else:
+            end = End("NoBetter", "no set in the source's covering set brings the two closer")
     for row, coverer in tops.covered():
         why = f"takes no input with it: {coverer} at the source matches all that it does"
-        draft.reject(Rejection("Covered", row.key, draft.pair.present[row.key], why))
+        draft.reject(Rejection("Covered", row.key, pair.present[row.key], why))
     for row in [row for row in draft.left.values() if not row.bits]:
         draft.reject(Rejection("NoTraffic", row.key, row.count, "takes no input with it: nothing matches it"))
     return end

@@ -13,16 +13,18 @@ from collections.abc import Iterator
 
 from plimsoll.core.policies.draft import Draft, End
 from plimsoll.core.policies.padres.cards import Goal, ReportCard, card
-from plimsoll.core.policies.padres.common import best, choose, reached
+from plimsoll.core.policies.padres.common import choose, ranking, reached
 from plimsoll.core.policies.profile import Row
+from plimsoll.core.policies.ranking import Ranking
 
 STABILITY = "stability rule of Phase-II"
 
 
 def offload(draft: Draft, goal: Goal) -> End:
     """Phase-I, and as long as there is more to do, one set by Phase-II and what it now covers by Phase-I."""
+    ranked = ranking(draft, goal)
     while True:
-        end = _phase_one(draft, goal) or _phase_two(draft, goal)
+        end = _phase_one(draft, goal) or _phase_two(draft, goal, ranked)
         if end is not None:
             return end
 
@@ -71,7 +73,7 @@ def _card(draft: Draft, row: Row, goal: Goal) -> ReportCard | None:
     return None
 
 
-def _phase_two(draft: Draft, goal: Goal) -> End | None:
+def _phase_two(draft: Draft, goal: Goal, ranked: Ranking[ReportCard]) -> End | None:
     """One set that the target does not cover, the one that leaves the two closest; or an end."""
     pair = draft.pair
     difference = pair.difference("input")
@@ -82,7 +84,8 @@ def _phase_two(draft: Draft, goal: Goal) -> End | None:
         goal = Goal("output", relieves=("output",), exempt=True)
         if (end := reached(draft, goal)) is not None:
             return end
-    found = best(draft, list(draft.left.values()), goal)
+        ranked = ranking(draft, goal)
+    found = ranked.best(draft.left)
     if found is not None:
         choose(draft, found, goal, "Phase-II: ")
         return None

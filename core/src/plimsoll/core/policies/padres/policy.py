@@ -47,7 +47,7 @@ class Padres:
         """
         trigger = self.parameters.trigger(self.scope)
         pair = Pair(source, target, profile, self.parameters, trigger, staying or {}, most)
-        draft = Draft(pair, action, source, target)
+        draft = Draft(pair, action)
         return draft.plan(ALGORITHMS[action.metric](draft, goal_of(action)))
 
 

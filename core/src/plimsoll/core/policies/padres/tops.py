@@ -11,19 +11,16 @@ from plimsoll.core.policies.profile import Row
 
 
 class Tops:
-    """The rows that none of the others covers."""
+    """`rows`: those that none of the others covers, by key."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        self._tops: dict[str, Row] = {}
+        self.rows: dict[str, Row] = {}
         self._below: dict[str, list[Row]] = {}
         self._file(rows)
 
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self._tops.values())
-
     def remove(self, key: str) -> None:
         """Take one of them away; what only it covered comes up."""
-        del self._tops[key]
+        del self.rows[key]
         self._file(self._below.pop(key, ()))
 
     def covered(self) -> Iterator[tuple[Row, str]]:
@@ -32,9 +29,9 @@ class Tops:
 
     def _file(self, rows: Iterable[Row]) -> None:
         for row in sorted(rows, key=lambda row: (-row.bits.bit_count(), row.key)):
-            coverer = next((top for top in self._tops.values() if _covers(top, row)), None)
+            coverer = next((top for top in self.rows.values() if _covers(top, row)), None)
             if coverer is None:
-                self._tops[row.key] = row
+                self.rows[row.key] = row
             else:
                 self._below.setdefault(coverer.key, []).append(row)
 

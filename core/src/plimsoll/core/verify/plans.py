@@ -1,0 +1,308 @@
+"""What is wrong with a plan, found without the code that made it.
+
+A plan is held against the profile that it was made from: sample by sample, as plain sets. It shares no arithmetic with
+policies; the one thing that it takes over are the models of matching delay, which are part of the loads.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any, Protocol
+
+NEAR = 1e-6
+"""Predictions that differ by less are the same."""
+
+
+class Load(Protocol):
+    """A broker's load, reported or predicted."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def subscriptions(self) -> int: ...
+    @property
+    def input_utilization(self) -> float: ...
+    @property
+    def output_utilization(self) -> float: ...
+    @property
+    def match_delay_seconds(self) -> float: ...
+    @property
+    def cpu_ratio(self) -> float: ...
+    @property
+    def memory_ratio(self) -> float: ...
+    @property
+    def input_rate(self) -> float: ...
+    @property
+    def output_rate(self) -> float: ...
+    @property
+    def output_bytes_per_second(self) -> float: ...
+    @property
+    def bandwidth(self) -> float | None: ...
+    @property
+    def delay(self) -> Any: ...
+
+
+class Move(Protocol):
+    """Subscribers of a row that go."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def subscribers(self) -> tuple[str, ...]: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def target(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+
+
+class Rejection(Protocol):
+    """Subscribers that stay."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def subscribers(self) -> int: ...
+    @property
+    def reason(self) -> str: ...
+
+
+class Action(Protocol):
+    """What a plan is for."""
+
+    @property
+    def target(self) -> str: ...
+    @property
+    def metric(self) -> str: ...
+    @property
+    def overloaded(self) -> tuple[str, ...]: ...
+
+
+class Plan(Protocol):
+    """What should move, and what is predicted of it."""
+
+    @property
+    def action(self) -> Action: ...
+    @property
+    def source(self) -> Load: ...
+    @property
+    def target(self) -> Load: ...
+    @property
+    def predicted_source(self) -> Load: ...
+    @property
+    def predicted_target(self) -> Load: ...
+    @property
+    def moves(self) -> Sequence[Move]: ...
+    @property
+    def rejected(self) -> Sequence[Rejection]: ...
+    @property
+    def stopped(self) -> str: ...
+
+
+class Row(Protocol):
+    """Subscribers of the source that ask for the same."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def bits(self) -> int: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def subscriptions(self) -> int: ...
+
+
+class Profile(Protocol):
+    """Who is at the source, and what samples of traffic they match."""
+
+    @property
+    def traffic(self) -> Any: ...
+    @property
+    def rows(self) -> tuple[Any, ...]: ...
+    @property
+    def accepting(self) -> int: ...
+    @property
+    def rest(self) -> int: ...
+    @property
+    def overhead_bytes(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What a plan is held against. `lower`: the lower overload threshold of each resource, by name.
+
+    `by_content`: predictions must follow from the samples. Without it, for a policy that does not look at content, the
+    plan is held against its own predictions.
+    """
+
+    profile: Profile
+    lower: Mapping[str, float]
+    by_content: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Loads worked out anew."""
+
+    input: float
+    output: float
+    match: float
+    cpu: float
+    memory: float
+
+
+def faults(plan: Plan, fleet: Fleet) -> list[str]:
+    """Every fault of a plan in words; empty if there is none.
+
+    Nobody moves twice, is unknown or is somewhere else; everybody is accounted for with a reason; predictions follow
+    from the samples; the target is not overloaded; what the plan is for gets better.
+    """
+    found = [*_members(plan, fleet.profile), *_reasons(plan, fleet.profile)]
+    if found:
+        return found
+    source, target = _own(plan.predicted_source), _own(plan.predicted_target)
+    if fleet.by_content:
+        found += _predictions(plan, fleet.profile)
+    if plan.moves:
+        found += [*_overloads(plan, fleet, target), *_objective(plan, fleet, source, target)]
+    return found
+
+
+def _members(plan: Plan, profile: Profile) -> Iterator[str]:
+    here = {name: row.key for row in profile.rows for name in row.names}
+    times = Counter(name for move in plan.moves for name in move.subscribers)
+    yield from (f"{name} moves {count} times" for name, count in sorted(times.items()) if count > 1)
+    if plan.source.name == plan.target.name:
+        yield f"{plan.source.name} would give to itself"
+    for move in plan.moves:
+        if (move.source, move.target) != (plan.source.name, plan.target.name):
+            yield f"{move.key} goes from {move.source} to {move.target}, the plan is for another pair"
+        if not move.subscribers:
+            yield f"nobody moves with {move.key}"
+        for name in move.subscribers:
+            if here.get(name) != move.key:
+                yield f"{name} does not ask for {move.key} at {plan.source.name}"
+
+
+def _reasons(plan: Plan, profile: Profile) -> Iterator[str]:
+    yield from (f"{move.key} moves without a reason" for move in plan.moves if not move.reason.strip())
+    yield from (f"{each.key} is rejected without a reason" for each in plan.rejected if not each.reason.strip())
+    if not plan.stopped.strip():
+        yield "the plan does not say why it ends"
+    everybody = sum(len(row.names) for row in profile.rows)
+    moved, stay = sum(len(move.subscribers) for move in plan.moves), sum(each.subscribers for each in plan.rejected)
+    if moved + stay != everybody:
+        yield f"of {everybody} subscribers {moved} move and {stay} have a reason to stay"
+
+
+def _own(load: Load) -> Levels:
+    return Levels(
+        load.input_utilization, load.output_utilization, load.match_delay_seconds, load.cpu_ratio, load.memory_ratio
+    )
+
+
+# -- predictions, from sets of samples
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    subscriptions: int
+    matches: float
+
+
+def _predictions(plan: Plan, profile: Profile) -> Iterator[str]:
+    rates, sizes = _weights(profile.traffic)
+    rows: dict[str, Row] = {row.key: row for row in profile.rows}
+    gone = Counter(dict.fromkeys(rows, 0))
+    for move in plan.moves:
+        gone[move.key] += len(move.subscribers)
+    before = _samples(profile.rest, *(row.bits for row in rows.values()))
+    after = _samples(profile.rest, *(row.bits for key, row in rows.items() if gone[key] < len(row.names)))
+    taken = _samples(profile.accepting)
+    taking = _samples(profile.accepting, *(rows[key].bits for key, count in gone.items() if count))
+    moved = [(rows[key], count, _samples(rows[key].bits)) for key, count in gone.items() if count]
+    subscriptions = sum(count * row.subscriptions for row, count, _ in moved)
+    deliveries = sum(count * _sum(samples, rates) for _, count, samples in moved)
+    data = sum(count * _sum(samples, sizes) for _, count, samples in moved)
+    data += deliveries * profile.overhead_bytes
+    less, more = _sum(before, rates) - _sum(after, rates), _sum(taking, rates) - _sum(taken, rates)
+    yield from _compared(plan.source, plan.predicted_source, -less, -subscriptions, -deliveries, -data)
+    yield from _compared(plan.target, plan.predicted_target, more, subscriptions, deliveries, data)
+
+
+def _compared(
+    load: Load, predicted: Load, rate: float, subscriptions: int, deliveries: float, data: float
+) -> Iterator[str]:
+    input_rate, output_rate = max(0.0, load.input_rate + rate), max(0.0, load.output_rate + deliveries)
+    matches = output_rate / input_rate if input_rate else 0.0
+    matches -= load.output_rate / load.input_rate if load.input_rate else 0.0
+    delay = _delay(load, _Change(subscriptions, matches))
+    sent = max(0.0, load.output_bytes_per_second + data)
+    expected = {
+        "input utilisation": (input_rate * delay, predicted.input_utilization),
+        "output utilisation": (sent / load.bandwidth if load.bandwidth else 0.0, predicted.output_utilization),
+        "matching delay": (delay, predicted.match_delay_seconds),
+    }
+    for what, (mine, told) in expected.items():
+        if abs(mine - told) > NEAR * max(1.0, abs(mine)):
+            yield f"{what} of {load.name} would be {mine:.6f}, the plan predicts {told:.6f}"
+
+
+def _delay(load: Load, change: _Change) -> float:
+    now = load.match_delay_seconds
+    if load.delay is None:  # PADRES 2006, eq. 4
+        return (
+            now * max(0, load.subscriptions + change.subscriptions) / load.subscriptions if load.subscriptions else now
+        )
+    after = float(load.delay.after(change))
+    return max(0.0, now + after - float(load.delay.delay_seconds)) if now else after
+
+
+def _weights(traffic: Any) -> tuple[list[float], list[float]]:
+    """What each sample stands for: publications and bytes per second."""
+    rates = [block.rate for block in traffic.blocks for _ in range(block.width)]
+    sizes = [block.rate * block.size_bytes for block in traffic.blocks for _ in range(block.width)]
+    return rates, sizes
+
+
+def _samples(*rows: int) -> set[int]:
+    """Those that any of the rows matches."""
+    written = bin(reduce(or_, rows))[:1:-1]
+    return {number for number, digit in enumerate(written) if digit == "1"}
+
+
+def _sum(samples: Iterable[int], weights: Sequence[float]) -> float:
+    return sum(weights[number] for number in samples if number < len(weights))
+
+
+# -- what the plan is for
+
+
+def _overloads(plan: Plan, fleet: Fleet, target: Levels) -> Iterator[str]:
+    for resource, limit in fleet.lower.items():
+        if getattr(target, resource) > limit + NEAR:
+            yield f"{resource} of {plan.target.name} would be {getattr(target, resource):.4f}, above {limit}"
+
+
+def _objective(plan: Plan, fleet: Fleet, source: Levels, target: Levels) -> Iterator[str]:
+    before, metric = (_own(plan.source), _own(plan.target)), plan.action.metric
+    if plan.action.overloaded:
+        much, less = _overload(before[0], fleet), _overload(source, fleet)
+        if less >= much and much > 0:
+            yield f"{plan.source.name} is overloaded, and would be no less: {much:.4f} -> {less:.4f}"
+        return
+    was, will = (getattr(each, metric) for each in before), (getattr(each, metric) for each in (source, target))
+    (a, b), (c, d) = was, will
+    if abs(c - d) > abs(a - b) + NEAR:
+        yield f"the {metric} difference would grow: {abs(a - b):.4f} -> {abs(c - d):.4f}"
+    if max(c, d) > max(a, b) + NEAR:
+        yield f"the higher {metric} of the two would grow: {max(a, b):.4f} -> {max(c, d):.4f}"
+
+
+def _overload(levels: Levels, fleet: Fleet) -> float:
+    return sum(max(0.0, float(getattr(levels, resource)) - limit) for resource, limit in fleet.lower.items())

@@ -1,0 +1,83 @@
+"""All fleets of a small size, and what becomes of them session by session while nothing else changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from plimsoll.core.detector import Detector, Memory
+from plimsoll.core.policies.fleet import METRICS
+from plimsoll.core.policies.parameters import Parameters
+from plimsoll.core.policies.registry import Policy
+from plimsoll.core.policies.steps import Plan
+from plimsoll.core.verify.plans import Fleet, faults
+from tests.core.policies.hand import Broker, World
+
+LIMITS = Parameters()
+LOWER = {"input": 0.9, "output": 0.9, "cpu": 0.9, "memory": 0.9}
+SESSIONS_AT_MOST = 30
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """Seconds per publication and subscription, and bytes per second."""
+
+    cost: float
+    bandwidth: float
+
+
+def fleets(wants: dict[str, int], counts: dict[str, tuple[int, ...]], kinds: dict[str, Hardware]) -> Iterator[World]:
+    """Every way in which each broker serves one of `counts` subscribers of each key."""
+    width = max(wants.values()).bit_length()
+    each = [product(counts[name], repeat=len(wants)) for name in kinds]
+    for chosen in product(*each):
+        brokers = {}
+        for (name, kind), numbers in zip(kinds.items(), chosen, strict=True):
+            served = {
+                key: tuple(f"{name}{key}{i}" for i in range(n)) for key, n in zip(wants, numbers, strict=True) if n
+            }
+            brokers[name] = Broker(kind.cost, kind.bandwidth, served)
+        yield World(width, wants, brokers)
+
+
+def excess(world: World, parameters: Parameters = LIMITS) -> tuple[float, float, float]:
+    """What a fleet is judged by: what is overloaded; what input and delay, and what output differ by beyond triggers."""
+    loads = [world.load(name).measures for name in world.brokers]
+    over = sum(max(0.0, load.of_resource(r) - LOWER[r]) for load in loads for r in ("input", "output"))
+    beyond = {
+        metric: sum(
+            max(0.0, abs(a.of_metric(metric, 0.1) - b.of_metric(metric, 0.1)) - 0.1)
+            for i, a in enumerate(loads)
+            for b in loads[:i]
+        )
+        for metric in METRICS
+    }
+    return over, beyond["input"] + beyond["match"], beyond["output"]
+
+
+def sessions(world: World, policy: Policy) -> Iterator[tuple[Plan, World]]:
+    """One session after another, each by the first action of a broker's list that comes to something."""
+    while (found := _next(world, policy)) is not None:
+        world = world.after(found)
+        yield found, world
+
+
+def _next(world: World, policy: Policy) -> Plan | None:
+    loads = {name: world.load(name) for name in world.brokers}
+    states = {}
+    for name, load in loads.items():
+        states[name] = Detector(policy.parameters).run(load, loads.values(), Memory(), 0.0)[1].state
+    from dataclasses import replace
+
+    loads = {name: replace(load, state=states[name]) for name, load in loads.items()}
+    for name in sorted(loads, key=lambda n: states[n] != "N/A"):
+        _, finding = Detector(policy.parameters).run(loads[name], loads.values(), Memory(), 0.0)
+        for action in policy.ranked(loads[name], finding.actions, loads):
+            profile = world.profile(name, action.target)
+            plan = policy.plan(loads[name], loads[action.target], profile, action)
+            found = faults(plan, Fleet(profile, LOWER))
+            assert found == [], (world, plan, found)
+            if plan.moves:
+                return plan
+    return None
