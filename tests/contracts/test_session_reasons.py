@@ -20,7 +20,8 @@ NO_REASONS = {*get_args(Phase), *kinds.LoadBalancingSessionSpec.__annotations__,
 
 def values_of_fields() -> set[str]:
     """What a session's specification may say, as Rebalance: words of the code that are not reasons."""
-    return set(re.findall(r'"([A-Za-z]+)"', (ROOT / "core/src/plimsoll/core/spec/kinds.py").read_text()))
+    spec = ROOT / "core/src/plimsoll/core/spec"
+    return set(re.findall(r'"([A-Za-z]+)"', "".join((spec / name).read_text() for name in ("kinds.py", "policy.py"))))
 
 
 def said() -> set[str]:

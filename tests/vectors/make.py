@@ -168,7 +168,7 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("stated", "it was OK, and is BUSY now; here is its load",
      r.Stated(3, 8, "e2", 12, "balance-e1", "OK", {"broker": "e2", "state": "OK", "input_utilization": 0.25})),
     ("trigger", "e1 wants to be balanced: its input with e2, or else its matching delay with e3",
-     r.Trigger("e1", 12, 40, [r.ActionItem("e2", "input", 0.5), r.ActionItem("e3", "match", 0.2)], True,
+     r.Trigger("e1", 12, 40, [r.ActionItem("e2", "input", 0.5, ["input"]), r.ActionItem("e3", "match", 0.2)],
                "input utilization 0.97 is above 0.95")),
     ("profile-query", "what do the subscribers of e1 take, and what of that does e2 take in already?",
      r.ProfileQuery(11, "e1", "e2")),

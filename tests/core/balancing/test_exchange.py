@@ -87,8 +87,8 @@ def test_who_is_no_mediator_commands_nobody_and_no_edge_speaks_for_another(balan
     fleet.nodes["stranger"] = stranger
     stranger.dial_control("h", "ctl://h")
     stranger.say_control("h", r.State(5, 1, "e2", "s", "BUSY", 10.0))
-    stranger.say_control("h", r.Trigger("e1", 1, 1, [], False, "no"))
-    fleet.edge("e1").to_head(r.Trigger("e2", 1, 1, [], False, "no"))
+    stranger.say_control("h", r.Trigger("e1", 1, 1, [], "no"))
+    fleet.edge("e1").to_head(r.Trigger("e2", 1, 1, [], "no"))
     fleet.run(0.2)
     assert not said(mediator, r.Stated)
     assert not said(mediator, r.Trigger)

@@ -1,20 +1,64 @@
-"""Parameters of brokers: those of the policy, scaled once; a policy that cannot be read is refused."""
+"""What brokers go by is what the policy says, on the clock of the fleet; a policy that cannot be read is refused."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from tests.core.fleet import Mediator, Publishing, resume
 
-from plimsoll.core.balancing.settings import parameters
-from plimsoll.core.policies.parameters import Parameters
+from plimsoll.core import records as r
+from plimsoll.core.balancing import settings
+from plimsoll.core.balancing.pieces import decoded
+from plimsoll.core.spec.policy import EstimationSpec, PressParameters, RingParameters
 from plimsoll.core.spec.problems import InvalidResourcesError
+from plimsoll.core.spec.quantities import Duration
 
 
-def test_parameters_are_on_the_clock_of_the_fleet():
-    found = parameters({"type": "Padres"}, 0.5)
-    assert found == Parameters().scaled(0.5)
-    assert parameters(None, 0.5) is None
+def test_samples_are_kept_on_the_clock_of_the_fleet():
+    spec = EstimationSpec(
+        ring=RingParameters(samples=8, rate_over=Duration.parse("20s")),
+        press=PressParameters(samples=9, timeout=Duration.parse("10s")),
+    )
+    ring, press = settings.ring(spec, 0.5, 3.0), settings.press(spec, 0.5, 3.0)
+    assert (ring.width, ring.window_seconds) == (8, 10.0)
+    assert (press.samples, press.timeout_seconds, press.started_at) == (9, 5.0, 3.0)
+    assert settings.ring(EstimationSpec(), 1.0, 0.0).width == 64
+    assert settings.press(EstimationSpec(), 1.0, 0.0).samples == 50
 
 
 def test_a_policy_that_nobody_knows_is_refused():
+    assert settings.policy_of(None) is None
     with pytest.raises(InvalidResourcesError, match="Padres"):
-        parameters({"type": "Pardes"}, 1.0)
+        settings.policy_of({"type": "Pardes"})
+
+
+def test_press_looks_at_publications_only_while_somebody_waits(balanced: Any):
+    policy = {"type": "Padres", "estimation": {"type": "Press", "press": {"samples": 10, "timeout": "20s"}}}
+    fleet = balanced(2, policy=policy)
+    mediator: Mediator = fleet.mediator("h")
+    client = fleet.client("c", "h", "e1")
+    client.tell("e1", resume(1, "s"))
+    publishing = Publishing(client, "h")
+    fleet.run(0.5)
+
+    def publish(count: int) -> None:
+        for _ in range(count):
+            publishing.publish()
+            fleet.run(0.1)
+
+    def answers(number: int) -> list[r.ProfileReply]:
+        return [said for said in mediator.heard["h"] if isinstance(said, r.ProfileReply) and said.id == number]
+
+    publish(20)
+    mediator.say_control("h", r.ProfileQuery(1, "e1", "e2"))
+    publish(5)
+    assert not answers(1)
+    publish(6)
+    profile = decoded(answers(1)[0].piece)
+    assert profile.traffic.width == 10
+    assert profile.input_rate == pytest.approx(10.0, rel=0.2)
+    mediator.say_control("h", r.ProfileQuery(2, "e1", "e2"))
+    publish(3)
+    fleet.run(2.5)  # of 2 s, on this clock
+    assert decoded(answers(2)[0].piece).traffic.width == 3

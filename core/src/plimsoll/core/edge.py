@@ -67,8 +67,8 @@ class Edge(Node):
         self.server: Server[tuple[int, Any, bytes, bool]] = Server(config.hardware)
         self.meter = Meter()
         self.reporter = Reporter(self, config, epoch, self.meter)
-        parameters = settings.parameters(config.policy, config.time_factor)
-        self.watch = Watch(self, config, parameters) if parameters is not None else None
+        policy = settings.policy_of(config.policy)
+        self.watch = Watch(self, config, policy) if policy is not None else None
         self._note: Note | None = None
         self.leaving_since: float | None = None
         self.mediator = 0

@@ -44,13 +44,14 @@ class Reported:
 
 @dataclass(frozen=True)
 class Told:
-    """What a head says of a hand-over, or whom one of its edges serves."""
+    """What a head says of a hand-over, or whom one of its edges serves; or what one of its edges says."""
 
     head: str
-    said: records.Outcome | records.Served
+    said: records.Outcome | records.Served | records.Stated | records.Trigger | records.ProfileReply
 
 
 Said = Answered | Reported | Told
+TOLD = records.Outcome | records.Served | records.Stated | records.Trigger | records.ProfileReply
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,9 @@ class ControlPlane:
             said = [records.Identify(self._name, "mediator", self._epoch), *told, *said]
         self._send(line, *said)
 
-    def send(self, broker: str, record: records.Command | records.Serving) -> None:
+    def send(
+        self, broker: str, record: records.Command | records.Serving | records.State | records.ProfileQuery
+    ) -> None:
         """Say something to a head; lost if it is not connected."""
         line = self._lines.get(broker)
         if line is not None:
@@ -157,5 +160,5 @@ class ControlPlane:
                 yield Answered(line.peer.name, record.status)
             elif isinstance(record, records.Load):
                 yield Reported(str(record.report.get("broker", "")), record.report)
-            elif isinstance(record, records.Outcome | records.Served):
+            elif isinstance(record, TOLD):
                 yield Told(line.peer.name, record)

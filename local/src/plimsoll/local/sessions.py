@@ -66,13 +66,9 @@ def is_over(item: Mapping[str, Any]) -> bool:
 
 
 def child(create: Create) -> Object:
-    """The object of a child that a session asks for."""
-    owner = {
-        "apiVersion": API_VERSION, "kind": KIND, "name": create.parent_name, "uid": create.parent, "controller": True,
-    }  # fmt: skip
-    return {
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "metadata": {"name": create.name, "ownerReferences": [owner]},
-        "spec": dict(create.spec),
-    }
+    """The object that the mediator asks for: a child of a session, or one that an edge wants."""
+    metadata: dict[str, Any] = {"name": create.name}
+    if create.parent:
+        owner = {"name": create.parent_name, "uid": create.parent, "controller": True}
+        metadata["ownerReferences"] = [{"apiVersion": API_VERSION, "kind": KIND, **owner}]
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": dict(create.spec)}

@@ -9,10 +9,12 @@ from typing import Any
 from plimsoll.core.config import Peer
 from plimsoll.core.session import EdgeView, HeadView, View
 from plimsoll.core.spec import head_name
+from plimsoll.core.spec.parsing import block
+from plimsoll.core.spec.policy import PolicySpec
 from plimsoll.core.spec.quantities import Quantity
 
 Object = dict[str, Any]
-KINDS = ("BrokerCluster", "EdgeBroker", "HardwareProfile")
+KINDS = ("BrokerCluster", "BrokerFleet", "EdgeBroker", "HardwareProfile")
 UNANSWERED_SECONDS = 3.0
 """A head that has not answered for so long is taken to be unreachable."""
 REPORTS_MISSED = 3
@@ -106,7 +108,20 @@ def view(objects: Iterable[Object], known: Known, now: float) -> View:
             for item in items
             if item["kind"] == "EdgeBroker"
         },
+        _policies(items),
     )
+
+
+def _policies(items: Iterable[Object]) -> dict[str, PolicySpec]:
+    """The policy of each cluster that has one: its own, or else the fleet's."""
+    all_items = list(items)
+    fleets = (item["spec"].get("defaults", {}).get("policy") for item in all_items if item["kind"] == "BrokerFleet")
+    default = next(fleets, None)
+    written = {
+        item["metadata"]["name"]: item["spec"].get("policy") or default
+        for item in all_items if item["kind"] == "BrokerCluster"
+    }  # fmt: skip
+    return {cluster: block(PolicySpec, policy) for cluster, policy in written.items() if policy is not None}
 
 
 def _head(cluster: str, known: Known, now: float) -> HeadView:

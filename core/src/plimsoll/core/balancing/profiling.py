@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from plimsoll.core import predicates
@@ -15,9 +15,11 @@ from plimsoll.core import records as r
 from plimsoll.core.attachment import HANDLE_BYTES, SERVED, Attachment
 from plimsoll.core.balancing.pieces import PARTS_AT_MOST, PROFILE_BYTES, encoded, pieces
 from plimsoll.core.matching import Index
+from plimsoll.core.policies.press import Press
 from plimsoll.core.policies.profile import Row, rows_of
 from plimsoll.core.policies.ring import Ring
 from plimsoll.core.policies.sampling import bounded
+from plimsoll.core.predicates import Attributes
 
 KEPT_SECONDS = 60.0
 KEY_CHARACTERS = 256
@@ -41,26 +43,34 @@ class Host(Protocol):
 
 
 class Profiling:
-    """`is_busy`: a round more is wanted, as soon as the stream allows."""
+    """`begin` gives what has looked at publications, or looks at them from now on."""
 
-    def __init__(self, host: Host, ring: Ring) -> None:
-        self.host, self.ring = host, ring
+    def __init__(self, host: Host, begin: Callable[[], Ring | Press]) -> None:
+        self.host, self._begin = host, begin
+        self._press: Press | None = None
         self._id = 0
         self._parts: dict[int, list[str]] = {}
         self._work: Iterator[None] | None = None
         self._answer: list[r.ProfileReply] = []
         self._answered_at = 0.0
 
-    @property
-    def is_busy(self) -> bool:
-        return self._work is not None
+    def note(self, publisher: str, attributes: Attributes, size_bytes: int, now: float) -> None:
+        """Hot path, where publications are looked at only while somebody waits."""
+        if self._press is not None:
+            self._press.note(publisher, attributes, size_bytes, now)
+
+    def wake_at(self) -> float:
+        """When a round more is wanted."""
+        if self._work is None:
+            return float("inf")
+        return self.host.now if self._press is None else self._press.ends_at()
 
     def on_query(self, query: r.ProfileQuery) -> None:
         """A part of a query, for the first time or again."""
         if query.id < self._id or not 0 < query.parts <= PARTS_AT_MOST or query.part >= query.parts:
             return
         if query.id > self._id:
-            self._id, self._parts, self._work, self._answer = query.id, {}, None, []
+            self._id, self._parts, self._work, self._press, self._answer = query.id, {}, None, None, []
         if self._answer:
             if query.part == 0:
                 for piece in self._answer:
@@ -70,16 +80,20 @@ class Profiling:
             if len(self._parts) == query.parts:
                 texts = [text for part in sorted(self._parts) for text in self._parts[part]]
                 self._parts = {}
-                self._work = self._profiled(query, texts)
+                samples = self._begin()
+                self._press = samples if isinstance(samples, Press) else None
+                self._work = self._profiled(query, texts, samples)
 
     def advance(self) -> None:
         """A round of work, if there is any; what has been kept for long goes."""
+        if self._press is not None and not self._press.is_complete(self.host.now):
+            return
         if self._work is not None and next(self._work, self) is self:
-            self._work = None
+            self._work = self._press = None
         if self._answer and self.host.now > self._answered_at + KEPT_SECONDS:
             self._answer = []
 
-    def _profiled(self, query: r.ProfileQuery, texts: list[str]) -> Iterator[None]:
+    def _profiled(self, query: r.ProfileQuery, texts: list[str], samples: Ring | Press) -> Iterator[None]:
         accepting: Index = Index()
         for number, text in enumerate(texts):
             try:
@@ -95,7 +109,7 @@ class Profiling:
                 keys[attachment] = key_of(attachment)
             if number % ATTACHMENTS_AT_ONCE == 0:
                 yield
-        sampling = self.ring.sampling(
+        sampling = samples.sampling(
             _rows(keys), lambda attributes: self._matching(keys, attributes),
             lambda attributes: bool(accepting.match(attributes)), self.host.now, PROFILE_BYTES,
         )  # fmt: skip

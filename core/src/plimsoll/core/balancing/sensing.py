@@ -112,7 +112,7 @@ class Sensing:
 
     def _tried(self, item: r.ActionItem) -> tuple[Action, BrokerLoad, BrokerLoad]:
         return (
-            Action(item.target, item.metric, item.difference),
+            Action(item.target, item.metric, item.difference, tuple(item.overloaded)),
             mean(list(self.own)),
             mean(list(self.others[item.target])),
         )
@@ -142,9 +142,8 @@ class Sensing:
 
     def _trigger(self) -> r.Trigger:
         found, last = self.finding.actions[:ACTIONS_AT_MOST], self.own[-1]
-        items = [r.ActionItem(action.target, action.metric, action.difference) for action in found]
-        overloaded = any(action.overloaded for action in found)
-        return r.Trigger(self.host.name, self.host.epoch, last.seq, items, overloaded, self.finding.reason)
+        items = [r.ActionItem(each.target, each.metric, each.difference, list(each.overloaded)) for each in found]
+        return r.Trigger(self.host.name, self.host.epoch, last.seq, items, self.finding.reason)
 
     def wake_at(self) -> float:
         """When it looks next."""

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from plimsoll.core import records as r
-from plimsoll.core.balancing import profiling, sensing
+from plimsoll.core.balancing import profiling, sensing, settings
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.holdings import Holdings
 from plimsoll.core.load import Meter
 from plimsoll.core.policies.match_delay import Fit
-from plimsoll.core.policies.parameters import Parameters
-from plimsoll.core.policies.ring import WINDOW_SECONDS, Ring
+from plimsoll.core.policies.press import Press
+from plimsoll.core.policies.registry import parameters
+from plimsoll.core.policies.ring import Ring
 from plimsoll.core.predicates import Attributes
-
-RING_WIDTH = 64
+from plimsoll.core.spec.policy import PolicySpec
 
 Note = Callable[[str, Attributes, int, float], None]
 
@@ -27,23 +27,29 @@ class Host(sensing.Host, profiling.Host, Protocol):
 
 
 class Watch:
-    """`parameters` are on this fleet's clock. `fit` learns what a publication takes."""
+    """`fit` learns what a publication takes. `begin` is called when the edge knows the time."""
 
-    def __init__(self, host: Host, config: BrokerConfig, parameters: Parameters) -> None:
-        self.host = host
+    def __init__(self, host: Host, config: BrokerConfig, policy: PolicySpec) -> None:
+        self.host, self.policy = host, policy
+        self.time_factor = config.time_factor
         self.bandwidth = config.hardware.output_bytes_per_second
-        self.window_seconds = WINDOW_SECONDS * config.time_factor
-        self.sensing = sensing.Sensing(host, parameters)
+        self.sensing = sensing.Sensing(host, parameters(policy, config.time_factor))
         self.ring: Ring | None = None
         self.profiling: profiling.Profiling | None = None
         self.fit = Fit()
         self._widened = 0
 
     def begin(self) -> Note:
-        """It is time to keep publications; returns what the hot path calls for each."""
-        self.ring = Ring(RING_WIDTH, self.window_seconds, self.host.now)
-        self.profiling = profiling.Profiling(self.host, self.ring)
-        return self.ring.note
+        """It is time to look at publications; returns what the hot path calls for each."""
+        if self.policy.estimation.type == "Press":
+            self.profiling = profiling.Profiling(self.host, self._press)
+            return self.profiling.note
+        self.ring = ring = settings.ring(self.policy.estimation, self.time_factor, self.host.now)
+        self.profiling = profiling.Profiling(self.host, lambda: ring)
+        return ring.note
+
+    def _press(self) -> Press:
+        return settings.press(self.policy.estimation, self.time_factor, self.host.now)
 
     def on_control(self, record: Any) -> None:
         """Something from the head."""
@@ -80,5 +86,5 @@ class Watch:
 
     def wake_at(self) -> float:
         """When it is to go on."""
-        is_busy = self.profiling is not None and self.profiling.is_busy
-        return self.host.now if is_busy else self.sensing.wake_at()
+        wanted_at = self.profiling.wake_at() if self.profiling is not None else float("inf")
+        return min(wanted_at, self.sensing.wake_at())

@@ -10,6 +10,7 @@ from plimsoll.core.wire import U32, U63, Name, Scalar, Text
 
 LoadReport = dict[str, Scalar | list[str] | dict[str, Scalar] | None]
 Metric = Literal["input", "output", "match"]
+Resource = Literal["input", "output", "cpu", "memory"]
 BrokerState = Literal["OK", "BUSY", "N/A", "STABILIZING"]
 Bits = Annotated[bytes, Meta(max_length=1024 * 1024)]
 
@@ -21,11 +22,15 @@ class Pie(Struct, array_like=True, frozen=True, tag=111):
 
 
 class ActionItem(Struct, array_like=True, frozen=True):
-    """One line of a broker-action list: with whom what could be balanced. `difference` is a ratio."""
+    """One line of a broker-action list: with whom what could be balanced. `difference` is a ratio.
+
+    `overloaded`: what wants relief; empty where two differ and neither is overloaded.
+    """
 
     target: Name
     metric: Metric
     difference: float
+    overloaded: list[Resource] = []
 
 
 class State(Struct, array_like=True, frozen=True, tag=112):
@@ -63,7 +68,6 @@ class Trigger(Struct, array_like=True, frozen=True, tag=114):
     epoch: U63
     seq: U63
     actions: list[ActionItem]
-    overloaded: bool
     reason: Text
 
 

@@ -66,7 +66,7 @@ def again(turn: Turn, request: Request, session: Session) -> Session:
         wanted=None if session.wanted is None else max(0, session.wanted - moved),
         retry_at=at, queued_at=at, deadline_at=at + turn.settings.seconds(request.spec.limits.queue_for),
         ended_at=None, started_at=None, moving_at=None, may_retry=False, verdict=None, plan=None, approved="",
-        batches=[], children=[], round=0, sources=[], targets=[], asked="",
+        batches=[], children=[], round=0, sources=[], targets=[], asked="", offers=[],
     )  # fmt: skip
     message = f"attempt {session.attempt} of {request.spec.retries + 1} begins in {pause:.0f} s"
     turn.tell(session, "Retrying", message)

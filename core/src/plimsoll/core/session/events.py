@@ -10,7 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from plimsoll.core.records import Command, Outcome, Served, Serving
+from plimsoll.core.records import (
+    Command,
+    Outcome,
+    ProfileQuery,
+    ProfileReply,
+    Served,
+    Serving,
+    State,
+    Stated,
+    Trigger,
+)
 from plimsoll.core.session.record import Session
 from plimsoll.core.session.values import Request, View
 
@@ -33,10 +43,10 @@ class Deleted:
 
 @dataclass(frozen=True)
 class Heard:
-    """A head has spoken."""
+    """A head has spoken, for itself or for one of its edges."""
 
     head: str
-    said: Outcome | Served
+    said: Outcome | Served | Stated | Trigger | ProfileReply
 
 
 @dataclass(frozen=True)
@@ -68,7 +78,7 @@ class Send:
     """Say this to a head, on its control socket. It may be lost; it is said again."""
 
     head: str
-    record: Command | Serving
+    record: Command | Serving | State | ProfileQuery
 
 
 @dataclass(frozen=True)
@@ -84,7 +94,7 @@ class Tell:
 
 @dataclass(frozen=True)
 class Create:
-    """Make a LoadBalancingSession of this name, owned by `parent`, unless there is one.
+    """Make a LoadBalancingSession of this name, unless there is one, owned by `parent` if that is not empty.
 
     `spec` is a mapping as in YAML. It is wanted again until the object has been `Asked` for.
     """

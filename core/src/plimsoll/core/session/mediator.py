@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from plimsoll.core.records import Outcome
-from plimsoll.core.session import batches, ending, family, moving, planned
+from plimsoll.core.records import Outcome, ProfileReply, Served, Stated, Trigger
+from plimsoll.core.session import batches, ending, family, moving, planned, states, triggers
 from plimsoll.core.session.events import Asked, Deleted, Deposed, Effect, Event, Forget, Heard, Save, Viewed
 from plimsoll.core.session.record import MOVING, Session, Verdict, earlier
 from plimsoll.core.session.status import conditioned
@@ -112,10 +112,7 @@ class Mediator:
         elif isinstance(event, Viewed):
             turn.view, turn.viewed_at = event.view, turn.now
         elif isinstance(event, Heard):
-            if isinstance(event.said, Outcome):
-                self._told(event.head, event.said)
-            else:
-                turn.served(event.head, event.said)
+            self._heard(event.head, event.said)
         return self.is_deposed
 
     def _asked(self, request: Request) -> None:
@@ -154,6 +151,19 @@ class Mediator:
         batch = session.batch if session is not None else None
         if batch is not None and batch.intent in ("prepare", "abort"):
             turn.command(batch, "abort", 0.0)
+
+    def _heard(self, head: str, said: Outcome | Served | Stated | Trigger | ProfileReply) -> None:
+        match said:
+            case Outcome():
+                self._told(head, said)
+            case Served():
+                self._turn.served(head, said)
+            case Stated():
+                states.heard(self._turn, said)
+            case ProfileReply():
+                self._turn.profiles.heard(self._turn, said)
+            case Trigger():
+                triggers.heed(self._turn, said)
 
     def _told(self, head: str, told: Outcome) -> None:
         if told.mediator > self.epoch:
@@ -217,6 +227,7 @@ class Mediator:
                 batches.speak(turn, session.batch)
             elif session.is_parent and session.phase in MOVING and session.verdict is None:
                 family.speak(turn, request, session)
+        states.speak(turn)
 
     def _look_at_the_old(self) -> None:
         """Objects whose time is over, or whose deletion waits for nothing any more: now and then, as there are many."""
@@ -234,6 +245,7 @@ class Mediator:
                 continue
             if request.deleting or turn.now >= session.ended_at + self.settings.seconds(request.spec.ttl):
                 turn.effects.append(Forget(session.uid, session.name))
+        turn.effects.extend(Forget(session.uid, session.name) for session in triggers.superseded(turn))
 
     def _saves(self) -> list[Effect]:
         """What has changed. Progress alone is stored now and then; an intent always.
@@ -258,7 +270,7 @@ def _intent(session: Session) -> tuple[Any, ...]:
     return (
         session.generation, session.phase, session.queued_at, session.deadline_at, session.ended_at, session.approved,
         session.plan.hash if session.plan is not None else "", session.sources, session.targets, session.verdict,
-        session.attempt, len(session.batches), batch and (batch.intent, batch.since, batch.ended_at),
+        session.attempt, session.offers, len(session.batches), batch and (batch.intent, batch.since, batch.ended_at),
         [(child.name, child.uid, child.phase) for child in session.children],
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from plimsoll.core.session import admission, batches, planned
+from plimsoll.core.session import admission, batches, loads, planned
 from plimsoll.core.session.ending import closing_seconds, end, ended_by
 from plimsoll.core.session.planning import port_of
 from plimsoll.core.session.record import AGAIN, Batch, Forecast, Pair, Phase, Session, Verdict
@@ -175,10 +175,30 @@ def _done(turn: Turn, request: Request, session: Session, left: int) -> Session:
 
 def stabilizing(turn: Turn, request: Request, session: Session) -> Session:
     """What became of the loads is measured once they have settled; for a child its parent does that."""
-    settled = min(session.phase_at + turn.timings.settle, session.deadline_at)
-    if turn.now < settled and session.verdict is None and not session.parent:
+    settled = min(session.phase_at + settle_seconds(turn, session), session.deadline_at)
+    if turn.now < settled and session.verdict is None and not session.parent and not _is_cut_short(turn, session):
         return session
     return finish(turn, request, measured(turn, session))
+
+
+def settle_seconds(turn: Turn, session: Session) -> float:
+    """From the last move to the measurement: where a policy has chosen, as long as both edges stabilise."""
+    policy = loads.policy_of(turn, session.sources[0]) if session.by_policy else None
+    return turn.timings.settle if policy is None else policy.parameters.stabilize_seconds
+
+
+def _is_cut_short(turn: Turn, session: Session) -> bool:
+    """PADRES 2006, 3.2: a broker that stabilises invokes nothing, unless it is overloaded; then it waits for nobody."""
+    return session.by_policy and any(
+        not other.is_over and other.phase == "Requested" and _is_urgent(turn.requests.get(other.uid), session.brokers)
+        for other in turn.book.open()
+    )
+
+
+def _is_urgent(request: Request | None, brokers: set[str]) -> bool:
+    if request is None or request.spec.trigger is None or request.spec.trigger.broker not in brokers:
+        return False
+    return any(candidate.overloaded for candidate in request.spec.candidates)
 
 
 def measured(turn: Turn, session: Session) -> Session:
@@ -194,7 +214,15 @@ def _measured(turn: Turn, forecast: Forecast) -> Forecast:
     if turn.view is None:
         return forecast
     port = port_of(turn.view.edges[forecast.edge])
-    return replace(forecast, utilization_measured=round(port.utilization, 4), subscribers_measured=port.subscribers)
+    forecast = replace(forecast, utilization_measured=round(port.utilization, 4), subscribers_measured=port.subscribers)
+    load = loads.load(turn, forecast.edge) if forecast.before is not None else None
+    if load is None:
+        return forecast
+    higher = max(load.input_utilization, load.output_utilization)
+    return replace(
+        forecast, utilization_measured=round(higher, 4), subscribers_measured=load.subscribers,
+        measured=loads.loads_of(load),
+    )  # fmt: skip
 
 
 def finish(turn: Turn, request: Request, session: Session) -> Session:

@@ -8,14 +8,14 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from plimsoll.core.session import admission, estimate, planning
+from plimsoll.core.session import admission, choosing, estimate, offers, planning
 from plimsoll.core.session.ending import closing_seconds, end, ended_by
 from plimsoll.core.session.record import Child, Plan, Session, Verdict
 from plimsoll.core.session.turn import Turn, because, enter, is_running
 from plimsoll.core.session.values import EdgeView, Request
 from plimsoll.core.spec.resources import written
 
-FIXED = ("scope", "source", "target", "action", "select", "exclusions", "handover")
+FIXED = ("scope", "source", "target", "action", "select", "candidates", "exclusions", "handover")
 
 
 def fingerprint(request: Request) -> str:
@@ -30,7 +30,7 @@ def changed(turn: Turn, request: Request, session: Session) -> Session:
         return session
     if session.phase in ("Negotiating", "Sampling", "Planned"):
         text = "what is asked for has changed"
-        session = replace(session, plan=None, approved="", wanted=None, asked="", queued_at=turn.now)
+        session = replace(session, plan=None, approved="", wanted=None, asked="", queued_at=turn.now, offers=[])
         return _requeued(turn, request, enter(session, "Requested", turn.now, "Changed", text))
     text = f"{', '.join(FIXED)} do not change under a plan that runs: stop the session, or create another"
     turn.tell(session, "SpecIgnored", text, "Warning")
@@ -43,7 +43,7 @@ def requested(turn: Turn, request: Request, session: Session) -> Session:
         return session
     if turn.view is None:
         return _overdue(turn, request, because(session, "NoView", "the state of the fleet is not known yet"))
-    if (why := admission.refusal(turn, request)) is not None:
+    if (why := admission.refusal(turn, request, by_policy=choosing.is_by_policy(turn, request))) is not None:
         return ended_by(turn, request, session, why)
     session = _with_parties(turn, request, session)
     if wait := admission.blocked_by(turn, session, session.brokers):
@@ -64,7 +64,11 @@ def _with_parties(turn: Turn, request: Request, session: Session) -> Session:
         "targets": [target] if target and not is_parent else [],
         "is_parent": is_parent,
         "is_drain": is_drain,
+        "by_policy": choosing.is_by_policy(turn, request),
+        "triggered": spec.trigger is not None,
     }
+    if found["by_policy"] and session.targets:
+        found["targets"] = session.targets  # they have been negotiated
     known = {name: getattr(session, name) for name in found}
     return session if known == found else replace(session, **found)
 
@@ -96,7 +100,9 @@ def _begun(turn: Turn, request: Request, session: Session) -> Session:
 
 
 def negotiating(turn: Turn, request: Request, session: Session) -> Session:
-    """Both ends are asked whether they can: by what is known of them."""
+    """Both ends are asked whether they can: by what is known of them, or one after the other."""
+    if session.by_policy:
+        return offers.negotiating(turn, request, session)
     session, why = _agreed(turn, request, session)
     if why is None:
         return enter(session, "Sampling", turn.now)
@@ -147,26 +153,49 @@ def sampling(turn: Turn, request: Request, session: Session) -> Session:
     """Whom do the sources serve?"""
     edges = _edges(turn)
     served = turn.listings(session.uid, [(name, edges[name].head) for name in session.sources if name in edges])
-    if served is not None and all(name in served for name in session.sources):
-        return _with_plan(turn, request, session, served)
-    if turn.now < min(session.phase_at + turn.timings.sample, session.deadline_at):
+    is_known = served is not None and all(name in served for name in session.sources)
+    if served is not None and is_known and (after := _with_plan(turn, request, session, served)) is not None:
+        return after
+    if turn.now < min(session.phase_at + _sample_seconds(turn, session), session.deadline_at):
         return session
     message = f"the head did not say in time whom {planning.shown(session.sources)} serves"
+    if served is not None:
+        message = f"{planning.shown(session.sources)} did not say in time what its subscribers take"
     return ended_by(turn, request, session, Verdict(reason="NoSample", message=message, again=True))
 
 
-def _with_plan(turn: Turn, request: Request, session: Session, served: Mapping[str, list[str]]) -> Session:
-    """An approved plan stands as long as it can be carried out to the letter; else there is a new one."""
+def _sample_seconds(turn: Turn, session: Session) -> float:
+    """Whoever samples what comes next may take its time."""
+    return turn.timings.sample + (choosing.sampling_seconds(turn, session) if session.by_policy else 0.0)
+
+
+def _with_plan(turn: Turn, request: Request, session: Session, served: Mapping[str, list[str]]) -> Session | None:
+    """An approved plan stands as long as it can be carried out to the letter; else there is a new one, if it can be."""
     old = session.plan
-    if old is not None and session.approved == old.hash:
-        if not (missing := planning.gone(old, served)):
-            return moving(turn, session)
-        new, wanted = plan_of(turn, request, session, served)
-        text = f"not where the plan has them: {planning.shown(missing)}; {planning.difference(old, new)}"
-        turn.tell(session, "PlanStale", text, "Warning")
-        return _planned(turn, request, replace(session, approved="", wanted=wanted), new, stale=text)
-    plan, wanted = plan_of(turn, request, session, served)
-    return _planned(turn, request, replace(session, wanted=wanted), plan)
+    is_approved = old is not None and session.approved == old.hash
+    missing = planning.gone(old, served) if old is not None and is_approved else []
+    if is_approved and not missing:
+        return moving(turn, session)
+    new, wanted = (
+        _chosen(turn, request, session, served) if session.by_policy else plan_of(turn, request, session, served)
+    )
+    if new is None:
+        return None
+    session = replace(session, wanted=wanted)
+    if old is None or not is_approved:
+        return _planned(turn, request, session, new)
+    text = f"not where the plan has them: {planning.shown(missing)}; {planning.difference(old, new)}"
+    turn.tell(session, "PlanStale", text, "Warning")
+    return _planned(turn, request, replace(session, approved=""), new, stale=text)
+
+
+def _chosen(
+    turn: Turn, request: Request, session: Session, served: Mapping[str, list[str]]
+) -> tuple[Plan | None, int | None]:
+    """The plan of a policy; None as long as it waits for what it chooses by."""
+    resting = _moved(turn, turn.settings.seconds(request.spec.limits.move_interval))
+    found = choosing.plan_of(turn, request, session, served, resting, _busy(turn, session))
+    return (None if found is None else _with_way(turn, request, found)), None
 
 
 def plan_of(turn: Turn, request: Request, session: Session, served: Mapping[str, list[str]]) -> tuple[Plan, int | None]:
@@ -178,13 +207,17 @@ def plan_of(turn: Turn, request: Request, session: Session, served: Mapping[str,
     if not session.is_parent:
         able = [edges[name] for name in session.targets]
     plan = planning.make(selection, edges, able, turn.settings.placer, turn.now)
-    wanted = None if request.spec.select is None else selection.wanted
+    return _with_way(turn, request, plan), None if request.spec.select is None else selection.wanted
+
+
+def _with_way(turn: Turn, request: Request, plan: Plan) -> Plan:
+    """The plan with how its first pair would go, and why so."""
     if not plan.pairs:
-        return plan, wanted
+        return plan
     first = plan.pairs[0]
     choice = choice_of(turn, request.spec.handover, first.source, first.target)
     handover: Literal["replay", "drain"] = "replay" if choice.replay else "drain"
-    return replace(plan, drain_seconds=choice.drain_seconds, handover=handover, why=choice.why), wanted
+    return replace(plan, drain_seconds=choice.drain_seconds, handover=handover, why=choice.why)
 
 
 def _moved(turn: Turn, interval: float) -> set[str]:
@@ -205,9 +238,8 @@ def _planned(turn: Turn, request: Request, session: Session, plan: Plan, stale: 
     turn.unlist(session.uid)
     if not plan.members:
         reason = "Empty" if session.is_drain and not plan.rejected else "NothingToMove"
-        return end(
-            turn, request, session, "Succeeded", Verdict(reason=reason, message=planning.why_nothing(plan.rejected))
-        )
+        why = plan.stop if session.by_policy else planning.why_nothing(plan.rejected)
+        return end(turn, request, session, "Succeeded", Verdict(reason=reason, message=why))
     if request.spec.mode != "Execute":
         turn.tell(session, request.spec.mode, summary(plan))
         return replace(because(session, request.spec.mode, summary(plan)), ended_at=turn.now)
@@ -240,7 +272,8 @@ def planned(turn: Turn, request: Request, session: Session) -> Session:
         raise AssertionError("a session in Planned has a plan")
     if not session.approved and is_approved(request, plan):
         turn.tell(session, "Approved", f"plan {plan.hash}")
-        approved = replace(session, approved=plan.hash, queued_at=turn.now)
+        asked = [replace(each, asked_at=None, answer="", message="") for each in session.offers if each.answer == "OK"]
+        approved = replace(session, approved=plan.hash, queued_at=turn.now, offers=asked)
         session = _requeued(turn, request, because(approved, "Approved", f"plan {plan.hash}"))
     if session.approved:
         if wait := admission.blocked_by(turn, session, session.brokers):

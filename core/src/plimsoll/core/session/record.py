@@ -14,6 +14,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from plimsoll.core.policies.fleet import Metric, Resource
+
 Phase = Literal[
     "Requested", "Negotiating", "Sampling", "Planned", "Preparing", "Cutting", "Draining", "Stabilizing",
     "Succeeded", "Failed", "RolledBack", "Rejected",
@@ -79,12 +81,13 @@ class Forecast(_Record, frozen=True, kw_only=True):
 class Offer(_Record, frozen=True, kw_only=True):
     """An edge that could take, and the load to be balanced with it. `difference`: how far theirs are apart, as a ratio.
 
-    `answer` is empty until there is one: `OK`, or why not.
+    `overloaded`: what of the source wants relief. `answer` is empty until there is one: `OK`, or why not.
     """
 
     edge: str
-    metric: str
+    metric: Metric
     difference: float
+    overloaded: list[Resource] = []
     asked_at: float | None = None
     answer: str = ""
     message: str = ""
@@ -98,11 +101,20 @@ class Moves(_Record, frozen=True, kw_only=True):
     what: str = ""
 
 
+class Stay(_Record, frozen=True, kw_only=True):
+    """Subscribers whom a policy looked at and did not move, and why; `kind` is the reason in a word."""
+
+    kind: str
+    reason: str
+    count: int
+    what: str = ""
+
+
 class Plan(_Record, frozen=True, kw_only=True):
     """What will be done. `hash` covers the pairs and their members in order; `rejected` has who stays, by reason.
 
-    Where a policy has chosen, `moves` says why the members of the pair move, in their order; `turned_down` has what was
-    looked at and not moved: reasons in words, with how many subscribers each stands for; `stop` why it is no more.
+    Where a policy has chosen, `moves` says why the members of the pair move, in their order, `stays` why others do not,
+    and `stop` why it is no more.
     """
 
     hash: str
@@ -116,7 +128,7 @@ class Plan(_Record, frozen=True, kw_only=True):
     policy: str = ""
     metric: str = ""
     moves: list[Moves] = []
-    turned_down: dict[str, int] = {}
+    stays: list[Stay] = []
     stop: str = ""
 
     @property

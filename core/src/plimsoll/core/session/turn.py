@@ -14,7 +14,9 @@ from msgspec.structs import replace
 from plimsoll.core.records import Command, HandoverPlan, Served, Serving
 from plimsoll.core.session.book import Book
 from plimsoll.core.session.events import Create, Forget, Send, Tell
+from plimsoll.core.session.profiles import Profiles
 from plimsoll.core.session.record import MOVING, Batch, Phase, Session, Verdict
+from plimsoll.core.session.states import States
 from plimsoll.core.session.values import Request, Settings, Timings, View
 
 
@@ -47,11 +49,23 @@ class Turn:
         self._listings: dict[tuple[str, str], Listing] = {}
         self._said: dict[str, float] = {}
         self._queries = 0
+        self.triggered: dict[str, tuple[int, int]] = {}
+        """The epoch and the number of the last trigger of each edge."""
+        self.states = States()
+        self.profiles = Profiles()
 
     def next_id(self) -> str:
         """The name of a new batch on the wire."""
         self.number += 1
         return f"{self.epoch}.{self.number}"
+
+    def next_query(self) -> int:
+        """The number of a new question."""
+        self._queries += 1
+        return self.epoch << 32 | self._queries
+
+    def runs(self, session: Session) -> bool:
+        return is_running(session)
 
     # -- saying
 
@@ -83,8 +97,7 @@ class Turn:
         if listing.is_complete:
             return listing.names
         if not listing.asked:
-            self._queries += 1
-            listing.asked = self.epoch << 32 | self._queries
+            listing.asked = self.next_query()
         if self.is_due(f"serving/{listing.asked}", self.timings.repeat):
             after = listing.names[-1] if listing.names else ""
             self.effects.append(Send(listing.head, Serving(listing.asked, edge, after)))
@@ -99,6 +112,7 @@ class Turn:
     def unlist(self, uid: str) -> None:
         """Forget what a session has been told, so that it asks anew."""
         self._listings = {key: listing for key, listing in self._listings.items() if key[0] != uid}
+        self.profiles.forget(uid)
 
     def served(self, head: str, said: Served) -> None:
         """A page of a listing. One of another head epoch than the last page starts it anew."""

@@ -304,6 +304,34 @@ class SelectSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CandidateSpec:
+    """An edge that could take, and what of the source's load it could be balanced with."""
+
+    name: Annotated[str, _name("The edge.")]
+    metric: Annotated[
+        Literal["Input", "Output", "Match"],
+        About("What is to be balanced: input or output utilisation, or matching delay."),
+    ]
+    difference: Annotated[
+        Quantity, About("How far the two are apart: a difference of utilisations, or of delays by `normalization`.")
+    ] = Quantity.parse("0")
+    overloaded: Annotated[
+        tuple[str, ...],
+        About(
+            "What of the source wants relief.", pattern="Input|Output|Cpu|Memory", form="Input, Output, Cpu or Memory"
+        ),
+    ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriggerSpec:
+    """Which broker wanted this session, and why; absent where people did."""
+
+    broker: Annotated[str, _name("The edge.")]
+    reason: Annotated[str, About("What it found.")] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SessionLimits:
     """How much a session may do."""
 
@@ -341,6 +369,12 @@ class LoadBalancingSessionSpec:
               " Shuffle places all anew."),
     ] = "Rebalance"  # fmt: skip
     select: Annotated[SelectSpec | None, About("What Rebalance moves; absent: as the policy says.")] = None
+    candidates: Annotated[
+        tuple[CandidateSpec, ...],
+        About("Edges to be asked one after the other, where a policy chooses who moves; absent: all that carry less"
+              " than the source."),
+    ] = ()  # fmt: skip
+    trigger: Annotated[TriggerSpec | None, About("Which broker wanted this; absent where people did.")] = None
     mode: Annotated[
         Literal["DryRun", "Execute", "Simulate"], About("DryRun ends with a plan; Simulate predicts its effect too.")
     ] = "DryRun"

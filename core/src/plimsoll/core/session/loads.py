@@ -1,0 +1,59 @@
+"""Loads and policies as sessions see them: what edges have answered, or else what they have reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from plimsoll.core.policies.fleet import BrokerLoad
+from plimsoll.core.policies.match_delay import Fitted
+from plimsoll.core.policies.registry import Policy, policy
+from plimsoll.core.session.record import Loads
+from plimsoll.core.session.turn import Turn
+from plimsoll.core.spec.policy import PolicySpec
+
+
+def spec_of(turn: Turn, edge: str) -> PolicySpec | None:
+    """The policy of an edge's cluster, as it is written."""
+    return turn.view.policy_of(edge) if turn.view is not None else None
+
+
+def policy_of(turn: Turn, edge: str) -> Policy | None:
+    """The policy of an edge's cluster, on this fleet's clock."""
+    spec = spec_of(turn, edge)
+    return policy(spec, turn.settings.time_factor) if spec is not None else None
+
+
+def load(turn: Turn, edge: str) -> BrokerLoad | None:
+    """What an edge carries, averaged by itself if it has been asked lately; None if that is not known."""
+    known = turn.view.edges.get(edge) if turn.view is not None else None
+    answer = turn.states.answers.get(edge)
+    is_recent = answer is not None and turn.now - answer.at <= turn.timings.busy
+    report = answer.report if answer is not None and is_recent else known.report if known is not None else {}
+    if not report:
+        return None
+    spec = spec_of(turn, edge)
+    model = _fitted(report) if spec is not None and spec.estimation.match_delay == "Fitted" else None
+    bandwidth = known.output_bytes_per_second if known is not None else None
+    try:
+        return BrokerLoad.of(report, bandwidth=bandwidth, delay=model)
+    except ValueError:  # it is as good as none: who needs it waits for another, and says so
+        return None
+
+
+def _fitted(report: Mapping[str, Any]) -> Fitted | None:
+    """The line that a broker has fitted, at what it matches now."""
+    names = ("match_base_seconds", "match_seconds_per_match", "input_rate", "output_rate")
+    base, slope, arrivals, deliveries = (report.get(name) for name in names)
+    if not all(isinstance(each, int | float) for each in (base, slope, arrivals, deliveries)) or not arrivals:
+        return None
+    return Fitted(float(base or 0.0), float(slope or 0.0), float(deliveries or 0.0) / float(arrivals))
+
+
+def loads_of(load: BrokerLoad) -> Loads:
+    """What a policy balances, as it is stored."""
+    return Loads(
+        input=round(load.input_utilization, 4),
+        output=round(load.output_utilization, 4),
+        match_seconds=round(load.match_delay_seconds, 6),
+    )
