@@ -49,6 +49,13 @@ def press(samples: int, timeout_seconds: float = 30.0, by_clock: bool = False) -
     return estimate
 
 
+def coming(world: World, seeded: random.Random, by_clock: bool) -> Profile:
+    """What comes in the next minute, all of it."""
+    found = Press(10**9, NEXT_SECONDS)
+    told(found, world.arrivals(0.0, NEXT_SECONDS, seeded, by_clock))
+    return found.profile(world.rows, world.matching, nothing, NEXT_SECONDS, most_bytes=2**62)
+
+
 STATIONARY: dict[str, Estimate] = {
     "Press N=10": press(10),
     "Press N=50": press(50),
@@ -91,13 +98,14 @@ def stationary(worlds: int, runs: int, names: Sequence[str] = tuple(STATIONARY),
         world = World(seed)
         truth = world.truth()
         for run in range(runs):
-            coming = Press(10**9, NEXT_SECONDS)
-            told(coming, world.arrivals(0.0, NEXT_SECONDS, random.Random(f"{seed} {run} next")))
-            actual = {"truth": truth, "next": coming.profile(world.rows, world.matching, nothing, NEXT_SECONDS)}
+            following = {
+                by_clock: coming(world, random.Random(f"{seed} {run} next"), by_clock) for by_clock in (False, True)
+            }
             sets = {size: drawn(world, random.Random(f"{seed} {run} {size}"), size) for size in sizes}
             for name in names:
                 profile, wait = STATIONARY[name](world, random.Random(f"{seed} {run} stationary"))
                 waits[name].append(wait)
+                actual = {"truth": truth, "next": following["clock" in name]}
                 for against, by_size in found[name].items():
                     for size, each in by_size.items():
                         each += errors(actual[against], profile, sets[size])

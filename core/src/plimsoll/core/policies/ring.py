@@ -266,9 +266,11 @@ def last_change(points: Sequence[Count], end: Count, shortest_seconds: float, ce
     """
     begin = points[0]
     while True:
-        candidates = _spaced(points, begin[0], end[0] - shortest_seconds, end[0])
-        best = max(candidates, key=lambda point: gain(begin, point, end), default=begin)
-        if best == begin or gain(begin, best, end) <= certain:
+        best, most = begin, _likelihood(begin, end) + certain
+        for point in _spaced(points, begin[0], end[0] - shortest_seconds, end[0]):
+            if (likelihood := _likelihood(begin, point) + _likelihood(point, end)) > most:
+                best, most = point, likelihood
+        if best is begin:
             return begin
         begin = best
 
