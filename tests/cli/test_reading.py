@@ -64,7 +64,7 @@ def test_all_kinds_at_once(run):
     code, out, _ = run("get", "all")
     assert code == 0
     assert [block.split()[0] for block in out.split("\n\n")] == ["NAME"] * 5
-    assert "try   Local  Rebalance  DryRun  extra" in out
+    assert "try   Rebalance  extra   -       Requested  -" in out
 
 
 def test_documents_for_programs(run):
@@ -162,7 +162,9 @@ def test_watching_prints_changes_until_it_is_interrupted(program):
     assert "extra" in process.stdout.readline()
     with Store(folder.store) as store:
         store.set_status("EdgeBroker", "extra", lambda old: {"state": "OK", "subscribers": 5})
-        assert process.stdout.readline().split() == ["extra", "east", "small", "Unknown", "OK", "5", "-", "-", "-", "-"]
+        assert process.stdout.readline().split() == [
+            "extra", "east", "small", "Unknown", "OK", "no", "5", "-", "-", "-", "-",
+        ]  # fmt: skip
         store.delete("EdgeBroker", "extra")
         assert process.stdout.readline().split() == ["extra", "deleted"]
     process.send_signal(signal.SIGINT)

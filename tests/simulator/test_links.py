@@ -166,7 +166,7 @@ def test_reconnects_are_not_noticed():
         heard, lives = pair.check()
         pair.check_all_arrived()
         assert lives == 1, f"seed {seed}: the link must survive its reconnects"
-        assert heard > 50, seed
+        assert heard > 30, f"seed {seed}: a pair that says little proves little"
 
 
 def test_walls_pauses_and_restarts_of_either_side():
