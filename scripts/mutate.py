@@ -1,7 +1,8 @@
 """Mutation testing of the modules that hand-over stands on: small changes of their code, and the tests that notice.
 
     python scripts/mutate.py link                     # core.link, all mutants
-    python scripts/mutate.py handover --sample 300    # core.handover, 300 of its mutants, drawn by a fixed seed
+    python scripts/mutate.py handover --seconds 100   # core.handover, a slice of its mutants; once more: the next slice
+    python scripts/mutate.py handover --again         # only those that no test has noticed so far
     python scripts/mutate.py --table                  # write the tables in docs/mutants.md from what has been run
 
 Tests are collected once. A first pass notes which functions each test calls; then each mutant has a forked process, in
@@ -21,10 +22,11 @@ import inspect
 import json
 import os
 import random
+import resource
 import signal
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,10 +37,19 @@ import pytest
 from hypothesis import Phase, settings
 
 ROOT = Path(__file__).parents[1]
-STATE = ROOT / "docs" / "mutation.json"
+STATE = ROOT / "build" / "mutation.json"
+"""What has been run, by mutant: a run goes on where the last one has ended."""
+
+REASONS = ROOT / "scripts" / "mutation-reasons.json"
+"""Why a mutant that no test notices may stay, by mutant."""
+
 PAGE = ROOT / "docs" / "mutants.md"
 BEGIN, END = "<!-- mutation: begin -->", "<!-- mutation: end -->"
-LEAST_SECONDS = 5.0
+LEAST_SECONDS = 3.0
+SLOW_SECONDS = 3.0
+"""A test that takes longer, while it is noted what it calls, is not asked of every mutant."""
+
+UNNOTICED = ("survived", "not called")
 
 AREAS: dict[str, tuple[list[str], list[str]]] = {
     "link": (
@@ -67,10 +78,7 @@ class Mutant:
     what: str
     place: int
     choice: int
-
-    @property
-    def key(self) -> str:
-        return f"{self.module}:{self.function}: {self.what}"
+    key: str
 
 
 # -- making mutants
@@ -150,11 +158,16 @@ def nodes(function: ast.FunctionDef) -> list[ast.AST]:
 
 
 def mutants_of(module: ModuleType) -> Iterator[Mutant]:
+    seen: Counter[str] = Counter()
     for name, function in functions_of(module):
         for place, node in enumerate(nodes(function)):
             for choice, other in enumerate(alternatives(node)):
                 what = f"`{_text(node)}` becomes `{_text(other)}`"
-                yield Mutant(module.__name__, name, _first_line(function), node.lineno, what, place, choice)  # type: ignore[attr-defined]
+                key = f"{module.__name__}:{name}: {what}"
+                seen[key] += 1
+                key += f" ({seen[key]})" if seen[key] > 1 else ""
+                line: int = node.lineno  # type: ignore[attr-defined]
+                yield Mutant(module.__name__, name, _first_line(function), line, what, place, choice, key)
 
 
 def functions_of(module: ModuleType) -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -235,12 +248,12 @@ def objects_of(module: ModuleType) -> dict[int, FunctionType]:
 class Loop:
     """Takes the place of pytest's loop over tests: notes who calls what, then tries the mutants."""
 
-    def __init__(self, modules: list[ModuleType], mutants: list[Mutant], until: float) -> None:
-        self.modules, self.mutants, self.until = modules, mutants, until
+    def __init__(self, modules: list[ModuleType], mutants: list[Mutant], seconds_at_most: float) -> None:
+        self.modules, self.mutants, self.seconds_at_most = modules, mutants, seconds_at_most
         self.files = {str(module.__file__): module.__name__ for module in modules}
         self.calls: defaultdict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
         self.seconds: dict[pytest.Item, float] = {}
-        self.results: dict[str, tuple[Mutant, str]] = {}
+        self.results: dict[str, str] = {}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -250,14 +263,15 @@ class Loop:
             for each in self._note(session, item):
                 self.calls[each].append(item)
         objects = {module.__name__: objects_of(module) for module in self.modules}
+        until = time.monotonic() + self.seconds_at_most
         for done, mutant in enumerate(self.mutants):
-            if time.monotonic() > self.until:
+            if time.monotonic() > until:
                 print(f"\nout of time: {done} of {len(self.mutants)} mutants were tried")
                 break
             tests = sorted(self.calls[mutant.module, mutant.first_line], key=self.seconds.__getitem__)
             result = self._try(session, mutant, objects[mutant.module][mutant.first_line], tests)
-            self.results[f"{mutant.key} @{mutant.line}"] = mutant, result
-            if result in ("survived", "not called"):
+            self.results[mutant.key] = result
+            if result in UNNOTICED:
                 print(f"\n{result}: {mutant.module}:{mutant.line} {mutant.function}: {mutant.what}", flush=True)
         return True
 
@@ -269,18 +283,18 @@ class Loop:
             if event == "call" and (name := self.files.get(frame.f_code.co_filename)) is not None:
                 seen.add((name, frame.f_code.co_firstlineno))
 
-        began = time.perf_counter()
+        began = time.process_time()
         sys.setprofile(look)
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
         finally:
             sys.setprofile(None)
-        self.seconds[item] = time.perf_counter() - began
+        self.seconds[item] = time.process_time() - began
         if session.testsfailed:
             print(f"\nleft out, for it fails without any mutant: {item.nodeid}")
             session.testsfailed = 0
             return set()
-        return seen
+        return seen if self.seconds[item] < SLOW_SECONDS else set()
 
     def _try(self, session: pytest.Session, mutant: Mutant, function: FunctionType, tests: list[pytest.Item]) -> str:
         if not tests:
@@ -288,16 +302,10 @@ class Loop:
         child = os.fork()
         if child == 0:
             self._run_and_exit(session, mutant, function, tests)
-        limit = time.monotonic() + max(LEAST_SECONDS, 4 * sum(self.seconds[test] for test in tests))
-        while True:
-            pid, status = os.waitpid(child, os.WNOHANG)
-            if pid:
-                return "survived" if status == 0 else "killed"
-            if time.monotonic() > limit:
-                os.kill(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-                return "endless"
-            time.sleep(0.002)
+        _, status = os.waitpid(child, 0)
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL):
+            return "endless"
+        return "survived" if status == 0 else "killed"
 
     def _run_and_exit(
         self, session: pytest.Session, mutant: Mutant, function: FunctionType, tests: list[pytest.Item]
@@ -307,6 +315,8 @@ class Loop:
             quiet = os.open(os.devnull, os.O_WRONLY)
             os.dup2(quiet, 1)
             os.dup2(quiet, 2)
+            seconds = int(LEAST_SECONDS + 4 * sum(self.seconds[test] for test in tests))
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
             function.__code__ = code_of(mutant, function)
             for test in tests:
                 session.config.hook.pytest_runtest_protocol(item=test, nextitem=None)
@@ -317,68 +327,75 @@ class Loop:
             os._exit(failed)
 
 
-def run(area: str, sample: int, seconds: float, only: str) -> None:
-    names, tests = AREAS[area]
+def modules_of(area: str) -> list[ModuleType]:
+    names = AREAS[area][0]
     if not names:
         package = importlib.import_module(f"plimsoll.core.{area}")
-        names = [
-            f"{package.__name__}.{path.stem}"
-            for path in sorted(Path(package.__path__[0]).glob("*.py"))
-            if path.stem != "__init__"
-        ]
-    modules = [importlib.import_module(name) for name in names if only in name]
+        folder = Path(package.__path__[0])
+        names = [f"{package.__name__}.{path.stem}" for path in sorted(folder.glob("*.py")) if path.stem != "__init__"]
+    return [importlib.import_module(name) for name in names]
+
+
+def run(area: str, sample: int, seconds: float, only: str, *, again: bool) -> None:
+    modules, tests = [module for module in modules_of(area) if only in module.__name__], AREAS[area][1]
     mutants = [mutant for module in modules for mutant in mutants_of(module)]
     of_all = len(mutants)
     if sample and sample < of_all:
         mutants = sorted(random.Random(area).sample(mutants, sample), key=lambda m: (m.module, m.line, m.place))  # noqa: S311
+    known = recall().get(area, {})
+    wanted = UNNOTICED if again else ("",)
+    mutants = [mutant for mutant in mutants if known.get(mutant.key, "") in wanted]
     print(f"{area}: {len(mutants)} of {of_all} mutants")
     quick = [Phase.explicit, Phase.generate]
     settings.register_profile(
         "mutation", settings.get_profile("default"), derandomize=True, database=None, deadline=None, phases=quick
     )
     os.environ["HYPOTHESIS_PROFILE"] = "mutation"
-    loop = Loop(modules, mutants, time.monotonic() + seconds)
+    loop = Loop(modules, mutants, seconds)
     options = ["-qq", "-s", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
     code = pytest.main([*options, *tests], plugins=[loop])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) or not loop.results:
         sys.exit(f"{area}: pytest ended with {code}")
-    remember(area, of_all, loop.results)
+    remember(area, loop.results)
 
 
 # -- what is kept of a run
 
 
-def remember(area: str, of_all: int, results: dict[str, tuple[Mutant, str]]) -> None:
-    state = json.loads(STATE.read_text()) if STATE.exists() else {}
-    reasons = {one["mutant"]: one.get("reason", "") for one in state.get(area, {}).get("survivors", [])}
-    counts: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
-    survivors = []
-    for mutant, result in results.values():
-        counts[mutant.module.removeprefix("plimsoll.")][result] += 1
-        if result in ("survived", "not called"):
-            survivors.append({"mutant": mutant.key, "result": result, "reason": reasons.get(mutant.key, "")})
-    state[area] = {"mutants": of_all, "tried": len(results), "counts": counts, "survivors": survivors}
+def recall() -> dict[str, dict[str, str]]:
+    """Of each area the result of each mutant that was tried."""
+    return json.loads(STATE.read_text()) if STATE.exists() else {}
+
+
+def remember(area: str, results: dict[str, str]) -> None:
+    state = recall()
+    state.setdefault(area, {}).update(results)
+    STATE.parent.mkdir(exist_ok=True)
     STATE.write_text(json.dumps(state, indent=1) + "\n")
-    killed = sum(each["killed"] + each["endless"] for each in counts.values())
-    print(f"{area}: {killed} of {len(results)} were noticed")
+    print(f"{area}: {sum(result not in UNNOTICED for result in results.values())} of {len(results)} were noticed")
 
 
 def write_table() -> None:
     """The tables in docs/mutants.md, between their two marks."""
-    state = json.loads(STATE.read_text())
-    lines = ["", "| module | tried | noticed | endless | not noticed | not called |", "|---|---|---|---|---|---|"]
-    for area in state.values():
-        for module, counts in area["counts"].items():
-            row = [counts.get(key, 0) for key in ("killed", "endless", "survived", "not called")]
-            lines.append(f"| `{module}` | {sum(row)} | {row[0]} | {row[1]} | {row[2]} | {row[3]} |")
-    lines += ["", "What was not noticed, and why:", "", "| function | change | reason |", "|---|---|---|"]
-    for area in state.values():
-        for one in area["survivors"]:
-            where, _, what = one["mutant"].partition(": ")
-            cells = f"`{where.removeprefix('plimsoll.core.')}`", what.replace("|", "\\|"), one["reason"] or "-"
-            lines.append(f"| {' | '.join(cells)} |")
-    before, rest = PAGE.read_text().split(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n" + "\n".join(lines) + f"\n\n{END}{rest.split(END)[1]}")
+    reasons = json.loads(REASONS.read_text()) if REASONS.exists() else {}
+    lines = ["", "| module | mutants | tried | noticed | endless | not noticed |", "|---|---|---|---|---|---|"]
+    rest = ["", "What was not noticed, and why that may be:", "", "| function | change | reason |", "|---|---|---|"]
+    for area, results in recall().items():
+        for module in modules_of(area):
+            keys = [mutant.key for mutant in mutants_of(module)]
+            told = Counter(results.get(key, "") for key in keys)
+            unnoticed = [key for key in keys if results.get(key) in UNNOTICED]
+            row = [len(keys), len(keys) - told[""], told["killed"], told["endless"], len(unnoticed)]
+            lines.append(f"| `{module.__name__.removeprefix('plimsoll.')}` | {' | '.join(map(str, row))} |")
+            rest += [_row(key, reasons.get(key, "-")) for key in unnoticed]
+    before, after = PAGE.read_text().split(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}\n" + "\n".join(lines + rest) + f"\n\n{END}{after.split(END)[1]}")
+
+
+def _row(key: str, reason: str) -> str:
+    where, _, what = key.partition(": ")
+    cells = f"`{where.removeprefix('plimsoll.core.')}`", what.replace("|", "\\|"), reason
+    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:
@@ -387,12 +404,13 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="try N mutants only, drawn by a fixed seed")
     parser.add_argument("--seconds", type=float, default=3600.0, help="try no new mutant after so long (default 3600)")
     parser.add_argument("--only", default="", metavar="MODULE", help="of the area this module")
+    parser.add_argument("--again", action="store_true", help="only those that no test has noticed so far")
     parser.add_argument("--table", action="store_true", help="write the tables in docs/mutants.md")
     asked = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     os.chdir(ROOT)
     if asked.area:
-        run(asked.area, asked.sample, asked.seconds, asked.only)
+        run(asked.area, asked.sample, asked.seconds, asked.only, again=asked.again)
     if asked.table:
         write_table()
 

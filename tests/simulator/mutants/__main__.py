@@ -26,7 +26,7 @@ def main() -> int:
     names = [name for name in ALL if any(fnmatch(name, pattern) for pattern in asked.names or ["*"])]
     for name in [] if asked.table else names:
         known, mutant = finds.get(name), ALL[name]
-        if known and known.world and not asked.names and holds(mutant, known):
+        if known and not asked.names and (holds(mutant, known) if known.world else mutant.harmless):
             continue
         try:
             one = find(mutant, asked.seeds, asked.first)
@@ -35,9 +35,10 @@ def main() -> int:
             continue
         if not one.world and known is not None and not known.world:
             one = one._replace(runs=one.runs + known.runs)
-        finds[name] = one
         where = f"{one.world} {one.seed} breaks {', '.join(one.laws)}" if one.world else "NOT FOUND"
+        where = "harmless" if mutant.harmless and not one.world else where
         print(f"{name}: {where} ({one.runs} runs)", flush=True)
+        finds = {**remembered(), name: one}  # another search may have remembered more meanwhile
         remember({each: finds[each] for each in ALL if each in finds})
     table.write(finds)
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.simulator.mutants.partners import FORGETFUL, NO_DETACH, NO_LEASE, NO_PART
+from tests.simulator.mutants.partners import FORGETFUL, NO_DEADLINE, NO_DETACH, NO_LEASE, NO_PART
 from tests.simulator.mutants.rewriting import Change, Mutant
 
 from plimsoll.core.attaching import Attaching
@@ -19,6 +19,8 @@ from plimsoll.core.roster import Roster
 
 ANY_STATE = Change(Client._on_stream, "or attachment.state is not State.LIVE", "")
 """The client takes what comes on an attachment that does not serve yet."""
+
+LEAVES_AT_CUT = Change(Giving.on_cut, "one.keeps_place and cut.across", "False")
 
 MUTANTS = [
     Mutant(
@@ -73,15 +75,15 @@ MUTANTS = [
     Mutant(
         "source-leaves-cover-at-cut",
         "Across clusters the source stays in the cover from the cut to RELEASE.",
-        (Change(Giving.on_cut, "one.keeps_place and cut.across", "False"),),
-        ("far-bumpy", "sessions-across", "edge-crash-across", "vanish", "sessions-tree"),
+        (LEAVES_AT_CUT,),
+        ("lost-source", "far-bumpy", "sessions-across"),
     ),
     Mutant(
         "no-release-at-done",
         "RELEASE follows DONE.",
         (
             Change(
-                Coordinator.on_done,
+                Coordinator._arrived,
                 "self.host.to_edge(self.host.name, session.plan.source, r.Release(x, (incarnation, n + 1)))",
                 "pass",
             ),
@@ -124,10 +126,49 @@ MUTANTS = [
                 Receiving.on_attach,
                 "if self._takes_all(attachment, attach.subscriptions):",
                 "if self._takes_all(attachment, attach.subscriptions):\n"
-                "        self.host.up(self.roster.install({attachment: self.roster.holdings.numbered(attachment)}))",
+                "        attachment.is_covered = True\n"
+                "        for cover in self.roster.holdings.step(self.roster.holdings.numbered(attachment), []):\n"
+                "            self.host.up(cover)",
+            ),
+            Change(
+                Roster.install,
+                "self.holdings.step([one for numbered in taken.values() for one in numbered], removes)",
+                "self.holdings.step([one for a, numbered in taken.items() for one in numbered "
+                "if a.state is not State.CUTTING], removes)",
             ),
         ),
-        ("sessions-local", "sessions-across", "churn"),
+        ("calm-drain", "sessions-local", "churn"),
+        harmless="publications for who is not cut yet would come in vain",
+    ),
+    Mutant(
+        "asks-only-if-something-changes",
+        "CUT_REQUEST is said and numbered even when the covering set does not change.",
+        (
+            Change(
+                Receiving.on_install,
+                "self.host.up(r.CutRequest(session, cover, items))",
+                "if cover.adds or cover.removes:\n        self.host.up(r.CutRequest(session, cover, items))",
+            ),
+            NO_DEADLINE,
+        ),
+        ("calm-drain", "sessions-local"),
+        alone="nobody is cut then, and the head's deadline ends it",
+    ),
+    Mutant(
+        "next-cover-is-without-them",
+        "While a cut is under way every cover of the target has all of its records but the dark ones.",
+        (
+            Change(
+                Roster.install,
+                "*first, last = self.holdings.step(",
+                "late = [a for a in self.records.values() if a.state is State.CUTTING and a not in taken]\n"
+                "    removes = [*removes, *(n for a in late for n, _ in self.holdings.numbered(a) if a.is_covered)]\n"
+                "    for a in late:\n"
+                "        a.is_covered = False\n"
+                "    *first, last = self.holdings.step(",
+            ),
+        ),
+        ("busy", "sessions-batch", "far"),
     ),
     Mutant(
         "owner-is-not-swapped",
@@ -231,8 +272,12 @@ MUTANTS = [
     Mutant(
         "resume-is-no-done",
         "Across clusters a RESUME that names the session is the DONE.",
-        (Change(Guests.resumed, "self.host.to_head(guest.coordinator, r.Done(session, [subscriber]))", "pass"),),
-        ("far-bumpy", "edge-crash-across", "sessions-across", "sessions-hold", "sessions-everything"),
+        (
+            Change(Guests.resumed, "self.host.to_head(guest.coordinator, r.Done(session, [subscriber]))", "pass"),
+            NO_PART,
+        ),
+        ("lost-target", "far-bumpy"),
+        alone="after `drain_seconds` the session ends in any case",
     ),
     Mutant(
         "end-without-place",
@@ -249,14 +294,15 @@ MUTANTS = [
     Mutant(
         "end-without-place-when-alone",
         "Without a target the subscriber resumes at END from the place of the cut.",
-        (Change(moving.on_end, "subscriber.set_token(end.token)", "pass"),),
-        ("steady-across", "edge-crash-across", "far-bumpy", "sessions-hold", "sessions-across"),
+        (Change(moving.on_end, "subscriber.set_token(end.token)", "pass"), LEAVES_AT_CUT),
+        ("lost-target", "sessions-hold", "far-bumpy"),
+        alone="then it resumes at the head of the source, in whose cover it still is",
     ),
     Mutant(
         "cut-loses-the-queue",
         "What came before CUT reaches the subscriber ahead of END, from its queue or from the log.",
         (Change(Giving.on_cut, "if one.state is State.LIVE or one.position >= self.host.position:", "if True:"),),
-        ("slices", "sessions-hold", "sessions-lag"),
+        ("slow-cut", "slices"),
     ),
     Mutant(
         "drains-beyond-the-cut",
@@ -269,14 +315,15 @@ MUTANTS = [
             ),
             FORGETFUL,
         ),
-        ("slices", "sessions-hold", "sessions-lag"),
+        ("slow-cut", "slices"),
         alone="what the source then delivers too much is below the watermark when it comes again",
     ),
     Mutant(
         "moves-who-is-behind",
         "Only who is LIVE at the source, attached, and in this epoch, is moved.",
         (Change(Giving.on_move, "or one.state is not State.LIVE or", "or"),),
-        ("sessions-hold", "slices", "churn", "sessions-lag", "sessions-everything"),
+        ("slow-cut", "slices", "sessions-hold"),
+        harmless="who is behind would be cut all the same, and be drained for longer",
     ),
     Mutant(
         "cuts-who-has-not-attached",
@@ -293,9 +340,10 @@ MUTANTS = [
                 "missing = [x for x in install.members if not self._is_coming(x, session, *COMING)]",
                 "missing = []",
             ),
+            NO_DEADLINE,
         ),
         ("sessions-local", "sessions-drain-deadline", "sessions-calm"),
-        alone="the target refuses to cut over whom it does not have",
+        alone="the target refuses whom it does not have, and the head's deadline ends what is not cut",
     ),
     Mutant(
         "takes-who-has-no-place",
@@ -309,6 +357,20 @@ MUTANTS = [
             ),
         ),
         ("sessions-drain-deadline", "sessions-local", "churn", "stale-commands"),
+    ),
+    Mutant(
+        "refused-in-silence",
+        "An ATTACH that is refused is answered.",
+        (
+            Change(
+                Receiving.on_attach,
+                "self.host.say(link, r.Shut(attach.attachment, code, REFUSALS[code]))",
+                "pass",
+            ),
+            Change(Giving.on_abort, "self.host.say(one.link, r.Stay(one.id, abort.session))", "pass"),
+        ),
+        ("sessions-drain-deadline", "sessions-calm", "sessions-local", "stale-commands"),
+        alone="the head hears of it as well, and the subscriber is told to stay",
     ),
     Mutant(
         "stay-is-not-said",

@@ -65,14 +65,14 @@ MUTANTS = [
         "cut-without-compare",
         "The local cut compares the owner with what it was when the session began.",
         (NO_SWAP_AT_CUT, NO_COMPARE),
-        ("churn", "sessions-local", "sessions-batch", "sessions-everything"),
+        ("reborn", "vanish", "churn", "sessions-local"),
         alone="RESUME voids the open session of a subscriber in the step in which it changes the owner",
     ),
     Mutant(
         "marker-without-compare",
         "At the MARKER the head of the source compares the owner, too.",
         (Change(Coordinator.on_marker, "and self._is_owner(members[x], x)", ""), NO_COMPARE),
-        ("far-bumpy", "sessions-across", "edge-crash-across"),
+        ("reborn-across", "vanish", "far-bumpy"),
         alone="RESUME voids the open session of a subscriber in the step in which it changes the owner",
     ),
     Mutant(
@@ -95,14 +95,14 @@ MUTANTS = [
     Mutant(
         "owner-stays-at-done",
         "Across clusters the source's owner entry goes at DONE.",
-        (Change(Coordinator.on_done, "self.host.owners.forget(x)", "pass"),),
+        (Change(Coordinator._arrived, "self.host.owners.forget(x)", "pass"),),
         ("sessions-across",),
     ),
     Mutant(
         "older-resume-is-taken",
         "An older RESUME is refused, and answered with RELEASE.",
         (Change(Membership.on_resume, "if newest >= resume.epoch:", "if False:"),),
-        ("churn", "sessions-everything", "sessions-edge-crash", "far-bumpy"),
+        ("overtaken", "churn", "sessions-everything"),
     ),
     Mutant(
         "no-tombstone",
@@ -136,8 +136,11 @@ MUTANTS = [
     ),
     Mutant(
         "cut-twice",
-        "A repeated CUT is not made again.",
-        (Change(Coordinator.cut, 'session.state == "ready"', 'session.state != "done"'),),
+        "A repeated CUT returns how things stand, and is not made again.",
+        (
+            Change(Coordinator.cut, 'session.state == "ready"', 'session.state in ("ready", "cutting", "cut")'),
+            Change(Coordinator.cut, 'session.of("attached")', 'session.of("attached", "cutting", "cut")'),
+        ),
         ("sessions-calm", "sessions-local", "stale-commands"),
     ),
     Mutant(
@@ -164,7 +167,7 @@ MUTANTS = [
             Change(Desk._refusal, "if self.host.is_starting:", "if False:"),
             Change(Desk._refusal, "command.head_epoch != self.host.epoch and", "False and"),
         ),
-        ("two-heads", "head-and-edge", "sessions-head-restart", "sessions-everything"),
+        ("stale-restarts", "two-heads", "head-and-edge"),
         alone="a command names the head epoch, and nobody hears of a new one before the head is ready",
     ),
     Mutant(
@@ -177,18 +180,18 @@ MUTANTS = [
         "guests-are-not-busy",
         "Who is on the way here in a session of another head takes part in no other.",
         (Change(Coordinator.is_busy, "or self.host.is_guest(subscriber)", ""),),
-        ("far", "sessions-across", "sessions-tree", "stale-commands"),
+        ("on-and-on", "far", "sessions-across"),
     ),
     Mutant(
         "undone-cut-stays-owned",
         "Across clusters an ABORT takes the target's owner entry back.",
         (Change(Guests.aborted, "self.host.owners.forget(x)", "pass"),),
-        ("sessions-across", "far-bumpy", "sessions-tree"),
+        ("far-aborts", "edge-crash-across", "sessions-across"),
     ),
     Mutant(
         "watermarks-are-not-kept",
         "The subscriber drops what its watermarks have seen: what passes between COVER and MARKER comes twice.",
         (FORGETFUL,),
-        ("calm-across", "sessions-across"),
+        ("sessions-slow", "calm-across", "busy", "far-bumpy", "slices", "sessions-everything"),
     ),
 ]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from tests.simulator.mutants.partners import NO_DETACH, NO_LEASE
 from tests.simulator.mutants.rewriting import Change, Mutant, Setting
 
+from plimsoll.core import reading
 from plimsoll.core.client.subscriber import Subscriber
 from plimsoll.core.edge import Edge
 from plimsoll.core.handover.coordinator import Coordinator
+from plimsoll.core.handover.desk import Desk
 from plimsoll.core.handover.guests import Guests
 from plimsoll.core.handover.receiving import Receiving
 from plimsoll.core.head import Head
@@ -179,6 +181,29 @@ MUTANTS = [
         ("head-restart-tree", "two-heads", "sessions-head-restart", "sessions-everything"),
     ),
     Mutant(
+        "cover-goes-with-its-neighbour",
+        "The cover of a neighbour that is down stays until its new one comes.",
+        (
+            Change(
+                Head.on_lost,
+                "self.routes.down(outlet.name)",
+                "self.routes.down(outlet.name)\n        self.announce(self.routes.drop(outlet.name))",
+            ),
+        ),
+        ("head-restart-tree", "two-heads", "sessions-head-restart", "sessions-everything", "churn"),
+    ),
+    Mutant(
+        "mediator-is-forgotten",
+        "A head that restarts learns the mediator's epoch from the reports.",
+        (
+            Change(Membership.on_report, "host.office.desk.heard(report.mediator)", "pass"),
+            Change(Head._on_neighbor_report, "self.office.desk.heard(report.mediator)", "pass"),
+            Change(Desk._refusal, "command.head_epoch != self.host.epoch and", "False and"),
+        ),
+        ("stale-restarts", "sessions-everything"),
+        alone="a command names the epoch of the head as well",
+    ),
+    Mutant(
         "publishes-while-starting",
         "Until all have reported nothing is published.",
         (Change(Head._on_open_publisher, "if self.missing:", "if False:"),),
@@ -281,6 +306,18 @@ MUTANTS = [
         ("sessions-lag", "small-log", "sessions-everything", "head-restart-tree"),
     ),
     Mutant(
+        "gap-is-not-passed-on",
+        "A gap in the log is passed on to whoever needs what came that way.",
+        (Change(Head._log_gap, "self.streams.offer(keys, position, record)", "pass"),),
+        ("sessions-lag", "small-log", "head-restart-tree", "sessions-head-restart", "two-heads"),
+    ),
+    Mutant(
+        "gap-is-not-replayed",
+        "A gap in the log is replayed to whoever resumes.",
+        (Change(reading.read, "if is_gap or _wanted(", "if not is_gap and _wanted("),),
+        ("head-restart-tree", "two-heads", "head-and-edge", "sessions-head-restart", "sessions-lag"),
+    ),
+    Mutant(
         "gap-without-offsets",
         "A gap of evicted entries carries their last offset per origin.",
         (Change(Log._evict, "self.gone[origin] = offset", "pass"),),
@@ -308,13 +345,13 @@ MUTANTS = [
         "fetched-gap-reaches-beyond-the-cut",
         "A gap that is fetched from the log ends at the cut.",
         (Change(Replayer._take_gap, "if member.end is not None and member.end[0] < high:", "if False:"),),
-        ("sessions-lag", "slices", "sessions-everything"),
+        ("slow-cut", "sessions-lag", "slices"),
     ),
     Mutant(
         "gap-behind-the-cut",
         "The gap of a blocked subscriber that is cut ends at the cut.",
         (Change(Queues._unblock_with_gap, "high = min(high, attachment.end[0])", "pass"),),
-        ("slices", "sessions-hold", "sessions-lag"),
+        ("slow-cut", "slices", "sessions-hold"),
     ),
     Mutant(
         "backlog-dies-with-the-link",

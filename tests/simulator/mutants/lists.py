@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tests.simulator.mutants.partners import FORGETFUL, NO_DETACH, NO_LEASE, NO_PART
+from tests.simulator.mutants.partners import FORGETFUL, NO_DEADLINE, NO_DETACH, NO_LEASE, NO_PART
 from tests.simulator.mutants.rewriting import Change, Mutant
 
 from plimsoll.core import owners
+from plimsoll.core.attaching import Attaching
 from plimsoll.core.client import moving
 from plimsoll.core.client.machine import Client
 from plimsoll.core.client.moving import Handover
@@ -21,7 +22,6 @@ from plimsoll.core.promises import Promises
 from plimsoll.core.roster import Roster
 
 LISTS = ("far", "far-bumpy", "sessions-local", "sessions-across")
-NO_DEADLINE = Change(Coordinator.tick, "if now >= session.decides_at and session.is_open:", "if False:")
 
 MUTANTS = [
     Mutant(
@@ -161,6 +161,50 @@ MUTANTS = [
         ),
         ("churn", "sessions-local"),
         alone="the subscriber detaches, and what is closed ends with its lease",
+    ),
+    Mutant(
+        "older-resume-is-not-released",
+        "Who comes with an older epoch gets RELEASE.",
+        (
+            Change(
+                Membership.on_resume,
+                "host.streams.tell(outlet, r.Release(x, (newest[0], newest[1] + 1)))\n        return",
+                "return",
+            ),
+            NO_LEASE,
+        ),
+        ("overtaken", "vanish", "churn"),
+        alone="what is closed ends with its lease",
+    ),
+    Mutant(
+        "resume-is-not-covered",
+        "RESUME applies the cover in the step that swaps the owner.",
+        (
+            Change(
+                Membership.on_resume,
+                "host.announce(host.routes.apply(outlet.key, host.gathered(outlet, resume.cover)))",
+                "late = self.__dict__.setdefault('late', [])\n"
+                "    late.append((outlet, resume.cover))\n"
+                "    for at, cover in late[:-1]:\n"
+                "        host.announce(host.routes.apply(at.key, cover)) if at.key in host.streams.outlets else None\n"
+                "    del late[:-1]",
+            ),
+        ),
+        ("churn", "sessions-local"),
+    ),
+    Mutant(
+        "resuming-is-matched",
+        "RESUMING is in the cover, and not matched: what the stream has before RESUMED comes from the log.",
+        (
+            Change(
+                Attaching.on_resume,
+                "attachment = self.roster.open(link, resume)",
+                "attachment = self.roster.open(link, resume)\n    attachment.out = attachment.queue",
+            ),
+            FORGETFUL,
+        ),
+        ("busy", "churn", "sessions-edge-crash"),
+        alone="what comes twice is below the watermark",
     ),
     Mutant(
         "lost-log-is-silent",

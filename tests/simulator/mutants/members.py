@@ -56,6 +56,22 @@ MUTANTS = [
         ("churn", "sessions-local"),
     ),
     Mutant(
+        "lost-link-goes-on",
+        "A link whose other side has lost its state is over on both sides, with all attachments on it.",
+        (Change(Link.on_hello_ok, "if answer.lost:", "if False:"),),
+        ("sessions-edge-crash", "churn", "sessions-everything", "clients"),
+    ),
+    Mutant(
+        "closed-keeps-its-queue",
+        "An edge that closes an attachment drops its queue.",
+        (
+            Change(Roster.close, "attachment.clear()", "pass"),
+            Change(Roster.close, "port.queued.pop(attachment, None)", "pass"),
+        ),
+        ("sessions-hold", "sessions-lag", "sessions-drain-deadline"),
+        harmless="the client passes over what comes for an attachment that is no more",
+    ),
+    Mutant(
         "revoked-without-compare",
         "The cut by replay compares the owner.",
         (
@@ -168,7 +184,7 @@ MUTANTS = [
             Change(Replayer.on_replay, "and (attachment.end is None or item.position <= attachment.end[0])", ""),
             FORGETFUL,
         ),
-        ("slices", "sessions-hold", "sessions-lag"),
+        ("slow-cut", "slices"),
         alone="what the source then delivers too much is below the watermark when it comes again",
     ),
     Mutant(

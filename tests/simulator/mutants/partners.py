@@ -17,6 +17,9 @@ NO_COMPARE = Change(
 )
 """A RESUME does not void an open session."""
 
+NO_DEADLINE = Change(Coordinator.tick, "if now >= session.decides_at and session.is_open:", "if False:")
+"""Nothing is undone because its time to prepare is over."""
+
 NO_PART = Change(Coordinator.tick, "self._part(session)", "session.drains_until = float('inf')")
 """No session ends by its time to drain."""
 

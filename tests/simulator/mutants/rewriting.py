@@ -48,6 +48,7 @@ class Mutant:
     """A rule, what of it is broken, and the worlds in which that should show, the likeliest first.
 
     `alone`: why the rule is not missed when it alone is broken, if so; then `changes` break its partner, too.
+    `harmless`: what breaking it costs, if it breaks no law; then no seed is expected to find it.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Mutant:
     changes: tuple[Change | Setting | Detour, ...]
     worlds: tuple[str, ...]
     alone: str = ""
+    harmless: str = ""
 
 
 def plant(patch: pytest.MonkeyPatch, changes: Iterable[Change | Setting | Detour]) -> None:

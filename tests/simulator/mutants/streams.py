@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tests.simulator.mutants.partners import FORGETFUL
+from tests.simulator.mutants.partners import FORGETFUL, NO_DETACH
 from tests.simulator.mutants.rewriting import Change, Detour, Mutant
 
 from plimsoll.core import records as r
+from plimsoll.core.client import moving
 from plimsoll.core.client.seeking import Seeker
 from plimsoll.core.handover.giving import Giving
 from plimsoll.core.head import Head
@@ -36,7 +37,17 @@ def _stray(
 MUTANTS = [
     _stray("cover", r.Cover, LATE, "sessions-local", "churn", "far", "sessions-across", "sessions-calm"),
     _stray("cut-request", r.CutRequest, LATE, "sessions-local", "churn", "sessions-across", "calm-drain"),
-    _stray("cut-request", r.CutRequest, EARLY, "sessions-local", "churn", "far-bumpy", "sessions-across", "calm-drain"),
+    _stray(
+        "cut-request",
+        r.CutRequest,
+        EARLY,
+        "busy",
+        "sessions-local",
+        "churn",
+        "far-bumpy",
+        "sessions-across",
+        "calm-drain",
+    ),
     _stray("installed", r.Installed, LATE, "calm-drain", "sessions-local", "sessions-across"),
     _stray(
         "installed",
@@ -61,7 +72,9 @@ MUTANTS = [
         alone="what A then delivers too long is below the watermark when B delivers it",
     ),
     _stray("marker", r.Marker, EARLY, "calm-across", "sessions-across", "far", "far-bumpy"),
-    _stray("resume", r.ResumeUp, LATE, "churn", "sessions-edge-crash", "edge-crash-across", "sessions-everything"),
+    _stray(
+        "resume", r.ResumeUp, LATE, "busy", "churn", "sessions-edge-crash", "edge-crash-across", "sessions-everything"
+    ),
     _stray("resumed", r.ResumedDown, LATE, "churn", "sessions-edge-crash", "sessions-local"),
     _stray("resumed", r.ResumedDown, EARLY, "churn", "sessions-edge-crash", "sessions-local", partner=(FORGETFUL,)),
     _stray("subs", r.Subs, LATE, "far", "sessions-local", "churn"),
@@ -169,7 +182,11 @@ MUTANTS = [
                 "attachment.state = State.ENDING",
             ),
             Change(Giving.end, "self.roster.holdings.uninstall(one)", "pass"),
+            Change(moving.on_end, "client.release(attachment)\n        subscriber", "subscriber"),
+            NO_DETACH,
+            FORGETFUL,
         ),
         ("calm-drain", "sessions-local", "sessions-hold"),
+        alone="the subscriber leaves the source at END, and what comes twice is below the watermark",
     ),
 ]

@@ -29,8 +29,12 @@ def rendered(finds: dict[str, Find]) -> str:
 
 def _row(mutant: Mutant, one: Find | None) -> str:
     where = ", ".join(dict.fromkeys(_where(change) for change in mutant.changes))
-    rule = mutant.rule + (f" *Not missed alone: {mutant.alone}.*" if mutant.alone else "")
-    found = f"`{one.world}` {one.seed}" if one and one.world else "not found"
+    rule = mutant.rule
+    if mutant.alone:
+        rule += f" *Broken together with its partner, for alone it is not missed: {mutant.alone}.*"
+    if mutant.harmless:
+        rule += f" *Breaks no law: {mutant.harmless}.*"
+    found = f"`{one.world}` {one.seed}" if one and one.world else "none" if mutant.harmless else "not found"
     laws, runs = (" ".join(one.laws), one.runs) if one else ("", "")
     return f"| {rule} `{mutant.name}` | {where} | {found} | {laws} | {runs} |"
 

@@ -18,7 +18,7 @@ from tests.simulator.mutants.rewriting import Setting
 from plimsoll.core import reading
 from plimsoll.core.handover import outcomes
 from plimsoll.core.verify import audit
-from plimsoll.simulator import sessions
+from plimsoll.simulator import aims, sessions
 from plimsoll.simulator.faults import Chances
 from plimsoll.simulator.fleet import Shape
 from plimsoll.simulator.moves import Moving
@@ -127,6 +127,16 @@ _ALL = [
         control=Weather(0.001, 0.4, drop=0.2, duplicate=0.5, reorder=0.8),
     ),
     _like(
+        "head-restart",
+        "stale-restarts",
+        "the same, and heads are killed",
+        moving=replace(
+            FAULTY, across=0.3, handovers=6, lives=1.0, stale=1.0, together=0.6, aim=0.5, mortal=("head", "target-head")
+        ),
+        control=Weather(0.001, 0.4, drop=0.2, duplicate=0.5, reorder=0.8),
+        chances=Chances(reconnect=0.3, crash_head=0.8, pause_edge=0.4, seconds=(0.02, 0.4)),
+    ),
+    _like(
         "lag",
         "slices",
         "who is behind is served from the log in slices of a few entries",
@@ -136,6 +146,21 @@ _ALL = [
         moving=replace(FAULTY, replay=0.5, across=0.2, batch=6, aim=0.2),
         base=msgspec.structs.replace(sessions.QUICK, queue_bytes=1_200, link_buffer_bytes=1_500),
         chances=replace(BUMPY, pause_edge=0.2, pause_client=0.6, slow=0.3),
+    ),
+    _like(
+        "lag",
+        "slow-cut",
+        "the same, and between MOVE and CUT there is time to fall behind",
+        load=replace(sessions.LOAD, subscribers=8, publications=400, payload_bytes=300, holds=14, zero_traffic=0.0),
+        log_bytes=400_000,
+        window_bytes=2_500,
+        processes=6,
+        control=Weather(0.1, 0.5),
+        moving=replace(
+            FAULTY, across=0.2, batch=6, aim=0.0, abort=0.0, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)
+        ),
+        base=msgspec.structs.replace(sessions.QUICK, queue_bytes=700, link_buffer_bytes=700),
+        chances=replace(BUMPY, pause_client=6.0, seconds=(0.1, 0.6)),
     ),
     _like(
         "replay",
@@ -162,13 +187,105 @@ _ALL = [
         moving=replace(FAULTY, across=0.4, aim=0.9, mortal=("subscriber",)),
         chances=replace(BUMPY, crash_client=1.0, seconds=(0.02, 3.5)),
     ),
-]
+    _like(
+        "local",
+        "reborn",
+        "applications are killed while they move, and resume elsewhere as a new incarnation before the cut is made",
+        chances=replace(BUMPY, pause_edge=1.0, crash_client=0.7, seconds=(0.01, 0.5)),
+        moving=replace(FAULTY, handovers=4, aim=1.0),
+        is_steady=False,
+    ),
+    _like(
+        "across",
+        "reborn-across",
+        "the same, between clusters",
+        shape=Shape(2, 2),
+        chances=replace(BUMPY, pause_edge=1.0, crash_client=0.7, seconds=(0.01, 0.5)),
+        moving=replace(FAULTY, handovers=4, across=1.0, aim=1.0),
+        is_steady=False,
+    ),
+    _like(
+        "replay",
+        "overtaken",
+        "a RESUME that is held up on its way is overtaken by the next",
+        chances=replace(BUMPY, crash_client=1.5, wall=0.6, one_way=0.6, slow=0.6, seconds=(0.02, 0.9)),
+        moving=replace(FAULTY, handovers=4, replay=1.0, aim=1.0),
+        is_steady=False,
+    ),
+    _like(
+        "local",
+        "busy",
+        "many subscribers of a slow network, who change their minds all the time and have to attach again",
+        weather=Weather(0.01, 0.05),
+        load=replace(sessions.LOAD, subscribers=9, publications=160, changes=60, zero_traffic=0.0),
+        chances=replace(BUMPY, crash_edge=0.5),
+        moving=replace(FAULTY, handovers=5, batch=5, prepare_seconds=(1.0, 2.0), drain_seconds=(1.0, 2.0)),
+        is_steady=False,
+    ),
+    _like(
+        "across",
+        "far-aborts",
+        "between clusters of a slow network, and most of it is undone on the way",
+        weather=Weather(0.02, 0.06),
+        moving=replace(FAULTY, across=1.0, abort=0.8, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
+    ),
+    _like(
+        "across",
+        "on-and-on",
+        "who has hardly arrived in another cluster is moved again",
+        weather=Weather(0.02, 0.06),
+        load=replace(sessions.LOAD, publications=80, seconds=3.0),
+        shape=Shape(2, 2),
+        moving=replace(
+            FAULTY, handovers=9, batch=8, across=0.5, replay=0.6, abort=0.0, together=0.5, strangers=0.0,
+            prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0),
+        ),
+    ),
+    _like(
+        "across",
+        "lost-source",
+        "between clusters, few subscribers, and the source dies before the last of its stream is with them",
+        shape=Shape(2, 2),
+        load=replace(sessions.LOAD, subscribers=2, publications=150, changes=1, zero_traffic=0.0),
+        chances=replace(BUMPY, pause_client=4.0, seconds=(0.05, 0.5)),
+        moving=replace(FAULTY, handovers=4, across=1.0, aim=1.0, abort=0.0, strangers=0.0, mortal=sessions.EDGES),
+        is_steady=False,
+    ),
+    _like(
+        "across",
+        "lost-target",
+        "between clusters, and the target dies behind the cut, when the source has still much to say",
+        shape=Shape(2, 2),
+        load=replace(sessions.LOAD, publications=120, payload_bytes=300, zero_traffic=0.0, holds=3),
+        chances=replace(BUMPY, slow=0.6, seconds=(0.02, 0.5)),
+        moving=replace(FAULTY, handovers=4, across=1.0, aim=1.0, abort=0.0, mortal=sessions.EDGES),
+        is_steady=False,
+    ),
+]  # fmt: skip
+
+
+def _aimed(
+    points: tuple[str, ...], victims: tuple[str, ...], faults: tuple[str, ...] = ("crash", "pause")
+) -> tuple[Setting, ...]:
+    """Most of the aimed faults of a world strike here."""
+    return Setting(aims, "COMMON", points), Setting(aims, "VICTIMS", victims), Setting(aims, "FAULTS", faults)
+
+
 _SLICES = (Setting(reading, "FETCH_SLICE_ENTRIES", 3),)
 SETTINGS: Final = MappingProxyType(
     {
         "slices": _SLICES,
+        "slow-cut": _SLICES,
         "batch-replay": _SLICES,
         "stale-commands": (Setting(outcomes, "REMEMBERED_SESSIONS", 2),),
+        "reborn": _aimed(("Attach", "Attached", "Install"), ("subscriber", "target"), ("crash", "pause")),
+        "reborn-across": _aimed(("Attached", "Install", "CutRequest", "Marker"), ("subscriber", "target")),
+        "lost-source": (
+            *_aimed(("Cut", "End"), ("source",), ("crash",)),
+            Setting(aims, "DELAYS_SECONDS", (0.01, 0.02, 0.05, 0.1)),
+        ),
+        "lost-target": _aimed(("Cut", "Installed", "Marker", "End"), ("target",), ("crash",)),
+        "overtaken": _aimed(("Resume", "Moved"), ("target", "link"), ("wall", "one-way")),
     }
 )
 WORLDS: Final = MappingProxyType({**SCENARIOS, **{one.name: one for one in _ALL}})
@@ -181,10 +298,10 @@ CALM: Final = ("calm-drain", "calm-replay", "calm-across")
 
 def run(world: str, seed: int) -> Outcome:
     """A run of a world; a machine that raises is a finding."""
-    one = Run(WORLDS[world], seed)
     with pytest.MonkeyPatch.context() as patch:
         for setting in SETTINGS.get(world, ()):
             patch.setattr(setting.owner, setting.name, setting.value)
+        one = Run(WORLDS[world], seed)
         try:
             return one.go()
         except Exception:  # noqa: BLE001 - whatever it is, it is what the run was for
