@@ -64,7 +64,10 @@ def _problem(given: argparse.Namespace) -> str:
 
 
 def _sessions(given: argparse.Namespace) -> int:
-    load = Load(given.subscribers or 300, speed=given.speed, processes=given.clients, saturated=given.saturated)
+    load = Load(
+        given.subscribers or 300, speed=given.speed, processes=given.clients, saturated=given.saturated,
+        disturbed=given.disturb,
+    )  # fmt: skip
     mix = Mix(given.members, given.replay, 0.0 if given.members or given.saturated else Mix.abort_share)
     wanted = Wanted(given.sessions, given.slice, given.seed, given.lanes, load, mix, given.report)
     wanted.folder.mkdir(parents=True, exist_ok=True)
@@ -163,6 +166,9 @@ def _parser() -> argparse.ArgumentParser:
     sessions.add_argument("--replay", type=float, default=Mix.replay_share, help="share of them (default %(default)g)")
     sessions.add_argument(
         "--saturated", action="store_true", help="by replay, each time that an edge has more to do than it can"
+    )
+    sessions.add_argument(
+        "--disturb", type=float, default=0.0, metavar="SECONDS", help="kill or freeze something so often meanwhile"
     )
     return parser
 

@@ -1,9 +1,10 @@
 """Crashes of edges, one after another: how long their subscribers are without an edge, and what that costs them.
 
-    python -m plimsoll.local.soak.crashes [--subscribers 1000] [--times 5]
+    python -m plimsoll.local.soak.crashes [--subscribers 1000] [--times 5] [--silent]
 
-Always the edge that serves most is ended by SIGKILL. It comes back when everybody is served elsewhere. The time of a
-subscriber is from the signal to the moment at which its application is told of its next edge.
+Always the edge that serves most is ended by SIGKILL, or falls silent by SIGSTOP, as a host without power does. It comes
+back when everybody is served elsewhere. The time of a subscriber is from the signal to the moment at which its
+application is told of its next edge.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ class Crash:
 class CrashRun:
     """A fleet of one cluster with three edges, load, and so many crashes."""
 
-    def __init__(self, folder: Path, load: Load, seed: int, times: int) -> None:
+    def __init__(self, folder: Path, load: Load, seed: int, times: int, *, silent: bool) -> None:
         self._folder, self._load, self._seed, self._times = folder, load, seed, times
+        self._silent = silent
 
     def run(self) -> dict[str, Any]:
         """Everything; returns the report."""
@@ -91,14 +93,20 @@ class CrashRun:
         homes = self._crowd.homes()
         (edge, _), *_ = Counter(homes.values()).most_common()
         crash = Crash(edge, time.monotonic(), frozenset(name for name, at in homes.items() if at == edge))
-        self._ground.kill(edge)
+        if self._silent:
+            self._ground.freeze(edge)
+        else:
+            self._ground.kill(edge)
         while (missing := [at for at in self._crowd.homes().values() if at in ("", edge)]) and (
             time.monotonic() < crash.at + BACK_SECONDS
         ):
             self._moment()
         if missing:
-            raise GroundError(f"{BACK_SECONDS:g} s after {edge} was killed {len(missing)} are not served elsewhere")
-        self._ground.start(edge)
+            raise GroundError(f"{BACK_SECONDS:g} s after the crash of {edge} {len(missing)} are not served elsewhere")
+        if self._silent:
+            self._ground.thaw(edge)
+        else:
+            self._ground.start(edge)
         self._until(time.monotonic() + LEAD_SECONDS)
         return crash
 
@@ -136,6 +144,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--subscribers", type=int, default=1000, help="(default %(default)s)")
     parser.add_argument("--times", type=int, default=5, help="crashes, one after another (default %(default)s)")
+    parser.add_argument("--silent", action="store_true", help="freeze them instead, as a host without power")
     parser.add_argument("--speed", type=float, default=2.0, help="of the publishers (default %(default)g)")
     parser.add_argument("--seed", type=int, default=1, help="of the load (default %(default)s)")
     parser.add_argument("--report", type=Path, default=Path("soak-report"), metavar="DIR", help="(default %(default)s)")
@@ -144,7 +153,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with interruptible():
             load = Load(given.subscribers, speed=given.speed)
-            report = CrashRun(given.report, load, given.seed, given.times).run()
+            report = CrashRun(given.report, load, given.seed, given.times, silent=given.silent).run()
     except KeyboardInterrupt:
         sys.stderr.write("interrupted: everything was stopped, and there is no report\n")
         return 130

@@ -55,15 +55,17 @@ class Crowd:
     @property
     def journals(self) -> tuple[list[Path], list[Path]]:
         """Of publishers, and of subscribers, the lives of each process in their order."""
-        return [self._folder / "journals" / "publishing"], [path for lives in self._lives for path in lives]
+        lives = [path for lives in self._lives for path in lives if path.exists()]
+        return [self._folder / "journals" / "publishing"], lives
 
     # -- processes that subscribe
 
     def start(self, part: int) -> None:
         """Run one, behind what its earlier lives have had."""
         lives = self._lives[part]
+        before = tuple(str(life) for life in lives if life.exists())  # one may have been killed before it wrote a line
         path = self._folder / "journals" / f"subscribing-{part}.{len(lives)}"
-        job = self._job(path, part, self._processes, before=tuple(map(str, lives)))
+        job = self._job(path, part, self._processes, before=before)
         lives.append(path)
         log = self._folder / "logs" / f"subscribing-{part}.{len(lives)}.log"
         self._subscribing[part] = Worker("subscribing", job, log, PACKAGE)

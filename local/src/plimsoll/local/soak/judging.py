@@ -44,12 +44,13 @@ class Judgement:
 def judge(
     publishers: Sequence[Path], subscribers: Sequence[Path], handovers: Sequence[Handover],
     others: Iterable[Observation] = (), watched: Mapping[str, tuple[float, float]] | None = None,
-    *, saturated: bool = False,
+    *, saturated: bool = False, disturbed: bool = False,
 ) -> Judgement:  # fmt: skip
     """Read all journals and judge them. `others`: what else was seen, as ends of heads and residue.
 
     `watched`: between when the silence of a subscriber is measured. `saturated`: what counts for latency are hand-overs
-    by replay, and the others to compare with are those who stay at their sources.
+    by replay, and the others to compare with are those who stay at their sources. `disturbed`: edges crash beside
+    hand-overs, so that who stayed may be at the target, too, before the others are through.
 
     Raises:
         JournalError: one of them is damaged.
@@ -77,7 +78,7 @@ def judge(
                 added.take(noted.publication, noted.subscriber, at, noted.at, home.get(noted.subscriber, ""))
         take(noted)
     added.fold()
-    return Judgement(audit.verdict(), added, tuple(_contradictions(handovers, attached)), silences.longest())
+    return Judgement(audit.verdict(), added, tuple(_contradictions(handovers, attached, disturbed)), silences.longest())
 
 
 def _windows(handovers: Sequence[Handover], saturated: bool) -> Iterable[tuple[str, Stay]]:
@@ -97,7 +98,7 @@ def _claims(handovers: Sequence[Handover]) -> Iterable[Observation]:
 
 
 def _contradictions(
-    handovers: Sequence[Handover], attached: Mapping[str, Sequence[tuple[float, str]]]
+    handovers: Sequence[Handover], attached: Mapping[str, Sequence[tuple[float, str]]], disturbed: bool
 ) -> Iterable[str]:
     """Outcomes of members against the edges that their applications were told of."""
     for one in handovers:
@@ -114,7 +115,7 @@ def _contradictions(
                 yield f"hand-over {one.session} tells that {name} moved, which never heard of {one.plan.target}"
             elif outcome == "returned" and not had:
                 yield f"hand-over {one.session} tells that {name} returned, which was never served anew"
-            elif outcome == "stayed" and any(at <= until for at in here):
+            elif outcome == "stayed" and not disturbed and any(at <= until for at in here):
                 yield f"hand-over {one.session} tells that {name} stayed, which went to {one.plan.target}"
             elif outcome == "detached" and until - one.began_at < one.plan.drain_seconds:
                 yield f"hand-over {one.session} tells that {name} was detached before its time"

@@ -44,6 +44,7 @@ class Slice(msgspec.Struct, kw_only=True):
     held_up: dict[str, Any]
     loads: dict[str, dict[str, float]] = {}
     counters: dict[str, int] = {}
+    faults: dict[str, int] = {}
     seconds: float = 0.0
 
     @property
@@ -90,6 +91,7 @@ class Series(msgspec.Struct, kw_only=True):
             "outcomes": _summed(one.outcomes for one in self.slices),
             "reasons": _summed(one.reasons for one in self.slices),
             "counters": _summed(one.counters for one in self.slices),
+            "faults": _summed(one.faults for one in self.slices),
             "seeds": [one.seed for one in self.slices],
             "failed_seeds": [one.seed for one in self.slices if not one.is_clean],
             "violated": _summed(one.violated for one in self.slices),

@@ -15,6 +15,7 @@ from plimsoll.core.verify import observations as seen
 from plimsoll.local.demo.workload import Scenario
 from plimsoll.local.soak import saturating
 from plimsoll.local.soak.crowd import Crowd
+from plimsoll.local.soak.disturbing import Disturbing
 from plimsoll.local.soak.ground import Ground, Shape, remove
 from plimsoll.local.soak.judging import Judgement, judge
 from plimsoll.local.soak.moving import Mix, Moving
@@ -36,7 +37,8 @@ SHAPE: Final = Shape({"east": 3, "west": 2})
 class Load:
     """`publishers` of the demo's quotes, at up to 4 a second times `speed`; `processes` that subscribe.
 
-    `saturated`: sessions are by replay, from a source that has more to do than it can.
+    `saturated`: sessions are by replay, from a source that has more to do than it can. `disturbed`: seconds between
+    faults, 0 for none.
     """
 
     subscribers: int = 300
@@ -44,6 +46,7 @@ class Load:
     speed: float = 1.0
     processes: int = 2
     saturated: bool = False
+    disturbed: float = 0.0
 
     def scenario(self, seed: int) -> Scenario:
         return Scenario(
@@ -61,6 +64,8 @@ class SliceRun:
         self._folder, self._seed, self._sessions, self._load, self._lanes = folder, seed, sessions, load, lanes
         self._mix, self._say = mix, say
         self._hear_at = self._say_at = 0.0
+        self._disturbing: Disturbing | None = None
+        self._faults: dict[str, int] = {}
 
     def run(self) -> tuple[Slice, Judgement]:
         """Everything; raises what a fleet or a worker raises that did not do as it was told."""
@@ -82,7 +87,10 @@ class SliceRun:
         residue = [seen.Residue("fleet", what, 1, time.monotonic()) for what in left]
         links = seen.Fleet([("east-head", "west-head")])
         others = [links, *residue]
-        judgement = judge(*crowd.journals, moving.done, others, saturated=self._load.saturated)
+        judgement = judge(
+            *crowd.journals, moving.done, others,
+            saturated=self._load.saturated, disturbed=self._load.disturbed > 0,
+        )  # fmt: skip
         result = self._slice(moving, judgement, left, crowd, seconds)
         result.seconds = time.monotonic() - began
         if judgement.is_clean:
@@ -105,9 +113,13 @@ class SliceRun:
         first = crowd.begin() + LEAST_SECONDS
         while time.monotonic() < first:
             self._look(ground, crowd, moving, begin=0)
+        if self._load.disturbed:
+            draw = random.Random(self._seed)  # noqa: S311  a plan that can be repeated, no secret
+            self._disturbing = Disturbing(ground, crowd, draw, self._load.disturbed, self._load.processes)
         while len(moving.counted) < self._sessions:
             self._look(ground, crowd, moving, begin=self._sessions - len(moving.counted))
         seconds = time.monotonic() - first
+        self._heal()
         while not moving.is_idle or time.monotonic() < first + seconds + LEAST_SECONDS:
             self._look(ground, crowd, moving, begin=0)
         return seconds
@@ -119,9 +131,16 @@ class SliceRun:
         crowd.ask_homes(True)
         return settle(ground, moving.listings, crowd.homes, LEFT_SECONDS, moving.told)
 
+    def _heal(self) -> None:
+        if self._disturbing is not None:
+            self._disturbing.heal()
+            self._faults, self._disturbing = dict(self._disturbing.done), None
+
     def _look(self, ground: Ground, crowd: Crowd, moving: Moving, begin: int) -> None:
         moving.step(ROUND_SECONDS, begin)
         now = time.monotonic()
+        if self._disturbing is not None:
+            self._disturbing.step(now)
         if now >= self._hear_at:
             self._hear_at = now + HEAR_SECONDS
             crowd.hear()
@@ -161,4 +180,5 @@ class SliceRun:
             held_up=added.held_up.as_dict(),
             loads=moving.loads.as_dict(),
             counters=dict(crowd.counters),
+            faults=self._faults,
         )  # fmt: skip
