@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
+
+from tests.core.policies.hand import Broker, World
 
 from plimsoll.core.detector import Detector, Memory
 from plimsoll.core.policies.fleet import METRICS
@@ -12,11 +14,9 @@ from plimsoll.core.policies.parameters import Parameters
 from plimsoll.core.policies.registry import Policy
 from plimsoll.core.policies.steps import Plan
 from plimsoll.core.verify.plans import Fleet, faults
-from tests.core.policies.hand import Broker, World
 
 LIMITS = Parameters()
 LOWER = {"input": 0.9, "output": 0.9, "cpu": 0.9, "memory": 0.9}
-SESSIONS_AT_MOST = 30
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ def fleets(wants: dict[str, int], counts: dict[str, tuple[int, ...]], kinds: dic
 
 
 def excess(world: World, parameters: Parameters = LIMITS) -> tuple[float, float, float]:
-    """What a fleet is judged by: what is overloaded; what input and delay, and what output differ by beyond triggers."""
+    """How bad things are: overload; what input and delay, then what output differ by beyond the triggers, squared."""
     loads = [world.load(name).measures for name in world.brokers]
     over = sum(max(0.0, load.of_resource(r) - LOWER[r]) for load in loads for r in ("input", "output"))
     beyond = {
         metric: sum(
-            max(0.0, abs(a.of_metric(metric, 0.1) - b.of_metric(metric, 0.1)) - 0.1)
+            max(0.0, abs(a.of_metric(metric, 0.1) - b.of_metric(metric, 0.1)) - 0.1) ** 2
             for i, a in enumerate(loads)
             for b in loads[:i]
         )
@@ -57,7 +57,7 @@ def excess(world: World, parameters: Parameters = LIMITS) -> tuple[float, float,
 
 
 def sessions(world: World, policy: Policy) -> Iterator[tuple[Plan, World]]:
-    """One session after another, each by the first action of a broker's list that comes to something."""
+    """One session after another, each by the first action of a list that comes to something; on every plan `faults`."""
     while (found := _next(world, policy)) is not None:
         world = world.after(found)
         yield found, world
@@ -65,19 +65,15 @@ def sessions(world: World, policy: Policy) -> Iterator[tuple[Plan, World]]:
 
 def _next(world: World, policy: Policy) -> Plan | None:
     loads = {name: world.load(name) for name in world.brokers}
-    states = {}
     for name, load in loads.items():
-        states[name] = Detector(policy.parameters).run(load, loads.values(), Memory(), 0.0)[1].state
-    from dataclasses import replace
-
-    loads = {name: replace(load, state=states[name]) for name, load in loads.items()}
-    for name in sorted(loads, key=lambda n: states[n] != "N/A"):
+        state = Detector(policy.parameters).run(load, (), Memory(), 0.0)[1].state
+        loads[name] = replace(load, state=state)
+    for name in sorted(loads, key=lambda one: (loads[one].state != "N/A", one)):
         _, finding = Detector(policy.parameters).run(loads[name], loads.values(), Memory(), 0.0)
         for action in policy.ranked(loads[name], finding.actions, loads):
             profile = world.profile(name, action.target)
             plan = policy.plan(loads[name], loads[action.target], profile, action)
-            found = faults(plan, Fleet(profile, LOWER))
-            assert found == [], (world, plan, found)
+            assert faults(plan, Fleet(profile, LOWER)) == [], (world, plan)
             if plan.moves:
                 return plan
     return None
