@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parents[2] / "examples"
 EXAMPLES = sorted([*FOLDER.glob("*.yaml"), *{path.parent for path in FOLDER.glob("*/*.yaml")}])
 
 
-def wait_for(check, seconds=20.0):
+def wait_for(check, seconds=60.0):
     deadline = time.monotonic() + seconds
     while not (answer := check()):
         assert time.monotonic() < deadline, "not in time"

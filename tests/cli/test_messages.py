@@ -50,9 +50,9 @@ def test_what_is_published_is_delivered_as_it_was_asked_for(run, program, fleet)
     assert run("pub", "class=STOCK", "price=19.0", "--confirm", "edges")[0] == 0
     lines = '{"class": "STOCK", "price": 21}\n{"class": "BOND", "price": 99}\n{"class": "STOCK", "price": 30.0}\n'
     publisher = program("pub", text=lines)
-    out, err = publisher.communicate(timeout=20)
+    out, err = publisher.communicate(timeout=60)
     assert (publisher.returncode, out, err) == (0, "3 accepted\n", "")
-    out, _ = subscriber.communicate(timeout=20)
+    out, _ = subscriber.communicate(timeout=60)
     assert subscriber.returncode == 0
     assert [json.loads(line) for line in out.splitlines()] == [
         {"class": "STOCK", "price": 25.5, "symbol": "007"},
@@ -68,7 +68,7 @@ def test_what_is_published_in_one_cluster_is_delivered_in_another(run, program):
     assert subscriber.stderr is not None
     assert "subscribed as" in subscriber.stderr.readline()
     assert run("pub", "price=21.0", "--cluster", "west", "--confirm", "edges") == (0, "1 accepted\n", "")
-    told = json.loads(subscriber.communicate(timeout=20)[0])
+    told = json.loads(subscriber.communicate(timeout=60)[0])
     assert told["origin"][0] == "west-head"
     # a newcomer is not placed on a cordoned edge
     edges = {line.split()[0]: line.split()[5:7] for line in run("get", "eb")[1].splitlines()[1:]}
@@ -80,7 +80,7 @@ def test_everything_about_a_delivery(run, program, fleet):
     assert subscriber.stderr is not None
     assert subscriber.stderr.readline() == "subscribed as me\n"
     assert run("pub", "a=1", "--name", "you", "--payload", "hello")[0] == 0
-    out, _ = subscriber.communicate(timeout=20)
+    out, _ = subscriber.communicate(timeout=60)
     told = json.loads(out)
     assert (told["attributes"], told["payload"], told["publisher"], told["seq"]) == ({"a": 1}, "hello", "you", 1)
     assert told["origin"][0] == "east-head"

@@ -40,9 +40,9 @@ def test_what_is_published_arrives_and_is_answered_without_a_thread(fleet: Any):
             subscriber = AsyncSubscriber(connection)
             assert (await subscriber.subscribe(f"[topic,=,'{TOPIC}'],[n,>,2]")).acknowledged
             receipt = await publisher.publish({"topic": TOPIC, "n": 1})
-            assert (await receipt.wait(10)).answer == "accepted"
+            assert (await receipt.wait(60)).answer == "accepted"
             await publish(publisher, *range(200))
-            assert (await publisher.flush(10)).accepted == 201
+            assert (await publisher.flush(60)).accepted == 201
             items = [await subscriber.receive(10) for _ in range(197)]
             assert [item.attributes["n"] for item in items if isinstance(item, Delivery)] == list(range(3, 200))
             assert threading.active_count() == threads
@@ -79,7 +79,7 @@ def test_callbacks_batches_and_answers(fleet: Any):
             for each in subscribers:
                 await each.subscribe(f"[topic,=,'{TOPIC}']", wait=False)
             for each in subscribers:
-                await each.wait_acknowledged(20)
+                await each.wait_acknowledged(60)
             async with AsyncPublisher(connection, on_answer=answers.extend) as publisher:
                 await publish(publisher, *range(10))
             while len(got) < 200:
@@ -167,7 +167,7 @@ def test_pausing_and_going_on(fleet: Any):
             await subscriber.subscribe(f"[topic,=,'{TOPIC}']")
             subscriber.pause()
             await publish(publisher, *range(20))
-            await publisher.flush(10)
+            await publisher.flush(60)
             subscriber.resume()
             got: list[Any] = []
             while len(got) < 20:
@@ -206,9 +206,9 @@ def test_a_pause_meets_the_policy(own_fleet: Any):
             await subscriber.subscribe(f"[topic,=,'{TOPIC}']", timeout=30)
             subscriber.pause()
             await publish(publisher, *range(300), payload=b"x" * 200)
-            await publisher.flush(20)
+            await publisher.flush(60)
             subscriber.resume()
-            assert isinstance(await subscriber.receive(20), GapNotice)
+            assert isinstance(await subscriber.receive(60), GapNotice)
 
     run(main)
 

@@ -77,7 +77,7 @@ def test_a_fault_of_the_io_thread_reaches_everyone(fleet: Any, caplog: pytest.Lo
     with connection.lock:
         connection.engine.round = broken  # type: ignore[method-assign]
         connection.wake()
-    thread.join(20)
+    thread.join(60)
     assert [type(error) for error in waiting] == [errors.ConnectionFailedError]
     with pytest.raises(errors.ConnectionFailedError, match="broken"):
         publisher.publish({"n": 1})
@@ -129,7 +129,7 @@ class Traffic:
             self.said += 1
             self.publisher.publish({"n": self.said})
 
-    def take(self, until: int, seconds: float = 30.0) -> None:
+    def take(self, until: int, seconds: float = 60.0) -> None:
         end = time.monotonic() + seconds
         while not self.got or self.got[-1] < until:
             item = self.subscriber.receive(max(0.01, end - time.monotonic()))
@@ -154,7 +154,7 @@ def test_an_edge_that_is_killed_costs_nothing(own_fleet: Any):
         traffic.take(400)
         assert traffic.got == list(range(1, 401))
         assert traffic.gaps == []
-        assert traffic.publisher.flush(20).accepted == 400
+        assert traffic.publisher.flush(60).accepted == 400
 
 
 def test_an_edge_that_is_killed_is_left_before_its_silence_says_so(own_fleet: Any):
@@ -182,7 +182,7 @@ def test_an_edge_that_leaves_costs_nothing(own_fleet: Any):
         thread.start()
         traffic.say(200)
         traffic.take(400)
-        thread.join(20)
+        thread.join(60)
         traffic.say(1)
         traffic.take(401)
         assert traffic.got == list(range(1, 402))
@@ -210,7 +210,7 @@ def test_a_head_that_is_killed_leaves_answers_and_a_gap(own_fleet: Any):
         traffic = Traffic(connection)
         traffic.say(100)
         traffic.take(100)
-        before = traffic.publisher.flush(20)
+        before = traffic.publisher.flush(60)
         fleet.kill("h")
         traffic.say(10)
         fleet.start("h")

@@ -46,7 +46,7 @@ def test_subscribe(fleet: Any, tmp_path: Path, eventually: Any):
             assert "'high': 30.0" not in (tmp_path / "out").read_text()
         finally:
             process.kill()
-            process.wait(10)
+            process.wait(60)
 
 
 def test_resume(fleet: Any, tmp_path: Path):

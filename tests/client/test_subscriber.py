@@ -29,7 +29,7 @@ def publish(publisher: Publisher, topic: str, *values: int, payload: bytes = b""
 def take(subscriber: Subscriber, count: int) -> list[Any]:
     items: list[Any] = []
     while len(items) < count:
-        items += subscriber.receive_many(count - len(items), 10)
+        items += subscriber.receive_many(count - len(items), 60)
     return items
 
 
@@ -61,7 +61,7 @@ def test_iterating_ends_when_the_subscriber_is_closed(fleet: Any, topic: str):
         thread = threading.Thread(target=read)
         thread.start()
         publish(publisher, topic, *range(5))
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()
         assert seen == [0, 1, 2, 3, 4]
 
@@ -73,7 +73,7 @@ def test_gaps_go_where_the_caller_says(fleet: Any, topic: str, own_fleet: Any):
         subscriber.subscribe(f"[topic,=,'{topic}']")
         subscriber.pause()
         publish(publisher, topic, *range(300), payload=b"x" * 200)
-        publisher.flush(20)
+        publisher.flush(60)
         end = Publisher(connection)
         subscriber.resume()
         publish(end, topic, -1)
@@ -155,7 +155,7 @@ def test_many_subscriptions_are_waited_for_in_one_go(fleet: Any, topic: str):
     with fleet.connection() as connection:
         subscriber = Subscriber(connection)
         made = [subscriber.subscribe(f"[topic,=,'{topic}'],[n,=,{n}]", wait=False) for n in range(300)]
-        subscriber.wait_acknowledged(20)
+        subscriber.wait_acknowledged(60)
         assert all(each.acknowledged for each in made)
 
 
@@ -231,11 +231,11 @@ def test_who_is_disconnected_by_policy_is_told_after_its_last_delivery(own_fleet
         subscriber = Subscriber(connection, policy=Policy(slow="disconnect"))
         subscriber.subscribe(f"[topic,=,'{topic}']")
         publish(publisher, topic, 1)
-        publisher.flush(10)
+        publisher.flush(60)
         assert numbers(take(subscriber, 1)) == [1]
         subscriber.pause()
         publish(publisher, topic, *range(2, 200), payload=b"x" * 200)
-        publisher.flush(20)
+        publisher.flush(60)
         with pytest.raises(errors.FailedError) as caught:
-            subscriber.receive(20)
+            subscriber.receive(60)
         assert caught.value.code == "slow"

@@ -36,7 +36,7 @@ spec:
 """
 
 
-def wait_for(check: Callable[[], Any], seconds: float = 20.0, what: str = "") -> Any:
+def wait_for(check: Callable[[], Any], seconds: float = 60.0, what: str = "") -> Any:
     """Ask until the answer is true; fail after a deadline, saying the last answer."""
     deadline = time.monotonic() + seconds
     while True:
@@ -120,7 +120,7 @@ class Fleet:
         """Stop as a service manager would; exit code and what it said."""
         assert self.process is not None
         self.process.terminate()
-        out, err = self.process.communicate(timeout=30)
+        out, err = self.process.communicate(timeout=60)
         return self.process.returncode, out, err
 
     def clean(self) -> None:

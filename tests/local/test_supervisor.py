@@ -94,7 +94,7 @@ def test_nothing_is_left_when_the_supervisor_is_killed(fleet):
 def test_a_broker_that_fails_at_the_start_stops_everything(fleet):
     mode(fleet, "e-1", "crash")
     process = fleet.start()
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "broker e-1 exited with code 3: cannot go on: told to crash" in err
     assert str(fleet.folder.log("e-1")) in err
@@ -126,7 +126,7 @@ def test_one_supervisor_per_fleet(fleet):
     fleet.up()
     second = type(fleet)(fleet.home)
     process = second.start()
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert f"fleet quotes is already running (process {fleet.process.pid})" in err
     assert fleet.condition("BrokerFleet", "quotes", "Ready") == "True"

@@ -47,7 +47,7 @@ class Traffic:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stopped.set()
-        self._thread.join(20)
+        self._thread.join(60)
         for connection in self._connections:
             connection.close()
 
@@ -56,11 +56,11 @@ class Traffic:
         with self._lock:
             return sorted(name for name, served_by in self.edges.items() if served_by == edge)
 
-    def verdict(self, seconds: float = 15.0) -> Verdict:
+    def verdict(self, seconds: float = 60.0) -> Verdict:
         """End the publishing, wait for the last publication at each subscriber, and judge."""
         self._stopped.set()
-        self._thread.join(20)
-        self._publisher.flush(20)
+        self._thread.join(60)
+        self._publisher.flush(60)
         deadline = time.monotonic() + seconds
         while self._waits() and time.monotonic() < deadline:
             time.sleep(0.02)
