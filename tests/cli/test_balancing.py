@@ -56,6 +56,18 @@ def test_without_a_target_the_mediator_chooses_one(run: Run, folder: FleetFolder
     assert (spec["scope"], spec["exclusions"]) == ("Local", {"subscribers": ["s1"]})
 
 
+def test_without_a_number_the_policy_chooses(run: Run, home: Path):
+    for folder in asked.fleet(asked.TEXT.replace("edges: [{name: e,", "policy: {type: Padres}, edges: [{name: e,")):
+        assert rebalance(run)[0] == 0
+        assert asked.sessions(folder)["one"] == {
+            "scope": "Local", "source": {"name": "e-0"}, "mode": "Execute",
+        }  # fmt: skip
+        code, _, err = run("rebalance", "--from", "e-0", "--to", "w", "--no-wait")
+        assert (code, "between clusters no policy chooses yet" in err) == (2, True)
+        code, _, err = run("rebalance", "--from", "w", "--no-wait")
+        assert (code, "cluster west has no policy that could choose" in err) == (2, True)
+
+
 def test_a_session_without_a_name_is_given_one(run: Run, folder: FleetFolder):
     for _ in range(2):
         code, out, _ = run("rebalance", "--from", "e-0", "--subscribers", "1", "--no-wait")
@@ -74,7 +86,7 @@ def test_a_session_without_a_name_is_given_one(run: Run, folder: FleetFolder):
         (("--from", "e-00", "--subscribers", "1"), 3, 'no edge "e-00" in fleet default. Did you mean "e-0"?'),
         (("--from", "zz", "--subscribers", "1"), 3, "Edges: e-0, e-1, w."),
         (("--from", "e-0", "--to", "w-1", "--subscribers", "1"), 3, 'no edge "w-1" in fleet default.'),
-        (("--from", "e-0"), 2, "one of the arguments --subscribers --share is required"),
+        (("--from", "e-0"), 2, "no policy that could choose: say --subscribers N or --share P%"),
         (("--from", "e-0", "--share", "0%"), 2, "'0%' is not a share: write a whole percentage from 1% to 100%"),
         (("--from", "e-0", "--share", "101%"), 2, "is not a share"),
         (("--from", "e-0", "--share", "30"), 2, "is not a share"),

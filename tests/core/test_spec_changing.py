@@ -43,7 +43,6 @@ def west(**changes: Any) -> dict[str, dict[str, Any]]:
         west(edges=[]),
         west(edges=[{"name": "w", "profile": "small", "replicas": 5}, {"name": "x", "profile": "big"}]),
         west(edges=[{"name": "w", "profile": "small"}]),
-        west(policy={"type": "Padres"}),
         west(
             listeners={"brokers": [{"name": "w-2", "dataPort": 9}]},
             edges=[{"name": "w", "profile": "small", "replicas": 3}],
@@ -73,6 +72,9 @@ def test_neighbors_may_be_named_by_the_other_side():
         ({"fleet": make("BrokerFleet", "quotes", defaults={"timing": {"heartbeat": "2s"}})}, "fleet",
          "spec.defaults.timing", "cannot change"),
         (west(head={"profile": "small"}), "west", "spec.head", "head cannot change"),
+        (west(policy={"type": "Padres"}), "west", "spec.policy", "cannot change"),
+        ({"fleet": make("BrokerFleet", "quotes", defaults={"policy": {"type": "Random"}})}, "east", "spec.policy",
+         "cannot change"),
         (west(listeners={"bindAddress": "127.0.0.2"}), "west", "spec.listeners.bindAddress", "cannot change"),
         (west(listeners={"brokers": [{"name": "w-1", "dataPort": 9}]}), "west", "spec.listeners.brokers", "of w-1"),
         (west(edges=[{"name": "w", "profile": "big", "replicas": 2}]), "west", "spec.edges[0].name", "profile small"),

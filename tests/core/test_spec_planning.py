@@ -15,6 +15,9 @@ def make(kind: str, name: str, **spec: Any) -> Document:
     return Document(content)
 
 
+ADDRESS = Address("tcp://127.0.0.1:100", "tcp://127.0.0.1:200")
+
+
 def chain() -> Resources:
     """Three clusters in a line: a - b - c."""
     return parse(
@@ -163,3 +166,19 @@ def test_a_condition_keeps_its_transition_time_until_its_status_changes():
     assert [c[0]["lastTransitionTime"] for c in (first, second, third)] == ["10:00", "10:00", "10:02"]
     assert second[0]["reason"] == "Failing"
     assert second[0]["observedGeneration"] == 2
+
+
+def test_the_policy_is_the_clusters_own_or_else_the_fleets():
+    documents = [
+        make("BrokerFleet", "quotes", defaults={"policy": {"type": "Random", "random": {"seed": 3}}}),
+        make("HardwareProfile", "small"),
+        make("BrokerCluster", "a", head={"profile": "small"}, edges=[{"name": "ae", "profile": "small"}]),
+        make(
+            "BrokerCluster", "b", head={"profile": "small"}, policy={"type": "Padres", "detection": {"interval": "2s"}}
+        ),
+    ]  # fmt: skip
+    resources = parse(documents)
+    found = {config.name: config.policy for config in plan(resources, dict.fromkeys(wanted_ports(resources), ADDRESS))}
+    assert found["ae"] == found["a-head"] == {"type": "Random", "random": {"seed": 3}}
+    assert found["b-head"] == {"type": "Padres", "detection": {"interval": "2s"}}
+    assert {config.policy for config in configs().values()} == {None}

@@ -108,7 +108,7 @@ class Head:
         self.epoch += 1
         self.starting_until = self.world.now + self.world.draw.uniform(0.2, 3.0)
 
-    def on(self, record: Any) -> r.Outcome | r.Served:
+    def on(self, record: Any) -> r.Outcome | r.Served | None:
         if isinstance(record, r.Serving):
             names = sorted(x for x in self.world.serves[record.edge] if x > record.after)
             page = names[: self.world.page]
@@ -336,7 +336,8 @@ class World:
             self.told.append(effect)
 
     def _create(self, effect: Create) -> None:
-        if all(one.request.name != effect.name for one in self.store.values()) and effect.parent in self.store:
+        is_there = effect.parent in self.store or not effect.parent
+        if is_there and all(one.request.name != effect.name for one in self.store.values()):
             self.ask(effect.name, effect.parent, **effect.spec)
 
     def delete(self, uid: str) -> None:
@@ -404,7 +405,8 @@ class World:
             _, _, way, what = heapq.heappop(self._wire)
             head, record = what
             if way == "to":
-                self._post("from", (head, self.heads[head].on(record)))
+                if (answer := self.heads[head].on(record)) is not None:
+                    self._post("from", (head, answer))
             else:
                 self.handle(Heard(head, record))
         for name, head in self.heads.items():

@@ -208,7 +208,8 @@ def test_of_two_mediators_the_older_is_silenced_by_the_first_head_that_knows():
     world.until_over(uid)
     head = world.heads["east-head"]
     sends = [effect for effect in old.handle(Ticked(), world.now) if isinstance(effect, Send)]
-    effects = [effect for send in sends for effect in old.handle(Heard(send.head, head.on(send.record)), world.now)]
+    answers = [(send.head, said) for send in sends if (said := head.on(send.record)) is not None]
+    effects = [effect for name, said in answers for effect in old.handle(Heard(name, said), world.now)]
     assert sends
     assert effects == [Deposed(2)]
     assert world.session(uid).phase == "Succeeded"

@@ -17,7 +17,7 @@ from plimsoll.cli.following import follow
 from plimsoll.cli.output import complain, say
 from plimsoll.core.spec.problems import nearest
 from plimsoll.core.spec.quantities import Duration
-from plimsoll.local import asking
+from plimsoll.local import asking, views
 from plimsoll.local.home import FleetFolder
 from plimsoll.local.sessions import KIND
 from plimsoll.local.store import MissingError, Object, Store
@@ -41,7 +41,7 @@ def rebalance(options: argparse.Namespace) -> int:
         "scope": "Local" if len(clusters) == 1 else "Global",
         "source": {"name": options.source},
         **({} if options.target is None else {"target": {"name": options.target}}),
-        "select": {"count": options.subscribers} if options.share is None else {"sharePercent": options.share},
+        **_selected(options, folder, clusters),
         **_common(options, edges),
     }
     return _begin(folder, options, "rebalance", spec)
@@ -88,6 +88,22 @@ def stop(options: argparse.Namespace) -> int:
 
 
 # ---------------------------------------------------------------- what they share
+
+
+def _selected(options: argparse.Namespace, folder: FleetFolder, clusters: set[str]) -> dict[str, Any]:
+    """How many move; without a number the policy of the edge's cluster chooses, if it has one."""
+    if options.share is not None:
+        return {"select": {"sharePercent": options.share}}
+    if options.subscribers is not None:
+        return {"select": {"count": options.subscribers}}
+    with Store(folder.store) as store:
+        known = views.policies(store.objects("BrokerCluster", "BrokerFleet")[1])
+    why = f"cluster {min(clusters)} has no policy that could choose" if min(clusters) not in known else ""
+    if len(clusters) > 1:
+        why = "between clusters no policy chooses yet"
+    if why:
+        raise CommandError(BAD_INPUT, f"{why}: say --subscribers N or --share P%")
+    return {}
 
 
 def _begin(folder: FleetFolder, options: argparse.Namespace, what: str, spec: dict[str, Any]) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from plimsoll.cli import choosing
 from plimsoll.cli.columns import duration
 from plimsoll.cli.output import table
 from plimsoll.core.session import Session, moves, status
@@ -33,14 +34,18 @@ def account(item: Object, at: datetime) -> Iterator[str]:
     told = status(session, at.timestamp() if not session.is_over else session.ended_at or 0.0)
     reason = f" ({told['reason']}: {told['message']})" if told["reason"] else ""
     yield f"Phase:       {told['phase']}{reason}"
+    yield from choosing.trigger(item)
     yield from _attempts(told)
     yield from _deadline(session, at)
     yield from _progress(told)
     yield "Time in each state:"
     spent = told["secondsInPhase"]
     yield from _rows([(phase, f"{spent[phase]:.3f} s") for phase in PHASES if spent.get(phase)])
+    yield from choosing.asked(session)
     yield from _plan(told)
+    yield from choosing.reasons(session)
     yield from _loads(told)
+    yield from choosing.loads(session)
     yield from _batches(session)
     yield from _children(told)
 
@@ -157,18 +162,24 @@ def explanation(item: Object, children: Sequence[Object]) -> Iterator[str]:
         phase = session.phase if session is not None else "Requested"
         why = f": {session.reason}: {session.message}" if session is not None and session.reason else ""
         yield f"{name} has no plan; it is {phase}{why}"
+        yield from choosing.trigger(item)
+        yield from choosing.asked(session) if session is not None else ()
         return
     plan = session.plan
     yield f"{name}: {session.phase}, {session.reason}: {session.message}"
-    yield f"plan {plan.hash}: {plan.members} subscribers by {plan.handover}, because {plan.why}"
-    yield ""
+    yield f"plan {plan.hash}: {plan.members} subscribers by {plan.handover}, because {plan.why or 'nobody moves'}"
+    yield from choosing.trigger(item)
+    yield from choosing.asked(session)
+    yield from choosing.reasons(session)
     found = _outcomes(session, children)
     rows = [
         [move["subscriber"], move["source"], move["target"], found.get(move["subscriber"], move["outcome"]) or "-",
          _why(move, found)]
         for move in moves(session) if move["outcome"] != "rejected"
     ]  # fmt: skip
-    yield from table(["SUBSCRIBER", "FROM", "TO", "OUTCOME", "WHY"], rows)
+    if rows or not plan.policy:
+        yield ""
+        yield from table(["SUBSCRIBER", "FROM", "TO", "OUTCOME", "WHY"], rows)
     rejected = [move for move in moves(session) if move["outcome"] == "rejected"]
     if rejected:
         yield ""

@@ -108,11 +108,11 @@ def view(objects: Iterable[Object], known: Known, now: float) -> View:
             for item in items
             if item["kind"] == "EdgeBroker"
         },
-        _policies(items),
+        policies(items),
     )
 
 
-def _policies(items: Iterable[Object]) -> dict[str, PolicySpec]:
+def policies(items: Iterable[Object]) -> dict[str, PolicySpec]:
     """The policy of each cluster that has one: its own, or else the fleet's."""
     all_items = list(items)
     fleets = (item["spec"].get("defaults", {}).get("policy") for item in all_items if item["kind"] == "BrokerFleet")

@@ -32,13 +32,14 @@ ATTACHMENTS_AT_ONCE = 256
 class Host(Protocol):
     """What profiling needs of its edge."""
 
-    now: float
     epoch: int
     counters: Counter[str]
     index: Index
     holders: dict[int, Attachment]
     records: dict[str, Attachment]
 
+    @property
+    def now(self) -> float: ...
     def to_head(self, record: Any) -> None: ...
 
 

@@ -27,10 +27,11 @@ REPORTS_KEPT = 64
 class Host(Protocol):
     """What sensing needs of its edge."""
 
-    now: float
-    epoch: int
     counters: Counter[str]
+    epoch: int
 
+    @property
+    def now(self) -> float: ...
     @property
     def name(self) -> str: ...
     def to_head(self, record: Any) -> None: ...

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from plimsoll.core.policies import steps
 from plimsoll.core.policies.fleet import BrokerLoad
 from plimsoll.core.policies.profile import Profile
-from plimsoll.core.session import admission, loads, planning
+from plimsoll.core.session import loads, planning
 from plimsoll.core.session.offers import accepted
 from plimsoll.core.session.record import Forecast, Moves, Pair, Plan, Session, Stay
 from plimsoll.core.session.turn import Turn
@@ -26,9 +26,9 @@ def is_by_policy(turn: Turn, request: Request) -> bool:
     if spec.action != "Rebalance" or spec.select is not None or spec.source is None or request.parent:
         return False
     named = [party.name for party in (spec.source, spec.target) if party is not None]
-    return all(loads.spec_of(turn, name) is not None for name in named) and not any(
-        admission.is_cluster(turn, name) for name in named
-    )
+    edges = turn.view.edges if turn.view is not None else {}
+    clusters = {edges[name].cluster if name in edges else "" for name in named}
+    return len(clusters) == 1 and loads.spec_of(turn, spec.source.name) is not None
 
 
 def sampling_seconds(turn: Turn, session: Session) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 from plimsoll.core.policies.fleet import BrokerLoad
 from plimsoll.core.policies.match_delay import Fitted
 from plimsoll.core.policies.registry import Policy, policy
-from plimsoll.core.session.record import Loads
+from plimsoll.core.session.record import Loads, Session
 from plimsoll.core.session.turn import Turn
 from plimsoll.core.spec.policy import PolicySpec
 
@@ -24,11 +24,18 @@ def policy_of(turn: Turn, edge: str) -> Policy | None:
     return policy(spec, turn.settings.time_factor) if spec is not None else None
 
 
-def load(turn: Turn, edge: str) -> BrokerLoad | None:
-    """What an edge carries, averaged by itself if it has been asked lately; None if that is not known."""
+def settle_seconds(turn: Turn, session: Session) -> float:
+    """From the last move to the measurement: where a policy has chosen, as long as both edges stabilise."""
+    policy = policy_of(turn, session.sources[0]) if session.by_policy else None
+    return turn.timings.settle if policy is None else policy.parameters.stabilize_seconds
+
+
+def load(turn: Turn, edge: str, within_seconds: float | None = None) -> BrokerLoad | None:
+    """What an edge carries, averaged by itself if it has answered lately; None if that is not known."""
     known = turn.view.edges.get(edge) if turn.view is not None else None
     answer = turn.states.answers.get(edge)
-    is_recent = answer is not None and turn.now - answer.at <= turn.timings.busy
+    limit = turn.timings.busy if within_seconds is None else within_seconds
+    is_recent = answer is not None and turn.now - answer.at <= limit
     report = answer.report if answer is not None and is_recent else known.report if known is not None else {}
     if not report:
         return None

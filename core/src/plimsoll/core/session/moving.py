@@ -175,16 +175,10 @@ def _done(turn: Turn, request: Request, session: Session, left: int) -> Session:
 
 def stabilizing(turn: Turn, request: Request, session: Session) -> Session:
     """What became of the loads is measured once they have settled; for a child its parent does that."""
-    settled = min(session.phase_at + settle_seconds(turn, session), session.deadline_at)
+    settled = min(session.phase_at + loads.settle_seconds(turn, session), session.deadline_at)
     if turn.now < settled and session.verdict is None and not session.parent and not _is_cut_short(turn, session):
         return session
     return finish(turn, request, measured(turn, session))
-
-
-def settle_seconds(turn: Turn, session: Session) -> float:
-    """From the last move to the measurement: where a policy has chosen, as long as both edges stabilise."""
-    policy = loads.policy_of(turn, session.sources[0]) if session.by_policy else None
-    return turn.timings.settle if policy is None else policy.parameters.stabilize_seconds
 
 
 def _is_cut_short(turn: Turn, session: Session) -> bool:
@@ -206,16 +200,17 @@ def measured(turn: Turn, session: Session) -> Session:
     if session.plan is None or turn.view is None:
         return session
     edges = turn.view.edges
-    forecasts = [_measured(turn, one) if one.edge in edges else one for one in session.plan.forecasts]
+    lately = 0.5 * loads.settle_seconds(turn, session)
+    forecasts = [_measured(turn, one, lately) if one.edge in edges else one for one in session.plan.forecasts]
     return replace(session, plan=replace(session.plan, forecasts=forecasts))
 
 
-def _measured(turn: Turn, forecast: Forecast) -> Forecast:
+def _measured(turn: Turn, forecast: Forecast, lately_seconds: float) -> Forecast:
     if turn.view is None:
         return forecast
     port = port_of(turn.view.edges[forecast.edge])
     forecast = replace(forecast, utilization_measured=round(port.utilization, 4), subscribers_measured=port.subscribers)
-    load = loads.load(turn, forecast.edge) if forecast.before is not None else None
+    load = loads.load(turn, forecast.edge, lately_seconds) if forecast.before is not None else None
     if load is None:
         return forecast
     higher = max(load.input_utilization, load.output_utilization)

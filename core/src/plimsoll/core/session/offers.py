@@ -88,10 +88,10 @@ def told(offers: Iterable[Offer]) -> str:
 
 
 def _listed(turn: Turn, request: Request, session: Session, source: str) -> Session:
-    own, policy = loads.load(turn, source), loads.policy_of(turn, source)
-    others = {name: load for name in _able(turn, request, source) if (load := loads.load(turn, name)) is not None}
-    if own is None or policy is None:
-        message = f"the load of {source} is not known"
+    own, policy, able = loads.load(turn, source), loads.policy_of(turn, source), _able(turn, request, source)
+    others = {name: load for name in able if (load := loads.load(turn, name)) is not None}
+    if own is None or policy is None or (able and not others):
+        message = f"the loads of {source} and of those who could take are not known"
         return _waiting(turn, request, session, Verdict(reason="NoLoad", message=message, again=True))
     wanted = [action for action in _actions(request, own, others, policy) if action.target in others]
     ranked = policy.ranked(own, wanted, others)[:OFFERS_AT_MOST]

@@ -238,7 +238,7 @@ def _planned(turn: Turn, request: Request, session: Session, plan: Plan, stale: 
     turn.unlist(session.uid)
     if not plan.members:
         reason = "Empty" if session.is_drain and not plan.rejected else "NothingToMove"
-        why = plan.stop if session.by_policy else planning.why_nothing(plan.rejected)
+        why = planning.why_nothing(plan.rejected) if plan.rejected or not plan.stop else plan.stop
         return end(turn, request, session, "Succeeded", Verdict(reason=reason, message=why))
     if request.spec.mode != "Execute":
         turn.tell(session, request.spec.mode, summary(plan))

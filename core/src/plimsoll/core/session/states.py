@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Word = Literal["ASK", "BUSY", "STABILIZING", "OK"]
 NOTHING = "NothingToMove"
+PASSING = {"InAnotherSession", "MovedRecently"}
+"""Why somebody could not move now, and may move soon."""
 
 
 @dataclass(slots=True)
@@ -105,7 +107,7 @@ def asked(session: Session) -> Offer | None:
 def _pause(turn: Turn, said: Said) -> float:
     if not said.is_answered:
         return turn.timings.repeat
-    return float("inf") if said.word in ("ASK", "OK") else turn.timings.busy / 3
+    return {"BUSY": turn.timings.busy / 3, "STABILIZING": turn.timings.settle}.get(said.word, float("inf"))
 
 
 def _begin(turn: Turn, edge: str, uid: str, session: str, word: Word) -> Said:
@@ -127,7 +129,7 @@ def _say(turn: Turn, edge: str, said: Said) -> None:
 def _tried(turn: Turn, uid: str) -> list[r.ActionItem]:
     """What came to nothing, so that it is not wanted again while load is as it is."""
     session = turn.book.get(uid)
-    if session is None or session.reason != NOTHING:
+    if session is None or session.plan is None or session.reason != NOTHING or set(session.plan.rejected) & PASSING:
         return []
     return [
         r.ActionItem(offer.edge, offer.metric, offer.difference, list(offer.overloaded))

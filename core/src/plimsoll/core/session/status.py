@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from plimsoll.core.session.record import MOVING, OUTCOMES, Session
+from plimsoll.core.session.record import MOVING, OUTCOMES, Forecast, Loads, Plan, Session
 from plimsoll.core.spec.conditions import Condition, merged
 from plimsoll.core.verify.sessions import SessionSeen
 
@@ -70,6 +70,12 @@ def status(session: Session, now: float) -> dict[str, Any]:
         found["startedAt"] = rfc3339(session.started_at)
     if session.ended_at is not None:
         found["endedAt"] = rfc3339(session.ended_at)
+    if session.offers:
+        found["asked"] = [
+            {"name": one.edge, "metric": one.metric, "difference": one.difference, "answer": one.answer,
+             "message": one.message}
+            for one in session.offers[:NAMED_AT_MOST]
+        ]  # fmt: skip
     if session.plan is not None:
         found |= _plan(session)
     if session.batches:
@@ -117,26 +123,64 @@ def _plan(session: Session) -> dict[str, Any]:
             "handover": plan.handover,
             "why": plan.why,
             "rejected": {reason: len(names) for reason, names in plan.rejected.items()},
+            **(_chosen(plan) if plan.policy else {}),
         },
         "predicted": {
             "drainSeconds": round(plan.drain_seconds, 3),
-            "edges": [
-                {"name": one.edge, "utilizationBefore": one.utilization_before,
-                 "utilizationAfter": one.utilization_after, "subscribersBefore": one.subscribers_before,
-                 "subscribersAfter": one.subscribers_after}
-                for one in plan.forecasts[:NAMED_AT_MOST]
-            ],
+            "edges": [_predicted(one) for one in plan.forecasts[:NAMED_AT_MOST]],
         },
         "measured": {
-            "edges": [
-                {"name": one.edge, "utilization": one.utilization_measured, "subscribers": one.subscribers_measured,
-                 "utilizationError": round(abs(one.utilization_measured - one.utilization_after), 4)}
-                for one in plan.forecasts[:NAMED_AT_MOST]
-                if one.utilization_measured is not None
-            ],
+            "edges": [_measured(one) for one in plan.forecasts[:NAMED_AT_MOST] if one.utilization_measured is not None],
             **_drain_seconds(session),
         },
+    }
+
+
+def _chosen(plan: Plan) -> dict[str, Any]:
+    """What a policy says of its plan; the rest of its reasons is in the record."""
+    return {
+        "policy": plan.policy,
+        "metric": plan.metric,
+        "stopped": plan.stop,
+        "moves": [
+            {"subscribers": one.count, "what": one.what, "reason": one.reason} for one in plan.moves[:NAMED_AT_MOST]
+        ],
+        "stays": [
+            {"subscribers": one.count, "kind": one.kind, "what": one.what, "reason": one.reason}
+            for one in plan.stays[:NAMED_AT_MOST]
+        ],
+    }
+
+
+def _predicted(one: Forecast) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "name": one.edge, "utilizationBefore": one.utilization_before, "utilizationAfter": one.utilization_after,
+        "subscribersBefore": one.subscribers_before, "subscribersAfter": one.subscribers_after,
     }  # fmt: skip
+    return found | {
+        name: _loads(loads) for name, loads in (("before", one.before), ("after", one.after)) if loads is not None
+    }
+
+
+def _measured(one: Forecast) -> dict[str, Any]:
+    """What came, and how far that is from what was promised."""
+    measured, after = one.utilization_measured or 0.0, one.measured
+    found: dict[str, Any] = {
+        "name": one.edge, "utilization": measured, "subscribers": one.subscribers_measured,
+        "utilizationError": round(abs(measured - one.utilization_after), 4),
+    }  # fmt: skip
+    if after is None or one.after is None:
+        return found
+    error = Loads(
+        input=round(abs(after.input - one.after.input), 4),
+        output=round(abs(after.output - one.after.output), 4),
+        match_seconds=round(abs(after.match_seconds - one.after.match_seconds), 6),
+    )
+    return {**found, "after": _loads(after), "error": _loads(error)}
+
+
+def _loads(loads: Loads) -> dict[str, float]:
+    return {"input": loads.input, "output": loads.output, "matchSeconds": loads.match_seconds}
 
 
 def _drain_seconds(session: Session) -> dict[str, float]:
@@ -187,13 +231,13 @@ def moves(session: Session) -> list[dict[str, Any]]:
     outcomes = session.outcomes()
     reasons = {name: batch.reason for batch in session.batches for name in batch.members}
     found: list[dict[str, Any]] = []
+    why = [one.reason for one in session.plan.moves for _ in range(one.count)]
     for pair in session.plan.pairs:
-        for name in pair.members:
+        for number, name in enumerate(pair.members):
             outcome = outcomes.get(name, "")
             reason = reasons.get(name, "") if outcome not in ("", "moved") else ""
-            found.append(
-                {"subscriber": name, "source": pair.source, "target": pair.target, "outcome": outcome, "reason": reason}
-            )
+            move = {"subscriber": name, "source": pair.source, "target": pair.target, "outcome": outcome}
+            found.append({**move, "reason": reason, "why": why[number] if number < len(why) else ""})
     for reason, names in session.plan.rejected.items():
         found.extend({"subscriber": name, "outcome": "rejected", "reason": reason} for name in names)
     return found

@@ -13,6 +13,7 @@ from plimsoll.core import records as r
 from plimsoll.core.session.events import Create
 from plimsoll.core.session.record import Session
 from plimsoll.core.session.turn import Turn, is_running
+from plimsoll.core.spec.quantities import Duration
 
 LATE_REPORTS = 10
 """A trigger from before the last so many load reports of its edge says nothing of now."""
@@ -42,7 +43,8 @@ def heed(turn: Turn, trigger: r.Trigger) -> None:
         return
     if turn.is_due(f"trigger/{trigger.edge}", turn.timings.ask):
         name = f"balance-{trigger.edge[:30].rstrip('-')}-{trigger.epoch & 0xFFFFFFFF:x}-{trigger.seq}"
-        turn.effects.append(Create(name, "", "", _spec(trigger)))
+        rest = turn.view.policies[known.cluster].detection.stabilize_for
+        turn.effects.append(Create(name, "", "", _spec(trigger, rest)))
 
 
 def _is_new(turn: Turn, trigger: r.Trigger) -> bool:
@@ -94,8 +96,8 @@ def _not_before(turn: Turn, sessions: list[Session]) -> float:
     return ended[0][0] + turn.timings.retry * float(min(2 ** (fruitless - 1), LONGEST_PAUSE))
 
 
-def _spec(trigger: r.Trigger) -> dict[str, Any]:
-    """The specification of the session, as in YAML."""
+def _spec(trigger: r.Trigger, rest: Duration) -> dict[str, Any]:
+    """The specification of the session, as in YAML. Whoever was moved may move again when its edge has stabilised."""
     return {
         "scope": "Local",
         "source": {"name": trigger.edge},
@@ -103,7 +105,7 @@ def _spec(trigger: r.Trigger) -> dict[str, Any]:
         "mode": "Execute",
         "candidates": [_candidate(action) for action in trigger.actions],
         "trigger": {"broker": trigger.edge, "reason": trigger.reason[:500]},
-        "limits": {"queueFor": QUEUE_FOR},
+        "limits": {"queueFor": QUEUE_FOR, "moveInterval": str(rest)},
         "deadline": DEADLINE,
         "ttl": TTL,
     }

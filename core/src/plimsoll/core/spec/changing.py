@@ -11,6 +11,7 @@ from plimsoll.core.spec import tree
 from plimsoll.core.spec.about import camel
 from plimsoll.core.spec.brokers import places
 from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec
+from plimsoll.core.spec.planning import policy_of
 from plimsoll.core.spec.problems import Path, Problem
 from plimsoll.core.spec.resources import Resource, Resources
 
@@ -52,6 +53,8 @@ def _clusters(running: Resources, wanted: Resources) -> Iterator[Problem]:
             yield _refusal(new, ("spec", "head"), "the head cannot change while it runs")
         if old.spec.listeners.bind_address != new.spec.listeners.bind_address:
             yield _refusal(new, ("spec", "listeners", "bindAddress"), "this cannot change while brokers listen on it")
+        if policy_of(running, name) != policy_of(wanted, name):
+            yield _refusal(new, ("spec", "policy"), "the policy cannot change while its brokers run")
         staying = {place.name for place in places(running)} & {place.name for place in places(wanted)}
         yield from _listeners(staying, old, new)
 

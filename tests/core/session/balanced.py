@@ -1,0 +1,149 @@
+"""A world whose edges sense load: each is the machine of the product that does so, over loads that follow from a model.
+
+All edges take in the same publications. A publication takes an edge so long for each of its subscribers, and each
+delivery so many bytes: what an edge carries follows from whom it serves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.core.session.model import STEP, Faults, Head, World
+
+from plimsoll.core import records as r
+from plimsoll.core.balancing.pieces import encoded, pieces
+from plimsoll.core.balancing.sensing import Sensing
+from plimsoll.core.policies.profile import Profile, Row
+from plimsoll.core.policies.registry import parameters
+from plimsoll.core.policies.traffic import Block, Traffic
+from plimsoll.core.session import EdgeView, View
+from plimsoll.core.spec.parsing import block
+from plimsoll.core.spec.policy import PolicySpec
+
+POLICY = {"type": "Padres", "detection": {"interval": "1s", "reportsValidFor": "5s", "stabilizeFor": "4s"}}
+RATE = 20.0
+SECONDS_EACH = 0.001
+BYTES_EACH = 100.0
+BANDWIDTH = 100_000.0
+SAMPLES = 8
+
+
+class SensingEdge:
+    """One edge, as a head sees it: its load, and what it says of it."""
+
+    def __init__(self, name: str, world: Balanced) -> None:
+        self.name, self.world = name, world
+        self.counters: Counter[str] = Counter()
+        self.epoch, self.seq = 7, 0
+        self.said: list[Any] = []
+        self.sensing = Sensing(self, parameters(world.policy))
+
+    @property
+    def now(self) -> float:
+        return self.world.now
+
+    def to_head(self, record: Any) -> None:
+        self.said.append(record)
+
+    def restart(self) -> None:
+        self.epoch, self.seq = self.epoch + 1, 0
+        self.sensing = Sensing(self, parameters(self.world.policy))
+
+    def report(self) -> dict[str, Any]:
+        count = len(self.world.serves[self.name])
+        rate = RATE * self.world.rate if count else 0.0
+        sent = count * rate * BYTES_EACH
+        self.seq += 1
+        return {
+            "broker": self.name, "cluster": "east", "state": self.sensing.state, "epoch": self.epoch, "seq": self.seq,
+            "input_rate": rate, "output_rate": count * rate, "output_bytes_per_second": sent,
+            "match_delay_seconds": count * SECONDS_EACH, "input_utilization": rate * count * SECONDS_EACH,
+            "output_utilization": min(1.0, sent / BANDWIDTH), "subscribers": count, "subscriptions": count,
+            "bandwidth_bytes_per_second": BANDWIDTH, "balanced_set": self.sensing.balanced,
+        }  # fmt: skip
+
+    def profile(self, target: str) -> Profile:
+        """Everybody wants everything: one row."""
+        names = tuple(sorted(self.world.serves[self.name]))
+        rate, bits = RATE * self.world.rate, (1 << SAMPLES) - 1
+        rows = (Row("{everything}", bits, names),) if names else ()
+        accepting = bits if self.world.serves[target] else 0
+        return Profile(Traffic([Block(SAMPLES, rate / SAMPLES, BYTES_EACH)]), rows, accepting)
+
+
+class SensingHead(Head):
+    """A head that passes on what balancing says."""
+
+    world: Balanced
+
+    def on(self, record: Any) -> r.Outcome | r.Served | None:
+        edge = self.world.edges.get(getattr(record, "edge", ""))
+        if isinstance(record, r.State):
+            if edge is not None and record.mediator >= self.mediator:
+                self.mediator = record.mediator
+                edge.sensing.on_state(record)
+            return None
+        if isinstance(record, r.ProfileQuery):
+            if edge is not None:
+                edge.said.extend(pieces(record, edge.epoch, encoded(edge.profile(record.target))))
+            return None
+        return super().on(record)
+
+
+@dataclass
+class Balanced(World):
+    """Edges a, b and c of the cluster east have a policy. `rate`: publications, relative to the beginning."""
+
+    policy: PolicySpec = field(default_factory=lambda: block(PolicySpec, POLICY))
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        self.edges: dict[str, SensingEdge] = {}
+        super().__post_init__()
+        self.heads["east-head"] = SensingHead("east-head", self)
+        self.edges |= {name: SensingEdge(name, self) for name in "abc"}
+        self._reported_at = 0.0
+
+    def view(self) -> View:
+        view = super().view()
+        edges = {
+            name: EdgeView(
+                edge.name, edge.cluster, edge.head, edge.ready, edge.cordoned, edge.leaving, edge.subscribers,
+                self.reports.get(name, {}), BANDWIDTH,
+            )
+            for name, edge in view.edges.items()
+        }  # fmt: skip
+        return View(view.heads, edges, {"east": self.policy})
+
+    def step(self) -> None:
+        super().step()
+        if self.now >= self._reported_at + 0.5:
+            self._reported_at = self.now
+            for name, edge in self.edges.items():
+                self.reports[name] = edge.report()
+                edge.sensing.reported(self.reports[name])
+            for name, edge in self.edges.items():
+                if not self._hits(self.faults.loss):
+                    others = [dict(self.reports[other]) for other in self.edges if other != name]
+                    edge.sensing.on_loads(r.Pie(others))
+        for edge in self.edges.values():
+            edge.sensing.tick()
+            said, edge.said = edge.said, []
+            for record in said:
+                self._post("from", ("east-head", record))
+
+    # -- to look at
+
+    def counts(self) -> tuple[int, ...]:
+        return tuple(len(self.serves[name]) for name in "abc")
+
+    def states(self) -> tuple[str, ...]:
+        return tuple(edge.sensing.state for edge in self.edges.values())
+
+    def named_like(self, prefix: str) -> list[str]:
+        return sorted(one.request.name for one in self.store.values() if one.request.name.startswith(prefix))
+
+
+__all__ = ["STEP", "Balanced", "Faults", "SensingEdge"]
