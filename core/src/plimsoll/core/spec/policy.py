@@ -96,7 +96,7 @@ class RingParameters:
     samples: Annotated[int, About("Publications kept of each publisher.", low=1, high=4096)] = 64
     rate_over: Annotated[
         Duration, About("A publisher's rate is counted over so long, or since it changed.", above=0)
-    ] = Duration.parse("120s")  # fmt: skip
+    ] = Duration.parse("600s")  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +116,8 @@ class EstimationSpec:
     press: Annotated[PressParameters | None, About("Parameters of Press.")] = None
     match_delay: Annotated[
         Literal["Linear", "Fitted"],
-        About("How matching delay grows: Linear with the number of subscriptions; Fitted by what was measured, with"
-              " the matches of a publication."),
+        About("How matching delay grows: Linear with the number of subscriptions, as the paper has it and emulated"
+              " hardware does; Fitted with the matches of a publication, by what was measured, as an index does."),
     ] = "Linear"  # fmt: skip
 
 
