@@ -15,7 +15,7 @@ from plimsoll.broker.sockets import Sockets
 from plimsoll.core.config import Hardware, Limits
 from plimsoll.core.node import Dial, Hangup
 
-DEADLINE_SECONDS = 10
+DEADLINE_SECONDS = 60
 
 
 class Toy:

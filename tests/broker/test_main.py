@@ -23,7 +23,7 @@ PLAIN = Security(plain=True)
 HEAD = BrokerConfig(
     name="h", role="head", cluster="c", data="tcp://127.0.0.1:*", control="tcp://127.0.0.1:*", security=PLAIN
 )
-DEADLINE_SECONDS = 20
+DEADLINE_SECONDS = 60
 
 
 @pytest.fixture

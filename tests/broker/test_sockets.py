@@ -18,7 +18,7 @@ from plimsoll.core import wire
 from plimsoll.core.config import Limits
 from plimsoll.core.node import Dial, Hangup
 
-DEADLINE_SECONDS = 10
+DEADLINE_SECONDS = 60
 LIMITS = Limits(max_frame_bytes=4096, window_frames=8)
 SEED = 20
 KEPT: list[zmq.Socket] = []

@@ -97,7 +97,7 @@ class Fleet:
     def kill(self, name: str) -> None:
         process = self.processes.pop(name)
         process.kill()
-        process.wait(10)
+        process.wait(60)
 
     def leave(self, name: str) -> None:
         process = self.processes.pop(name)
@@ -121,7 +121,7 @@ class Fleet:
         for process in self.processes.values():
             process.kill()
         for process in self.processes.values():
-            process.wait(10)
+            process.wait(60)
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +150,7 @@ def own_fleet(tmp_path: Path) -> Iterator[Callable[..., Fleet]]:
 def eventually() -> Callable[..., None]:
     """Wait for a condition, with a deadline."""
 
-    def wait(what: Callable[[], object], seconds: float = 20.0) -> None:
+    def wait(what: Callable[[], object], seconds: float = 60.0) -> None:
         end = time.monotonic() + seconds
         while not what():
             assert time.monotonic() < end, f"not so within {seconds} s"

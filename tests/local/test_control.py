@@ -51,7 +51,7 @@ def router():
     router.close()
 
 
-def said(plane, ask, seconds=10.0):
+def said(plane, ask, seconds=60.0):
     """The next thing said, asking again as the supervisor does."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -62,7 +62,7 @@ def said(plane, ask, seconds=10.0):
 
 
 def heard_by(router, ask):
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         ask()
         if router.socket.poll(50):

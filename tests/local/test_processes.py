@@ -10,7 +10,7 @@ from plimsoll.local.processes import Process, broker_command, how_it_ended
 
 
 def wait(process):
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while (code := process.ended()) is None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -40,7 +40,7 @@ def test_a_process_leads_a_session_of_its_own(tmp_path):
 def test_terminate_asks_and_kill_ends(tmp_path):
     stubborn = "import signal, time\nsignal.signal(15, lambda *_: print('no', flush=True))\nprint('up', flush=True)\n"
     process = run(tmp_path, stubborn + "while True: time.sleep(0.01)")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while process.last_words() != "up" and time.monotonic() < deadline:
         time.sleep(0.01)
     process.terminate()

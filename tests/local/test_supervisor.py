@@ -118,7 +118,7 @@ def test_a_second_signal_ends_everything_at_once(fleet):
     fleet.process.send_signal(signal.SIGINT)
     fleet.wait_for(lambda: fleet.folder.config("e-1").with_suffix(".left").exists())
     fleet.process.send_signal(signal.SIGINT)
-    assert fleet.process.wait(timeout=30) == 0
+    assert fleet.process.wait(timeout=60) == 0
     assert ("e-0", "Killed") not in fleet.reasons()
 
 

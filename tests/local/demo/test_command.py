@@ -57,7 +57,7 @@ class Started:
         raise AssertionError(f"it ended before it said {pattern!r}: {self.text}")
 
     def end(self) -> int:
-        self.text += self.process.communicate(timeout=50)[0]
+        self.text += self.process.communicate(timeout=100)[0]
         return self.process.returncode
 
     def broker(self, name: str) -> int:
