@@ -46,11 +46,11 @@ class Publishing:
         self._voices = [self._voice(one, connection) for one in plan.publishers]
         self._due: list[tuple[float, int]] = []
         self._counts: Counter[str] = Counter()
-        self._end = 0.0
+        self._start = self._end = 0.0
 
     def begin(self, start: float, seconds: float) -> None:
         """Plan the first publication of each; nothing is due after `seconds`."""
-        self._end = start + seconds
+        self._start, self._end = start, start + seconds
         self._due = [(start + voice.plan.first_at, i) for i, voice in enumerate(self._voices)]
         heapq.heapify(self._due)
 
@@ -60,7 +60,7 @@ class Publishing:
             at, i = self._due[0]
             voice = self._voices[i]
             self._publish(voice)
-            heapq.heapreplace(self._due, (voice.plan.after(at), i))
+            heapq.heapreplace(self._due, (self._start + voice.plan.after(at - self._start), i))
         self._note_answers()
         return self._due[0][0] if self._due else self._end
 
