@@ -155,8 +155,9 @@ class Fleet:
 
     def __init__(
         self, shape: Shape, limits: Limits, hardware: dict[str, Hardware], schedule: Schedule, network: Network,
-        journal: Journal, draw: random.Random,
+        journal: Journal, draw: random.Random, policy: dict[str, Any] | None = None,
     ) -> None:  # fmt: skip
+        self.policy = policy
         self.shape, self.schedule, self.network, self.journal, self.draw = shape, schedule, network, journal, draw
         self.links = shape.links(draw)
         self.brokers: dict[str, Broker] = {}
@@ -172,7 +173,8 @@ class Fleet:
         def config(name: str, **more: Any) -> BrokerConfig:
             return BrokerConfig(
                 name=name, cluster=head, data=data(name), control=control(name), limits=limits,
-                hardware=hardware.get(name, Hardware()), security=Security(plain=True), **more,
+                hardware=hardware.get(name, Hardware()), security=Security(plain=True),
+                policy=self.policy, **more,
             )  # fmt: skip
 
         return [

@@ -18,7 +18,8 @@ from plimsoll.core.link import LinkLimits, Peer
 from plimsoll.core.node import Node
 from plimsoll.core.spec import Document
 from plimsoll.core.spec.kinds import LoadBalancingSessionSpec
-from plimsoll.core.spec.parsing import read
+from plimsoll.core.spec.parsing import block, read
+from plimsoll.core.spec.policy import PolicySpec
 from plimsoll.core.verify import observations as seen
 from plimsoll.core.verify.sessions import SessionChecker
 from plimsoll.core.wire import Info
@@ -45,6 +46,29 @@ class Asking:
     drain: float = 0.25
     replay: float = 0.25
     stop: float = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A balancing policy in seconds of a run: how often edges look, and how long they stabilise."""
+
+    type: str = "Padres"
+    look: float = 0.8
+    stabilize: float = 1.6
+
+    def written(self, time_factor: float = 1.0) -> dict[str, Any]:
+        """As in the custom resources, for those on whose clock a second is so long."""
+
+        def duration(seconds: float) -> str:
+            return f"{round(1000 * seconds / time_factor)}ms"
+
+        return {
+            "type": self.type,
+            "detection": {
+                "interval": duration(self.look), "reportsValidFor": duration(4 * self.look),
+                "stabilizeFor": duration(self.stabilize), "normalization": duration(0.1),
+            },
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +150,9 @@ class Told:
 class Planning:
     """The office: objects, the store, and what was commanded in all lives."""
 
-    def __init__(self, fleet: Fleet, asked: Sequence[Ask], see: See) -> None:
+    def __init__(self, fleet: Fleet, asked: Sequence[Ask], see: See, policy: Policy | None = None) -> None:
         self.fleet, self.see = fleet, see
+        self.policy = None if policy is None else block(PolicySpec, policy.written(TIME_FACTOR))
         self.epoch = 0
         self.objects: dict[str, Stored] = {}
         self.handovers: dict[str, Told] = {}
@@ -256,7 +281,7 @@ class Planner(Node):
         self.office.now = self.now
         if isinstance(record, r.Load):
             self._heard[str(record.report["broker"])] = Heard(self.now, dict(record.report))
-        elif isinstance(record, r.Outcome | r.Served):
+        elif isinstance(record, r.Outcome | r.Served | r.Stated | r.Trigger | r.ProfileReply):
             if isinstance(record, r.Outcome):
                 self.office.told(record)
             self._handle(s.Heard(str(peer), record))
@@ -273,7 +298,8 @@ class Planner(Node):
                 edges[name] = s.EdgeView(
                     name, head, head, ready=name in fresh, subscribers=report.get("subscribers", 0), report=report
                 )
-        return s.View(heads, edges)
+        policy = self.office.policy
+        return s.View(heads, edges, {} if policy is None else dict.fromkeys(self.office.fleet.shape.heads(), policy))
 
     def _handle(self, event: s.Event) -> None:
         """Carry out what the mediator wants, in order."""

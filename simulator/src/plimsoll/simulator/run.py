@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from plimsoll.core import records as r
-from plimsoll.core.config import Hardware
+from plimsoll.core.config import Emulation, Hardware
 from plimsoll.core.node import link_limits
 from plimsoll.core.verify import Verdict, audit
 from plimsoll.core.verify import observations as seen
@@ -49,6 +49,9 @@ FLOOD = 600
 """So many publications more has the flooding publisher to say."""
 
 LARGEST_RECORD_BYTES = 2_000
+
+SECONDS_EACH = (0.0004, 0.0016)
+"""What a publication takes for each subscription of an edge, and of a slower one, where a policy balances."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ class Run:
         self.victim = self._victim()
         self.fleet = Fleet(
             scenario.shape, scenario.limits(), self._hardware(), self.schedule, self.network, self.journal,
-            self._draw("fleet"),
+            self._draw("fleet"), None if scenario.policy is None else scenario.policy.written(),
         )  # fmt: skip
         links = link_limits(self.fleet.heads()[0].config)
         self.apps = Apps(self.schedule, self.network, self.journal, self._draw("apps"), client_limits(links))
@@ -137,6 +140,8 @@ class Run:
     def _hardware(self) -> dict[str, Hardware]:
         if self.scenario.victim == "edge":
             return {self.victim: Hardware(output_bytes_per_second=4_000)}
+        if self.scenario.policy is not None:
+            return self._uneven()
         if self.scenario.slow is None:
             return {}
         draw, shape = self._draw("hardware"), self.scenario.shape
@@ -147,10 +152,17 @@ class Run:
             if draw.random() < 0.5
         }
 
+    def _uneven(self) -> dict[str, Hardware]:
+        """Edges that take so long for a publication, for each of their subscriptions; the first takes longer."""
+        shape = self.scenario.shape
+        quick, slow = (Hardware(emulation=Emulation(per_subscription_seconds=each)) for each in SECONDS_EACH)
+        edges = {edge: quick for head in shape.heads() for edge in shape.edges_of(head)}
+        return edges | {shape.edges_of(head)[0]: slow for head in shape.heads()}
+
     def _mediators(self) -> Mediators:
         """The hand-overs of the run and who asks for them."""
         scenario, draw = self.scenario, self._draw("moves")
-        office = self._planning(draw) if scenario.asking.sessions else None
+        office = self._planning(draw) if scenario.asking.sessions or scenario.policy else None
         commands = self._commands(draw)
         mediators = Mediators(self.schedule, self.network, self.journal, draw, office or commands)
         if office is None:
@@ -180,7 +192,7 @@ class Run:
             for one in requests(scenario.asking, scenario.shape, draw, START_SECONDS, scenario.load.seconds * 0.8)
             if self._wanted(one.label)
         ]
-        return Planning(self.fleet, asked, self.journal.see)
+        return Planning(self.fleet, asked, self.journal.see, scenario.policy)
 
     def _populate(self) -> None:
         """Processes at all heads, publishers and subscribers in all processes."""

@@ -11,7 +11,7 @@ from plimsoll.simulator.faults import Chances
 from plimsoll.simulator.fleet import Shape
 from plimsoll.simulator.moves import Moving
 from plimsoll.simulator.network import Weather
-from plimsoll.simulator.planning import Asking
+from plimsoll.simulator.planning import Asking, Policy
 from plimsoll.simulator.workload import Load
 
 LIMITS = Limits(
@@ -41,6 +41,8 @@ class Scenario:
     `control`: the weather of control sockets. `slow`: the hardware of half of the brokers. `is_steady`: no bound is
     met, so nobody is told of a gap.
 
+    `policy`: clusters have one, and the first edge of each is slower than the others, so that there is something to do.
+
     `victim`: what is singled out before faults are drawn: a slow `edge`, a frozen `subscriber`, a flooding `publisher`.
     """
 
@@ -61,13 +63,14 @@ class Scenario:
     asking: Asking = field(default_factory=Asking)
     control: Weather | None = None
     slow: Hardware | None = None
+    policy: Policy | None = None
     is_steady: bool = False
     base: Limits = LIMITS
 
     @property
     def moves(self) -> bool:
         """Whether anybody asks for hand-overs."""
-        return bool(self.moving.handovers or self.asking.sessions)
+        return bool(self.moving.handovers or self.asking.sessions or self.policy)
 
     @property
     def is_rough(self) -> bool:

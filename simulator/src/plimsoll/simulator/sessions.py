@@ -11,7 +11,7 @@ from plimsoll.simulator.faults import Chances
 from plimsoll.simulator.fleet import Shape
 from plimsoll.simulator.moves import Moving
 from plimsoll.simulator.network import Weather
-from plimsoll.simulator.planning import Asking
+from plimsoll.simulator.planning import Asking, Policy
 from plimsoll.simulator.scenario import LIMITS, Scenario
 from plimsoll.simulator.workload import Load
 
@@ -24,6 +24,8 @@ SPOTTY = Weather(0.001, 0.03, drop=0.15, duplicate=0.15, reorder=0.3)
 """Control sockets on a bad day: commands are lost, repeated, late and overtaken."""
 
 BUMPY = Chances(reconnect=0.5, pause_client=0.2, wall=0.15, one_way=0.15, slow=0.1, seconds=(0.02, 0.8))
+STEADY = Load(subscribers=12, publications=900, seconds=9.0, changes=0, zero_traffic=0.0)
+WATCHED = msgspec.structs.replace(QUICK, report_seconds=0.25)
 FAULTY = Moving(3, replay=0.3, aim=0.4)
 EMULATION = Emulation(base_seconds=0.004, per_subscription_seconds=0.0004)
 EDGES = ("subscriber", "source", "target")
@@ -100,6 +102,14 @@ ALL = [
     _scenario(
         "planned-restarts", "the same, while brokers and mediators are killed", Shape(2, 3), Moving(lives=1.0),
         asking=Asking(4), chances=replace(BUMPY, crash_edge=0.2, crash_head=0.15), processes=3,
+    ),
+    _scenario(
+        "balanced", "a policy balances edges of unequal hardware, and nothing else happens", Shape(1, 3), Moving(),
+        load=STEADY, control=None, policy=Policy(), base=WATCHED, is_steady=True,
+    ),
+    _scenario(
+        "balanced-faults", "the same, while mediators die, and control sockets lose, repeat and delay", Shape(2, 3),
+        Moving(lives=0.4), load=STEADY, policy=Policy(), base=WATCHED, chances=BUMPY, processes=3, is_steady=True,
     ),
     _scenario(
         "everything", "every fault there is, and hand-overs in a random tree", Shape(3, 2, "random"),

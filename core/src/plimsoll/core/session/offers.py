@@ -39,12 +39,13 @@ def negotiating(turn: Turn, request: Request, session: Session) -> Session:
     if (answer := _answer(turn, session, offer)) is None:
         return session
     if offer.asked_at is None and not answer[0]:
-        return _with(session, offer, replace(offer, asked_at=turn.now))
+        asked = _with(session, offer, replace(offer, asked_at=turn.now))
+        return replace(asked, targets=[offer.edge])  # nobody else asks it meanwhile
     session = _with(session, offer, replace(offer, answer=answer[0], message=answer[1]))
     if answer[0] != "OK":
         turn.tell(session, "Refused", f"{offer.edge}: {answer[0]}{': ' if answer[1] else ''}{answer[1]}")
-        return session
-    return enter(replace(session, targets=[offer.edge]), "Sampling", turn.now)
+        return replace(session, targets=[])
+    return enter(session, "Sampling", turn.now)
 
 
 def _waiting(turn: Turn, request: Request, session: Session, why: Verdict) -> Session:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from plimsoll.core import records as r
 from plimsoll.core.session.events import Send
-from plimsoll.core.session.record import Offer, Session
+from plimsoll.core.session.record import Session
 
 if TYPE_CHECKING:
     from plimsoll.core.session.turn import Turn
@@ -93,15 +93,15 @@ def _wanted(turn: Turn) -> Iterator[tuple[str, Session, Word]]:
             continue
         for edge in sorted(session.brokers):
             if turn.view.policy_of(edge) is not None:
-                yield edge, session, "STABILIZING" if session.phase == "Stabilizing" else "BUSY"
-        offer = asked(session)
-        if session.phase == "Negotiating" and offer is not None and turn.view.policy_of(offer.edge) is not None:
-            yield offer.edge, session, "ASK"
+                yield edge, session, _word(session, edge)
 
 
-def asked(session: Session) -> Offer | None:
-    """The edge that is being asked now."""
-    return next((each for each in session.offers if each.asked_at is not None and not each.answer), None)
+def _word(session: Session, edge: str) -> Word:
+    """What a session means for one of its edges now."""
+    if session.phase == "Stabilizing":
+        return "STABILIZING"
+    is_asked = session.by_policy and session.phase == "Negotiating" and edge in session.targets
+    return "ASK" if is_asked else "BUSY"
 
 
 def _pause(turn: Turn, said: Said) -> float:

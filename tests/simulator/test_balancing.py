@@ -1,0 +1,90 @@
+"""A policy in virtual time: edges of unequal hardware come to carry alike, nobody moves back, and every law holds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+
+from plimsoll.core.edge import Edge
+from plimsoll.core.session import Session
+from plimsoll.simulator.planning import TIME_FACTOR, Planning, Policy
+from plimsoll.simulator.run import Run
+from plimsoll.simulator.scenarios import SCENARIOS
+
+
+def run(name: str, seed: int) -> Run:
+    one = Run(SCENARIOS[name], seed)
+    outcome = one.go()
+    assert outcome.ok, (name, seed, outcome.verdict, outcome.error)
+    return one
+
+
+@pytest.fixture(scope="module")
+def calm() -> list[Run]:
+    return [run("sessions-balanced", seed) for seed in range(6)]
+
+
+def sessions(one: Run) -> list[Session]:
+    assert isinstance(one.mediators.office, Planning)
+    return sorted(one.mediators.office.sessions(), key=lambda session: session.requested_at)
+
+
+def test_edges_begin_sessions_by_themselves_and_those_end(calm: list[Run]):
+    found = [session for one in calm for session in sessions(one)]
+    assert found
+    assert all(session.triggered and session.by_policy for session in found)
+    assert {session.phase for session in found} <= {"Succeeded", "Rejected"}
+    assert all(sum(session.counts()["moved"] for session in sessions(one)) for one in calm)
+
+
+def test_the_slower_edge_gives_and_differences_become_smaller(calm: list[Run]):
+    for one in calm:
+        moved = [session for session in sessions(one) if session.counts()["moved"]]
+        for session in moved:
+            assert session.plan is not None
+            source, target = session.plan.forecasts
+            assert source.before is not None
+            assert source.after is not None
+            assert target.before is not None
+            assert target.after is not None
+            before, after = source.before.input - target.before.input, source.after.input - target.after.input
+            assert abs(after) < abs(before), (one.seed, session.name)
+
+
+def test_nobody_moves_back_where_it_was(calm: list[Run]):
+    for one in calm:
+        edges: dict[str, list[str]] = defaultdict(list)
+        for session in sessions(one):
+            for pair in session.plan.pairs if session.plan is not None else []:
+                for name in pair.members:
+                    edges[name] = edges[name] or [pair.source]
+                    assert pair.target not in edges[name], (one.seed, name, session.name)
+                    edges[name].append(pair.target)
+
+
+def test_when_all_is_over_every_edge_is_free(calm: list[Run]):
+    for one in calm:
+        for broker in one.fleet.edges():
+            assert isinstance(broker.host.node, Edge)
+            assert broker.host.node.watch is not None
+            assert broker.host.node.watch.state in ("OK", "STABILIZING")
+            assert not broker.host.node.watch.sensing.standing.session
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_laws_hold_whatever_is_lost_repeated_or_late_and_whoever_dies(seed: int):
+    one = run("sessions-balanced-faults", seed)
+    assert all(session.is_over for session in sessions(one))
+
+
+def test_without_a_policy_no_session_begins_by_itself():
+    one = run("sessions-planned", 1)
+    assert {session.name for session in sessions(one) if session.triggered} == set()
+    assert all(broker.config.policy is None for broker in one.fleet.brokers.values())
+
+
+def test_a_policy_is_written_for_each_clock():
+    policy = Policy(look=0.5, stabilize=1.0)
+    assert policy.written()["detection"]["interval"] == "500ms"
+    assert policy.written(TIME_FACTOR)["detection"]["stabilizeFor"] == "10000ms"
