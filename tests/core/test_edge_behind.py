@@ -380,6 +380,33 @@ def test_emulated_hardware_serves_the_stream_in_order():
     assert client.of("e1", r.Progress)[-1] == r.Progress(20, [])
 
 
+def test_an_overloaded_edge_sees_all_that_comes_for_it():
+    """20 ms for each of 100 publications a second: twice what it can do, though it has room for four frames only."""
+    slow = Hardware(emulation=Emulation(base_seconds=0.02))
+    fleet = one_cluster(edges=1, hardware={"e1": slow}, window_frames=4)
+    _, publisher = start(fleet, resume(1, "s"))
+    seen = []
+    for _ in range(300):
+        publisher.publish()
+        fleet.run(0.01)
+        seen.append(fleet.edge("e1").reporter.last.get("input_utilization", 0.0))
+    assert seen[-1] == pytest.approx(2.0, rel=0.1)
+    assert len(fleet.edge("e1").server.queue) > 100
+
+
+def test_what_waits_for_an_overloaded_edge_is_bounded_by_its_inbox():
+    slow = Hardware(emulation=Emulation(base_seconds=1.0))
+    fleet = one_cluster(edges=1, hardware={"e1": slow}, inbox_bytes=20_000, window_frames=4)
+    client, publisher = start(fleet, resume(1, "s"))
+    for _ in range(100):
+        publisher.publish(payload=BIG)
+        fleet.run(0.01)
+    waiting = fleet.edge("e1").server.waiting_bytes
+    assert 20_000 < waiting < 40_000
+    fleet.run(110.0)
+    assert client.numbers("e1", 1) == list(range(1, 101))
+
+
 def test_output_bandwidth_is_kept_to():
     narrow = Hardware(output_bytes_per_second=50_000)
     fleet = one_cluster(edges=1, hardware={"e1": narrow})

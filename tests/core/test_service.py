@@ -92,3 +92,13 @@ def test_order_is_kept_and_nothing_is_done_before_its_time(work: list[tuple[floa
             done.append(item.item)
     assert done == list(range(len(work)))
     assert now <= sum(s / 200.0 for _, _, s in work) + sum(w for w, _, _ in work) + busy + 1e-6
+
+
+def test_what_waits_is_known_by_its_size():
+    server = Server[str](Hardware(emulation=Emulation(base_seconds=1.0)))
+    submit(server, "a", 30, 0.0)
+    submit(server, "b", 12, 0.0)
+    assert server.waiting_bytes == 42
+    server.finished(0.0, 0)
+    assert server.finished(1.0, 0) is not None
+    assert server.waiting_bytes == 12

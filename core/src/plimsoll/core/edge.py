@@ -193,6 +193,8 @@ class Edge(Node):
     def _on_stream(self, frame: wire.Data) -> None:
         decode, last = r.to_edge.decode, len(frame.records) - 1
         transparent, mark = self.server.transparent, self.meter.deliveries
+        # Credit is held back only when the inbox is full: what waits upstream would not be seen as load.
+        is_held = self.server.waiting_bytes > self.config.limits.inbox_bytes
         for i, raw in enumerate(frame.records):
             piece = bytes(raw)
             try:
@@ -204,7 +206,7 @@ class Edge(Node):
             is_pub = type(record) is r.PubOpen
             self.meter.arrivals += is_pub
             if not transparent:
-                item = (self.head.id, record, piece, i == last)
+                item = (self.head.id, record, piece, is_held and i == last)
                 self.server.submit(item, len(piece), self.now, is_publication=is_pub)
             elif is_pub:
                 self._on_pub(record, piece)
@@ -213,7 +215,7 @@ class Edge(Node):
             if self.meter.deliveries - mark > ROUND_DELIVERIES:
                 mark = self.meter.deliveries
                 self.flush()
-        if transparent or last < 0:
+        if not is_held or last < 0:
             self.took(self.head)
 
     def _serve(self) -> None:

@@ -482,6 +482,7 @@ class Node:
             if link.ack_due_at <= self.now:
                 if link.open:
                     self._out.append((link.peer, link.ack()))
+                    self.counters["said_Ack"] += 1
                 del self._acking[link]
             elif link.ack_due_at == NEVER:
                 del self._acking[link]

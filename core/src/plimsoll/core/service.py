@@ -21,6 +21,7 @@ class Work(NamedTuple, Generic[T]):
 
     submitted_at: float
     arrived_at: float
+    size_bytes: int
     is_publication: bool
     item: T
 
@@ -37,13 +38,17 @@ class Finished(NamedTuple, Generic[T]):
 
 
 class Server(Generic[T]):
-    """First come, first served. `cost(n)`: seconds that one publication takes when `n` subscriptions are installed."""
+    """First come, first served. `cost(n)`: seconds that one publication takes when `n` subscriptions are installed.
+
+    `waiting_bytes` is the size of all that is queued.
+    """
 
     def __init__(self, hardware: Hardware) -> None:
         self.emulation, self.input_bytes_per_second = hardware.emulation, hardware.input_bytes_per_second
         self.transparent = self.emulation is None and self.input_bytes_per_second is None
         self.queue: deque[Work[T]] = deque()
         self.free_at = self.arrived_at = 0.0
+        self.waiting_bytes = 0
         self._began_at: float | None = None
 
     def cost(self, subscriptions: int) -> float:
@@ -57,7 +62,8 @@ class Server(Generic[T]):
         self.arrived_at = max(self.arrived_at, now)
         if self.input_bytes_per_second is not None:
             self.arrived_at += size_bytes / self.input_bytes_per_second
-        self.queue.append(Work(now, self.arrived_at, is_publication, item))
+        self.waiting_bytes += size_bytes
+        self.queue.append(Work(now, self.arrived_at, size_bytes, is_publication, item))
 
     def finished(self, now: float, subscriptions: int) -> Finished[T] | None:
         """The next item that is finished by now. `subscriptions`: as many as are installed now."""
@@ -74,6 +80,7 @@ class Server(Generic[T]):
             return None
         began, self._began_at = self._began_at, None
         first = self.queue.popleft()
+        self.waiting_bytes -= first.size_bytes
         return Finished(began - first.submitted_at, self.free_at - began, first.is_publication, first.item)
 
     def _begins_at(self) -> float:
