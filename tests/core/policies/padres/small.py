@@ -72,7 +72,7 @@ def _next(world: World, policy: Policy) -> Plan | None:
         _, finding = Detector(policy.parameters).run(loads[name], loads.values(), Memory(), 0.0)
         for action in policy.ranked(loads[name], finding.actions, loads):
             profile = world.profile(name, action.target)
-            plan = policy.plan(loads[name], loads[action.target], profile, action)
+            plan = policy.plan(loads[name], loads[action.target], profile, action, others=loads.values())
             assert faults(plan, Fleet(profile, LOWER)) == [], (world, plan)
             if plan.moves:
                 return plan

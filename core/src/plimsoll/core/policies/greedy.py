@@ -7,7 +7,7 @@ subscriptions in each step; so it knows no phases and no covering sets, and take
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from plimsoll.core.policies.draft import Draft, End
@@ -42,10 +42,11 @@ class Greedy:
         action: Action,
         staying: Mapping[str, str] | None = None,
         most: int | None = None,
+        others: Iterable[BrokerLoad] = (),
     ) -> Plan:
         """Sets of subscriptions until none lowers the busier of the two."""
         trigger = self.parameters.trigger(self.scope)
-        draft = Draft(Pair(source, target, profile, self.parameters, trigger, staying or {}, most), action)
+        draft = Draft(Pair(source, target, profile, self.parameters, trigger, staying or {}, most, others), action)
         return draft.plan(_drafted(draft))
 
 

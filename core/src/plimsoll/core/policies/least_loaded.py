@@ -6,7 +6,7 @@ bring the target what it brings the source on average.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from plimsoll.core.policies.fleet import RESOURCES, BrokerLoad
@@ -36,6 +36,7 @@ class LeastLoaded:
         action: Action,
         staying: Mapping[str, str] | None = None,
         most: int | None = None,
+        others: Iterable[BrokerLoad] = (),
     ) -> Plan:
         """The first by name, as many as their average share of the load evens out."""
         names = sorted((name, row) for row in profile.rows for name in row.names if name not in (staying or {}))

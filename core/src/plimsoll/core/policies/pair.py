@@ -52,7 +52,8 @@ class Prospect(NamedTuple):
 class Pair:
     """The two brokers, the rows at the source, and what has been chosen so far.
 
-    `staying` names subscribers that may not move, each with the reason. `room`: how many may be chosen yet.
+    `staying` names subscribers that may not move, each with the reason. `room`: how many may be chosen yet. `others`:
+    what else there is in the fleet, which a move may bring further apart from these two.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Pair:
         trigger: Trigger,
         staying: Mapping[str, str],
         most: int | None = None,
+        others: Iterable[BrokerLoad] = (),
     ) -> None:
         self.parameters, self.trigger, self.profile = parameters, trigger, profile
         self.source, self.target = calibrated(source, target, profile, parameters)
@@ -71,6 +73,7 @@ class Pair:
         self.present = {row.key: row.count for row in profile.rows}
         self.rate = {row.key: profile.rate(row) for row in profile.rows}
         self.bytes = {row.key: profile.output_bytes_per_second(row) for row in profile.rows}
+        self.others = tuple(load.measures for load in others if load.name not in (source.name, target.name))
         self.gone, self.come = LoadChange(), LoadChange()
         self.now = Prospect(self.source.measures, self.target.measures, 0.0, 0.0)
         self.accepting = profile.accepting
@@ -160,8 +163,17 @@ class Pair:
         return max(at.source.of_metric(metric, factor), at.target.of_metric(metric, factor))
 
     def excess(self, metrics: Iterable[Metric], prospect: Prospect | None = None) -> float:
-        """By how much the two differ beyond the triggers of these metrics: the squares of it, added up."""
-        return sum(max(0.0, abs(self.difference(each, prospect)) - self.limit(each)) ** 2 for each in metrics)
+        """By how much the two, and either and any other, differ beyond the triggers: the squares of it, added up."""
+        at, factor = prospect or self.now, self.parameters.normalization_seconds
+        total = 0.0
+        for metric in metrics:
+            limit = self.limit(metric)
+            one, two = at.source.of_metric(metric, factor), at.target.of_metric(metric, factor)
+            total += max(0.0, abs(one - two) - limit) ** 2
+            for other in self.others:
+                third = other.of_metric(metric, factor)
+                total += max(0.0, abs(one - third) - limit) ** 2 + max(0.0, abs(two - third) - limit) ** 2
+        return total
 
     def limit(self, metric: Metric) -> float:
         """By how much the two may differ without being asked to balance."""

@@ -7,7 +7,7 @@ be overloaded. Of what a subscriber costs it knows only whether it would make ma
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from plimsoll.core.policies.draft import Draft, End
@@ -40,10 +40,11 @@ class Random:
         action: Action,
         staying: Mapping[str, str] | None = None,
         most: int | None = None,
+        others: Iterable[BrokerLoad] = (),
     ) -> Plan:
         """Subscribers as drawn, until the metric is balanced."""
         trigger = self.parameters.trigger(self.scope)
-        pair = Pair(source, target, profile, self.parameters, trigger, staying or {}, most)
+        pair = Pair(source, target, profile, self.parameters, trigger, staying or {}, most, others)
         draft = Draft(pair, action)
         return draft.plan(self._drafted(draft, source))
 

@@ -6,7 +6,7 @@ is made from; what is random is drawn from a seed and the numbers of the load re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from plimsoll.core.policies.fleet import BrokerLoad, Resource, Threshold, Thresholds
@@ -41,10 +41,12 @@ class Policy(Protocol):
         action: Action,
         staying: Mapping[str, str] | None = None,
         most: int | None = None,
+        others: Iterable[BrokerLoad] = (),
     ) -> Plan:
         """What should move from the source to the target by an action.
 
-        `staying` names subscribers that may not move, each with the reason; `most` is how many may move.
+        `staying` names subscribers that may not move, each with the reason; `most` is how many may move; `others`
+        are the loads of the other brokers that these two should not be brought further apart from.
         """
 
 

@@ -62,7 +62,9 @@ def plan_of(
     kept = _staying(request, profile, set(served[source]), resting, busy)
     words = {name: planning.REASONS[reason] for name, reason in kept.items()}
     action = steps.Action(offer.edge, offer.metric, offer.difference, tuple(offer.overloaded))
-    made = policy.plan(own, other, profile, action, words, request.spec.limits.max_moves)
+    cluster = [edge.name for edge in view.edges.values() if edge.cluster == view.edges[source].cluster]
+    others = [load for name in cluster if (load := loads.load(turn, name)) is not None]
+    made = policy.plan(own, other, profile, action, words, request.spec.limits.max_moves, others)
     return _stored(made, view.edges[source], view.edges[offer.edge], kept, turn.now, type(policy).__name__)
 
 

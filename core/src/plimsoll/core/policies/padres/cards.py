@@ -8,9 +8,9 @@ higher of the two must get lower as well, and differences of the other metrics m
   gets less, or is nothing. One may pay for the other, but only the smaller for the larger;
 - output: it does not get more (the idea of 5.3's stability rule, for every move).
 
-So the loads of a pair, compared by what is overloaded, then by what input and delay, then by what output differ by
-beyond the triggers, only ever get better, and no pair comes back to where it was. An overloaded source is exempt: what
-is overloaded gets less, which comes first.
+That counts all pairs that one of the two is in, if the others' loads are given. So the loads of a fleet, compared by
+what is overloaded, then by what input and delay differ by beyond the triggers, then by output, only ever get better,
+and never come back to where they were. An overloaded source is exempt: its overload gets less, which comes first.
 """
 
 from __future__ import annotations
@@ -169,5 +169,6 @@ def _side_effect(pair: Pair, goal: Goal, found: ReportCard) -> Rejection | None:
     if not is_worse:
         return None
     told = ", ".join(f"{m} {pair.difference(m):+.4f} -> {pair.difference(m, found.prospect):+.4f}" for m in kept)
-    why = f"would bring other metrics apart, beyond their triggers: {told}"
+    among = ", and theirs to the other brokers" if pair.others else ""
+    why = f"would bring metrics further apart beyond their triggers: {told}{among}"
     return Rejection("Unstable", found.row.key, found.subscribers, why)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from plimsoll.core.policies.draft import Draft
@@ -40,13 +40,15 @@ class Padres:
         action: Action,
         staying: Mapping[str, str] | None = None,
         most: int | None = None,
+        others: Iterable[BrokerLoad] = (),
     ) -> Plan:
         """What should move from the source to the target by this action.
 
-        `staying` names subscribers that may not move, each with the reason; `most` is how many may move.
+        `staying` names subscribers that may not move, each with the reason; `most` is how many may move; `others`
+        are the loads of the other brokers that these two should not be brought further apart from.
         """
         trigger = self.parameters.trigger(self.scope)
-        pair = Pair(source, target, profile, self.parameters, trigger, staying or {}, most)
+        pair = Pair(source, target, profile, self.parameters, trigger, staying or {}, most, others)
         draft = Draft(pair, action)
         return draft.plan(ALGORITHMS[action.metric](draft, goal_of(action)))
 
