@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from tests.simulator.mutants.partners import FORGETFUL, NO_DEADLINE, NO_DETACH, NO_LEASE, NO_PART
+from tests.simulator.mutants.partners import ANY_STATE, FORGETFUL, NO_DEADLINE, NO_LEASE, NO_LEAVE, NO_PART
 from tests.simulator.mutants.rewriting import Change, Mutant
 
 from plimsoll.core.attaching import Attaching
 from plimsoll.core.client import moving
 from plimsoll.core.client.machine import Client
+from plimsoll.core.client.moving import Handover
 from plimsoll.core.client.seeking import Seeker
 from plimsoll.core.handover.coordinator import Coordinator
 from plimsoll.core.handover.giving import Giving
@@ -16,9 +17,6 @@ from plimsoll.core.handover.office import Office
 from plimsoll.core.handover.receiving import Receiving
 from plimsoll.core.queues import Queues
 from plimsoll.core.roster import Roster
-
-ANY_STATE = Change(Client._on_stream, "or attachment.state is not State.LIVE", "")
-"""The client takes what comes on an attachment that does not serve yet."""
 
 LEAVES_AT_CUT = Change(Giving.on_cut, "one.keeps_place and cut.across", "False")
 
@@ -32,9 +30,9 @@ MUTANTS = [
                 "one.state, one.keeps_place = State.CUTTING, True",
                 "one.state, one.keeps_place = State.CUTTING, True\n        one.out = one.queue",
             ),
-            FORGETFUL,
         ),
         ("calm-drain", "sessions-local", "far"),
+        partners=(FORGETFUL,),
         alone="what the target then holds too early is below the watermark when it comes",
     ),
     Mutant(
@@ -52,11 +50,9 @@ MUTANTS = [
     Mutant(
         "live-before-go",
         "Before GO the target says nothing to the subscriber.",
-        (
-            Change(Receiving.on_installed, "if one.has_go:", "if True:"),
-            ANY_STATE,
-        ),
+        (Change(Receiving.on_installed, "if one.has_go:", "if True:"),),
         ("sessions-hold", "sessions-lag", "sessions-local", "calm-drain"),
+        partners=(ANY_STATE,),
         alone="the client takes nothing from an attachment that does not serve it yet",
     ),
     Mutant(
@@ -68,8 +64,9 @@ MUTANTS = [
     Mutant(
         "go-is-forgotten",
         "A GO that comes before INSTALLED is remembered.",
-        (Change(Receiving.on_go, "one.has_go = one.state is State.CUTTING", "pass"), NO_PART),
+        (Change(Receiving.on_go, "one.has_go = one.state is State.CUTTING", "pass"),),
         ("sessions-local", "far", "sessions-slow", "far-bumpy", "sessions-everything", "sessions-across"),
+        partners=(NO_PART,),
         alone="after `drain_seconds` PART closes the attachment, and the subscriber resumes from the log",
     ),
     Mutant(
@@ -87,9 +84,9 @@ MUTANTS = [
                 "self.host.to_edge(self.host.name, session.plan.source, r.Release(x, (incarnation, n + 1)))",
                 "pass",
             ),
-            NO_LEASE,
         ),
         ("sessions-across", "calm-across"),
+        partners=(NO_LEASE,),
         alone="the place at the source has a lease as well",
     ),
     Mutant(
@@ -113,9 +110,9 @@ MUTANTS = [
                 "attachment.coming, attachment.keeps_place = State.DARK, attach.session, False",
                 "attachment.coming, attachment.keeps_place = State.DARK, attach.session, True",
             ),
-            NO_LEASE,
         ),
         ("churn", "sessions-edge-crash", "sessions-local", "vanish"),
+        partners=(NO_LEASE,),
         alone="a closed record ends with its lease",
     ),
     Mutant(
@@ -149,9 +146,9 @@ MUTANTS = [
                 "self.host.up(r.CutRequest(session, cover, items))",
                 "if cover.adds or cover.removes:\n        self.host.up(r.CutRequest(session, cover, items))",
             ),
-            NO_DEADLINE,
         ),
         ("calm-drain", "sessions-local"),
+        partners=(NO_DEADLINE,),
         alone="nobody is cut then, and the head's deadline ends it",
     ),
     Mutant(
@@ -213,18 +210,17 @@ MUTANTS = [
     Mutant(
         "no-end",
         "At CUT the source says END.",
-        (Change(Giving.end, "self.roster.queues.end(one, record)", "one.state = State.ENDING"), NO_PART),
+        (Change(Giving.end, "self.roster.queues.end(one, record)", "one.state = State.ENDING"),),
         ("calm-drain", "sessions-local"),
+        partners=(NO_PART,),
         alone="after `drain_seconds` PART closes the attachments, and the subscriber resumes from the log",
     ),
     Mutant(
         "no-go",
         "At END the subscriber says GO.",
-        (
-            Change(moving.on_end, "client.say(handover.next.port.link, r.Go(handover.next.id, end.session))", "pass"),
-            NO_PART,
-        ),
+        (Change(moving.on_end, "client.say(handover.next.port.link, r.Go(handover.next.id, end.session))", "pass"),),
         ("calm-drain", "sessions-local"),
+        partners=(NO_PART,),
         alone="after `drain_seconds` PART closes the attachment, and the subscriber resumes from the log",
     ),
     Mutant(
@@ -272,11 +268,9 @@ MUTANTS = [
     Mutant(
         "resume-is-no-done",
         "Across clusters a RESUME that names the session is the DONE.",
-        (
-            Change(Guests.resumed, "self.host.to_head(guest.coordinator, r.Done(session, [subscriber]))", "pass"),
-            NO_PART,
-        ),
+        (Change(Guests.resumed, "self.host.to_head(guest.coordinator, r.Done(session, [subscriber]))", "pass"),),
         ("lost-target", "far-bumpy"),
+        partners=(NO_PART,),
         alone="after `drain_seconds` the session ends in any case",
     ),
     Mutant(
@@ -294,8 +288,9 @@ MUTANTS = [
     Mutant(
         "end-without-place-when-alone",
         "Without a target the subscriber resumes at END from the place of the cut.",
-        (Change(moving.on_end, "subscriber.set_token(end.token)", "pass"), LEAVES_AT_CUT),
+        (Change(moving.on_end, "subscriber.set_token(end.token)", "pass"),),
         ("lost-target", "sessions-hold", "far-bumpy"),
+        partners=(LEAVES_AT_CUT,),
         alone="then it resumes at the head of the source, in whose cover it still is",
     ),
     Mutant(
@@ -313,9 +308,9 @@ MUTANTS = [
                 "if attachment.end is None or attachment.position < attachment.end[0]:",
                 "if attachment.end is None or attachment.position < self.host.position:",
             ),
-            FORGETFUL,
         ),
         ("slow-cut", "slices"),
+        partners=(FORGETFUL,),
         alone="what the source then delivers too much is below the watermark when it comes again",
     ),
     Mutant(
@@ -340,9 +335,9 @@ MUTANTS = [
                 "missing = [x for x in install.members if not self._is_coming(x, session, *COMING)]",
                 "missing = []",
             ),
-            NO_DEADLINE,
         ),
         ("sessions-local", "sessions-drain-deadline", "sessions-calm"),
+        partners=(NO_DEADLINE,),
         alone="the target refuses whom it does not have, and the head's deadline ends what is not cut",
     ),
     Mutant(
@@ -357,6 +352,8 @@ MUTANTS = [
             ),
         ),
         ("sessions-drain-deadline", "sessions-local", "churn", "stale-commands"),
+        partners=(NO_LEAVE,),
+        alone="the subscriber leaves the target when it hears that it stays",
     ),
     Mutant(
         "refused-in-silence",
@@ -367,9 +364,9 @@ MUTANTS = [
                 "self.host.say(link, r.Shut(attach.attachment, code, REFUSALS[code]))",
                 "pass",
             ),
-            Change(Giving.on_abort, "self.host.say(one.link, r.Stay(one.id, abort.session))", "pass"),
         ),
         ("sessions-drain-deadline", "sessions-calm", "sessions-local", "stale-commands"),
+        partners=(Change(Giving.on_abort, "self.host.say(one.link, r.Stay(one.id, abort.session))", "pass"),),
         alone="the head hears of it as well, and the subscriber is told to stay",
     ),
     Mutant(
@@ -381,8 +378,9 @@ MUTANTS = [
     Mutant(
         "undone-attachment-stays",
         "ABORT ends what is on its way at the target.",
-        (Change(Receiving.on_abort, "gone.append(self.roster.records[item.subscriber])", "pass"), NO_DETACH),
+        (Change(Receiving.on_abort, "gone.append(self.roster.records[item.subscriber])", "pass"),),
         ("sessions-calm", "sessions-local", "sessions-across"),
+        partners=(NO_LEAVE,),
         alone="the subscriber detaches from the target at STAY",
     ),
     Mutant(
@@ -390,12 +388,14 @@ MUTANTS = [
         "Whoever loses the edge that serves him leaves the target, too.",
         (Change(Client.detach, "moving.leave(self, subscriber, withdraw=withdraw)", "subscriber.handover = None"),),
         ("churn", "far-bumpy", "sessions-edge-crash"),
+        partners=(Change(Receiving.on_abort, "gone.append(self.roster.records[item.subscriber])", "pass"),),
+        alone="the head takes it off the target at RESUME",
     ),
     Mutant(
         "full-hold-takes-no-end",
         "A hold that is full ends the target's attachment, not the source's.",
         (Change(Queues._check, "elif is_full and state is State.HOLD:", "elif False:"),),
-        ("sessions-hold", "sessions-lag", "slices"),
+        ("slow-cut", "sessions-hold", "slices"),
     ),
     Mutant(
         "hold-obeys-policies",
@@ -418,12 +418,15 @@ MUTANTS = [
         "asks-the-dead-target",
         "Without a target the subscriber drains the source, and resumes at END wherever its place is known.",
         (Change(Seeker.go_on, "elif not handover.endpoint:", "elif handover.endpoint is None:"),),
-        ("edge-crash-across", "sessions-edge-crash"),
+        ("lost-target", "edge-crash-across"),
+        harmless="it would ask the target in vain, and then the head",
     ),
     Mutant(
         "changes-after-the-cut",
         "After the cut it is the target that answers for the list.",
         (Change(Attaching.on_subs, "if attachment.state is State.ENDING or attachment.end is not None:", "if False:"),),
-        ("far", "sessions-hold", "far-bumpy", "slices"),
+        ("walled-target", "far", "slow-cut"),
+        partners=(Change(Handover.counted, "min(acked, self.held) if self.is_asked else acked", "acked"),),
+        alone="a change counts when the target has it, too",
     ),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.simulator.mutants.partners import NO_DETACH, NO_LEASE
+from tests.simulator.mutants.partners import NO_LEASE, NO_LEAVE
 from tests.simulator.mutants.rewriting import Change, Mutant, Setting
 
 from plimsoll.core import reading
@@ -64,16 +64,17 @@ MUTANTS = [
                 "session.put_tail(x, self._across(session) and self._is_owner(session.members[x], x))",
                 "pass",
             ),
-            NO_LEASE,
         ),
         ("sessions-drain-deadline", "far-bumpy", "sessions-across", "vanish"),
+        partners=(NO_LEASE,),
         alone="what is left at the source ends with its lease",
     ),
     Mutant(
         "places-last-for-ever",
         "A place, and an attachment that nobody has asked to cut, end by their time.",
-        (Change(Receiving.expire, "not self.host.now < item[1].until", "False"), NO_DETACH),
+        (Change(Receiving.expire, "not self.host.now < item[1].until", "False"),),
         ("sessions-edge-crash", "edge-crash-across", "sessions-across", "two-heads", "far-bumpy"),
+        partners=(NO_LEAVE,),
         alone="the subscriber leaves the target when the session is undone",
     ),
     Mutant(
@@ -85,11 +86,9 @@ MUTANTS = [
     Mutant(
         "guests-last-for-ever",
         "A guest ends at DONE, and by its time.",
-        (
-            Change(Guests.done, "self.drop(done.session, x)", "pass"),
-            Change(Guests._is_over, "return entry is None or entry.epoch != guest.owned", "return False"),
-        ),
+        (Change(Guests.done, "self.drop(done.session, x)", "pass"),),
         ("calm-across", "sessions-across", "sessions-tree"),
+        partners=(Change(Guests._is_over, "return entry is None or entry.epoch != guest.owned", "return False"),),
         alone="a guest ends with the owner entry that its cut gave it",
     ),
     Mutant(
@@ -132,11 +131,9 @@ MUTANTS = [
     Mutant(
         "restart-keeps-places",
         "At the HELLO of a new head an edge forgets its places.",
-        (
-            Change(Receiving.restart, "self.slots.clear()", "pass"),
-            Change(Receiving.expire, "not self.host.now < item[1].until", "False"),
-        ),
+        (Change(Receiving.restart, "self.slots.clear()", "pass"),),
         RESTARTS,
+        partners=(Change(Receiving.expire, "not self.host.now < item[1].until", "False"),),
         alone="places end by their time",
     ),
     Mutant(
@@ -158,8 +155,9 @@ MUTANTS = [
     Mutant(
         "loser-is-not-released",
         "Of two edges that report a subscriber the lower epoch gets RELEASE.",
-        (Change(Membership.on_report, "if loser is not None:", "if False:"), NO_LEASE),
+        (Change(Membership.on_report, "if loser is not None:", "if False:"),),
         RESTARTS,
+        partners=(NO_LEASE,),
         alone="a closed record ends with its lease",
     ),
     Mutant(
@@ -198,9 +196,9 @@ MUTANTS = [
         (
             Change(Membership.on_report, "host.office.desk.heard(report.mediator)", "pass"),
             Change(Head._on_neighbor_report, "self.office.desk.heard(report.mediator)", "pass"),
-            Change(Desk._refusal, "command.head_epoch != self.host.epoch and", "False and"),
         ),
         ("stale-restarts", "sessions-everything"),
+        partners=(Change(Desk._refusal, "command.head_epoch != self.host.epoch and", "False and"),),
         alone="a command names the epoch of the head as well",
     ),
     Mutant(
@@ -224,18 +222,17 @@ MUTANTS = [
     Mutant(
         "orphans-stay",
         "Guests of a coordinator that cannot be reached, or has restarted, are let go.",
-        (
-            Change(Guests.heads_lost, "self.host.to_edge(self.host.name, edge, r.Orphan(session, members))", "pass"),
-            NO_DETACH,
-        ),
+        (Change(Guests.heads_lost, "self.host.to_edge(self.host.name, edge, r.Orphan(session, members))", "pass"),),
         ("sessions-head-restart", "two-heads", "sessions-across"),
+        partners=(NO_LEAVE,),
         alone="the subscriber, whose source's head has restarted, leaves the target",
     ),
     Mutant(
         "orphans-in-the-dark-stay",
         "ORPHAN takes who is dark or cutting off the target.",
-        (Change(Receiving.on_orphan, "gone.append(self.roster.records[x])", "pass"), NO_DETACH),
+        (Change(Receiving.on_orphan, "gone.append(self.roster.records[x])", "pass"),),
         ("sessions-head-restart", "two-heads", "sessions-across", "far-bumpy"),
+        partners=(NO_LEAVE,),
         alone="the subscriber, whose source's head has restarted, leaves the target",
     ),
     Mutant(
@@ -247,9 +244,9 @@ MUTANTS = [
                 'self.refuse(session, session.of(*OPEN), why=f"{session.plan.target_head} was lost")',
                 "pass",
             ),
-            Change(Coordinator.tick, "if now >= session.decides_at and session.is_open:", "if False:"),
         ),
         ("sessions-head-restart", "two-heads", "far-bumpy"),
+        partners=(Change(Coordinator.tick, "if now >= session.decides_at and session.is_open:", "if False:"),),
         alone="the head has a deadline as well",
     ),
     # -- gaps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 import pytest
 from tests.simulator.mutants import worlds
-from tests.simulator.mutants.rewriting import Mutant, plant
+from tests.simulator.mutants.rewriting import Change, Detour, Mutant, Setting, plant
 
 from plimsoll.simulator.run import Outcome
 
@@ -40,9 +40,17 @@ def remember(finds: dict[str, Find]) -> None:
 
 
 def judge(mutant: Mutant, world: str, seed: int) -> tuple[set[str], Outcome]:
-    """The laws that the mutant breaks in this run. A machine that raises may be badly patched: that says nothing."""
+    """The laws that the mutant breaks in this run, and its partners alone do not."""
+    laws, outcome = _broken((*mutant.changes, *mutant.partners), world, seed)
+    if laws and mutant.partners:
+        laws -= _broken(mutant.partners, world, seed)[0]
+    return laws, outcome
+
+
+def _broken(changes: Iterable[Change | Setting | Detour], world: str, seed: int) -> tuple[set[str], Outcome]:
+    """The laws that these break. A machine that raises may be badly patched: that says nothing."""
     with pytest.MonkeyPatch.context() as patch, _at_most(RUN_SECONDS):
-        plant(patch, mutant.changes)
+        plant(patch, changes)
         outcome = worlds.run(world, seed)
     return (set() if outcome.error else worlds.broken(world, outcome)), outcome
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.simulator.mutants.partners import FORGETFUL, NO_DEADLINE, NO_DETACH, NO_LEASE, NO_PART
+from tests.simulator.mutants.partners import FORGETFUL, NO_DEADLINE, NO_DETACH, NO_LEASE, NO_PART, NO_SWAP_AT_CUT
 from tests.simulator.mutants.rewriting import Change, Mutant
 
 from plimsoll.core import owners
@@ -21,7 +21,7 @@ from plimsoll.core.owners import Owners
 from plimsoll.core.promises import Promises
 from plimsoll.core.roster import Roster
 
-LISTS = ("far", "far-bumpy", "sessions-local", "sessions-across")
+LISTS = ("walled-target", "far", "far-bumpy", "sessions-local", "sessions-across")
 
 MUTANTS = [
     Mutant(
@@ -47,11 +47,9 @@ MUTANTS = [
     Mutant(
         "change-only-to-source",
         "A change of the list goes to the source and to the target.",
-        (
-            Change(Subscriber.say_changes, "(self.current, target)", "(self.current,)"),
-            Change(Handover.counted, "min(acked, self.held) if self.is_asked else acked", "acked"),
-        ),
+        (Change(Subscriber.say_changes, "(self.current, target)", "(self.current,)"),),
         LISTS,
+        partners=(Change(Handover.counted, "min(acked, self.held) if self.is_asked else acked", "acked"),),
         alone="a change counts when the target has it, too",
     ),
     Mutant(
@@ -76,7 +74,7 @@ MUTANTS = [
                 "subscriber.handover, handover.next.acked = None, handover.held\n        client.release",
             ),
         ),
-        LISTS,
+        ("busy-across", "far", "walled-target"),
     ),
     Mutant(
         "dark-list-stands-still",
@@ -94,7 +92,9 @@ MUTANTS = [
         "gone-epoch-is-forgotten",
         "An owner entry that is deleted leaves its epoch.",
         (Change(Owners.forget, "self._past[subscriber] = gone.epoch", "self._past[subscriber] = (0, 0)"),),
-        ("vanish", "sessions-everything", "far-bumpy", "edge-crash-across", "churn", "head-and-edge"),
+        ("overtaken", "vanish", "far-bumpy"),
+        partners=(NO_LEASE,),
+        alone="what takes it up again is closed, and ends with its lease",
     ),
     Mutant(
         "resume-anywhere",
@@ -106,7 +106,7 @@ MUTANTS = [
         "resume-without-token",
         "A RESUME goes on from its token.",
         (Change(owners.catch_up, "if token is None:", "if True:"),),
-        ("churn", "sessions-local"),
+        ("calm-replay", "sessions-edge-crash", "churn"),
     ),
     Mutant(
         "open-session-outlives-resume",
@@ -115,16 +115,17 @@ MUTANTS = [
             Change(
                 Coordinator.resumed, 'self.refuse(session, [subscriber], "returned", "has resumed meanwhile")', "pass"
             ),
-            NO_DEADLINE,
         ),
-        ("churn", "sessions-local", "sessions-edge-crash"),
-        alone="the cut compares the owner, and the deadline ends what is not cut",
+        ("reborn", "vanish", "churn"),
+        partners=(NO_SWAP_AT_CUT,),
+        alone="the cut compares the owner",
     ),
     Mutant(
         "cut-session-outlives-resume",
         "RESUME closes a cut session.",
-        (Change(Coordinator.resumed, "elif member.state == CUT or member.tail:", "elif False:"), NO_PART),
+        (Change(Coordinator.resumed, "elif member.state == CUT or member.tail:", "elif False:"),),
         ("calm-replay", "sessions-replay", "sessions-local"),
+        partners=(NO_PART,),
         alone="after `drain_seconds` the session ends in any case",
     ),
     Mutant(
@@ -136,30 +137,28 @@ MUTANTS = [
                 "self._to_target(session, r.Abort(session.id, session.items([subscriber])))",
                 "pass",
             ),
-            NO_LEASE,
         ),
         ("far-bumpy", "edge-crash-across", "sessions-across", "vanish"),
+        partners=(NO_LEASE,),
         alone="what it has left behind at the target ends with its lease",
     ),
     Mutant(
         "guest-outlives-resume",
         "A guest that resumes is cut no more.",
-        (
-            Change(Guests._fresh, "if newest(item.subscriber) <= item.epoch}", "}"),
-            Change(Guests.resumed, "self.drop(session, subscriber)", "pass"),
-        ),
+        (Change(Guests.resumed, "self.drop(session, subscriber)", "pass"),),
         ("far-bumpy", "sessions-across", "edge-crash-across", "sessions-everything", "vanish"),
+        partners=(Change(Guests._fresh, "if newest(item.subscriber) <= item.epoch}", "}"),),
         alone="the head of the target sees by the epoch that it has resumed since",
     ),
     Mutant(
         "old-edge-is-not-released",
         "At RESUME the old edge gets RELEASE.",
-        (
-            Change(Membership.release, "if (outlet := self.host.streams.outlets.get(key)) is not None:", "if False:"),
+        (Change(Membership.release, "if (outlet := self.host.streams.outlets.get(key)) is not None:", "if False:"),),
+        ("churn", "sessions-local"),
+        partners=(
             NO_DETACH,
             NO_LEASE,
         ),
-        ("churn", "sessions-local"),
         alone="the subscriber detaches, and what is closed ends with its lease",
     ),
     Mutant(
@@ -171,9 +170,9 @@ MUTANTS = [
                 "host.streams.tell(outlet, r.Release(x, (newest[0], newest[1] + 1)))\n        return",
                 "return",
             ),
-            NO_LEASE,
         ),
         ("overtaken", "vanish", "churn"),
+        partners=(NO_LEASE,),
         alone="what is closed ends with its lease",
     ),
     Mutant(
@@ -201,9 +200,9 @@ MUTANTS = [
                 "attachment = self.roster.open(link, resume)",
                 "attachment = self.roster.open(link, resume)\n    attachment.out = attachment.queue",
             ),
-            FORGETFUL,
         ),
         ("busy", "churn", "sessions-edge-crash"),
+        partners=(FORGETFUL,),
         alone="what comes twice is below the watermark",
     ),
     Mutant(
@@ -224,12 +223,12 @@ MUTANTS = [
     Mutant(
         "sessions-outlive-their-edge",
         "The open sessions of a dead edge abort.",
-        (
-            Change(Coordinator.edge_lost, 'self.refuse(session, session.of(*OPEN), why=f"{edge} was lost")', "pass"),
+        (Change(Coordinator.edge_lost, 'self.refuse(session, session.of(*OPEN), why=f"{edge} was lost")', "pass"),),
+        ("sessions-edge-crash", "edge-crash-across"),
+        partners=(
             NO_DEADLINE,
             NO_PART,
         ),
-        ("sessions-edge-crash", "edge-crash-across"),
         alone="the head has a deadline as well",
     ),
     Mutant(
@@ -292,11 +291,11 @@ MUTANTS = [
     Mutant(
         "watermarks-after-resume",
         "After RESUME the watermarks stand behind the token.",
-        (
-            FORGETFUL,
+        (FORGETFUL,),
+        ("churn", "sessions-across", "sessions-replay", "far-bumpy"),
+        partners=(
             Change(Subscriber.on_progress, "if attachment is self.current and position > self.position:", "if False:"),
         ),
-        ("churn", "sessions-across", "sessions-replay", "far-bumpy"),
         alone="the token is exact within a cluster",
     ),
 ]

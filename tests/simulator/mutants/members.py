@@ -74,14 +74,14 @@ MUTANTS = [
     Mutant(
         "revoked-without-compare",
         "The cut by replay compares the owner.",
-        (
-            Change(Coordinator._revoke, "if self._is_owner(session.members[x], x)", ""),
+        (Change(Coordinator._revoke, "if self._is_owner(session.members[x], x)", ""),),
+        ("edge-crash-replay", "sessions-replay", "churn"),
+        partners=(
+            ANY_EPOCH,
             Change(
                 Coordinator.resumed, 'self.refuse(session, [subscriber], "returned", "has resumed meanwhile")', "pass"
             ),
-            ANY_EPOCH,
         ),
-        ("edge-crash-replay", "sessions-replay", "churn"),
         alone="RESUME voids the open session, and the source obeys for this owner epoch only",
     ),
     Mutant(
@@ -93,15 +93,15 @@ MUTANTS = [
                 "session.revoke_at, plan = self.host.now + self.revoke_seconds, session.plan",
                 "session.revoke_at, plan = float('inf'), session.plan",
             ),
-            NO_PART,
         ),
         ("sessions-replay", "batch-replay"),
+        partners=(NO_PART,),
         alone="after `drain_seconds` the member is detached, and resumes",
     ),
     Mutant(
         "revoked-by-the-dead",
         "A REVOKE of another head epoch, or about another owner epoch, is ignored.",
-        (Change(Giving.on_revoke, "if revoke.head_epoch != self.host.head_epoch:", "if False:"), ANY_EPOCH),
+        (Change(Giving.on_revoke, "if revoke.head_epoch != self.host.head_epoch:", "if False:"),),
         (
             "sessions-replay",
             "head-and-edge",
@@ -110,6 +110,7 @@ MUTANTS = [
             "sessions-everything",
             "edge-crash-replay",
         ),
+        partners=(ANY_EPOCH,),
         alone="either check keeps it off those whom it does not mean",
     ),
     Mutant(
@@ -127,11 +128,9 @@ MUTANTS = [
     Mutant(
         "replay-place-is-not-freed",
         "After a hand-over by replay its place is free.",
-        (
-            Change(Coordinator._finish, "if session.plan.replay:", "if False:"),
-            Change(Receiving.expire, "del self.slots[x]", "pass"),
-        ),
+        (Change(Coordinator._finish, "if session.plan.replay:", "if False:"),),
         ("calm-replay", "sessions-replay"),
+        partners=(Change(Receiving.expire, "del self.slots[x]", "pass"),),
         alone="a place ends by its time as well",
     ),
     Mutant(
@@ -173,18 +172,17 @@ MUTANTS = [
     Mutant(
         "replayed-below-the-place",
         "A member takes what lies above its own place.",
-        (Change(Replayer._take, "if position <= attachment.position:", "if False:"), FORGETFUL),
+        (Change(Replayer._take, "if position <= attachment.position:", "if False:"),),
         ("slices", "batch-replay", "churn"),
+        partners=(FORGETFUL,),
         alone="what comes twice is below the watermark",
     ),
     Mutant(
         "replayed-beyond-the-cut",
         "A member that is cut takes nothing from behind the cut.",
-        (
-            Change(Replayer.on_replay, "and (attachment.end is None or item.position <= attachment.end[0])", ""),
-            FORGETFUL,
-        ),
+        (Change(Replayer.on_replay, "and (attachment.end is None or item.position <= attachment.end[0])", ""),),
         ("slow-cut", "slices"),
+        partners=(FORGETFUL,),
         alone="what the source then delivers too much is below the watermark when it comes again",
     ),
     Mutant(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.simulator.mutants.rewriting import Change
 
+from plimsoll.core.client import moving
 from plimsoll.core.client.machine import Client
 from plimsoll.core.client.subscriber import Subscriber
 from plimsoll.core.edge import Edge
@@ -17,14 +18,23 @@ NO_COMPARE = Change(
 )
 """A RESUME does not void an open session."""
 
+ANY_STATE = Change(Client._on_stream, "or attachment.state is not State.LIVE", "")
+"""The client takes what comes on an attachment that does not serve yet."""
+
 NO_DEADLINE = Change(Coordinator.tick, "if now >= session.decides_at and session.is_open:", "if False:")
 """Nothing is undone because its time to prepare is over."""
+
+NO_SWAP_AT_CUT = Change(Coordinator._may_cut, "or not self._is_owner(member, item.subscriber)", "")
+"""The local cut does not compare the owner."""
 
 NO_PART = Change(Coordinator.tick, "self._part(session)", "session.drains_until = float('inf')")
 """No session ends by its time to drain."""
 
 NO_LEASE = Change(Edge._expire, "self.up(r.Expire(attachment.subscriber, attachment.epoch))", "pass")
 """A closed record's lease never ends."""
+
+NO_LEAVE = Change(moving.leave, "client.say_detach(handover.next, withdraw=withdraw)", "pass")
+"""Who stays, or loses the edge that serves him, does not tell the target."""
 
 NO_DETACH = Change(Client.say_detach, "if attachment.is_asked:", "if False:")
 """A client leaves without a word."""

@@ -47,7 +47,8 @@ class Setting(NamedTuple):
 class Mutant:
     """A rule, what of it is broken, and the worlds in which that should show, the likeliest first.
 
-    `alone`: why the rule is not missed when it alone is broken, if so; then `changes` break its partner, too.
+    `alone`: why the rule is not missed when it alone is broken, if so; then its `partners` are broken with it, and what
+    they break by themselves does not count.
     `harmless`: what breaking it costs, if it breaks no law; then no seed is expected to find it.
     """
 
@@ -55,6 +56,7 @@ class Mutant:
     rule: str
     changes: tuple[Change | Setting | Detour, ...]
     worlds: tuple[str, ...]
+    partners: tuple[Change | Setting | Detour, ...] = ()
     alone: str = ""
     harmless: str = ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.simulator.mutants.partners import FORGETFUL, NO_DETACH
+from tests.simulator.mutants.partners import ANY_STATE, FORGETFUL, NO_DETACH
 from tests.simulator.mutants.rewriting import Change, Detour, Mutant
 
 from plimsoll.core import records as r
@@ -31,7 +31,7 @@ def _stray(
 ) -> Mutant:
     when = "late" if seconds else "early"
     rule = f"{kind.__name__.upper()} travels in the stream whose point it defines."
-    return Mutant(f"{name}-{when}", rule, (Detour(kind, seconds), *partner), worlds, alone)
+    return Mutant(f"{name}-{when}", rule, (Detour(kind, seconds),), worlds, partner, alone)
 
 
 MUTANTS = [
@@ -76,7 +76,15 @@ MUTANTS = [
         "resume", r.ResumeUp, LATE, "busy", "churn", "sessions-edge-crash", "edge-crash-across", "sessions-everything"
     ),
     _stray("resumed", r.ResumedDown, LATE, "churn", "sessions-edge-crash", "sessions-local"),
-    _stray("resumed", r.ResumedDown, EARLY, "churn", "sessions-edge-crash", "sessions-local", partner=(FORGETFUL,)),
+    _stray(
+        "resumed",
+        r.ResumedDown,
+        EARLY,
+        "busy",
+        "churn",
+        partner=(FORGETFUL,),
+        alone="what comes twice is below the watermark",
+    ),
     _stray("subs", r.Subs, LATE, "far", "sessions-local", "churn"),
     _stray(
         "move",
@@ -158,7 +166,7 @@ MUTANTS = [
                 "    told.update({n: up.seq for n, up in self.upstreams.items()})",
             ),
         ),
-        ("far", "far-bumpy", "sessions-across"),
+        ("busy-across", "far", "far-bumpy"),
     ),
     Mutant(
         "numbers-used-again",
@@ -170,7 +178,9 @@ MUTANTS = [
                 "self._last_attachment = 1 + list(self._client.subscribers).index(subscriber.name)",
             ),
         ),
-        ("churn", "sessions-local", "sessions-replay", "stale-commands", "sessions-everything"),
+        ("busy", "on-and-on", "churn"),
+        partners=(ANY_STATE, FORGETFUL),
+        alone="streams keep their order, and an attachment takes nothing before it serves",
     ),
     Mutant(
         "matched-after-cut",
@@ -182,11 +192,13 @@ MUTANTS = [
                 "attachment.state = State.ENDING",
             ),
             Change(Giving.end, "self.roster.holdings.uninstall(one)", "pass"),
-            Change(moving.on_end, "client.release(attachment)\n        subscriber", "subscriber"),
-            NO_DETACH,
-            FORGETFUL,
         ),
         ("calm-drain", "sessions-local", "sessions-hold"),
+        partners=(
+            NO_DETACH,
+            FORGETFUL,
+            Change(moving.on_end, "client.release(attachment)\n        subscriber", "subscriber"),
+        ),
         alone="the subscriber leaves the source at END, and what comes twice is below the watermark",
     ),
 ]

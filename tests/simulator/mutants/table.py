@@ -28,7 +28,7 @@ def rendered(finds: dict[str, Find]) -> str:
 
 
 def _row(mutant: Mutant, one: Find | None) -> str:
-    where = ", ".join(dict.fromkeys(_where(change) for change in mutant.changes))
+    where = ", ".join(dict.fromkeys(_where(change) for change in (*mutant.changes, *mutant.partners)))
     rule = mutant.rule
     if mutant.alone:
         rule += f" *Broken together with its partner, for alone it is not missed: {mutant.alone}.*"

@@ -200,6 +200,7 @@ _ALL = [
         "reborn-across",
         "the same, between clusters",
         shape=Shape(2, 2),
+        weather=Weather(0.02, 0.06),
         chances=replace(BUMPY, pause_edge=1.0, crash_client=0.7, seconds=(0.01, 0.5)),
         moving=replace(FAULTY, handovers=4, across=1.0, aim=1.0),
         is_steady=False,
@@ -220,6 +221,25 @@ _ALL = [
         load=replace(sessions.LOAD, subscribers=9, publications=160, changes=60, zero_traffic=0.0),
         chances=replace(BUMPY, crash_edge=0.5),
         moving=replace(FAULTY, handovers=5, batch=5, prepare_seconds=(1.0, 2.0), drain_seconds=(1.0, 2.0)),
+        is_steady=False,
+    ),
+    _like(
+        "across",
+        "busy-across",
+        "the same, between clusters",
+        weather=Weather(0.02, 0.06),
+        load=replace(sessions.LOAD, subscribers=9, publications=200, changes=80, zero_traffic=0.0),
+        chances=Chances(reconnect=0.3, slow=0.5),
+        moving=replace(FAULTY, across=0.7, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
+        is_steady=False,
+    ),
+    _like(
+        "local",
+        "walled-target",
+        "what subscribers change reaches the target of their hand-over late",
+        load=replace(sessions.LOAD, publications=200, changes=70, zero_traffic=0.0),
+        chances=replace(BUMPY, slow=1.5, wall=0.5, one_way=0.5, seconds=(0.05, 0.8)),
+        moving=replace(FAULTY, handovers=5, aim=1.0, abort=0.0, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
         is_steady=False,
     ),
     _like(
@@ -279,7 +299,10 @@ SETTINGS: Final = MappingProxyType(
         "batch-replay": _SLICES,
         "stale-commands": (Setting(outcomes, "REMEMBERED_SESSIONS", 2),),
         "reborn": _aimed(("Attach", "Attached", "Install"), ("subscriber", "target"), ("crash", "pause")),
-        "reborn-across": _aimed(("Attached", "Install", "CutRequest", "Marker"), ("subscriber", "target")),
+        "reborn-across": _aimed(
+            ("Attach", "Attached", "Install", "CutRequest"), ("subscriber", "subscriber", "target", "target-head")
+        ),
+        "walled-target": _aimed(("Attach", "Attached", "Install"), ("target", "subscriber"), ("wall", "one-way")),
         "lost-source": (
             *_aimed(("Cut", "End"), ("source",), ("crash",)),
             Setting(aims, "DELAYS_SECONDS", (0.01, 0.02, 0.05, 0.1)),
