@@ -50,7 +50,7 @@ steps = st.lists(
 
 
 @pytest.mark.timeout(120)
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(asked, min_size=2, max_size=14),
     steps,

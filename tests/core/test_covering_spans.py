@@ -25,7 +25,7 @@ ranges = st.lists(
 ranged = st.one_of(ranges.map(made).filter(lambda one: one is not None), asked)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(ranged, min_size=4, max_size=30, unique=True), st.randoms(use_true_random=False))
 def test_spans_name_all_that_covers_and_all_that_is_covered(pool: list[Subscription], shuffler: random.Random):
     """Among the named there may be others; asked for every constraint of the pool, while half of it goes."""

@@ -164,7 +164,7 @@ def test_the_index_answers_as_asking_every_subscription():
     """Adds, loads and removes interleaved; after each every publication is judged."""
     Judged.cases = 0
 
-    @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=800, deadline=None, suppress_health_check=list(HealthCheck))
     @given(
         st.lists(asked, min_size=1, max_size=10),
         st.lists(published, min_size=16, max_size=24),
@@ -194,7 +194,7 @@ def test_the_index_answers_as_asking_every_subscription():
             assert not any(count for name, count in judged.index.stats().items() if name != "plans")
 
     program()
-    assert Judged.cases >= 40_000, "the programs have become too short"
+    assert Judged.cases >= 100_000, "the programs have become too short"
 
 
 @pytest.mark.parametrize("compile_rows", [True, False])
