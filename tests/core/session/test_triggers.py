@@ -117,6 +117,19 @@ def test_late_repeated_and_foreign_triggers_are_not_heeded(world: Balanced):
     assert hear(world, trigger(world, seq=seq)) == 0, "it was heard before"
 
 
+@pytest.mark.parametrize("difference", [float("nan"), float("inf"), -1.0, 1e300])
+def test_what_makes_no_sense_in_a_trigger_is_left_out(world: Balanced, difference: float):
+    quiet(world)
+    items = [r.ActionItem(target, "match", difference) for target in ("nobody", "v", "a", "x" * 253)]
+    assert hear(world, trigger(world, actions=items)) == 0
+    items.append(r.ActionItem("c", "match", difference, ["cpu", "cpu"]))
+    assert hear(world, trigger(world, seq=world.edges["a"].seq + 1, actions=items, reason="x" * 60_000)) == 1
+    [stored] = world.store.values()
+    assert [each.name for each in stored.request.spec.candidates] == ["c"]
+    assert stored.request.spec.trigger is not None
+    assert len(stored.request.spec.trigger.reason) == 500
+
+
 def test_a_name_is_made_once_whatever_becomes_of_the_mediator(world: Balanced):
     quiet(world)
     assert hear(world, trigger(world)) == 1

@@ -76,7 +76,7 @@ class Sensing:
                 continue
             try:
                 self._note(self.others.setdefault(name, deque(maxlen=REPORTS_KEPT)), report)
-            except ValueError:
+            except (TypeError, ValueError):
                 self.host.counters["loads_refused"] += 1
         self.others = {name: loads for name, loads in self.others.items() if loads}
 

@@ -44,7 +44,7 @@ def load(turn: Turn, edge: str, within_seconds: float | None = None) -> BrokerLo
     bandwidth = known.output_bytes_per_second if known is not None else None
     try:
         return BrokerLoad.of(report, bandwidth=bandwidth, delay=model)
-    except ValueError:  # it is as good as none: who needs it waits for another, and says so
+    except (TypeError, ValueError):  # it is as good as none: who needs it waits for another, and says so
         return None
 
 

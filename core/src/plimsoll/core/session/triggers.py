@@ -6,15 +6,18 @@ session at a time; after sessions that moved nobody the next one waits, longer e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from plimsoll.core import records as r
 from plimsoll.core.session.events import Create
 from plimsoll.core.session.record import Session
 from plimsoll.core.session.turn import Turn, is_running
+from plimsoll.core.session.values import EdgeView, View
 from plimsoll.core.spec.quantities import Duration
 
+LARGEST_DIFFERENCE = 1e6
 LATE_REPORTS = 10
 """A trigger from before the last so many load reports of its edge says nothing of now."""
 
@@ -41,10 +44,16 @@ def heed(turn: Turn, trigger: r.Trigger) -> None:
         return
     if turn.now < _not_before(turn, [session for session in own if session.triggered]):
         return
-    if turn.is_due(f"trigger/{trigger.edge}", turn.timings.ask):
+    here = [action for action in trigger.actions if _is_beside(turn.view, known, action.target)]
+    if here and turn.is_due(f"trigger/{trigger.edge}", turn.timings.ask):
         name = f"balance-{trigger.edge[:30].rstrip('-')}-{trigger.epoch & 0xFFFFFFFF:x}-{trigger.seq}"
         rest = turn.view.policies[known.cluster].detection.stabilize_for
-        turn.effects.append(Create(name, "", "", _spec(trigger, rest)))
+        turn.effects.append(Create(name, "", "", _spec(trigger, here, rest)))
+
+
+def _is_beside(view: View, edge: EdgeView, other: str) -> bool:
+    known = view.edges.get(other)
+    return known is not None and other != edge.name and known.cluster == edge.cluster
 
 
 def _is_new(turn: Turn, trigger: r.Trigger) -> bool:
@@ -96,14 +105,14 @@ def _not_before(turn: Turn, sessions: list[Session]) -> float:
     return ended[0][0] + turn.timings.retry * float(min(2 ** (fruitless - 1), LONGEST_PAUSE))
 
 
-def _spec(trigger: r.Trigger, rest: Duration) -> dict[str, Any]:
+def _spec(trigger: r.Trigger, actions: Iterable[r.ActionItem], rest: Duration) -> dict[str, Any]:
     """The specification of the session, as in YAML. Whoever was moved may move again when its edge has stabilised."""
     return {
         "scope": "Local",
         "source": {"name": trigger.edge},
         "action": "Rebalance",
         "mode": "Execute",
-        "candidates": [_candidate(action) for action in trigger.actions],
+        "candidates": [_candidate(action) for action in actions],
         "trigger": {"broker": trigger.edge, "reason": trigger.reason[:500]},
         "limits": {"queueFor": QUEUE_FOR, "moveInterval": str(rest)},
         "deadline": DEADLINE,
@@ -112,10 +121,11 @@ def _spec(trigger: r.Trigger, rest: Duration) -> dict[str, Any]:
 
 
 def _candidate(action: r.ActionItem) -> dict[str, Any]:
+    difference = min(max(action.difference, 0.0), LARGEST_DIFFERENCE) if math.isfinite(action.difference) else 0.0
     found: dict[str, Any] = {
         "name": action.target,
         "metric": action.metric.capitalize(),
-        "difference": f"{max(0, round(1000 * min(action.difference, 1e6)))}m",
+        "difference": f"{round(1000 * difference)}m",
     }
     return {**found, "overloaded": [each.capitalize() for each in action.overloaded]} if action.overloaded else found
 

@@ -1,0 +1,123 @@
+"""What a policy plans for a session: whom it may not move, how much, why, and what is stored of that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.core.session.balanced import Balanced
+
+from plimsoll.core import records as r
+from plimsoll.core.balancing.pieces import PIECE_BYTES
+from plimsoll.core.policies.steps import Move
+from plimsoll.core.session import Heard, Session
+from plimsoll.core.session.choosing import KEY_CHARACTERS, REASONS_AT_MOST, _moves
+
+
+@pytest.fixture
+def world() -> Balanced:
+    world = Balanced(seed=2)
+    world.fill("a", 24)
+    for edge in world.edges.values():
+        edge.sensing._look_at = float("inf")
+    world.run(3.0)
+    return world
+
+
+def balance(world: Balanced, name: str = "s", **fields: Any) -> Session:
+    uid = world.ask(name, **{"source": "a", "target": "b", **fields})
+    world.until_over(uid)
+    return world.session(uid)
+
+
+def test_half_of_what_is_alike_moves_and_the_rest_stays_with_a_reason(world: Balanced):
+    session = balance(world)
+    assert world.counts() == (12, 12, 0)
+    assert session.plan is not None
+    assert session.plan.stop.startswith("Balanced")
+    assert [one.count for one in session.plan.moves] == [12]
+    assert session.message == "12 moved"
+
+
+def test_limits_and_exclusions_are_kept(world: Balanced):
+    excluded = [f"a{number:03}" for number in range(20)]
+    session = balance(world, exclusions={"subscribers": excluded}, limits={"maxMoves": 3})
+    assert session.plan is not None
+    assert session.plan.pairs[0].members == ["a020", "a021", "a022"]
+    assert session.plan.rejected == {"Excluded": excluded}
+    assert session.plan.stop.startswith("Limit")
+
+
+def test_who_was_moved_just_now_rests(world: Balanced):
+    balance(world)
+    world.run(5.0)
+    session = balance(world, "t", source="b", target="c")
+    assert (session.phase, session.reason) == ("Succeeded", "NothingToMove")
+    assert session.plan is not None
+    assert len(session.plan.rejected["MovedRecently"]) == 12
+    assert "12 was moved less than moveInterval ago" in session.message
+
+
+def test_who_has_left_since_the_profile_is_not_moved(world: Balanced):
+    profile = world.edges["a"].profile
+    world.edges["a"].profile = lambda target: profile(target)  # type: ignore[method-assign]
+    stale = profile("b")
+    world.edges["a"].profile = lambda target: stale  # type: ignore[method-assign]
+    for name in [f"a{number:03}" for number in range(10)]:
+        world.serves["a"].discard(name)
+    session = balance(world)
+    assert session.plan is not None
+    assert len(session.plan.rejected["NotServed"]) == 10
+    assert not set(session.plan.pairs[0].members) & set(session.plan.rejected["NotServed"])
+
+
+def test_what_came_to_nothing_is_told_to_the_edge_that_wanted_it(world: Balanced):
+    world.fill("b", 24)
+    world.run(1.0)
+    candidates = [{"name": "b", "metric": "Input", "difference": "200m"}]
+    session = balance(world, candidates=candidates)
+    assert (session.phase, session.reason) == ("Succeeded", "NothingToMove")
+    world.run(2.0)
+    said = [effect.record for effect in world.sent if isinstance(effect.record, r.State)]
+    last = [word for word in said if word.edge == "a"][-1]
+    assert (last.state, [each.target for each in last.tried]) == ("OK", ["b"])
+    assert [each.target for each in world.edges["a"].sensing.memory.futile] == ["b"]
+
+
+def test_a_profile_that_makes_no_sense_is_asked_for_anew(world: Balanced):
+    uid = world.ask("s", source="a", target="b")
+    profiles = world.mediator._turn.profiles
+    asked: list[int] = []
+
+    def spoil() -> bool:
+        asking = profiles._asked.get(uid)
+        if asking is not None and asking.id not in asked and len(asked) < 2:
+            asked.append(asking.id)
+            world.handle(Heard("east-head", r.ProfileReply(asking.id, "a", 7, 0, 1, b"nonsense")))
+        return world.mediator.sessions[uid].is_over
+
+    world.until(spoil)
+    assert len(set(asked)) == 2
+    assert world.session(uid).phase == "Succeeded"
+
+
+def test_without_a_profile_the_session_is_rejected(world: Balanced):
+    answer = world.heads["east-head"].on
+    head = world.heads["east-head"]
+    head.on = lambda record: None if isinstance(record, r.ProfileQuery) else answer(record)  # type: ignore[method-assign]
+    session = balance(world)
+    assert (session.phase, session.reason) == ("Rejected", "NoSample")
+    assert "a did not say in time what its subscribers take" in session.message
+
+
+def test_reasons_are_bounded():
+    moves = [Move(f"{'x' * 500}{number}", ("s", "t"), "a", "b", f"because {number}") for number in range(150)]
+    told = _moves(moves)
+    assert len(told) == REASONS_AT_MOST + 1
+    assert sum(one.count for one in told) == 300
+    assert max(len(one.what) for one in told) == KEY_CHARACTERS
+    assert told[-1].reason == "50 more sets of subscriptions; the first: because 100"
+
+
+def test_a_frame_of_a_profile_has_room_in_a_control_frame():
+    assert PIECE_BYTES < 1024 * 1024
