@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from plimsoll.core.verify import observations as seen
@@ -10,14 +11,14 @@ from plimsoll.local.demo.journal import Attached, Journal
 from plimsoll.local.soak.judging import Judgement, Silences, judge
 
 
-def judged(folder: Path, one: Any, *attached: tuple[str, str, float], others: Any = ()) -> Judgement:
+def judged(folder: Path, one: Any, *attached: tuple[str, str, float], others: Any = (), **more: Any) -> Judgement:
     """Two subscribers that were told of these edges."""
     with Journal(folder / "publishing"):
         pass
     with Journal(folder / "subscribing") as journal:
         for name, edge, at in attached:
             journal.attached(Attached(name, edge, at))
-    return judge([folder / "publishing"], [folder / "subscribing"], [one], others)
+    return judge([folder / "publishing"], [folder / "subscribing"], [one], others, **more)
 
 
 BOTH = (("a", "e2", 100.5), ("b", "e2", 100.6))
@@ -44,6 +45,20 @@ def test_an_outcome_that_an_application_did_not_see_is_named(
     one = handover(members=[("a", "moved"), ("b", outcome)])
     (found,) = judged(tmp_path, one, BOTH[0], *attached).contradictions
     assert told in found
+
+
+def test_who_stayed_may_be_at_the_target_if_edges_crash_meanwhile(handover: Any, tmp_path: Path) -> None:
+    one = handover(members=[("a", "moved"), ("b", "stayed")])
+    assert judged(tmp_path, one, *BOTH, disturbed=True).is_clean
+    assert not judged(tmp_path, one, *BOTH).is_clean
+
+
+def test_who_went_by_replay_may_die_before_it_hears_of_that(handover: Any, tmp_path: Path) -> None:
+    one = handover()
+    by_replay = handover(plan=msgspec.structs.replace(one.plan, replay=True))
+    assert judged(tmp_path, by_replay, disturbed=True).is_clean
+    assert not judged(tmp_path, by_replay).is_clean
+    assert not judged(tmp_path, one, disturbed=True).is_clean
 
 
 def test_every_member_is_told_of(handover: Any, tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ def test_everybody_at_the_source_is_too_much_for_it_and_half_of_them_is_not() ->
     assert rate * per * 116 < 0.8
 
 
-def run(moving: Saturating, ground: Quiet, served: list[str]) -> r.HandoverPlan | None:
-    """Let one session begin and end, if one will; its plan."""
+def run(moving: Saturating, ground: Quiet, served: list[str], stay: int = 0) -> r.HandoverPlan | None:
+    """Let one session begin and end, if one will; its plan. The first `stay` members stay where they are."""
     ground.control.said.clear()
     moving.step(0.0, begin=1)
     asked = [one for one in ground.control.said if isinstance(one, r.Serving)]
@@ -62,7 +62,9 @@ def run(moving: Saturating, ground: Quiet, served: list[str]) -> r.HandoverPlan 
     (command,) = [one for one in ground.control.said if isinstance(one, r.Command)]
     plan = command.plan
     assert plan is not None
-    moving.told("east-head", r.Outcome(command.session, 1, 7, "done", [(name, "moved") for name in plan.members]))
+    outcomes = ["stayed"] * stay + ["moved"] * (len(plan.members) - stay)
+    members = list(zip(plan.members, outcomes, strict=True))
+    moving.told("east-head", r.Outcome(command.session, 1, 7, "done", members))
     return plan
 
 
@@ -115,3 +117,24 @@ def test_small_sessions_follow_one_another_until_half_are_away_or_nothing_waits(
     back = run(moving, ground, names[:there])
     assert back is not None
     assert (back.source, back.target, len(back.members)) == (TARGET, SOURCE, there)
+
+
+def test_who_stayed_on_the_way_back_is_drained_by_another_session() -> None:
+    ground = Quiet()
+    names = [f"s{number}" for number in range(20)]
+    made: Any = ground
+    moving = Saturating(made, random.Random(1), Mix(members=8), subscribers=20)
+    run(moving, ground, names)
+    waits(ground, SOURCE, 0.7)
+    moving.step(0.0, begin=0)
+    there = run(moving, ground, names)
+    assert there is not None
+    waits(ground, SOURCE, 0.0)
+    moving.step(0.0, begin=0)
+    back = run(moving, ground, there.members, stay=3)
+    assert back is not None
+    waits(ground, SOURCE, 0.4)
+    moving.step(0.0, begin=0)
+    rest = run(moving, ground, back.members[:3])
+    assert rest is not None
+    assert (rest.source, rest.target, sorted(rest.members)) == (TARGET, SOURCE, sorted(back.members[:3]))

@@ -58,6 +58,8 @@ def _problem(given: argparse.Namespace) -> str:
     subscribers = given.subscribers or 300
     if given.saturated and given.members > subscribers * MOST_SHARE:
         return f"--saturated leaves --members of at most {subscribers * MOST_SHARE:.0f} of {subscribers} --subscribers"
+    if given.saturated and given.utilization:
+        return "--utilization is for edges that are not saturated, and --saturated for one that is"
     if given.members > subscribers:
         return f"--members {given.members} are more than the {subscribers} --subscribers"
     return ""
@@ -66,7 +68,7 @@ def _problem(given: argparse.Namespace) -> str:
 def _sessions(given: argparse.Namespace) -> int:
     load = Load(
         given.subscribers or 300, speed=given.speed, processes=given.clients, saturated=given.saturated,
-        disturbed=given.disturb,
+        disturbed=given.disturb, utilization=given.utilization,
     )  # fmt: skip
     mix = Mix(given.members, given.replay, 0.0 if given.members or given.saturated else Mix.abort_share)
     wanted = Wanted(given.sessions, given.slice, given.seed, given.lanes, load, mix, given.report)
@@ -169,6 +171,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     sessions.add_argument(
         "--disturb", type=float, default=0.0, metavar="SECONDS", help="kill or freeze something so often meanwhile"
+    )
+    sessions.add_argument(
+        "--utilization", type=float, default=0.0, metavar="SHARE", help="of emulated edges; 0: they are what they are"
     )
     return parser
 

@@ -106,7 +106,8 @@ class CellRun:
         watched = dict.fromkeys(self._members, (hit_at - LEAD_SECONDS / 2, ended_at))
         residue = [seen.Residue("fleet", what, 1, settling) for what in left]
         links = [seen.Fleet([(HEAD, FAR_HEAD)])] if self._is_across else []
-        judgement = judge(*crowd.journals, [one], [*links, *self._ends, *residue], watched)
+        others = [*links, *self._ends, *residue]
+        judgement = judge(*crowd.journals, [one], others, watched, disturbed=self._may_die_unheard)
         return self._found(one, judgement, left, settled, Counter(homes.get(name, "") for name in self._members))
 
     # -- a step, held
@@ -150,6 +151,11 @@ class CellRun:
     @property
     def _is_replay(self) -> bool:
         return self._cell.mode == "replay"
+
+    @property
+    def _may_die_unheard(self) -> bool:
+        """By replay a member has moved when the head says so, a moment before it hears of that itself."""
+        return self._is_replay and self._cell.signal == "KILL" and self._cell.victim in ("target", "subscribers")
 
     def _begin(self, until: str) -> None:
         plan = plan_of(

@@ -49,8 +49,9 @@ def judge(
     """Read all journals and judge them. `others`: what else was seen, as ends of heads and residue.
 
     `watched`: between when the silence of a subscriber is measured. `saturated`: what counts for latency are hand-overs
-    by replay, and the others to compare with are those who stay at their sources. `disturbed`: edges crash beside
-    hand-overs, so that who stayed may be at the target, too, before the others are through.
+    by replay, and the others to compare with are those who stay at their sources. `disturbed`: edges or applications
+    are killed meanwhile. Who stayed may then be at the target before the others are through; and who went by replay
+    has moved when the head has heard of it, which an application may not live to hear, nor the target to tell.
 
     Raises:
         JournalError: one of them is damaged.
@@ -111,7 +112,7 @@ def _contradictions(
         for name, outcome in one.members:
             had = [(at, edge) for at, edge in attached.get(name, ()) if one.began_at <= at <= until + LATE_SECONDS]
             here = [at for at, edge in had if edge == one.plan.target]
-            if outcome == "moved" and not here:
+            if outcome == "moved" and not here and not (disturbed and one.plan.replay):
                 yield f"hand-over {one.session} tells that {name} moved, which never heard of {one.plan.target}"
             elif outcome == "returned" and not had:
                 yield f"hand-over {one.session} tells that {name} returned, which was never served anew"

@@ -24,16 +24,20 @@ UTILIZATION: Final = 1.3
 """Of the source with everybody who is moved to and fro."""
 MOST_SHARE: Final = 0.5
 """Of the subscribers, at the second edge, which so is never saturated."""
+MOST_AT_ONCE: Final = 1000
 WAITING_SECONDS: Final = 0.5
-EMPTY_SECONDS: Final = 0.02
+EMPTY_SECONDS: Final = 0.05
 
 
 def shape(scenario: Scenario) -> Shape:
     """Edges of which one, with all but those beside, has to do more than it can."""
-    plan = workload.plan(scenario, quotes.load())
-    a_second = sum(one.rate_per_minute for one in plan.publishers) / 60
     here = scenario.subscribers * (1 - BESIDE_SHARE)
-    return Shape({"east": 3}, emulated=(0.0, UTILIZATION / (a_second * here)))
+    return Shape({"east": 3}, emulated=(0.0, UTILIZATION / (a_second(scenario) * here)))
+
+
+def a_second(scenario: Scenario) -> float:
+    """Publications of all publishers."""
+    return sum(one.rate_per_minute for one in workload.plan(scenario, quotes.load()).publishers) / 60
 
 
 class Saturating(Moving):
@@ -58,7 +62,7 @@ class Saturating(Moving):
         waits, away = self._waits.get(SOURCE, 0.0), self._away
         if not self.done:
             self._ask(lane, SOURCE, BESIDE, now)
-        elif away and waits <= EMPTY_SECONDS:
+        elif away and (waits <= EMPTY_SECONDS or self._is_way_back(self.done[-1])):
             self._relieves = False
             self._ask(lane, TARGET, SOURCE, now)
         elif away < (self._most if not self._mix.members else 1) and (waits >= WAITING_SECONDS or self._relieves):
@@ -68,17 +72,18 @@ class Saturating(Moving):
     @property
     def _away(self) -> int:
         """How many are at the second edge."""
-        away = 0
-        for one in reversed(self.done):
-            if one.plan.target != TARGET:
-                break
-            away += sum(outcome == "moved" for _, outcome in one.members)
-        return away
+        moved = [(one.plan, sum(outcome == "moved" for _, outcome in one.members)) for one in self.done]
+        there = sum(count for plan, count in moved if plan.target == TARGET)
+        return there - sum(count for plan, count in moved if plan.source == TARGET)
+
+    @staticmethod
+    def _is_way_back(one: Handover) -> bool:
+        return one.plan.target == SOURCE
 
     def _size(self, served: int) -> int:
         if not self.done:
             return self._beside
-        return served if self._away and not self._relieves else super()._size(served)
+        return min(served, MOST_AT_ONCE) if self._away and not self._relieves else super()._size(served)
 
     def _is_replay(self, source: str, target: str) -> bool:
         return target == TARGET

@@ -30,7 +30,7 @@ LEAST_SECONDS: Final = 3.0
 LEFT_SECONDS: Final = 45.0
 """Longer than the longest lease: what is left over then stays."""
 LONGEST_SECONDS: Final = 3600.0
-SHAPE: Final = Shape({"east": 3, "west": 2})
+CLUSTERS: Final = {"east": 3, "west": 2}
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class Load:
     """`publishers` of the demo's quotes, at up to 4 a second times `speed`; `processes` that subscribe.
 
     `saturated`: sessions are by replay, from a source that has more to do than it can. `disturbed`: seconds between
-    faults, 0 for none.
+    faults, 0 for none. `utilization`: of the input of each edge, were it to get all publications; edges are emulated
+    hardware if it is not 0.
     """
 
     subscribers: int = 300
@@ -47,6 +48,14 @@ class Load:
     processes: int = 2
     saturated: bool = False
     disturbed: float = 0.0
+    utilization: float = 0.0
+
+    def shape(self, seed: int) -> Shape:
+        scenario = self.scenario(seed)
+        if self.saturated:
+            return saturating.shape(scenario)
+        cost = self.utilization / saturating.a_second(scenario)
+        return Shape(CLUSTERS, emulated=(cost, 0.0) if cost else None)
 
     def scenario(self, seed: int) -> Scenario:
         return Scenario(
@@ -74,9 +83,8 @@ class SliceRun:
         began = time.monotonic()
         fleet = self._folder / "fleet" / "soak"
         scenario = self._load.scenario(self._seed)
-        shape = saturating.shape(scenario) if self._load.saturated else SHAPE
         with (
-            Ground(fleet, shape) as ground,
+            Ground(fleet, self._load.shape(self._seed)) as ground,
             Crowd(scenario, ground.entry(), self._folder, self._load.processes) as crowd,
         ):
             moving = self._moving(ground)

@@ -35,11 +35,12 @@ class Wanted:
     def what(self) -> str:
         load, mix = self.load, self.mix
         size = f" of {mix.members} members" if mix.members else ""
+        used = f", edges used to {load.utilization:g}" if load.utilization else ""
         faults = f", a fault every {load.disturbed:g} s" if load.disturbed else ""
         how = "away from a saturated edge" if load.saturated else f"{mix.replay_share:g} by replay"
         return (
             f"slices of {self.slice_} sessions{size}, {how}, {self.lanes} at a time, {load.subscribers} subscribers, "
-            f"{load.publishers} publishers at {load.speed:g}{faults}"
+            f"{load.publishers} publishers at {load.speed:g}{used}{faults}"
         )
 
 
