@@ -45,11 +45,13 @@ def test_a_publication_costs_what_is_installed_when_its_service_begins():
     for item in "abc":
         submit(server, item, 10, 0.0)
     assert server.finished(0.0, 100) is None
-    assert server.finished(1.0, 10) == (0.0, pytest.approx(1.0), True, "a")
+    assert server.finished(1.0, 10) == (0.0, 1.0, True, "a")
     assert server.finished(1.0, 10) is None
     assert server.wake_at() == pytest.approx(1.1)
-    assert server.finished(1.1 + 1e-9, 10) == (pytest.approx(1.0), pytest.approx(0.1), True, "b")
-    assert server.finished(1.2 + 1e-9, 10) == (pytest.approx(1.1), pytest.approx(0.1), True, "c")
+    done = [server.finished(1.3, 10) for _ in "bc"]
+    assert [one.item for one in done if one is not None] == ["b", "c"]
+    assert [one.waited_seconds for one in done if one is not None] == pytest.approx([1.0, 1.1])
+    assert [one.cost_seconds for one in done if one is not None] == pytest.approx([0.1, 0.1])
 
 
 def test_what_is_no_publication_costs_nothing_and_keeps_its_place():

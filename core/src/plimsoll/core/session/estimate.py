@@ -43,10 +43,14 @@ def log_seconds(head: HeadView) -> float:
 
 
 def choose(handover: str, source: EdgeView, head: HeadView, settings: Settings, *, across: bool) -> Choice:
-    """Drain or replay. `handover` is `Auto`, `Drain` or `Replay`, as in the specification."""
+    """Drain or replay. `handover` is `Auto`, `Drain` or `Replay`, as in the specification.
+
+    What a source has to deliver now says little of a source to which more comes than it can take in.
+    """
     takes = drain_seconds(source)
     limit = settings.drain_limit_seconds * settings.time_factor
-    if handover == "Drain" or (handover == "Auto" and (across or takes <= limit)):
+    falls_behind = _number(source.report, "input_utilization") >= 1.0
+    if handover == "Drain" or (handover == "Auto" and (across or (takes <= limit and not falls_behind))):
         why = "as asked for" if handover == "Drain" else f"{source.name} needs {takes:.1f} s"
         return Choice(False, takes, "between clusters" if across and handover == "Auto" else why)
     if across:
@@ -55,7 +59,11 @@ def choose(handover: str, source: EdgeView, head: HeadView, settings: Settings, 
     if lasts < needed:
         why = f"the log of {head.name} lasts {lasts:.1f} s, replay wants {needed:.1f} s"
         return Choice(handover == "Replay", takes, why, refused=handover == "Replay")
-    why = "as asked for" if handover == "Replay" else f"{source.name} would need {takes:.1f} s"
+    why = f"{source.name} would need {takes:.1f} s"
+    if handover == "Replay":
+        why = "as asked for"
+    elif falls_behind:
+        why = f"more comes to {source.name} than it can take in, so it would need longer and longer"
     return Choice(True, takes, why)
 
 
