@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from tests.core.session.balanced import Balanced
 
 from plimsoll.core import records as r
 from plimsoll.core.balancing.pieces import PIECE_BYTES
-from plimsoll.core.policies.steps import Move
+from plimsoll.core.policies.padres import Padres
+from plimsoll.core.policies.steps import Move, Plan
 from plimsoll.core.session import Heard, Session
 from plimsoll.core.session.choosing import KEY_CHARACTERS, REASONS_AT_MOST, _moves
 
@@ -108,6 +110,21 @@ def test_without_a_profile_the_session_is_rejected(world: Balanced):
     session = balance(world)
     assert (session.phase, session.reason) == ("Rejected", "NoSample")
     assert "a did not say in time what its subscribers take" in session.message
+
+
+def test_a_plan_that_does_not_stand_up_to_a_check_moves_nobody(world: Balanced, monkeypatch: pytest.MonkeyPatch):
+    def twice(self: Padres, *arguments: Any, **more: Any) -> Plan:
+        made = plan(self, *arguments, **more)
+        return replace(made, steps=(*made.steps, *made.steps))
+
+    plan = Padres.plan
+    monkeypatch.setattr(Padres, "plan", twice)
+    session = balance(world)
+    assert (session.phase, session.reason) == ("Rejected", "FaultyPlan")
+    assert "a000 moves 2 times" in session.message
+    assert world.counts() == (24, 0, 0)
+    world.run(2.0)
+    assert set(world.states()) == {"OK"}
 
 
 def test_reasons_are_bounded():

@@ -6,11 +6,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from tests.core.session.balanced import Balanced, Faults
+from tests.core.session.balanced import POLICY, Balanced, Faults
 
 from plimsoll.core import records as r
 from plimsoll.core.session import Heard, Settings
 from plimsoll.core.session.triggers import KEPT_AT_MOST, superseded
+from plimsoll.core.spec.parsing import block
+from plimsoll.core.spec.policy import PolicySpec
 
 
 @pytest.fixture
@@ -54,6 +56,20 @@ def test_unequal_load_becomes_even_by_itself(world: Balanced):
     assert world.named_like("balance-") == names, "with unchanged load nothing more is wanted"
     assert world.states() == ("OK", "OK", "OK")
     assert all(edge.sensing.balanced == sorted(set("abc") - {name}) for name, edge in world.edges.items())
+
+
+@pytest.mark.parametrize("name", ["Random", "LeastLoaded", "Greedy"])
+def test_every_policy_makes_load_even(name: str):
+    world = Balanced(seed=1, policy=block(PolicySpec, {**POLICY, "type": name}))
+    world.fill("a", 24)
+    world.run(60.0)
+    assert max(world.counts()) - min(world.counts()) <= 5, world.counts()
+    plans = [one.plan for one in ended(world) if one.plan is not None]
+    assert {plan.policy for plan in plans} == {name}
+    assert not [plan.faults for plan in plans if plan.faults]
+    settled = len(world.store)
+    world.run(20.0)
+    assert len(world.store) == settled
 
 
 def test_a_session_says_what_was_wanted_asked_planned_predicted_and_measured(world: Balanced):

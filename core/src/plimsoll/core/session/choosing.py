@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 
+from msgspec.structs import replace
+
 from plimsoll.core.policies import steps
-from plimsoll.core.policies.fleet import BrokerLoad
+from plimsoll.core.policies.fleet import RESOURCES, BrokerLoad
+from plimsoll.core.policies.least_loaded import LeastLoaded
 from plimsoll.core.policies.profile import Profile
+from plimsoll.core.policies.registry import Policy
 from plimsoll.core.session import loads, planning
 from plimsoll.core.session.offers import accepted
 from plimsoll.core.session.record import Forecast, Moves, Pair, Plan, Session, Stay
 from plimsoll.core.session.turn import Turn
 from plimsoll.core.session.values import EdgeView, Request
 from plimsoll.core.spec.policy import PressParameters
+from plimsoll.core.verify import plans
 
 REASONS_AT_MOST = 100
 """So many reasons of moves, and of stays, are stored one by one."""
 
 KEY_CHARACTERS = 200
+FAULTS_AT_MOST = 10
 
 
 def is_by_policy(turn: Turn, request: Request) -> bool:
@@ -65,7 +71,16 @@ def plan_of(
     cluster = [edge.name for edge in view.edges.values() if edge.cluster == view.edges[source].cluster]
     others = [load for name in cluster if (load := loads.load(turn, name)) is not None]
     made = policy.plan(own, other, profile, action, words, request.spec.limits.max_moves, others)
-    return _stored(made, view.edges[source], view.edges[offer.edge], kept, turn.now, type(policy).__name__)
+    plan = _stored(made, view.edges[source], view.edges[offer.edge], kept, turn.now, type(policy).__name__)
+    return replace(plan, faults=_faults(made, profile, policy))
+
+
+def _faults(made: steps.Plan, profile: Profile, policy: Policy) -> list[str]:
+    """What is wrong with a plan, found by those who have not made it. A policy may not look at what is asked for."""
+    thresholds = policy.parameters.thresholds
+    lower: dict[str, float] = {resource: thresholds.of(resource).lower for resource in RESOURCES}
+    fleet = plans.Fleet(profile, lower, by_content=not isinstance(policy, LeastLoaded))
+    return plans.faults(made, fleet)[:FAULTS_AT_MOST]
 
 
 def _staying(request: Request, profile: Profile, served: Set[str], resting: Set[str], busy: Set[str]) -> dict[str, str]:

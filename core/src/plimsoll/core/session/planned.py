@@ -236,6 +236,8 @@ def _busy(turn: Turn, session: Session) -> set[str]:
 def _planned(turn: Turn, request: Request, session: Session, plan: Plan, stale: str = "") -> Session:
     session = enter(replace(session, plan=plan), "Planned", turn.now)
     turn.unlist(session.uid)
+    if plan.faults:
+        return ended_by(turn, request, session, Verdict(reason="FaultyPlan", message="; ".join(plan.faults)))
     if not plan.members:
         reason = "Empty" if session.is_drain and not plan.rejected else "NothingToMove"
         why = planning.why_nothing(plan.rejected) if plan.rejected or not plan.stop else plan.stop

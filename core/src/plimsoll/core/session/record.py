@@ -114,7 +114,7 @@ class Plan(_Record, frozen=True, kw_only=True):
     """What will be done. `hash` covers the pairs and their members in order; `rejected` has who stays, by reason.
 
     Where a policy has chosen, `moves` says why the members of the pair move, in their order, `stays` why others do not,
-    and `stop` why it is no more.
+    and `stop` why it is no more. With `faults` it is not carried out.
     """
 
     hash: str
@@ -130,6 +130,7 @@ class Plan(_Record, frozen=True, kw_only=True):
     moves: list[Moves] = []
     stays: list[Stay] = []
     stop: str = ""
+    faults: list[str] = []
 
     @property
     def members(self) -> int:
