@@ -79,11 +79,17 @@ def overfill_a_frame(link: Link) -> None:
     link.buffer += [b"." * (FRAME_BYTES // 2)] * 2
 
 
+def overfill_with_two(link: Link) -> None:
+    link.buffer[:] = [b"." * FRAME_BYTES] * 2
+
+
 def add_many(link: Link) -> None:
     link.buffer += [b"\xc0"] * 1000
 
 
-@pytest.mark.parametrize("spoil", [close, stick, spend_credit, fill_window, overfill_a_frame, add_many])
+@pytest.mark.parametrize(
+    "spoil", [close, stick, spend_credit, fill_window, overfill_a_frame, overfill_with_two, add_many]
+)
 def test_a_link_that_wants_care_is_left_as_it_is(spoil):
     link, good = opened(), opened()
     for each in (link, good):
@@ -96,6 +102,16 @@ def test_a_link_that_wants_care_is_left_as_it_is(spoil):
     assert link.buffer == buffer
     assert link.credit_told == credit_told
     assert state(link) == before
+
+
+def test_the_last_credit_is_used_and_a_frame_is_filled_to_its_bound():
+    link = opened(credit=1)
+    empty = len(opened(credit=1).seal([b"", b""], 2.0))
+    link.buffer += [b".", b"." * (FRAME_BYTES + wire.DATA_HEAD_BYTES - empty - 1)]
+    out: list[tuple[object, bytes]] = []
+    assert seal_small([link], 2.0, out) == ([], 2, FRAME_BYTES + wire.DATA_HEAD_BYTES)
+    link.buffer.append(b".")
+    assert seal_small([link], 2.0, out) == ([link], 0, 0), "there is no credit any more"
 
 
 def test_what_frames_say_of_the_other_direction_follows_what_is_received_and_taken():

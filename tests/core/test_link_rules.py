@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
 import pytest
@@ -202,8 +203,10 @@ def test_nothing_beyond_the_credit_is_taken():
     link = accepted()
     for seq in range(1, 41):
         assert link.accept(data(seq), 1, 3.0)
+    link.ack()
     assert not link.accept(data(41), 1, 3.0)
     assert link.stats.frames_refused == 1
+    assert link.ack_due_at == NEVER, "that is no repetition"
     link.took(1, 3.0)
     link.ack()
     assert link.accept(data(41), 1, 3.0)
@@ -299,19 +302,21 @@ def test_progress_is_counted_from_the_first_frame_that_waits():
 
 def test_an_acknowledgement_says_whether_anything_moved():
     link = accepted(credit=5)
-    sizes = [len(link.seal([b"\xc0" * n], 2.0)) for n in (1, 2, 3)]
+    sizes = [len(link.seal([b"\xc0" * n], 2.0)) for n in (1, 2, 3, 4)]
     assert not link.acknowledged(0, 5, 3.0)
     assert not link.acknowledged(0, 4, 3.0)
     assert link.credit == 5
     assert link.acknowledged(0, 6, 3.0)
     assert link.last_progress == 2.0, "credit is no progress"
     assert link.acknowledged(1, 6, 4.0)
-    assert (link.acked, link.last_progress, link.inflight_bytes) == (1, 4.0, sizes[1] + sizes[2])
+    assert (link.acked, link.last_progress, link.inflight_bytes) == (1, 4.0, sum(sizes[1:]))
     assert not link.acknowledged(1, 6, 5.0)
     assert link.last_progress == 4.0
-    assert link.acknowledged(3, 6, 5.0)
-    assert (link.acked, link.inflight_bytes, len(link.unacked)) == (3, 0, 0)
-    assert not link.acknowledged(4, 6, 6.0), "a number that was not sent"
+    assert link.acknowledged(2, 6, 5.0)
+    assert (link.acked, link.inflight_bytes, len(link.unacked)) == (2, sum(sizes[2:]), 2)
+    assert link.acknowledged(4, 6, 5.0)
+    assert (link.acked, link.inflight_bytes, len(link.unacked)) == (4, 0, 0)
+    assert not link.acknowledged(5, 6, 6.0), "a number that was not sent"
 
 
 # -- time
@@ -343,6 +348,13 @@ def test_a_link_is_stalled_when_nothing_moves_for_three_heartbeats():
     link.acknowledged(1, 1, 8.0)
     assert not link.stalled(11.0)
     assert link.stalled(11.1), "all has arrived, and nothing may be sent"
+
+
+def test_three_heartbeats_are_those_of_its_limits_and_credit_does_not_help():
+    link = accepted(limits=replace(LIMITS, heartbeat_seconds=0.5))
+    link.seal([b"\xc0"], 4.0)
+    assert not link.stalled(5.5)
+    assert link.stalled(5.6)
 
 
 def test_a_link_is_dead_after_a_long_silence():

@@ -111,9 +111,12 @@ MUTANTS = [
                 "attachment.coming, attachment.keeps_place = State.DARK, attach.session, True",
             ),
         ),
-        ("churn", "sessions-edge-crash", "sessions-local", "vanish"),
-        partners=(NO_LEASE,),
-        alone="a closed record ends with its lease",
+        ("vanish", "churn", "reborn"),
+        partners=(
+            NO_LEASE,
+            Change(Receiving.on_abort, "gone.append(self.roster.records[item.subscriber])", "pass"),
+        ),
+        alone="ABORT ends it as well, and what is closed ends with its lease",
     ),
     Mutant(
         "dark-is-covered",
@@ -367,7 +370,7 @@ MUTANTS = [
         ),
         ("sessions-drain-deadline", "sessions-calm", "sessions-local", "stale-commands"),
         partners=(Change(Giving.on_abort, "self.host.say(one.link, r.Stay(one.id, abort.session))", "pass"),),
-        alone="the head hears of it as well, and the subscriber is told to stay",
+        harmless="the head hears of it as well, and tells the subscriber to stay",
     ),
     Mutant(
         "stay-is-not-said",
@@ -387,7 +390,7 @@ MUTANTS = [
         "next-is-not-left",
         "Whoever loses the edge that serves him leaves the target, too.",
         (Change(Client.detach, "moving.leave(self, subscriber, withdraw=withdraw)", "subscriber.handover = None"),),
-        ("churn", "far-bumpy", "sessions-edge-crash"),
+        ("slow-mediator", "churn", "sessions-edge-crash"),
         partners=(Change(Receiving.on_abort, "gone.append(self.roster.records[item.subscriber])", "pass"),),
         alone="the head takes it off the target at RESUME",
     ),

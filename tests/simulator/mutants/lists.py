@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tests.simulator.mutants.partners import FORGETFUL, NO_DEADLINE, NO_DETACH, NO_LEASE, NO_PART, NO_SWAP_AT_CUT
-from tests.simulator.mutants.rewriting import Change, Mutant
+from tests.simulator.mutants.rewriting import Change, Detour, Mutant
 
 from plimsoll.core import owners
+from plimsoll.core import records as r
 from plimsoll.core.attaching import Attaching
 from plimsoll.core.client import moving
 from plimsoll.core.client.machine import Client
@@ -138,7 +139,7 @@ MUTANTS = [
                 "pass",
             ),
         ),
-        ("far-bumpy", "edge-crash-across", "sessions-across", "vanish"),
+        ("lost-source", "edge-crash-across", "far-bumpy"),
         partners=(NO_LEASE,),
         alone="what it has left behind at the target ends with its lease",
     ),
@@ -146,7 +147,7 @@ MUTANTS = [
         "guest-outlives-resume",
         "A guest that resumes is cut no more.",
         (Change(Guests.resumed, "self.drop(session, subscriber)", "pass"),),
-        ("far-bumpy", "sessions-across", "edge-crash-across", "sessions-everything", "vanish"),
+        ("reborn-across", "far-bumpy", "vanish"),
         partners=(Change(Guests._fresh, "if newest(item.subscriber) <= item.epoch}", "}"),),
         alone="the head of the target sees by the epoch that it has resumed since",
     ),
@@ -171,7 +172,7 @@ MUTANTS = [
                 "return",
             ),
         ),
-        ("overtaken", "vanish", "churn"),
+        ("overtaken", "vanish"),
         partners=(NO_LEASE,),
         alone="what is closed ends with its lease",
     ),
@@ -209,7 +210,7 @@ MUTANTS = [
         "lost-log-is-silent",
         "A token older than the log's oldest entry is a gap.",
         (Change(owners.catch_up, "if at + 1 < log.first:", "if False:"),),
-        ("sessions-lag", "small-log", "sessions-everything"),
+        ("small-vanish", "sessions-lag", "small-log"),
     ),
     Mutant(
         "ghost-cover-goes",
@@ -224,7 +225,7 @@ MUTANTS = [
         "sessions-outlive-their-edge",
         "The open sessions of a dead edge abort.",
         (Change(Coordinator.edge_lost, 'self.refuse(session, session.of(*OPEN), why=f"{edge} was lost")', "pass"),),
-        ("sessions-edge-crash", "edge-crash-across"),
+        ("slow-mediator", "sessions-edge-crash", "edge-crash-across"),
         partners=(
             NO_DEADLINE,
             NO_PART,
@@ -235,7 +236,9 @@ MUTANTS = [
         "suback-before-resumed",
         "Nothing is promised before RESUMED.",
         (Change(Promises.acknowledged, "and wait.attachment.state is not State.RESUMING", ""),),
-        ("churn", "far-bumpy", "two-heads", "head-and-edge", "sessions-head-restart"),
+        ("busy", "churn"),
+        partners=(Detour(r.ResumedDown, 0.05),),
+        alone="RESUMED is said first, in the same stream",
     ),
     Mutant(
         "idle-tokens-age",
@@ -262,13 +265,13 @@ MUTANTS = [
         "lapse-is-silent",
         "An owner entry knows since when its cover holds; a token from before has lapsed.",
         (Change(owners.catch_up, "(low_epoch if here else 0, at) < since", "False"),),
-        ("churn", "sessions-edge-crash", "sessions-everything", "vanish", "far-bumpy", "sessions-across"),
+        ("vanish", "lease-end", "clients", "churn"),
     ),
     Mutant(
         "lapse-voids-nothing",
         "What was acknowledged before a lapse is void until it is acknowledged anew.",
         (Change(Subscriber.on_resumed, "if resumed.lapsed and self.changes.void():", "if False:"),),
-        ("churn", "far-bumpy", "sessions-across", "sessions-everything", "edge-crash-across"),
+        ("lease-end", "vanish", "churn"),
     ),
     Mutant(
         "replaced-record-stays-live",
@@ -280,7 +283,7 @@ MUTANTS = [
                 "self.records.setdefault(asked.subscriber, attachment)\n    self.ports",
             ),
         ),
-        ("churn", "sessions-local"),
+        ("vanish", "clients", "churn"),
     ),
     Mutant(
         "resume-behind-the-stream",

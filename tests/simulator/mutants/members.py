@@ -29,13 +29,13 @@ MUTANTS = [
                 "cut = set(good) if len(good) == len(request.members) else set()",
             ),
         ),
-        ("sessions-batch", "sessions-local", "churn", "far-bumpy"),
+        ("reborn", "sessions-batch", "churn"),
     ),
     Mutant(
         "all-have-moved",
         "`moved` is who names the session at the target.",
         (Change(Coordinator.resumed, '"moved" if mine and edge == session.plan.target else "returned"', '"moved"'),),
-        ("sessions-edge-crash", "churn", "vanish", "sessions-replay", "edge-crash-replay"),
+        ("overtaken", "sessions-edge-crash", "vanish"),
     ),
     Mutant(
         "none-has-moved",
@@ -75,7 +75,7 @@ MUTANTS = [
         "revoked-without-compare",
         "The cut by replay compares the owner.",
         (Change(Coordinator._revoke, "if self._is_owner(session.members[x], x)", ""),),
-        ("edge-crash-replay", "sessions-replay", "churn"),
+        ("overtaken", "edge-crash-replay", "sessions-replay"),
         partners=(
             ANY_EPOCH,
             Change(
@@ -110,20 +110,20 @@ MUTANTS = [
             "sessions-everything",
             "edge-crash-replay",
         ),
-        partners=(ANY_EPOCH,),
-        alone="either check keeps it off those whom it does not mean",
+        harmless="whom it does not mean would resume once more",
     ),
     Mutant(
         "revoked-goes-on",
         "A revoked attachment is closed, and its queue dropped, before MOVED is said.",
         (Change(Giving._revoke, "self.roster.close(one)", "pass"),),
         ("calm-replay", "sessions-replay"),
+        harmless="the client takes nothing more from there, and RELEASE follows",
     ),
     Mutant(
         "revoked-leaves-cover",
         "A revoked subscriber stays in the cover until RELEASE.",
         (Change(Giving._revoke, "self.roster.close(one)", "self.roster.close(one)\n        self.roster.drop([one])"),),
-        ("edge-crash-replay", "churn", "sessions-everything", "sessions-mediator"),
+        ("lost-replay", "edge-crash-replay"),
     ),
     Mutant(
         "replay-place-is-not-freed",
@@ -143,7 +143,7 @@ MUTANTS = [
                 "max(member.position for member in self.members)",
             ),
         ),
-        ("slices", "batch-replay", "churn", "sessions-replay"),
+        ("slow-cut", "slices", "batch-replay"),
     ),
     Mutant(
         "joins-the-running-slice",
@@ -155,7 +155,7 @@ MUTANTS = [
                 "(self.members if self.reading else self._joining)[attachment] = None",
             ),
         ),
-        ("slices", "batch-replay", "sessions-hold", "churn"),
+        ("slow-cut", "slices", "batch-replay"),
     ),
     Mutant(
         "live-after-one-slice",

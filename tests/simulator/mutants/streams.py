@@ -53,6 +53,7 @@ MUTANTS = [
         "installed",
         r.Installed,
         EARLY,
+        "busy",
         "sessions-batch",
         "sessions-lag",
         "sessions-local",
