@@ -19,10 +19,9 @@ from plimsoll.core.policies.steps import Action
 
 Levels = tuple[float, ...]
 
-# PADRES 2006, Table 2 and 5.2: which offload algorithm relieves which resource. Input utilisation is arrival rate x
-# delay: the delay goes first, as what flows least weighs on nothing else; by input goes what its covering set allows.
+# PADRES 2006, Table 2: which offload algorithm relieves which resource; input utilisation is arrival rate x delay
 RELIEF: dict[Resource, tuple[Metric, ...]] = {
-    "input": ("match", "input"),
+    "input": ("input", "match"),
     "output": ("output",),
     "cpu": ("match",),
     "memory": ("match",),
@@ -171,8 +170,7 @@ class Detector:
                 for metric in RELIEF[resource] if difference > 0 else ():
                     much, whole = best.get((other.name, metric), (0.0, ()))
                     best[other.name, metric] = max(much, difference), (*whole, resource)
-        actions = (Action(name, metric, much, whole) for (name, metric), (much, whole) in best.items())
-        return _sorted(actions, ("match", "input", "output"))
+        return _sorted(Action(name, metric, much, whole) for (name, metric), (much, whole) in best.items())
 
     def _imbalance(self, own: BrokerLoad, fresh: Sequence[BrokerLoad]) -> tuple[Action, ...]:
         """Step two. Every broker that carries less than this one by more than the trigger, in any metric."""
@@ -206,9 +204,9 @@ class Detector:
         return ", ".join(f"{resource} at {own.measures.of_resource(resource):.3f}" for resource in over)
 
 
-def _sorted(actions: Iterable[Action], metrics: Sequence[Metric] = METRICS) -> tuple[Action, ...]:
+def _sorted(actions: Iterable[Action]) -> tuple[Action, ...]:
     """In descending order of difference; equals by metric and name, so that the order is everywhere the same."""
-    return tuple(sorted(actions, key=lambda a: (-a.difference, metrics.index(a.metric), a.target)))
+    return tuple(sorted(actions, key=lambda a: (-a.difference, METRICS.index(a.metric), a.target)))
 
 
 def _is_same(one: Futile, other: Futile) -> bool:

@@ -42,13 +42,14 @@ def heed(turn: Turn, trigger: r.Trigger) -> None:
     own = [session for session in turn.book.sessions.values() if _is_of(session, turn, trigger.edge)]
     if any(_blocks(session, trigger) for session in own) or _is_taking(turn, trigger):
         return
-    if turn.now < _not_before(turn, [session for session in own if session.triggered]):
+    detection = turn.view.policies[known.cluster].detection
+    pause = min(turn.timings.retry, turn.settings.seconds(detection.interval))
+    if turn.now < _not_before([session for session in own if session.triggered], pause):
         return
     here = [action for action in trigger.actions if _is_beside(turn.view, known, action.target)]
     if here and turn.is_due(f"trigger/{trigger.edge}", turn.timings.ask):
         name = f"balance-{trigger.edge[:30].rstrip('-')}-{trigger.epoch & 0xFFFFFFFF:x}-{trigger.seq}"
-        rest = turn.view.policies[known.cluster].detection.stabilize_for
-        turn.effects.append(Create(name, "", "", _spec(trigger, here, rest)))
+        turn.effects.append(Create(name, "", "", _spec(trigger, here, detection.stabilize_for)))
 
 
 def _is_beside(view: View, edge: EdgeView, other: str) -> bool:
@@ -92,8 +93,8 @@ def _is_taking(turn: Turn, trigger: r.Trigger) -> bool:
     return any(trigger.edge in session.brokers and _blocks(session, trigger) for session in running)
 
 
-def _not_before(turn: Turn, sessions: list[Session]) -> float:
-    """When the next one may be made: not soon after some that moved nobody."""
+def _not_before(sessions: list[Session], pause: float) -> float:
+    """When the next one may be made: not soon after some that moved nobody, `pause` seconds after the first of them."""
     fruitless = 0
     ended = sorted(((session.ended_at or 0.0, session) for session in sessions), key=lambda each: each[0], reverse=True)
     for _, session in ended:
@@ -102,7 +103,7 @@ def _not_before(turn: Turn, sessions: list[Session]) -> float:
         fruitless += 1
     if not fruitless:
         return 0.0
-    return ended[0][0] + turn.timings.retry * float(min(2 ** (fruitless - 1), LONGEST_PAUSE))
+    return ended[0][0] + pause * float(min(2 ** (fruitless - 1), LONGEST_PAUSE))
 
 
 def _spec(trigger: r.Trigger, actions: Iterable[r.ActionItem], rest: Duration) -> dict[str, Any]:

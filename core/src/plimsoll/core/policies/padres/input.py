@@ -37,7 +37,8 @@ def offload(draft: Draft, goal: Goal) -> End:
             end = End("NoBetter", "no set in the source's covering set brings the two closer")
     for row, coverer in tops.covered():
         why = f"takes no input with it: {coverer} at the source matches all that it does"
-        draft.reject(Rejection("Covered", row.key, pair.present[row.key], why))
+        draft.reject(Rejection("Covered", row.key, pair.present[row.key], why), for_good=False)
     for row in [row for row in draft.left.values() if not row.bits]:
-        draft.reject(Rejection("NoTraffic", row.key, row.count, "takes no input with it: nothing matches it"))
+        why = "takes no input with it: nothing matches it"
+        draft.reject(Rejection("NoTraffic", row.key, row.count, why), for_good=False)
     return end

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from plimsoll.core.policies.draft import Draft
+from plimsoll.core.policies.draft import Draft, End
 from plimsoll.core.policies.fleet import BrokerLoad, Resource
 from plimsoll.core.policies.padres import input as by_input
 from plimsoll.core.policies.padres import match, output
@@ -50,7 +50,23 @@ class Padres:
         trigger = self.parameters.trigger(self.scope)
         pair = Pair(source, target, profile, self.parameters, trigger, staying or {}, most, others)
         draft = Draft(pair, action)
-        return draft.plan(ALGORITHMS[action.metric](draft, goal_of(action)))
+        end = ALGORITHMS[action.metric](draft, goal_of(action))
+        if action.metric == "input" and "input" in action.overloaded and end.kind != "Limit":
+            end = relieved(draft, end)
+        return draft.plan(end)
+
+
+def relieved(draft: Draft, end: End) -> End:
+    """Where the input algorithm does next to nothing for an overload, the match algorithm relieves it at once.
+
+    Input utilisation is arrival rate x matching delay (PADRES 2006, 3.2), and 5.2 relieves it by the delay. What takes
+    no input with it would else weigh as much as ever, and the input algorithm would be asked again and again.
+    """
+    pair = draft.pair
+    gained = pair.source.input_utilization - pair.now.source.input_utilization
+    if gained > pair.limit("input") or "input" not in pair.parameters.thresholds.above_lower(pair.now.source):
+        return end
+    return match.offload(draft, Goal("match", ("input",), exempt=True))
 
 
 def goal_of(action: Action) -> Goal:
