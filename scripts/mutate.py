@@ -59,7 +59,14 @@ AREAS: dict[str, tuple[list[str], list[str]]] = {
         ["plimsoll.core.link"],
         ["tests/core/test_link.py", "tests/core/test_link_rules.py", "tests/core/test_node.py"],
     ),
-    "handover": ([], ["tests/core/handover"]),
+    "handover": (
+        [],
+        [
+            f"tests/core/handover/test_{name}.py"
+            for name in ("coordinator", "coordinator_ends", "desk", "giving", "guests", "office", "outcomes", "post")
+        ]
+        + ["tests/core/handover/test_receiving.py", "tests/core/handover/test_receiving_ends.py"],
+    ),
     "session": ([], ["tests/core/session"]),
 }
 """Modules, and the tests that answer for them. An area without modules is a package: all of it."""

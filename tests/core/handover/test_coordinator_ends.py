@@ -193,6 +193,16 @@ def test_the_end_of_a_session_is_told_with_the_outcome_of_each():
         "1.1", 5, "done", [("x", "moved"), ("y", "returned")],
     )  # fmt: skip
     assert dict(coordinator.outcomes) == {"moved": 1, "returned": 1}
+    assert told.reason == "", "nothing went wrong"
+
+
+def test_what_has_been_told_is_not_told_again():
+    host = FakeHost()
+    coordinator = begun(host, "x")
+    for _ in range(5):
+        coordinator.tick()
+        host.now += 1.0
+    assert [outcome.state for outcome in host.outcomes] == ["preparing"]
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,14 @@ def code(outcome: r.Outcome) -> tuple[str, str]:
     return outcome.state, outcome.reason.partition(":")[0]
 
 
+@pytest.mark.parametrize("step", ["ask", "cut"])
+def test_a_plan_alone_prepares_nothing(step: str):
+    host = DeskHost()
+    host.serve(A, "x")
+    assert host.command(step, plan=plan("x")).state == "unknown"
+    assert host.said == []
+
+
 def test_a_command_is_obeyed_and_answered_with_the_mediator_epoch():
     host = DeskHost()
     host.serve(A, "x")

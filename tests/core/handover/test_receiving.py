@@ -44,6 +44,23 @@ def test_no_place_in_a_full_or_a_leaving_edge_and_places_count_for_newcomers():
     assert [nak.members for nak in stage.head.of("b", r.Nak)] == [["y"], ["x"], ["y"]]
 
 
+def test_who_has_a_record_finds_room_in_a_full_edge():
+    stage = Stage(max_subscribers=1)
+    stage.ask("b", resume(1, "x", n=2))
+    stage.ask("b", resume(2, "x", n=4))
+    assert stage.shuts("b") == [(1, "replaced")]
+    assert (stage.record("b").id, stage.state("b")) == (2, "live")
+
+
+def test_a_place_is_freed_by_its_own_session_only():
+    stage = Stage()
+    stage.prepare("x", "y")
+    stage.tell("b", r.Abort(OTHER, members("x", "y")), r.Part(OTHER, members("x", "y")), r.Orphan(OTHER, ["x", "y"]))
+    assert stage.edge("b").status()["slots"] == 2
+    stage.tell("b", r.Part(S, members("x")), r.Orphan(S, ["y"]))
+    assert stage.edge("b").status()["slots"] == 0
+
+
 def test_who_is_in_its_place_counts_once():
     stage = Stage(max_subscribers=2)
     stage.dark("x")
@@ -188,6 +205,7 @@ def test_a_change_that_cannot_be_taken_ends_the_attachment_and_not_the_subscript
     stage.ask("b", r.Subs(11, 2, [r.SubscriptionItem(2, "[n,>")], []))
     assert stage.shuts("b") == [(11, "session")]
     assert stage.said("b", r.SubRefused) == []
+    assert stage.edge("b").counters["subscriptions_refused"] == 1
     assert stage.head.of("b", r.Nak)[-1].members == ["x"]
     assert is_empty(stage.edge("b"))
 

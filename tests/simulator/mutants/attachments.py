@@ -398,7 +398,7 @@ MUTANTS = [
         "full-hold-takes-no-end",
         "A hold that is full ends the target's attachment, not the source's.",
         (Change(Queues._check, "elif is_full and state is State.HOLD:", "elif False:"),),
-        ("slow-cut", "sessions-hold", "slices"),
+        ("long-hold", "slow-cut", "sessions-hold"),
     ),
     Mutant(
         "hold-obeys-policies",

@@ -255,7 +255,7 @@ MUTANTS = [
                 Edge._on_gap, "if attachment.state in (State.LIVE, State.HOLD):", "if attachment.state is State.LIVE:"
             ),
         ),
-        ("lag-across", "sessions-lag"),
+        ("lag-local", "lag-across", "sessions-lag"),
     ),
     Mutant(
         "gap-before-place",
@@ -268,6 +268,7 @@ MUTANTS = [
             ),
         ),
         ("lag-across", "sessions-lag"),
+        harmless="what the stream has for who is not served yet goes nowhere",
     ),
     Mutant(
         "gap-raises-no-marks",
@@ -339,13 +340,13 @@ MUTANTS = [
         "fetched-gap-reaches-beyond-the-cut",
         "A gap that is fetched from the log ends at the cut.",
         (Change(Replayer._take_gap, "if member.end is not None and member.end[0] < high:", "if False:"),),
-        ("slow-cut", "sessions-lag", "slices"),
+        ("lag-local", "lag-across", "sessions-lag"),
     ),
     Mutant(
         "gap-behind-the-cut",
         "The gap of a blocked subscriber that is cut ends at the cut.",
         (Change(Queues._unblock_with_gap, "high = min(high, attachment.end[0])", "pass"),),
-        ("slow-cut", "slices", "sessions-hold"),
+        ("slow-cut", "lag-local"),
     ),
     Mutant(
         "backlog-dies-with-the-link",

@@ -139,7 +139,7 @@ MUTANTS = [
                 "pass",
             ),
         ),
-        ("lost-source", "edge-crash-across", "far-bumpy"),
+        ("cut-source", "edge-crash-across"),
         partners=(NO_LEASE,),
         alone="what it has left behind at the target ends with its lease",
     ),
@@ -210,7 +210,7 @@ MUTANTS = [
         "lost-log-is-silent",
         "A token older than the log's oldest entry is a gap.",
         (Change(owners.catch_up, "if at + 1 < log.first:", "if False:"),),
-        ("small-vanish", "sessions-lag", "small-log"),
+        ("small-vanish", "lag-local", "small-log"),
     ),
     Mutant(
         "ghost-cover-goes",
@@ -265,7 +265,7 @@ MUTANTS = [
         "lapse-is-silent",
         "An owner entry knows since when its cover holds; a token from before has lapsed.",
         (Change(owners.catch_up, "(low_epoch if here else 0, at) < since", "False"),),
-        ("vanish", "lease-end", "clients", "churn"),
+        ("lease-end", "vanish"),
     ),
     Mutant(
         "lapse-voids-nothing",

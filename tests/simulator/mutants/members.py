@@ -47,7 +47,7 @@ MUTANTS = [
         "closed-in-silence",
         "An edge that closes an attachment says so.",
         (Change(Roster.shut, "self.host.say(attachment.link, r.Shut(attachment.id, code, text))", "pass"),),
-        ("sessions-head-restart", "churn", "sessions-everything", "sessions-hold"),
+        ("slow-cut", "sessions-head-restart", "sessions-hold"),
     ),
     Mutant(
         "link-forgets",
@@ -196,7 +196,7 @@ MUTANTS = [
                 "high = after.high if isinstance(after, Hole) else high if isinstance(after, bytes) else after",
             ),
         ),
-        ("sessions-lag", "sessions-everything"),
+        ("lag-local", "sessions-lag"),
     ),
     Mutant(
         "gaps-cross-messages",
@@ -211,6 +211,6 @@ MUTANTS = [
                 "        if isinstance(after, bytes | Doubt) or (isinstance(after, int) and after >= log.first):",
             ),
         ),
-        ("sessions-lag", "sessions-everything"),
+        ("lag-local", "sessions-lag"),
     ),
 ]
