@@ -75,3 +75,13 @@ def test_an_idle_interval_keeps_the_last_matching_delay_and_counts_go_on():
 
 def test_a_fold_at_the_same_instant_divides_by_nothing():
     assert Meter(started=3.0).fold(3.0, None).input_rate == 0.0
+
+
+def test_while_nothing_is_served_the_matching_delay_follows_the_subscriptions():
+    """Eq. 4: with half of the subscriptions, half of the delay; when they are back it is what was measured."""
+    meter = Meter()
+    meter.service_seconds, meter.served = 0.4, 100
+    assert meter.fold(1.0, None, 200).match_delay_seconds == pytest.approx(0.004)
+    assert meter.fold(2.0, None, 100).match_delay_seconds == pytest.approx(0.002)
+    assert meter.fold(3.0, None, 0).match_delay_seconds == 0.0
+    assert meter.fold(4.0, None, 200).match_delay_seconds == pytest.approx(0.004)

@@ -85,6 +85,7 @@ class Meter:
     output_waits: int = 0
     total: dict[str, int] = field(default_factory=dict)
     _last_match_delay: float = 0.0
+    _last_subscriptions: int = 0
 
     def serve(self, done: Finished[Any]) -> None:
         """Note what an emulated or limited broker has finished."""
@@ -100,21 +101,27 @@ class Meter:
         self.output_waits += sealed.frames
         sealed.frames = sealed.records = sealed.bytes = 0
 
-    def fold(self, now: float, bandwidth: float | None) -> Sample:
-        """The load since the last fold. `bandwidth` in bytes per second, or None where output is not limited."""
+    def fold(self, now: float, bandwidth: float | None, subscriptions: int = 0) -> Sample:
+        """The load since the last fold. `bandwidth` in bytes per second, or None where output is not limited.
+
+        While nothing is served, the matching delay is the last one as it grows and shrinks with `subscriptions`.
+        """
         seconds = max(now - self.started, 1e-9)
         if self.served:
-            self._last_match_delay = self.service_seconds / self.served
+            self._last_match_delay, self._last_subscriptions = self.service_seconds / self.served, subscriptions
+        match_delay = self._last_match_delay
+        if not self.served and self._last_subscriptions:
+            match_delay *= subscriptions / self._last_subscriptions  # PADRES 2006, eq. 4
         bytes_out = self.bytes_out / seconds
         sample = Sample(
             seconds=seconds,
             input_rate=self.arrivals / seconds,
             output_rate=self.deliveries / seconds,
             output_bytes_per_second=bytes_out,
-            match_delay_seconds=self._last_match_delay,
+            match_delay_seconds=match_delay,
             index_delay_seconds=self.index_seconds / self.indexed if self.indexed else 0.0,
             # PADRES 2006, 3.2: I_r = rate of incoming messages / (1 / matching delay)
-            input_utilization=self.arrivals / seconds * self._last_match_delay,
+            input_utilization=self.arrivals / seconds * match_delay,
             output_utilization=bytes_out / bandwidth if bandwidth else 0.0,
             input_queue_delay_seconds=_mean(self.input_wait_seconds, self.input_waits),
             output_queue_delay_seconds=_mean(self.output_wait_seconds, self.output_waits),

@@ -63,7 +63,8 @@ class Reporter:
         if self.config.role == "head":  # what a head delivers is what it tells its links
             self.meter.deliveries = self.node.sealed.records
         self.meter.take(self.node.sealed)
-        sample = self.meter.fold(now, self.config.hardware.output_bytes_per_second)
+        bandwidth, subscriptions = self.config.hardware.output_bytes_per_second, int(extra.get("subscriptions", 0))
+        sample = self.meter.fold(now, bandwidth, subscriptions)
         self.seq += 1
         self.last = {
             "broker": self.config.name,
