@@ -21,6 +21,8 @@ from plimsoll.core.spec import InvalidResourcesError, Resources
 from plimsoll.core.spec import parse as parse_resources
 from plimsoll.local import manifests
 from plimsoll.local.demo import quotes, report, workload
+from plimsoll.local.demo.balance import Balance, limits_of, with_policy
+from plimsoll.local.demo.balance import judge as judge_balance
 from plimsoll.local.demo.fleet import Fleet, FleetError
 from plimsoll.local.demo.journal import JournalError
 from plimsoll.local.demo.judging import Judgement, judge
@@ -76,7 +78,7 @@ class Demo:
         """Everything; returns the exit code."""
         started_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         plan = workload.plan(self._scenario, quotes.load())
-        resources = parse_resources(manifests.load(self._options.files))
+        resources = self._resources()
         state = FleetFolder(self._options.report / "fleet" / resources.fleet.name)
         folder = _fresh(self._options.report, state)
         self._live.say(self._what_runs(plan, resources))
@@ -87,18 +89,34 @@ class Demo:
             raise
         self._phase("fleet_stop_seconds")
         self._live.say(f"auditing {traffic.delivered:,} deliveries of {traffic.published:,} publications ...")
-        judgement = judge(*traffic.journals, traffic.start, faults)
+        balance = self._balance(resources, fleet, traffic)
+        if balance is not None and self._options.balance == "padres":
+            faults = [*faults, *balance.problems]
+        judgement = judge(*traffic.journals, traffic.start, faults, traffic.settled_position)
         self._phase("audit_seconds")
         self._durations["total_seconds"] = time.monotonic() - self._began
         run = report.Run(
             self._scenario, resources, fleet.brokers, traffic.series, judgement, self._durations, traffic.counters,
-            started_at,
+            started_at, balance,
         )  # fmt: skip
         report.write(report.build(run), folder)
         if judgement.passed:
             shutil.rmtree(folder / "journals")
-        self._live.say(_summary(judgement, traffic.counters, folder))
+        self._live.say(_summary(judgement, traffic.counters, folder, balance))
         return 0 if judgement.passed else FAILED
+
+    def _resources(self) -> Resources:
+        documents = manifests.load(self._options.files)
+        policy = self._options.balance
+        return parse_resources(documents if policy is None else with_policy(documents, policy))
+
+    def _balance(self, resources: Resources, fleet: Fleet, traffic: Traffic) -> Balance | None:
+        policy = self._options.balance
+        if policy is None:
+            return None
+        edges = [broker.name for broker in fleet.brokers.values() if broker.role == "edge"]
+        limits = limits_of(resources if policy != "off" else parse_resources(manifests.load(self._options.files)))
+        return judge_balance(policy, self._scenario, limits, edges, traffic.series, traffic.sessions)
 
     def _traffic(self, folder: Path, state: FleetFolder, resources: Resources) -> tuple[Fleet, Traffic, list[str]]:
         """The fleet's life, and the traffic in it. Returns what went wrong as the last."""
@@ -109,7 +127,8 @@ class Demo:
             fleet.await_ready()
             self._durations["fleet_start_seconds"] = time.monotonic() - began
             self._live.say(f"{len(fleet.brokers)} brokers are ready; to look at them:\n  {_look(folder)}")
-            with Traffic(self._scenario, fleet, folder, self._options.clients, self._live) as traffic:
+            must_settle = self._options.balance in (None, "padres")
+            with Traffic(self._scenario, fleet, folder, self._options.clients, self._live, must_settle) as traffic:
                 faults = traffic.run()
                 self._durations |= traffic.durations
             faults += fleet.deaths()
@@ -135,7 +154,7 @@ class Demo:
         )
 
 
-def _summary(judgement: Judgement, counters: Mapping[str, int], folder: Path) -> str:
+def _summary(judgement: Judgement, counters: Mapping[str, int], folder: Path, balance: Balance | None) -> str:
     verdict, delay = judgement.verdict, judgement.delays.summary()
     said = "passed" if judgement.passed else "FAILED"
     lines = [f"{said}: {verdict.lost:,} lost, {verdict.duplicated:,} duplicated, {verdict.reordered:,} reordered"]
@@ -146,6 +165,7 @@ def _summary(judgement: Judgement, counters: Mapping[str, int], folder: Path) ->
         f"published {verdict.published:,}   expected {verdict.expected:,}   delivered {verdict.delivered:,}   "
         f"gaps {verdict.gaps:,}",
         "delivery delay " + "   ".join(f"{name} {_milliseconds(delay[name])}" for name in ("p50", "p99", "max")),
+        *(balance.lines() if balance is not None else []),
         f"report: {folder / 'report.html'} and {folder / 'report.json'}",
     ]
     if not judgement.passed:

@@ -126,6 +126,11 @@ class Fleet:
         found = status.get("pid")
         return None if found is None else int(found)
 
+    def sessions(self) -> list[dict[str, Any]]:
+        """All LoadBalancingSession objects as they are now."""
+        with Store(self._folder.store) as store:
+            return store.objects("LoadBalancingSession")[1]
+
     def deaths(self) -> list[str]:
         """Each end of a broker that nobody asked for, and the supervisor's own."""
         with Store(self._folder.store) as store:

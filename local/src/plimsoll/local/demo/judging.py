@@ -5,27 +5,34 @@ No figure of the product enters here: neither its counters nor its predicates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from plimsoll.core.verify import Audit, Observation, Verdict
 from plimsoll.core.verify.observations import Delivered, Identity, Published
 from plimsoll.local.demo.delays import Delays
 from plimsoll.local.demo.journal import Attached, read
 
+ORDER_SECONDS: Final = 1.0
+"""Publications come to a head's log in the order of their times, but for at most so long."""
+
 
 @dataclass(frozen=True)
 class Judgement:
     """The audit's verdict, the delivery delays, and what else went wrong (`faults`, each a sentence).
 
-    `start`: the beginning of the traffic, on the clock of the verdict.
+    `start`: the beginning of the traffic, on the clock of the verdict. What was published after `settled_until` was
+    not judged.
     """
 
     verdict: Verdict
     delays: Delays
     start: float
     faults: tuple[str, ...] = ()
+    settled_until: float = math.inf
 
     @property
     def passed(self) -> bool:
@@ -60,9 +67,16 @@ class Judgement:
 
 
 def judge(
-    publishers: Sequence[Path], subscribers: Sequence[Path], start: float, faults: Iterable[str] = ()
+    publishers: Sequence[Path],
+    subscribers: Sequence[Path],
+    start: float,
+    faults: Iterable[str] = (),
+    settled_position: int | None = None,
 ) -> Judgement:
     """Read all journals and judge them. `start`: the beginning of the traffic, on the journals' clock.
+
+    `settled_position`: where the reader stands that is the furthest behind, if the run ended before all had arrived.
+    What was published after that may still have been under way, and is not judged.
 
     Raises:
         JournalError: one of them is damaged.
@@ -71,13 +85,23 @@ def judge(
     audit, delays = Audit(), Delays(start)
     published: dict[Identity, float] = {}
     edges: dict[str, str] = {}
+    places: dict[int, Identity] = {}
     take = audit.take  # looked up once: each look-up of a dispatching method makes a new one
     for path in [*publishers, *subscribers]:
         for seen in read(path):
             _measure(seen, published, edges, delays)
+            if settled_position is not None and isinstance(seen, Delivered) and seen.place is not None:
+                places[seen.place[2]] = seen.publication
             if isinstance(seen, Observation):
                 take(seen)
-    return Judgement(audit.verdict(), delays, start, tuple(faults))
+    settled_until = math.inf if settled_position is None else _published_at(settled_position, places, published)
+    return Judgement(audit.verdict(settled_until), delays, start, tuple(faults), settled_until)
+
+
+def _published_at(position: int, places: Mapping[int, Identity], published: Mapping[Identity, float]) -> float:
+    """When the publication at a position, or the next one before it, was published; -inf if there is none."""
+    before = max((place for place in places if place <= position), default=None)
+    return -math.inf if before is None else published.get(places[before], -math.inf) - ORDER_SECONDS
 
 
 def _measure(

@@ -8,36 +8,47 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
+from plimsoll.local.demo.balance import POLICIES
 from plimsoll.local.demo.workload import Scenario
 
 DEFAULTS = Scenario()
-_IN_REPOSITORY = Path(__file__).resolve().parents[5] / "examples" / "demo"
+BALANCING = Scenario(
+    seconds=150.0, rate_factor=10.0, join_from=0.02, join_to=0.24, prefer="b1", step_at=0.6
+)  # PADRES 2006, 6.2: all join the weakest edge, and half of the publishers double their rates later
+_EXAMPLES = Path(__file__).resolve().parents[5] / "examples"
 _IN_PACKAGE = Path(__file__).with_name("resources")
 
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for. `clients`: processes that subscribe."""
+    """What was asked for. `clients`: processes that subscribe. `balance`: the policy; None: newcomers are placed."""
 
     scenario: Scenario
     files: tuple[str, ...]
     report: Path
     plain: bool
     clients: int
+    balance: str | None = None
 
 
 def parse(argv: Sequence[str] | None) -> Options:
     """Read the command line; ends the process with a message and code 2 where it is wrong, as argparse does."""
     given = _parser().parse_args(argv)
-    scenario = Scenario(
-        seconds=given.seconds, publishers=given.publishers, subscribers=given.subscribers, seed=given.seed
-    )
-    return Options(scenario, tuple(given.file or [str(resources())]), given.report, given.plain, given.clients)
+    base = DEFAULTS if given.balance is None else BALANCING
+    scenario = msgspec.structs.replace(
+        base, seconds=given.seconds or base.seconds, publishers=given.publishers, subscribers=given.subscribers,
+        seed=given.seed,
+    )  # fmt: skip
+    files = tuple(given.file or [str(resources("demo" if given.balance is None else "balancing"))])
+    return Options(scenario, files, given.report, given.plain, given.clients, given.balance)
 
 
-def resources() -> Path:
-    """The folder with the fleet's YAML: of the sources, or of the installed package."""
-    return _IN_REPOSITORY if _IN_REPOSITORY.is_dir() else _IN_PACKAGE
+def resources(name: str = "demo") -> Path:
+    """A folder with the YAML of a fleet: of the sources, or of the installed package."""
+    found = _EXAMPLES / name
+    return found if found.is_dir() else _IN_PACKAGE / name
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,7 +59,15 @@ def _parser() -> argparse.ArgumentParser:
         "or files. 4: another demo writes to the same folder. 130: interrupted.",
     )
     seconds = _between(1, 3600)
-    parser.add_argument("--seconds", type=seconds, default=DEFAULTS.seconds, help="of traffic (default %(default)g)")
+    parser.add_argument(
+        "--balance", nargs="?", const="padres", choices=list(POLICIES), metavar="POLICY",
+        help="let all subscribers join the weakest edge, and this policy balance the fleet: " + ", ".join(POLICIES)
+        + " (default without a name: padres)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=seconds,
+        help=f"of traffic (default {DEFAULTS.seconds:g}, with --balance {BALANCING.seconds:g})",
+    )  # fmt: skip
     parser.add_argument(
         "--subscribers", type=_whole(1, 100_000), default=DEFAULTS.subscribers, help="(default %(default)s)"
     )

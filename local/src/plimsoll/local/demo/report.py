@@ -14,6 +14,7 @@ import msgspec
 
 from plimsoll.core.spec import Resources
 from plimsoll.core.spec.kinds import HardwareProfileSpec
+from plimsoll.local.demo.balance import Balance
 from plimsoll.local.demo.fleet import Broker
 from plimsoll.local.demo.judging import Judgement
 from plimsoll.local.demo.page import page
@@ -40,6 +41,7 @@ class Run:
     durations: Mapping[str, float]
     counters: Mapping[str, int]
     started_at: str
+    balance: Balance | None = None
 
 
 def build(run: Run) -> dict[str, Any]:
@@ -61,6 +63,7 @@ def build(run: Run) -> dict[str, Any]:
         "client_counters": dict(run.counters),
         "machine": machine(),
         "versions": versions(),
+        **({} if run.balance is None else run.balance.plain()),
         "brokers": {name: _broker(run, broker) for name, broker in run.brokers.items()},
     }
 

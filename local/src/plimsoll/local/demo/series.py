@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from plimsoll.local.demo import overhead
+
 METRICS: Final = (
     "subscribers", "subscriptions", "input_rate", "output_rate", "output_bytes_per_second", "input_utilization",
     "output_utilization", "match_delay_seconds", "index_delay_seconds", "input_queue_delay_seconds",
@@ -22,6 +24,7 @@ class Series:
         self._last: dict[str, tuple[Any, Any]] = {}
         self._columns: dict[str, dict[str, list[Any]]] = {}
         self.latest: dict[str, Mapping[str, Any]] = {}
+        self.ledger = overhead.Ledger()
 
     def take(self, report: Mapping[str, Any], now: float) -> bool:
         """Add a report; False if it is known already, or older than the last one of its broker."""
@@ -30,6 +33,7 @@ class Series:
             return False
         self._last[name] = stamp
         self.latest[name] = report
+        self.ledger.take(name, overhead.messages(report), now - self.start, int(report["epoch"]))
         columns = self._columns.setdefault(name, {key: [] for key in ("seconds", "state", *METRICS)})
         columns["seconds"].append(round(now - self.start, 3))
         columns["state"].append(report.get("state", "N/A"))

@@ -57,6 +57,8 @@ class Subscribing:
         return {
             "ready": True,
             **counts,
+            "started": len(self._subscribers),
+            "said": {name: n for name, n in self._connection.status()["counters"].items() if name.startswith("said_")},
             "subscribers": len(self._attached),
             "unsettled": len(self._subscribers) - counts.get("acknowledged", 0),
             "lowest_position": min(positions, default=0),

@@ -8,9 +8,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from plimsoll.local.demo import overhead
 from plimsoll.local.demo.fleet import Fleet
 from plimsoll.local.demo.live import Live, Totals
 from plimsoll.local.demo.series import Series
+from plimsoll.local.demo.sessions import Row, rows
 from plimsoll.local.demo.workers import Worker, WorkerError, task
 from plimsoll.local.demo.workload import Scenario
 
@@ -23,14 +25,23 @@ FINISH_SECONDS: Final = 30.0
 
 
 class Traffic:
-    """Use it in a `with`: no worker is left when that ends."""
+    """Use it in a `with`: no worker is left when that ends.
 
-    def __init__(self, scenario: Scenario, fleet: Fleet, folder: Path, clients: int, live: Live) -> None:
+    `must_settle`: whether it is a fault if not everything has arrived in the end; where nothing relieves a broker that
+    is overloaded, it cannot.
+    """
+
+    def __init__(
+        self, scenario: Scenario, fleet: Fleet, folder: Path, clients: int, live: Live, must_settle: bool = True
+    ) -> None:
         self._scenario, self._fleet, self._live = scenario, fleet, live
-        self._folder, self._clients = folder, clients
+        self._folder, self._clients, self._must_settle = folder, clients, must_settle
         self._publishing: list[Worker] = []
         self._subscribing: list[Worker] = []
         self.series = Series()
+        self.sessions: list[Row] = []
+        self.settled_position: int | None = None
+        """Where the subscriber stands that is the furthest behind; None if all has arrived."""
         self.durations: dict[str, float] = {}
 
     def __enter__(self) -> Self:
@@ -88,6 +99,7 @@ class Traffic:
         self._connect()
         self._watch(self._scenario.seconds)
         self.durations["traffic_seconds"] = self._scenario.seconds
+        self.sessions = rows(self._fleet.sessions(), time.time() - time.monotonic() + self.start)
         faults = self._drain()
         for worker in self._workers:
             worker.finish()
@@ -124,6 +136,10 @@ class Traffic:
                 self.durations["drain_seconds"] = quiet_since - began
                 return []
         self.durations["drain_seconds"] = DRAIN_SECONDS
+        if not self._must_settle:
+            lowest = [worker.latest.get("lowest_position", 0) for worker in self._subscribing]
+            self.settled_position = min(lowest, default=0)
+            return []
         return [f"{DRAIN_SECONDS:g} s after the last publication some were still under way"]
 
     def _settled(self) -> bool:
@@ -137,9 +153,18 @@ class Traffic:
             self.series.take(report, time.monotonic())
         for worker in self._workers:
             worker.hear()
+        self._note_clients()
         latest = self.series.latest
         shown = [latest[name] for name in self._fleet.brokers if name in latest]
         self._live.show(shown, self._totals(left, phase), time.monotonic())
+
+    def _note_clients(self) -> None:
+        """What clients have said until now, and how many subscribers have come."""
+        seconds = time.monotonic() - self.start
+        for place, worker in enumerate(self._subscribing):
+            counts = overhead.said(worker.latest.get("said", {}))
+            counts["Newcomer"] = worker.latest.get("started", 0)
+            self.series.ledger.take(f"subscribing-{place}", counts, seconds)
 
     def _totals(self, left: float, phase: str) -> Totals:
         delays = [

@@ -1,0 +1,157 @@
+"""Whether balancing has come to rest: a judgement over the loads that brokers reported, computed from these alone.
+
+Loads are averaged over a detection interval, as the detector averages them. A fleet has converged when every pair of
+edges has been within the triggering thresholds for three detections running. A pair may differ more in output if the
+session between the two has ended by the stability rule (PADRES 2006, 5.3), which is recorded with its reason.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+RUNNING: Final = 3
+"""So many detections in a row."""
+
+SLACK: Final = 1e-9
+
+
+class Levels(NamedTuple):
+    """The metrics of one edge, averaged over an interval; the matching delay in seconds."""
+
+    input: float
+    output: float
+    match_seconds: float
+
+
+@dataclass(frozen=True)
+class Limits:
+    """By how much edges may differ. A difference in matching delay counts by `normalization_seconds` (N_f, eq. 1)."""
+
+    interval_seconds: float = 5.0
+    ratio: float = 0.1
+    delay: float = 0.1
+    normalization_seconds: float = 0.1
+    overload: float = 0.95
+
+
+class Stopped(NamedTuple):
+    """A session of these two has ended by the stability rule, at this second of the traffic."""
+
+    source: str
+    target: str
+    at: float
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a detection at this second sees."""
+
+    seconds: float
+    edges: Mapping[str, Levels]
+
+
+def samples(columns: Mapping[str, Mapping[str, Sequence[Any]]], limits: Limits, until: float) -> list[Sample]:
+    """One sample for each detection interval. `columns`: of each edge, as `series.Series.of` has them.
+
+    An interval in which an edge has not reported has no sample: nothing is known of it.
+    """
+    found = []
+    for number in range(1, math.floor(until / limits.interval_seconds + SLACK) + 1):
+        end = number * limits.interval_seconds
+        edges = {name: _mean(of, end - limits.interval_seconds, end) for name, of in columns.items()}
+        known = {name: levels for name, levels in edges.items() if levels is not None}
+        if len(known) == len(columns) > 0:
+            found.append(Sample(end, known))
+    return found
+
+
+def _mean(columns: Mapping[str, Sequence[Any]], after: float, until: float) -> Levels | None:
+    rows = [i for i, at in enumerate(columns["seconds"]) if after < at <= until]
+    if not rows:
+        return None
+
+    def mean(metric: str) -> float:
+        return float(sum(columns[metric][i] for i in rows)) / len(rows)
+
+    return Levels(mean("input_utilization"), mean("output_utilization"), mean("match_delay_seconds"))
+
+
+class Apart(NamedTuple):
+    """Two edges that differ by more than they may. `higher` carries more."""
+
+    metric: str
+    higher: str
+    lower: str
+    difference: float
+
+    def __str__(self) -> str:
+        return f"{self.metric} of {self.higher} and {self.lower} differs by {self.difference:.3f}"
+
+
+def apart(sample: Sample, limits: Limits, stopped: Iterable[Stopped] = ()) -> list[Apart]:
+    """The pairs that are not balanced, metric by metric."""
+    excused = {frozenset(one[:2]) for one in stopped if one.at <= sample.seconds}
+    found = []
+    for (a, of_a), (b, of_b) in itertools.combinations(sorted(sample.edges.items()), 2):
+        for metric, difference, limit in _differences(of_a, of_b, limits):
+            if abs(difference) <= limit or (metric == "output" and frozenset((a, b)) in excused):
+                continue
+            higher, lower = (a, b) if difference > 0 else (b, a)
+            found.append(Apart(metric, higher, lower, abs(difference)))
+    return found
+
+
+def _differences(a: Levels, b: Levels, limits: Limits) -> tuple[tuple[str, float, float], ...]:
+    return (
+        ("input", a.input - b.input, limits.ratio),
+        ("match", (a.match_seconds - b.match_seconds) / limits.normalization_seconds, limits.delay),
+        ("output", a.output - b.output, limits.ratio),
+    )
+
+
+def widest(sample: Sample, limits: Limits) -> dict[str, float]:
+    """The largest difference between any two edges, by metric."""
+    found = {"input": 0.0, "match": 0.0, "output": 0.0}
+    for a, b in itertools.combinations(sample.edges.values(), 2):
+        for metric, difference, _ in _differences(a, b, limits):
+            found[metric] = max(found[metric], abs(difference))
+    return found
+
+
+def converged_at(
+    taken: Sequence[Sample], limits: Limits, since: float, until: float, stopped: Sequence[Stopped] = ()
+) -> float | None:
+    """The second of the third detection running that finds all pairs balanced, after `since` and not after `until`."""
+    running, before = 0, -math.inf
+    for sample in taken:
+        if not since < sample.seconds <= until + SLACK:
+            continue
+        follows = sample.seconds - before <= limits.interval_seconds + SLACK
+        balanced = not apart(sample, limits, stopped)
+        running = (running + 1 if follows else 1) if balanced else 0
+        before = sample.seconds
+        if running == RUNNING:
+            return sample.seconds
+    return None
+
+
+def share_balanced(
+    taken: Sequence[Sample], limits: Limits, since: float, until: float, stopped: Sequence[Stopped] = ()
+) -> float | None:
+    """Of the detections between these times, how many find all pairs balanced; None if there is none."""
+    looked = [not apart(sample, limits, stopped) for sample in taken if since < sample.seconds <= until + SLACK]
+    return sum(looked) / len(looked) if looked else None
+
+
+def overloaded(sample: Sample, limits: Limits) -> list[str]:
+    """Edges that are above the overload threshold, each in words."""
+    return [
+        f"{name} is overloaded: {what} at {value:.0%}"
+        for name, levels in sample.edges.items()
+        for what, value in (("input", levels.input), ("output", levels.output))
+        if value > limits.overload
+    ]
