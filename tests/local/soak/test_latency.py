@@ -81,16 +81,17 @@ def at_two_edges(added: Added, published_at: float) -> Added:
     return added
 
 
-def test_from_a_saturated_source_the_others_are_those_who_stay_there() -> None:
-    added = at_two_edges(Added(MOVE, beside_source=True), published_at=10.5)
-    assert (added.within.count, added.within.longest) == (1, 0.0)
+def test_beside_the_source_are_those_who_stay_there() -> None:
+    added = at_two_edges(Added(MOVE), published_at=10.5)
+    assert (added.beside_source.count, added.beside_source.longest) == (1, 0.0)
+    assert added.outside.longest == pytest.approx(0.45)
 
 
 def test_held_up_is_what_is_published_meanwhile_beside_those_who_have_no_part_in_it() -> None:
-    added = at_two_edges(Added(MOVE, beside_source=True), published_at=10.5)
+    added = at_two_edges(Added(MOVE), published_at=10.5)
     assert added.held_up.count == 1
     assert added.held_up.longest == pytest.approx(0.3)
-    assert at_two_edges(Added(MOVE, beside_source=True), published_at=9.9).held_up.count == 0
+    assert at_two_edges(Added(MOVE), published_at=9.9).held_up.count == 0
 
 
 def test_a_move_that_does_not_count_is_neither_within_nor_outside() -> None:

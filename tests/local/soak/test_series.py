@@ -13,7 +13,7 @@ from plimsoll.local.soak.series import Series, Slice
 def a_slice(seed: int = 1, **changes: Any) -> Slice:
     delays = Histogram()
     delays.add(0.010 * seed)
-    histograms = dict.fromkeys(("added", "spread", "raw", "raw_outside", "held_up"), delays.as_dict())
+    histograms = dict.fromkeys(("added", "spread", "raw", "raw_outside", "held_up", "beside_source"), delays.as_dict())
     given: dict[str, Any] = {
         "seed": seed, "sessions": 10, "states": {"done": 9, "aborted": 1}, "outcomes": {"moved": 20, "stayed": 2},
         "moving_seconds": 5.0, "published": 100, "expected": 400, "delivered": 400, "lost": 0, "duplicated": 0,

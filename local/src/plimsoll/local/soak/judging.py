@@ -49,9 +49,9 @@ def judge(
     """Read all journals and judge them. `others`: what else was seen, as ends of heads and residue.
 
     `watched`: between when the silence of a subscriber is measured. `saturated`: what counts for latency are hand-overs
-    by replay, and the others to compare with are those who stay at their sources. `disturbed`: edges or applications
-    are killed meanwhile. Who stayed may then be at the target before the others are through; and who went by replay
-    has moved when the head has heard of it, which an application may not live to hear, nor the target to tell.
+    by replay. `disturbed`: edges or applications are killed meanwhile. Who stayed may then be at the target before the
+    others are through; and who went by replay has moved when the head has heard of it, which an application may not
+    live to hear, nor the target to tell.
 
     Raises:
         JournalError: one of them is damaged.
@@ -59,7 +59,7 @@ def judge(
     """
     audit = Audit()
     take = audit.take
-    added = Added(Windows(_windows(handovers, saturated)), beside_source=saturated)
+    added = Added(Windows(_windows(handovers, saturated)))
     published: dict[seen.Identity, float] = {}
     attached: dict[str, list[tuple[float, str]]] = {}
     home: dict[str, str] = {}

@@ -6,8 +6,9 @@ its delay less the median delay of the same publication at those subscribers tha
 0 if it is less. What slows the publisher, the head or the whole machine down is in both, and falls out. The deliveries
 outside of hand-overs, measured alike against the same median, say how far deliveries differ without one.
 
-If the source is saturated, the others to compare with are those who stay there. Beside that stands what a hand-over
-*holds up*: only publications of its own time, against the median of those that neither move nor are at its source.
+Two more comparisons stand beside it. *Beside the source*: against the median of those that stay at the source, with
+whom the subscriber would have waited; if the source is saturated, this is the added latency. *Held up*: only
+publications of the hand-over's own time, against the median of those that neither move nor are at its source.
 """
 
 from __future__ import annotations
@@ -104,15 +105,13 @@ class Moving(NamedTuple):
 
 
 class Added:
-    """Delays by publication while they are read, then what hand-overs have added.
+    """Delays by publication while they are read, then what hand-overs have added."""
 
-    `beside_source`: compare with those who stay at the source.
-    """
-
-    def __init__(self, windows: Windows, *, beside_source: bool = False) -> None:
-        self._windows, self._beside_source = windows, beside_source
+    def __init__(self, windows: Windows) -> None:
+        self._windows = windows
         self._delays: dict[object, tuple[list[tuple[str, float]], list[Moving]]] = {}
-        self.within, self.outside, self.held_up = Histogram(), Histogram(), Histogram()
+        self.within, self.outside = Histogram(), Histogram()
+        self.beside_source, self.held_up = Histogram(), Histogram()
         self.raw_within, self.raw_outside = Histogram(), Histogram()
         self.unpaired = 0
 
@@ -143,11 +142,12 @@ class Added:
         self._delays.clear()
 
     def _compare(self, one: Moving, still: Sequence[tuple[str, float]]) -> None:
-        beside = [delay for edge, delay in still if not self._beside_source or edge == one.source]
-        if len(beside) >= FEWEST_OTHERS:
-            self.within.add(max(0.0, one.delay - median(beside)))
-        else:
+        if len(still) < FEWEST_OTHERS:
             self.unpaired += 1
-        elsewhere = [delay for edge, delay in still if edge != one.source]
-        if one.own and len(elsewhere) >= FEWEST_OTHERS:
-            self.held_up.add(max(0.0, one.delay - median(elsewhere)))
+        for to, edges in (
+            (self.within, still),
+            (self.beside_source, [each for each in still if each[0] == one.source]),
+            (self.held_up, [each for each in still if each[0] != one.source] if one.own else []),
+        ):
+            if len(edges) >= FEWEST_OTHERS:
+                to.add(max(0.0, one.delay - median(delay for _, delay in edges)))

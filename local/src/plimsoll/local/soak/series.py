@@ -42,6 +42,7 @@ class Slice(msgspec.Struct, kw_only=True):
     raw: dict[str, Any]
     raw_outside: dict[str, Any]
     held_up: dict[str, Any]
+    beside_source: dict[str, Any]
     loads: dict[str, dict[str, float]] = {}
     counters: dict[str, int] = {}
     faults: dict[str, int] = {}
@@ -82,6 +83,7 @@ class Series(msgspec.Struct, kw_only=True):
             "session_seconds_max": seconds[-1] if seconds else None,
             "added_latency_ms": self._joined("added"),
             "latency_ms": {
+                "beside_source": self._joined("beside_source"),
                 "held_up": self._joined("held_up"),
                 "spread_outside": self._joined("spread"),
                 "during": self._joined("raw"),

@@ -68,7 +68,7 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> int:
 
 
 def _summary(report: dict[str, Any], clean: bool, path: Path) -> str:
-    added, held = report["added_latency_ms"], report["latency_ms"]["held_up"]
+    added, others = report["added_latency_ms"], report["latency_ms"]
     p95 = report["session_seconds_p95"]
     faults = ", ".join(f"{report[name]:,} {name}" for name in (*FAULTS, "gaps"))
     return (
@@ -76,9 +76,13 @@ def _summary(report: dict[str, Any], clean: bool, path: Path) -> str:
         f"{report['delivered']:,} deliveries\n"
         f"  session p95 {'-' if p95 is None else f'{p95:.3f} s'}   added latency of {added['count']:,} deliveries: "
         f"p50 {_ms(added['p50'])}   p99 {_ms(added['p99'])}   max {_ms(added['max'])}\n"
-        f"  held up, of {held['count']:,}: p50 {_ms(held['p50'])}   p99 {_ms(held['p99'])}   "
-        f"max {_ms(held['max'])}\n  {path}"
+        f"{_line('beside the source', others['beside_source'])}\n{_line('held up', others['held_up'])}\n  {path}"
     )
+
+
+def _line(name: str, found: dict[str, Any]) -> str:
+    figures = "   ".join(f"{which} {_ms(found[which])}" for which in ("p50", "p99", "max"))
+    return f"  {name}, of {found['count']:,}: {figures}"
 
 
 def _ms(value: Any) -> str:
