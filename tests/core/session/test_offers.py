@@ -67,7 +67,7 @@ def test_an_excluded_edge_is_not_asked(world: Balanced):
 
 
 def test_each_refusal_is_recorded_and_the_next_is_asked(world: Balanced):
-    world.edges["c"].sensing.on_state(r.State(0, 1, "c", "other", "BUSY", 600.0))
+    world.edges["c"].sensing.standing.take(r.State(0, 1, "c", "other", "BUSY", 600.0), "OK", world.now)
     session = balance(world, candidates=candidates("c", "b"))
     assert answers(session) == [("c", "BUSY"), ("b", "OK")]
     assert session.targets == ["b"]

@@ -23,7 +23,7 @@ from plimsoll.core.predicates import Attributes
 
 KEPT_SECONDS = 60.0
 KEY_CHARACTERS = 256
-SAMPLES_AT_ONCE = 16
+SAMPLES_AT_ONCE = 64
 TEXTS_AT_ONCE = 128
 ATTACHMENTS_AT_ONCE = 256
 """So much is done in one round, a few milliseconds, before the stream is served again."""

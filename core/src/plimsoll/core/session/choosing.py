@@ -24,6 +24,8 @@ REASONS_AT_MOST = 100
 
 KEY_CHARACTERS = 200
 FAULTS_AT_MOST = 10
+LEAST_SAMPLE_SECONDS = 5.0
+"""Machines are not faster where a fleet's clock is."""
 
 
 def is_by_policy(turn: Turn, request: Request) -> bool:
@@ -37,12 +39,13 @@ def is_by_policy(turn: Turn, request: Request) -> bool:
     return len(clusters) == 1 and loads.spec_of(turn, spec.source.name) is not None
 
 
-def sampling_seconds(turn: Turn, session: Session) -> float:
-    """How long the source may take to see as many publications as it samples."""
+def sample_seconds(turn: Turn, session: Session) -> float:
+    """How long the source may take: to see as many publications as it samples, and to match them."""
     spec = loads.spec_of(turn, session.sources[0])
+    matching = max(turn.timings.sample, LEAST_SAMPLE_SECONDS)
     if spec is None or spec.estimation.type != "Press":
-        return 0.0
-    return turn.settings.seconds((spec.estimation.press or PressParameters()).timeout)
+        return matching
+    return matching + turn.settings.seconds((spec.estimation.press or PressParameters()).timeout)
 
 
 def plan_of(
@@ -63,6 +66,9 @@ def plan_of(
         return None
     profile = turn.profiles.get(turn, session.uid, source, offer.edge, view.edges[source].head)
     own, other = loads.load(turn, source), loads.load(turn, offer.edge)
+    has_answered = turn.states.answer_to(session, source, "BUSY") is not None
+    if not has_answered and turn.now < session.phase_at + loads.answer_seconds(turn):
+        return None  # its report is of a moment, its answer of a while
     if profile is None or own is None or other is None:
         return None
     kept = _staying(request, profile, set(served[source]), resting, busy)

@@ -12,6 +12,8 @@ from plimsoll.core.session.record import Loads, Session
 from plimsoll.core.session.turn import Turn
 from plimsoll.core.spec.policy import PolicySpec
 
+LEAST_ANSWER_SECONDS = 1.0
+
 
 def spec_of(turn: Turn, edge: str) -> PolicySpec | None:
     """The policy of an edge's cluster, as it is written."""
@@ -22,6 +24,11 @@ def policy_of(turn: Turn, edge: str) -> Policy | None:
     """The policy of an edge's cluster, on this fleet's clock."""
     spec = spec_of(turn, edge)
     return policy(spec, turn.settings.time_factor) if spec is not None else None
+
+
+def answer_seconds(turn: Turn) -> float:
+    """How long an edge may take to answer: machines are not faster where a fleet's clock is."""
+    return max(turn.timings.answer, LEAST_ANSWER_SECONDS)
 
 
 def settle_seconds(turn: Turn, session: Session) -> float:

@@ -65,7 +65,7 @@ def _answer(turn: Turn, session: Session, offer: Offer) -> tuple[str, str] | Non
     answer = turn.states.answer_to(session, offer.edge, "ASK")
     if answer is not None:
         return answer.state, ""
-    if turn.now >= min(offer.asked_at + turn.timings.answer, session.deadline_at):
+    if turn.now >= min(offer.asked_at + loads.answer_seconds(turn), session.deadline_at):
         return NO_ANSWER, "it did not answer in time"
     return None
 

@@ -156,17 +156,13 @@ def sampling(turn: Turn, request: Request, session: Session) -> Session:
     is_known = served is not None and all(name in served for name in session.sources)
     if served is not None and is_known and (after := _with_plan(turn, request, session, served)) is not None:
         return after
-    if turn.now < min(session.phase_at + _sample_seconds(turn, session), session.deadline_at):
+    patience = choosing.sample_seconds(turn, session) if session.by_policy else turn.timings.sample
+    if turn.now < min(session.phase_at + patience, session.deadline_at):
         return session
     message = f"the head did not say in time whom {planning.shown(session.sources)} serves"
     if served is not None:
         message = f"{planning.shown(session.sources)} did not say in time what its subscribers take"
     return ended_by(turn, request, session, Verdict(reason="NoSample", message=message, again=True))
-
-
-def _sample_seconds(turn: Turn, session: Session) -> float:
-    """Whoever samples what comes next may take its time."""
-    return turn.timings.sample + (choosing.sampling_seconds(turn, session) if session.by_policy else 0.0)
 
 
 def _with_plan(turn: Turn, request: Request, session: Session, served: Mapping[str, list[str]]) -> Session | None:
