@@ -4,7 +4,7 @@ from pathlib import Path
 
 from plimsoll.core.verify import observations as seen
 from plimsoll.local.demo.journal import Journal
-from plimsoll.local.soak.subscribing import places
+from plimsoll.local.soak.subscribing import places, tokens_of
 
 HEAD = ("head", 9)
 
@@ -22,3 +22,20 @@ def test_a_place_is_behind_the_last_delivery_and_behind_gaps(tmp_path: Path) -> 
     assert sorted(found["s"].watermarks) == [(*HEAD, 7), ("other", 3, 8)]
     assert (found["fresh"].token, found["fresh"].watermarks) == (None, [])
     assert places([]) == {}
+
+
+def test_a_token_that_was_noted_later_than_the_last_delivery_counts(tmp_path: Path) -> None:
+    with Journal(tmp_path / "0") as journal:
+        for name in ("moved", "quiet", "behind"):
+            journal.note(seen.Subscribed(name, 1, 1, (), 0.0))
+        for name in ("moved", "behind"):
+            journal.note(seen.Delivered(name, 1, ("p", 1, 1), (*HEAD, 4), 2.0, (*HEAD, 11)))
+    lines = [
+        b'[1.0,"behind",["head",9,3],[["head",9,1]]]', b'[3.0,"moved",["far",5,70],[["head",9,4]]]',
+        b'[3.0,"quiet",["head",9,20],[]]', b'[9.0,"quiet",["head",9,9',
+    ]  # fmt: skip
+    tokens_of(tmp_path / "0").write_bytes(b"\n".join(lines))
+    found = places([str(tmp_path / "0")])
+    assert found["moved"].token == ("far", 5, 70)
+    assert found["quiet"].token == (*HEAD, 20)
+    assert (found["behind"].token, found["behind"].watermarks) == ((*HEAD, 11), [(*HEAD, 4)])

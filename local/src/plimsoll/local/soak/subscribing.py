@@ -2,15 +2,17 @@
 
     python -m plimsoll.local.soak.subscribing     (started by the soak; its orders come on standard input)
 
-A process that follows a killed one is told the files of those before it. Its subscribers go on behind the last delivery
-that stands there, under the same names, so that to the audit they are the same readers.
+A process that follows a killed one is told the files of those before it. Its subscribers go on behind what stands
+there, under the same names, so that to the audit they are the same readers. Beside its journal each process keeps a
+file of tokens, noted at each state and each second: one who has had no delivery, or none since it came to another head,
+has nothing else to go on from.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from plimsoll.local.demo.workers import Task, connect
 EVERYTHING = (("class", "=", "STOCK"),)
 HOMES, COUNTS = b"homes", b"counts"
 """Orders: say from now on where everybody is, or say it no more."""
+NOTE_SECONDS = 1.0
 AT_ONCE = 50
 """So many join between two rounds."""
 
@@ -56,18 +59,40 @@ class Place:
         return [(head, epoch, offset) for (head, epoch), offset in self.marks.items()]
 
 
+Noted = tuple[float, str, tuple[str, int, int], Sequence[tuple[str, int, int]]]
+"""When, of whom, token, last offsets."""
+
+
 def places(journals: Sequence[str]) -> dict[str, Place]:
     """Where the subscribers of earlier lives stand, by name."""
     found: dict[str, Place] = {}
+    noted: list[Noted] = []
     for path in journals:
         for one in read(Path(path)):
             if isinstance(one, seen.Subscribed):
                 found.setdefault(one.subscriber, Place())
             elif isinstance(one, seen.Delivered) and one.place is not None:
-                found[one.subscriber].pass_(one.place, [one.origin])
+                noted.append((one.at, one.subscriber, one.place, [one.origin]))
             elif isinstance(one, seen.GapTold):
-                found[one.subscriber].pass_((one.head, one.epoch, one.high), one.last)
+                noted.append((one.at, one.subscriber, (one.head, one.epoch, one.high), one.last))
+        noted += tokens(Path(path))
+    for _, name, token, last in sorted(noted, key=lambda one: one[0]):
+        found[name].pass_(token, last)
     return found
+
+
+def tokens(journal: Path) -> Iterator[Noted]:
+    """What stands in the file of tokens beside a journal; the last line may have been cut off by a kill."""
+    path = tokens_of(journal)
+    if path.exists():
+        for line in path.read_bytes().splitlines(keepends=True):
+            if line.endswith(b"\n"):
+                yield msgspec.json.decode(line, type=Noted)
+
+
+def tokens_of(journal: Path) -> Path:
+    """The file of tokens of a journal."""
+    return journal.with_name(journal.name + ".tokens")
 
 
 class Surviving(Subscribing):
@@ -79,6 +104,8 @@ class Surviving(Subscribing):
         super().__init__(plan, connection, journal)
         self._wide, self._places = job.wide, places(job.before)
         self._homes: dict[str, str] = {}
+        self._named: dict[str, client.Subscriber] = {}
+        self._tokens = tokens_of(Path(job.journal)).open("ab", buffering=0)
         self.tells_homes = False
 
     def state(self) -> dict[str, Any]:
@@ -94,6 +121,7 @@ class Surviving(Subscribing):
 
     def close(self) -> dict[str, int]:
         """As the demo; those who have had an earlier life know only what they counted in this one."""
+        self._tokens.close()
         if not self._places:
             return super().close()
         for one in self._subscribers:
@@ -118,6 +146,18 @@ class Surviving(Subscribing):
                 self._journal.note(seen.Subscribed(name, LIFE, number, predicates[::-1], at))
             self._subscribers.append(one)
             self._homes[name] = ""
+            self._named[name] = one
+
+    def note_tokens(self, names: Iterable[str] = ()) -> None:
+        """Write down where these stand, or all."""
+        if self._tokens.closed:
+            return
+        lines = []
+        for name in names or list(self._named):
+            at, one = time.monotonic(), self._named[name]
+            if (token := one.token) is not None:
+                lines.append(msgspec.json.encode((at, name, token, one.watermarks)) + b"\n")
+        self._tokens.write(b"".join(lines))
 
     def _on_batch(self, name: str, items: Batch) -> None:
         super()._on_batch(name, items)
@@ -130,6 +170,7 @@ class Surviving(Subscribing):
         elif isinstance(state, client.Detached):
             self._homes[name] = ""
         self._journal.flush()
+        self.note_tokens([name])
 
 
 def run(orders: Orders) -> None:
@@ -141,9 +182,13 @@ def run(orders: Orders) -> None:
         subscribing = Surviving(plan, connection, journal, job)
         while subscribing.join_some():
             orders.wait(0.0)
+        note_at = 0.0
         while True:
             if orders.is_time_to_say:
                 orders.say(subscribing.state())
+            if (now := time.monotonic()) >= note_at:
+                note_at = now + NOTE_SECONDS
+                subscribing.note_tokens()
             order = orders.wait(ROUND_SECONDS)
             if order == FINISH:
                 break
