@@ -28,7 +28,8 @@ from plimsoll.local.soak.residue import settle
 
 SOURCE, HEAD, FAR_HEAD = "east-1", "east-head", "west-head"
 SUBSCRIBERS, MEMBERS = 24, 16
-LEASE_SECONDS = 8.0
+LEASE_SECONDS = 16.0
+"""Longer than anybody is frozen: by replay it begins at the cut, and who comes back after it is told of a gap."""
 PREPARE_SECONDS, DRAIN_SECONDS = 10.0, 12.0
 BACK_SECONDS = 1.0
 """A process that was killed comes back so much later, as a supervisor would let it."""
