@@ -55,7 +55,7 @@ class Crowd:
     @property
     def journals(self) -> tuple[list[Path], list[Path]]:
         """Of publishers, and of subscribers, the lives of each process in their order."""
-        lives = [path for lives in self._lives for path in lives if path.exists()]
+        lives = [path for lives in self._lives for path in lives if _says_something(path)]
         return [self._folder / "journals" / "publishing"], lives
 
     # -- processes that subscribe
@@ -63,7 +63,7 @@ class Crowd:
     def start(self, part: int) -> None:
         """Run one, behind what its earlier lives have had."""
         lives = self._lives[part]
-        before = tuple(str(life) for life in lives if life.exists())  # one may have been killed before it wrote a line
+        before = tuple(str(life) for life in lives if _says_something(life))
         path = self._folder / "journals" / f"subscribing-{part}.{len(lives)}"
         job = self._job(path, part, self._processes, before=before)
         lives.append(path)
@@ -174,3 +174,8 @@ class Crowd:
             scenario=self._scenario, endpoint=entry.endpoint, head_key=entry.head_key,
             own_secret_key=entry.own_secret_key, journal=str(journal), part=part, of=of, wide=self._wide, before=before,
         )  # fmt: skip
+
+
+def _says_something(journal: Path) -> bool:
+    """A process may have been killed before it had written anything."""
+    return journal.exists() and journal.stat().st_size > 0
