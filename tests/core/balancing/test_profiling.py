@@ -72,6 +72,7 @@ def test_the_same_query_is_answered_with_the_same_pieces(busy: tuple[Fleet, Medi
 def test_an_older_query_and_parts_that_make_no_sense_are_ignored(busy: tuple[Fleet, Mediator]):
     fleet, mediator = busy
     asked(fleet, mediator, 10)
+    answered = len(replies(mediator, 10))
     mediator.say_control("h", r.ProfileQuery(9, "e1", "e2"))
     profiling = fleet.edge("e1").watch.profiling  # type: ignore[union-attr]
     assert profiling is not None
@@ -80,6 +81,7 @@ def test_an_older_query_and_parts_that_make_no_sense_are_ignored(busy: tuple[Fle
     fleet.run(0.5)
     assert not replies(mediator, 9)
     assert not replies(mediator, 11)
+    assert len(replies(mediator, 10)) == answered
 
 
 def test_all_parts_of_a_query_are_waited_for(busy: tuple[Fleet, Mediator]):

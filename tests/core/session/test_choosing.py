@@ -58,6 +58,9 @@ def test_who_was_moved_just_now_rests(world: Balanced):
     assert session.plan is not None
     assert len(session.plan.rejected["MovedRecently"]) == 12
     assert "12 was moved less than moveInterval ago" in session.message
+    world.run(2.0)
+    said = [effect.record for effect in world.sent if isinstance(effect.record, r.State) and effect.record.edge == "b"]
+    assert (said[-1].state, said[-1].tried) == ("OK", []), "soon they may move"
 
 
 def test_who_has_left_since_the_profile_is_not_moved(world: Balanced):
