@@ -34,3 +34,17 @@ def test_sessions_back_to_back_lose_nothing_and_leave_nothing(
     assert main(options(tmp_path, 60)) == 0
     assert main([*options(tmp_path, 60), "--lanes", "3"]) == 2
     assert "is of another series" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)  # a fleet, thirty sessions, and a fault every two seconds that takes as long to get over
+def test_sessions_lose_nothing_while_edges_and_clients_are_killed_and_frozen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main([*options(tmp_path, 30), "--disturb", "2"])
+    said = capsys.readouterr()
+    report: dict[str, Any] = json.loads((tmp_path / slices.REPORT).read_text())
+    assert code == 0, said
+    assert [report[name] for name in ("lost", "duplicated", "reordered", "orphaned", "gaps")] == [0] * 5
+    assert report["delivered"] >= report["expected"] > 0
+    assert report["faults"]
