@@ -47,7 +47,8 @@ TYPES = {
     "CoverItem": "cover_item", "ReportItem": "report_item", "Policy": "policy", "U32": "u32", "U63": "u63",
     "Name": "name", "Text": "text", "PubOpen": "PUB", "Gap": "GAP", "Cover": "COVER", "Raw": "body", "Info": "info",
     "None": "nil", "MemberItem": "member", "HandoverPlan": "plan", "Join": "JOIN",
-    "LoadReport": "map", "ActionItem": "action", "BlockItem": "block", "RowItem": "row", "Bits": "bytes", "Resource": '"input" or "output" or "cpu" or "memory"',
+    "LoadReport": "map", "ActionItem": "action", "BlockItem": "block", "RowItem": "row", "Bits": "bytes",
+    "Resource": '"input" or "output" or "cpu" or "memory"',
     "Metric": '"input" or "output" or "match"', "BrokerState": '"OK" or "BUSY" or "N/A" or "STABILIZING"',
 }  # fmt: skip
 RECORDS_IN_RECORDS = {(r.Route, "item")}
