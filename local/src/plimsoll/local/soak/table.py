@@ -16,8 +16,8 @@ publishing process, and two processes with 12 subscribers each, all of which are
 everything; about 30 publications a second. 16 of them, of both processes, are handed over to the target. A step is held
 by freezing the process whose answer it waits for; then the signal is sent, and the others go on. What is killed comes
 back a second later. What is frozen wakes after 3 s, when nobody has given it up, or after 13 s, when everybody has:
-edges and heads wait 10 s for a sign of life, clients 5 s. *subscribers* is the first of the two processes: killed, it
-goes on behind the last delivery that stands in its file.
+edges and heads wait 10 s for a sign of life, clients 5 s. Leases last 16 s. *subscribers* is the first of the two
+processes: killed, it goes on behind the last delivery that stands in its file.
 
 Each cell says what the members came to by the head's final outcome, and the longest time in which a member had nothing
 delivered. A cell is kept if the audit of every delivery found none lost, repeated or out of order, the hand-over ended
@@ -48,7 +48,7 @@ def _sums(found: Mapping[Cell, Found]) -> Iterator[str]:
         f"{len(hit)} cells, {kept} kept, {len(hit) - kept} broken; {delivered:,} deliveries, "
         f"{sum(one.lost for one in hit)} lost, {sum(one.duplicated for one in hit)} repeated, "
         f"{sum(one.reordered for one in hit)} out of order, {sum(one.orphaned for one in hit)} left over; "
-        f"{sum(one.excused for one in hit)} lost inside gaps that were told.\n"
+        f"{sum(one.excused for one in hit):,} lost inside gaps that were told.\n"
     )
     for cell, one in found.items():
         if cell.victim is None:
