@@ -65,9 +65,16 @@ AREAS: dict[str, tuple[list[str], list[str]]] = {
             f"tests/core/handover/test_{name}.py"
             for name in ("coordinator", "coordinator_ends", "desk", "giving", "guests", "office", "outcomes", "post")
         ]
-        + ["tests/core/handover/test_receiving.py", "tests/core/handover/test_receiving_ends.py"],
+        + [
+            "tests/core/handover/test_office_bounds.py",
+            "tests/core/handover/test_receiving.py",
+            "tests/core/handover/test_receiving_ends.py",
+        ],
     ),
-    "session": ([], ["tests/core/session"]),
+    "session": (
+        [],
+        [str(p) for p in sorted((ROOT / "tests/core/session").glob("test_*.py")) if p.stem != "test_mediator"],
+    ),
 }
 """Modules, and the tests that answer for them. An area without modules is a package: all of it."""
 

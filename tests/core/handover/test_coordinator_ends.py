@@ -251,3 +251,12 @@ def test_nobody_to_move_ends_a_session_at_once():
     assert (outcome.state, outcome.reason) == ("aborted", "nobody could be moved")
     assert host.outcomes[-1].state == "aborted"
     assert host.said == []
+
+
+def test_a_plan_at_its_bounds_is_carried_out(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "MEMBERS_AT_MOST", 2)
+    host = FakeHost()
+    assert states(begun(host, "x", "y", prepare_seconds=0.5, drain_seconds=0.5)) == dict.fromkeys("xy", "preparing")
+    none: list[dict[str, Any]] = [{"prepare_seconds": 0.0}, {"drain_seconds": 0.0}]
+    for seconds in none:
+        assert Coordinator(host, 0.25).prepare("1.2", plan("x", **seconds)).reason.startswith("seconds:")

@@ -9,7 +9,6 @@ from tests.core.fleet import STOCK
 from tests.core.handover.scripted import Broker, Cluster
 
 from plimsoll.core import records as r
-from plimsoll.core.handover import guests
 from plimsoll.core.predicates import Attributes
 
 
@@ -371,16 +370,6 @@ def with_guest(*members: str, **limits: Any) -> tuple[Cluster, Broker, Broker]:
     g.route(r.Install("3.1", list(members)), "b")
     cluster.run()
     return cluster, g, b
-
-
-def test_guests_beyond_the_bound_are_refused_and_their_edge_hears_nothing(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(guests, "GUESTS_AT_MOST", 1)
-    cluster = Cluster("a", "b", neighbors=("g",))
-    g, b = cluster.neighbors["g"], cluster.edges["b"]
-    g.route(r.Prepare("3.1", ["x", "y"], 4.0, False), "b")
-    cluster.run()
-    assert [(nak.members, "as many guests" in nak.reason) for _, _, nak in g.routed()] == [(["x", "y"], True)]
-    assert b.of(r.Prepare) == []
 
 
 def test_the_marker_follows_the_cover_on_the_link():

@@ -272,7 +272,7 @@ MUTANTS = [
         "resume-is-no-done",
         "Across clusters a RESUME that names the session is the DONE.",
         (Change(Guests.resumed, "self.host.to_head(guest.coordinator, r.Done(session, [subscriber]))", "pass"),),
-        ("lost-target", "far-bumpy"),
+        ("long-hold-across", "lost-target"),
         partners=(NO_PART,),
         alone="after `drain_seconds` the session ends in any case",
     ),
@@ -430,6 +430,6 @@ MUTANTS = [
         (Change(Attaching.on_subs, "if attachment.state is State.ENDING or attachment.end is not None:", "if False:"),),
         ("walled-target", "far", "slow-cut"),
         partners=(Change(Handover.counted, "min(acked, self.held) if self.is_asked else acked", "acked"),),
-        alone="a change counts when the target has it, too",
+        harmless="a change counts when the target has it, too",
     ),
 ]

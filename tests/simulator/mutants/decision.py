@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.simulator.mutants.partners import FORGETFUL, NO_COMPARE, NO_SWAP_AT_CUT
+from tests.simulator.mutants.partners import FORGETFUL, NO_COMPARE, NO_DEADLINE, NO_SWAP_AT_CUT
 from tests.simulator.mutants.rewriting import Change, Mutant
 
 from plimsoll.core.client import moving
@@ -29,7 +29,7 @@ MUTANTS = [
     Mutant(
         "no-deadline-before-cut",
         "Before the cut the head has a deadline of its own, which aborts.",
-        (Change(Coordinator.tick, "if now >= session.decides_at and session.is_open:", "if False:"),),
+        (NO_DEADLINE,),
         ("sessions-drain-deadline", "sessions-mediator", "sessions-everything"),
     ),
     Mutant(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tests.simulator.mutants.partners import NO_LEASE, NO_LEAVE
+from tests.simulator.mutants.partners import NO_DEADLINE, NO_LEASE, NO_LEAVE
 from tests.simulator.mutants.rewriting import Change, Mutant, Setting
 
 from plimsoll.core import reading
+from plimsoll.core.client import moving
 from plimsoll.core.client.subscriber import Subscriber
 from plimsoll.core.edge import Edge
 from plimsoll.core.handover.coordinator import Coordinator
@@ -35,7 +36,11 @@ MUTANTS = [
         "drains-for-ever",
         "`drain_seconds` after the cut a session ends.",
         (Change(Coordinator.tick, "self._part(session)", "session.drains_until = float('inf')"),),
-        ("across-deadline", "sessions-drain-deadline", "vanish"),
+        ("calm-drain", "sessions-local"),
+        partners=(
+            Change(moving.on_end, "client.say(handover.next.port.link, r.Go(handover.next.id, end.session))", "pass"),
+        ),
+        alone="whoever is cut arrives, or resumes, once nothing is in the way",
     ),
     Mutant(
         "parted-goes-on",
@@ -243,7 +248,7 @@ MUTANTS = [
             ),
         ),
         ("long-walls", "slow-mediator", "two-heads"),
-        partners=(Change(Coordinator.tick, "if now >= session.decides_at and session.is_open:", "if False:"),),
+        partners=(NO_DEADLINE,),
         alone="the head has a deadline as well",
     ),
     # -- gaps
@@ -255,7 +260,7 @@ MUTANTS = [
                 Edge._on_gap, "if attachment.state in (State.LIVE, State.HOLD):", "if attachment.state is State.LIVE:"
             ),
         ),
-        ("lag-local", "lag-across", "sessions-lag"),
+        ("held-gap", "lag-local", "sessions-lag"),
     ),
     Mutant(
         "gap-before-place",
@@ -274,7 +279,7 @@ MUTANTS = [
         "gap-raises-no-marks",
         "A gap raises the watermarks.",
         (Change(Subscriber.on_gap, "marks[head, epoch] = offset", "pass"),),
-        ("lag-across", "sessions-lag", "small-log"),
+        ("walled-log", "lag-across", "sessions-lag"),
     ),
     Mutant(
         "gap-raises-no-place",
@@ -287,6 +292,7 @@ MUTANTS = [
         "A gap is not told if the watermarks have all of it.",
         (Change(Subscriber.on_gap, "if gap.last and all(", "if False and all("),),
         ("lag-across", "sessions-lag"),
+        harmless="a gap is told of what has come",
     ),
     Mutant(
         "gap-is-hidden",
@@ -316,7 +322,7 @@ MUTANTS = [
         "gap-without-offsets",
         "A gap of evicted entries carries their last offset per origin.",
         (Change(Log._evict, "self.gone[origin] = offset", "pass"),),
-        ("lag-across", "sessions-lag", "small-log"),
+        ("walled-log", "lag-across", "sessions-lag"),
     ),
     Mutant(
         "gap-with-offsets-of-the-next",
@@ -340,7 +346,7 @@ MUTANTS = [
         "fetched-gap-reaches-beyond-the-cut",
         "A gap that is fetched from the log ends at the cut.",
         (Change(Replayer._take_gap, "if member.end is not None and member.end[0] < high:", "if False:"),),
-        ("lag-local", "lag-across", "sessions-lag"),
+        ("held-gap", "lag-local", "sessions-lag"),
     ),
     Mutant(
         "gap-behind-the-cut",

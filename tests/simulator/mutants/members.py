@@ -196,7 +196,7 @@ MUTANTS = [
                 "high = after.high if isinstance(after, Hole) else high if isinstance(after, bytes) else after",
             ),
         ),
-        ("lag-local", "sessions-lag"),
+        ("held-gap", "lag-local", "sessions-lag"),
     ),
     Mutant(
         "gaps-cross-messages",
@@ -211,6 +211,6 @@ MUTANTS = [
                 "        if isinstance(after, bytes | Doubt) or (isinstance(after, int) and after >= log.first):",
             ),
         ),
-        ("lag-local", "sessions-lag"),
+        ("held-gap", "lag-local", "sessions-lag"),
     ),
 ]

@@ -21,7 +21,13 @@ NO_COMPARE = Change(
 ANY_STATE = Change(Client._on_stream, "or attachment.state is not State.LIVE", "")
 """The client takes what comes on an attachment that does not serve yet."""
 
-NO_DEADLINE = Change(Coordinator.tick, "if now >= session.decides_at and session.is_open:", "if False:")
+NO_DEADLINE = Change(
+    Coordinator.tick,
+    "if now >= session.decides_at and session.is_open:",
+    "if now >= session.decides_at and session.is_open:\n"
+    "            session.decides_at = float('inf')\n"
+    "        if False:",
+)
 """Nothing is undone because its time to prepare is over."""
 
 NO_SWAP_AT_CUT = Change(Coordinator._may_cut, "or not self._is_owner(member, item.subscriber)", "")

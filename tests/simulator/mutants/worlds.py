@@ -19,6 +19,7 @@ from plimsoll.core import reading
 from plimsoll.core.handover import outcomes
 from plimsoll.core.verify import audit
 from plimsoll.simulator import aims, sessions
+from plimsoll.simulator import run as simulated
 from plimsoll.simulator.faults import Chances
 from plimsoll.simulator.fleet import Shape
 from plimsoll.simulator.moves import Moving
@@ -329,8 +330,20 @@ _ALL = [
         load=replace(sessions.LOAD, publications=600, payload_bytes=300, zero_traffic=0.0),
         window_bytes=2_500,
         control=None,
-        chances=Chances(pause_client=3.0, seconds=(0.3, 1.0)),
-        moving=replace(FAULTY, handovers=5, replay=0.0, abort=0.0, drain_seconds=(2.0, 3.0)),
+        chances=Chances(pause_client=1.0, seconds=(0.3, 1.0)),
+        moving=replace(FAULTY, handovers=5, replay=0.0, abort=0.0, aim=1.0, drain_seconds=(2.0, 3.0)),
+        base=msgspec.structs.replace(sessions.QUICK, queue_bytes=700, link_buffer_bytes=1_500),
+    ),
+    _like(
+        "hold",
+        "long-hold-across",
+        "the same, between clusters",
+        shape=Shape(2, 2),
+        load=replace(sessions.LOAD, publications=600, payload_bytes=300, zero_traffic=0.0),
+        window_bytes=2_500,
+        control=None,
+        chances=Chances(pause_client=1.0, seconds=(0.3, 1.0)),
+        moving=replace(FAULTY, handovers=5, across=1.0, abort=0.0, aim=1.0, drain_seconds=(2.0, 3.0)),
         base=msgspec.structs.replace(sessions.QUICK, queue_bytes=700, link_buffer_bytes=1_500),
     ),
     _like(
@@ -341,6 +354,28 @@ _ALL = [
         load=replace(sessions.LOAD, publications=300, payload_bytes=300, holds=2, zero_traffic=0.0),
         moving=replace(FAULTY, handovers=6),
         chances=Chances(reconnect=0.3, pause_edge=3.0, pause_client=0.5, slow=0.5, seconds=(0.05, 0.6)),
+    ),
+    _like(
+        "lag",
+        "walled-log",
+        "heads with small logs, between which nothing passes for a while",
+        shape=Shape(3, 1),
+        load=replace(sessions.LOAD, publications=300, payload_bytes=300, zero_traffic=0.0),
+        moving=replace(FAULTY, handovers=4, across=1.0),
+        chances=Chances(reconnect=0.3, wall=2.0, one_way=2.0, slow=0.5, seconds=(0.1, 0.9)),
+    ),
+    _like(
+        "hold",
+        "held-gap",
+        "a small log goes on without an edge that holds much",
+        shape=Shape(1, 2),
+        load=replace(sessions.LOAD, publications=600, payload_bytes=300, zero_traffic=0.0),
+        log_bytes=4_000,
+        window_bytes=2_500,
+        control=None,
+        chances=Chances(pause_client=1.0, pause_edge=4.0, seconds=(0.05, 0.6)),
+        moving=replace(FAULTY, handovers=6, replay=0.0, abort=0.0, aim=1.0, drain_seconds=(2.0, 3.0)),
+        base=msgspec.structs.replace(sessions.QUICK, queue_bytes=60_000, link_buffer_bytes=1_500),
     ),
     _like(
         "across",
@@ -400,6 +435,10 @@ def _aimed(
     return Setting(aims, "COMMON", points), Setting(aims, "VICTIMS", victims), Setting(aims, "FAULTS", faults)
 
 
+_LONG_HOLD = (
+    *_aimed(("CutRequest", "Installed", "Cut"), ("subscriber",), ("pause",)),
+    Setting(simulated, "MEASURE_SECONDS", 0.1),
+)
 _SLICES = (Setting(reading, "FETCH_SLICE_ENTRIES", 3),)
 SETTINGS: Final = MappingProxyType(
     {
@@ -419,6 +458,9 @@ SETTINGS: Final = MappingProxyType(
             *_aimed(("Resume", "Moved", "Revoke"), ("head",), ("crash",)),
             Setting(aims, "DELAYS_SECONDS", (0.0, 0.004, 0.02, 0.05, 0.1)),
         ),
+        "long-hold": _LONG_HOLD,
+        "long-hold-across": _LONG_HOLD,
+        "held-gap": _LONG_HOLD,
         "cut-source": _aimed(("Cut", "End"), ("source",)),
         "lost-source": (
             *_aimed(("Cut", "End"), ("source",), ("crash",)),

@@ -1,0 +1,19 @@
+"""What a real head refuses because it would be too much, before any edge hears of it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.core.handover.scripted import Cluster
+
+from plimsoll.core import records as r
+from plimsoll.core.handover import guests
+
+
+def test_guests_beyond_the_bound_are_refused_and_their_edge_hears_nothing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(guests, "GUESTS_AT_MOST", 1)
+    cluster = Cluster("a", "b", neighbors=("g",))
+    g, b = cluster.neighbors["g"], cluster.edges["b"]
+    g.route(r.Prepare("3.1", ["x", "y"], 4.0, False), "b")
+    cluster.run()
+    assert [(nak.members, "as many guests" in nak.reason) for _, _, nak in g.routed()] == [(["x", "y"], True)]
+    assert b.of(r.Prepare) == []
