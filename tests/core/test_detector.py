@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from plimsoll.core.detector import Detector, Finding, Memory
-from plimsoll.core.policies.fleet import BrokerLoad, Resource, Threshold, Thresholds, aggregate
+from plimsoll.core.policies.fleet import BrokerLoad, Resource, State, Threshold, Thresholds, aggregate
 from plimsoll.core.policies.parameters import Parameters
 from plimsoll.core.policies.steps import Action
 
@@ -102,7 +102,7 @@ def test_between_clusters_the_triggers_are_wider():
 
 
 @pytest.mark.parametrize("state", ["BUSY", "N/A", "STABILIZING"])
-def test_who_would_refuse_is_passed_over(state: str):
+def test_who_would_refuse_is_passed_over(state: State):
     found = look(broker("s", input_utilization=0.5), replace(broker("t"), state=state))
     assert found.actions == ()
     assert found.passed_over == (("t", f"it is {state}"),)

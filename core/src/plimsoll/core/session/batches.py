@@ -197,11 +197,3 @@ def speak(turn: Turn, batch: Batch) -> None:
         turn.command(batch, "ask", timings.ask)
     else:
         turn.command(batch, batch.intent, timings.repeat)
-
-
-def outcome_counts(members: Mapping[str, str]) -> dict[str, int]:
-    """Members by state."""
-    counts: dict[str, int] = {}
-    for state in members.values():
-        counts[state] = counts.get(state, 0) + 1
-    return counts
