@@ -7,7 +7,6 @@ wanted leaves its members where they were; after that, those who serve them tell
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, Literal
 
 from msgspec.structs import replace
