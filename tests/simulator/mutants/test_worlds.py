@@ -8,7 +8,12 @@ import pytest
 from tests.simulator.mutants import worlds
 
 SEEDS = range(3)
+BESIDE = ("lease-end", "doubts")
+"""What these are about happens beside hand-overs, which seldom get anywhere there."""
+
 HAPPENS = {
+    "lease-end": ("crash_client",),
+    "doubts": ("crash_head", "crash_edge"),
     "two-heads": ("crash_head",),
     "head-and-edge": ("crash_head", "crash_edge"),
     "vanish": ("crash_client",),
@@ -25,6 +30,6 @@ def test_nothing_is_broken_without_a_mutant(world: str) -> None:
         assert not worlds.broken(world, outcome), f"{world} seed {seed}:\n{outcome.error or outcome.verdict}"
         happened.update(outcome.faults)
         happened.update(outcome.handovers)
-    assert happened["moved"], "a world in which nobody is moved shows nothing"
+    assert happened["moved"] or world in BESIDE, "a world in which nobody is moved shows nothing"
     for what in HAPPENS.get(world, ()):
         assert happened[what], f"{world} is about {what}, and there was none"
