@@ -53,12 +53,14 @@ def test_who_stayed_may_be_at_the_target_if_edges_crash_meanwhile(handover: Any,
     assert not judged(tmp_path, one, *BOTH).is_clean
 
 
-def test_who_went_by_replay_may_die_before_it_hears_of_that(handover: Any, tmp_path: Path) -> None:
+def test_who_resumed_may_die_before_it_hears_of_that(handover: Any, tmp_path: Path) -> None:
     one = handover()
     by_replay = handover(plan=msgspec.structs.replace(one.plan, replay=True))
     assert judged(tmp_path, by_replay, disturbed=True).is_clean
     assert not judged(tmp_path, by_replay).is_clean
     assert not judged(tmp_path, one, disturbed=True).is_clean
+    back = handover(members=[("a", "moved"), ("b", "returned")])
+    assert judged(tmp_path, back, BOTH[0], disturbed=True).is_clean
 
 
 def test_every_member_is_told_of(handover: Any, tmp_path: Path) -> None:

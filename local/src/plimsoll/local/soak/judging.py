@@ -50,8 +50,8 @@ def judge(
 
     `watched`: between when the silence of a subscriber is measured. `saturated`: what counts for latency are hand-overs
     by replay. `disturbed`: edges or applications are killed meanwhile. Who stayed may then be at the target before the
-    others are through; and who went by replay has moved when the head has heard of it, which an application may not
-    live to hear, nor the target to tell.
+    others are through; and who resumed has moved or returned when the head has heard of it, which an application may
+    not live to hear, nor an edge to tell.
 
     Raises:
         JournalError: one of them is damaged.
@@ -114,7 +114,7 @@ def _contradictions(
             here = [at for at, edge in had if edge == one.plan.target]
             if outcome == "moved" and not here and not (disturbed and one.plan.replay):
                 yield f"hand-over {one.session} tells that {name} moved, which never heard of {one.plan.target}"
-            elif outcome == "returned" and not had:
+            elif outcome == "returned" and not had and not disturbed:
                 yield f"hand-over {one.session} tells that {name} returned, which was never served anew"
             elif outcome == "stayed" and not disturbed and any(at <= until for at in here):
                 yield f"hand-over {one.session} tells that {name} stayed, which went to {one.plan.target}"
