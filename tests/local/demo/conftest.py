@@ -14,25 +14,26 @@ ASKED = (("symbol", "=", "IBM-2004"), ("class", "=", "STOCK"))
 
 
 def journals(
-    folder: Path, delivered: list[int], *, accepted: int = 4, extra=(), faults=(), counter: int | None = None
-) -> Judgement:
+    folder: Path, delivered: list[int], *, accepted: int = 4, extra=(), faults=(), counter: int | None = None,
+    settled: int | None = None, every: float = 1.0,
+) -> Judgement:  # fmt: skip
     """One publisher with publications 1 to 4, one subscriber that had `delivered`, in that order."""
     with Journal(folder / "publishing") as journal:
         for seq in range(1, 5):
-            journal.note(seen.Published("p", 5, seq, STOCK, 10.0 + seq))
+            journal.note(seen.Published("p", 5, seq, STOCK, 10.0 + seq * every))
             answer: seen.Answer = "accepted" if seq <= accepted else "refused"
-            journal.note(seen.Answered("p", 5, seq, answer, 10.5 + seq))
+            journal.note(seen.Answered("p", 5, seq, answer, 10.5 + seq * every))
     with Journal(folder / "subscribing") as journal:
         journal.note(seen.Subscribed("s", 1, 1, ASKED, 1.0))
         journal.attached(Attached("s", "b1", 1.5))
         journal.note(seen.Acknowledged("s", 1, [1], "quotes-head", [], 2.0))
         for seq in delivered:
-            journal.delivered(("s", 1), ("p", 5, seq), (*HEAD, seq), (*HEAD, seq), 10.25 + seq)
+            journal.delivered(("s", 1), ("p", 5, seq), (*HEAD, seq), (*HEAD, seq), 10.25 + seq * every)
         for one in extra:
             journal.note(one)
         if counter is not None:
             journal.note(seen.Counter("s", 1, "delivered", counter, 99.0))
-    return judge([folder / "publishing"], [folder / "subscribing"], 10.0, faults)
+    return judge([folder / "publishing"], [folder / "subscribing"], 10.0, faults, settled)
 
 
 @pytest.fixture

@@ -66,3 +66,10 @@ def test_a_damaged_journal_is_no_ground_for_a_judgement(judged, tmp_path):
     path.write_bytes(path.read_bytes()[:-7])
     with pytest.raises(JournalError):
         judge([tmp_path / "publishing"], [path], 10.0)
+
+
+def test_what_was_still_under_way_when_a_run_was_given_up_is_not_judged(judged):
+    """Where nothing relieves an overloaded broker, its queue outlives the run; what came before it is judged."""
+    assert judged([1, 2], every=5.0).verdict.lost == 2
+    assert judged([1, 2], every=5.0, settled=2).passed
+    assert judged([2, 3], every=5.0, settled=3).verdict.lost == 1

@@ -103,3 +103,21 @@ def test_a_symbol_must_be_left_that_nobody_publishes():
 def test_join_factor_compares_with_the_paper():
     """1,000 s of joining in 25 s are 40 times as fast."""
     assert Scenario(seconds=50, join_from=0.1, join_to=0.6).join_factor == pytest.approx(40)
+
+
+def test_half_of_the_publishers_double_their_rates_later():
+    """PADRES 2006, 6.2. Nothing else of the plan changes."""
+    stepped = workload.plan(Scenario(step_at=0.5), QUOTES)
+    faster = [one for one in stepped.publishers if one.factor == 2.0]
+    assert len(faster) == 20
+    assert {one.faster_at for one in faster} == {30.0}
+    before = workload.plan(Scenario(), QUOTES)
+    assert stepped.subscribers == before.subscribers
+    assert [one.rate_per_minute for one in stepped.publishers] == [one.rate_per_minute for one in before.publishers]
+
+
+def test_what_is_left_of_an_interval_goes_by_faster_after_the_step():
+    """Every 4 s until 10 s, then every 2 s: at 8 s, half of the next interval is over at the step."""
+    one = workload.Publisher("p", "IBM-2004", 15.0, 0.0, (), faster_at=10.0, factor=2.0)
+    assert [one.after(at) for at in (0.0, 4.0, 6.0, 8.0, 10.0, 11.0)] == [4.0, 8.0, 10.0, 11.0, 12.0, 13.0]
+    assert workload.Publisher("p", "IBM-2004", 15.0, 0.0, ()).after(8.0) == 12.0

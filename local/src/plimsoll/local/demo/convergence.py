@@ -98,7 +98,7 @@ def apart(sample: Sample, limits: Limits, stopped: Iterable[Stopped] = ()) -> li
     found = []
     for (a, of_a), (b, of_b) in itertools.combinations(sorted(sample.edges.items()), 2):
         for metric, difference, limit in _differences(of_a, of_b, limits):
-            if abs(difference) <= limit or (metric == "output" and frozenset((a, b)) in excused):
+            if abs(difference) <= limit + SLACK or (metric == "output" and frozenset((a, b)) in excused):
                 continue
             higher, lower = (a, b) if difference > 0 else (b, a)
             found.append(Apart(metric, higher, lower, abs(difference)))

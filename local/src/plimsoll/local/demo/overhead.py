@@ -20,8 +20,8 @@ LOADS: Final = frozenset({"Load", "Pie"})
 SESSIONS: Final = frozenset({
     "Trigger", "State", "Stated", "ProfileQuery", "ProfileReply", "Command", "Outcome", "Serving", "Served",
     "Prepare", "Slot", "Move", "Install", "Installed", "Cut", "CutRequest", "Attached", "End", "Go", "Done", "Stay",
-    "Abort", "Held", "Expire", "Nak", "Part", "Orphan", "Marker", "Route", "Mediator", "Revoke", "Release", "Fetch", "Fetched",
-    "Replay",
+    "Abort", "Held", "Expire", "Nak", "Part", "Orphan", "Marker", "Route", "Mediator", "Revoke", "Release", "Fetch",
+    "Fetched", "Replay",
 })  # fmt: skip
 """What it takes to agree, to estimate and to hand over; publications that are read again from the log among them."""
 

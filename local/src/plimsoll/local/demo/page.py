@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from plimsoll.local.demo import balance_page
 from plimsoll.local.demo.charts import Chart, Line, line, svg
 from plimsoll.local.demo.style import STYLE
 
@@ -24,10 +25,12 @@ def page(report: Mapping[str, Any]) -> str:
         f'<p class="dim">{escape(_what_ran(report))}</p>',
         _verdict(report),
         *_problems(report),
+        *([balance_page.summary(report)] if _is_balanced(report) else []),
         "<h2>Loads over time</h2>",
         '<div class="charts">',
-        *(_figure(chart, caption) for chart, caption in [*_load_charts(report), *_delay_charts(report)]),
+        *(_figure(chart, caption, _beside(report, chart)) for chart, caption in _charts(report)),
         "</div>",
+        *_sessions(report),
         "<h2>Brokers</h2>",
         _brokers(report),
         "<h2>How to read this</h2>",
@@ -73,9 +76,27 @@ def _milliseconds(seconds: float | None) -> str:
     return "-" if seconds is None else f"{seconds * 1000:,.1f} ms"
 
 
-def _figure(chart: Chart, caption: str) -> str:
+def _is_balanced(report: Mapping[str, Any]) -> bool:
+    return "policy" in report
+
+
+def _charts(report: Mapping[str, Any]) -> list[tuple[Chart, str]]:
+    own = balance_page.charts(report) if _is_balanced(report) else []
+    return [*_load_charts(report), *_delay_charts(report), *own]
+
+
+def _beside(report: Mapping[str, Any], chart: Chart) -> str:
+    figure = balance_page.FIGURES.get(chart.title) if _is_balanced(report) else None
+    return "" if figure is None else f" <span class='dim'>PADRES 2006, figure {figure}</span>"
+
+
+def _sessions(report: Mapping[str, Any]) -> list[str]:
+    return ["<h2>Sessions</h2>", balance_page.sessions(report)] if _is_balanced(report) else []
+
+
+def _figure(chart: Chart, caption: str, beside: str = "") -> str:
     return (
-        f"<figure><h3>{escape(chart.title)} <span class='dim'>({escape(chart.unit)})</span></h3>{svg(chart)}"
+        f"<figure><h3>{escape(chart.title)} <span class='dim'>({escape(chart.unit)})</span>{beside}</h3>{svg(chart)}"
         f"<figcaption>{escape(caption)}</figcaption></figure>"
     )
 
@@ -105,7 +126,8 @@ def _load_charts(report: Mapping[str, Any]) -> list[tuple[Chart, str]]:
         (Chart("Wait before matching", "ms", lines("input_queue_delay_seconds", 1000, brokers)),
          "How long a publication waits in a broker until its turn."),
         (Chart("Subscribers", "subscribers", lines("subscribers", 1, edges)),
-         "Who is served where. The head places each newcomer on the edge that is loaded least."),
+         "Who is served where. " + ("All newcomers come to the weakest edge." if _is_balanced(report) else
+         "The head places each newcomer on the edge that is loaded least.")),
         (Chart("Deliveries", "per second", lines("output_rate", 1, edges)), "What each edge hands to its subscribers."),
     ]  # fmt: skip
 
@@ -160,6 +182,7 @@ def _explanation(report: Mapping[str, Any]) -> str:
         "<strong>delay</strong>: from the publisher's call to the subscriber's hand-over, both on this machine's "
         "clock. It includes the time of the emulated hardware: a slow processor of the experiment is not this one.",
     ]
+    told += balance_page.EXPLANATION if _is_balanced(report) else ()
     return "<ul>" + "".join(f"<li>{one}</li>" for one in told) + "</ul>"
 
 

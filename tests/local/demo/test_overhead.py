@@ -1,0 +1,69 @@
+"""What is overhead and what is not, and how counts of parties that come and go add up over time."""
+
+from collections import Counter
+
+import pytest
+
+from plimsoll.core import records
+from plimsoll.local.demo import overhead
+from plimsoll.local.demo.overhead import Ledger
+
+
+def report(role="edge", **counters):
+    return {"broker": "b1", "role": role, "counters": counters}
+
+
+def test_an_edge_counts_what_it_says_and_what_comes_and_goes():
+    found = overhead.messages(report(said_Load=3, said_End=2, heard_Pie=9, arrivals=10, deliveries=70, gaps_in=1))
+    assert +found == Counter(Load=3, End=2, Publication=10, Delivery=70)
+
+
+def test_what_mediators_say_is_counted_where_it_comes_in_and_nowhere_else():
+    """A head passes it on to an edge: that is another message, which the head says."""
+    said = {"heard_State": 4, "said_State": 4, "heard_Command": 1, "heard_Load": 8, "deliveries": 99}
+    assert +overhead.messages(report("head", **said)) == Counter(State=8, Command=1)
+    assert +overhead.messages(report("edge", heard_State=4)) == Counter()
+
+
+def test_kinds_are_those_of_the_protocol():
+    kinds = overhead.LOADS | overhead.SESSIONS | overhead.REDIRECTS | overhead.RESUBSCRIPTIONS | overhead.JOINING
+    kinds |= overhead.ACKNOWLEDGEMENTS - {"Ack"}
+    assert [kind for kind in kinds if not hasattr(records, kind)] == []
+
+
+def test_no_kind_is_counted_twice():
+    sets = (overhead.LOADS, overhead.SESSIONS, overhead.REDIRECTS, overhead.RESUBSCRIPTIONS, overhead.JOINING,
+            overhead.ACKNOWLEDGEMENTS)  # fmt: skip
+    assert sum(map(len, sets)) == len(frozenset().union(*sets))
+
+
+def test_the_first_of_each_newcomer_is_no_overhead_and_what_is_more_is():
+    """Ten have come; two of them have subscribed anew elsewhere, and one more is still on its way."""
+    found = overhead.summed({"Newcomer": 10, "Join": 9, "Resume": 12, "Resumed": 12, "Attach": 3, "MoveTo": 3})
+    assert found["subscriptions"] == 9 + 10 + 10
+    assert found["resubscriptions"] == 2 + 2 + 3
+    assert found["redirects"] == 3
+
+
+def test_the_ratio_leaves_acknowledgements_out():
+    counts = {"load_reports": 1, "sessions": 1, "redirects": 1, "resubscriptions": 1, "payload": 90,
+              "subscriptions": 6, "acknowledgements": 1000}  # fmt: skip
+    assert overhead.ratio(counts) == pytest.approx(0.04)
+    assert overhead.ratio({}) is None
+
+
+def test_windows_add_up():
+    ledger = Ledger()
+    for second in range(11):
+        ledger.take("b1", Counter(Load=second, Delivery=100 * second), float(second))
+    assert overhead.between(ledger, (2.0, 4.0), (8.0, 9.0))["load_reports"] == 3
+    assert overhead.between(ledger, (2.0, 4.0))["payload"] == 200
+    assert overhead.between(ledger, (20.0, 30.0))["payload"] == 0
+
+
+def test_who_starts_anew_goes_on_from_where_it_was():
+    ledger = Ledger()
+    ledger.take("b1", Counter(Load=5), 1.0, life=7)
+    ledger.take("b2", Counter(Load=1), 1.0)
+    ledger.take("b1", Counter(Load=2), 2.0, life=8)
+    assert [ledger.total(at)["Load"] for at in (0.5, 1.5, 2.5)] == [0, 6, 8]

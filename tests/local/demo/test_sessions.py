@@ -1,0 +1,74 @@
+"""Sessions of the store as rows of a report: what was promised, what came, and how near that was."""
+
+import pytest
+
+from plimsoll.local.demo import sessions
+from plimsoll.local.demo.convergence import Stopped
+
+
+def loads(edge, **values):
+    def of(name):
+        input_, output, match = values[name]
+        return {"input": input_, "output": output, "matchSeconds": match}
+
+    return {"name": edge, **{name: of(name) for name in values}}
+
+
+def stored(name="balance-1", asked=105.0, metric="input", stopped="Balanced: input differs by +0.001", **more):
+    return {
+        "metadata": {"name": name, "uid": f"uid-{name}"},
+        "spec": {"action": "Rebalance", "mode": "Execute"},
+        "status": {
+            "phase": "Succeeded", "reason": "Moved", "message": "40 moved", "source": "b1", "target": "b2",
+            "progress": {"moved": 40}, "batches": {"byReplay": 1},
+            "plan": {"policy": "Padres", "metric": metric, "stopped": stopped},
+            "predicted": {"edges": [loads("b1", before=(1.2, 0.5, 0.01), after=(0.5, 0.2, 0.004)),
+                                    loads("b2", before=(0.0, 0.0, 0.0), after=(0.4, 0.3, 0.002))]},
+            "measured": {"edges": [loads("b1", after=(0.4, 0.2, 0.005)), loads("b2", after=(0.4, 0.0, 0.002))]},
+            "record": {"requestedAt": asked, "startedAt": asked + 1.0, "endedAt": asked + 4.5},
+            **more,
+        },
+    }  # fmt: skip
+
+
+def test_a_session_is_a_row():
+    [row] = sessions.rows([stored()], began_at=100.0)
+    assert (row.uid, row.source, row.target, row.action, row.mode) == (
+        "uid-balance-1", "b1", "b2", "Rebalance", "Execute",
+    )  # fmt: skip
+    assert (row.subscribers, row.state, row.at_seconds, row.duration_seconds) == (40, "Succeeded", 5.0, 3.5)
+    assert row.predicted["b2"] == {"input_utilization": 0.4, "output_utilization": 0.3, "match_delay_seconds": 0.002}
+    assert row.measured["b1"]["input_utilization"] == 0.4
+    assert row.before["b1"]["input_utilization"] == 1.2
+    assert row.plain()["metric"] == "input"
+
+
+def test_one_that_is_under_way_or_has_no_plan_has_a_row_too():
+    item = stored(record={"requestedAt": 103.0}, plan={}, predicted={}, measured={})
+    [row] = sessions.rows([item, {"metadata": {}, "spec": {}}], began_at=100.0)
+    assert (row.duration_seconds, row.policy, row.predicted, row.measured) == (None, "", {}, {})
+
+
+def test_rows_are_in_the_order_of_asking():
+    found = sessions.rows([stored("b", 110.0), stored("a", 120.0), stored("c", 105.0)], began_at=100.0)
+    assert [row.name for row in found] == ["c", "b", "a"]
+
+
+def test_only_output_stops_by_the_stability_rule():
+    """PADRES 2006, 5.3."""
+    found = sessions.rows(
+        [stored(), stored("o", 110.0, "output", "Stability: stability rule of Phase-II"),
+         stored("i", 120.0, "input", "Stability: no"), stored("n", 130.0, "output", "NoBetter: none")],
+        began_at=100.0,
+    )  # fmt: skip
+    assert sessions.stopped_by_stability(found) == [Stopped("b1", "b2", 13.5)]
+
+
+def test_accuracy_is_the_mean_over_edges_of_sessions():
+    """b1: |0.5 - 0.4| / 0.4 = 0.25; b2: none. What measured nothing has no accuracy."""
+    found = sessions.accuracy(sessions.rows([stored()], began_at=100.0))
+    assert found["sessions"] == 1
+    assert found["input_utilization"] == pytest.approx((0.75 + 1.0) / 2)
+    assert found["output_utilization"] == pytest.approx(1.0)
+    assert found["match_delay_seconds"] == pytest.approx((0.8 + 1.0) / 2)
+    assert sessions.accuracy([])["input_utilization"] is None
