@@ -23,8 +23,9 @@ Each cell says what the members came to by the head's final outcome, and the lon
 delivered. A cell is kept if the audit of every delivery found none lost, repeated or out of order, the hand-over ended
 by its deadline with outcomes that are what applications saw, and nothing was left over in brokers: slots, records that
 are not live, open sessions, guests, owner entries of somebody who is elsewhere. Nobody may be told of a gap, but where
-the head is killed: there every loss has to lie inside a gap that was told. Its sessions are lost with it, so the cell
-says where the members were served in the end.
+a head is killed: there every loss has to lie inside a gap that was told. The sessions of the source's head are lost
+with it, so the cell says where the members were served in the end. Whoever is frozen for 13 s while nothing else can
+serve it has nothing for as long; `detached` is who was not through within the 12 s for draining.
 """
 
 
