@@ -14,7 +14,7 @@ SEEDS ?= 160
 SECONDS ?= 300
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench simulate soak format lock clean
+.PHONY: help setup demo balance compare test lint bench simulate soak format lock clean
 
 help:  ## Say what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,12 @@ setup:  ## Make the virtual environment .venv from the lock
 
 demo: setup  ## Run a fleet here, send real quotes through it, audit every delivery (DEMO_ARGS="--seconds 30")
 	@$(PY) -m plimsoll.cli.main demo $(DEMO_ARGS)
+
+balance: setup  ## The demo with all subscribers at the weakest edge and PADRES balancing them (DEMO_ARGS="--seconds 90")
+	@$(PY) -m plimsoll.cli.main demo --balance $(DEMO_ARGS)
+
+compare: setup  ## The same with balancing off, random, least-loaded, greedy and padres, side by side (DEMO_ARGS="--policies off padres")
+	@$(PY) -m plimsoll.local.demo.compare $(DEMO_ARGS)
 
 test: setup  ## Run the tests (ARGS="tests/core -k wire" for some, WORKERS=0 for one process)
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)

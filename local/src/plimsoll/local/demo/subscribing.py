@@ -50,7 +50,8 @@ class Subscribing:
 
     def state(self) -> dict[str, Any]:
         """Counts so far; the positions at which the subscribers stand; the delays since the last time."""
-        positions = [token[2] for one in self._subscribers if (token := one.token) is not None]
+        standing = [(token[2], one.name) for one in self._subscribers if (token := one.token) is not None]
+        positions = [position for position, _ in standing]
         with self._lock:
             counts, recent = dict(self._counts), self._delays
             self._delays = []
@@ -62,6 +63,7 @@ class Subscribing:
             "subscribers": len(self._attached),
             "unsettled": len(self._subscribers) - counts.get("acknowledged", 0),
             "lowest_position": min(positions, default=0),
+            "furthest_behind": min(standing, default=(0, ""))[1],
             "highest_position": max(positions, default=0),
             "delay_p99": delays.summary(recent)["p99"],
         }

@@ -140,7 +140,12 @@ class Traffic:
             lowest = [worker.latest.get("lowest_position", 0) for worker in self._subscribing]
             self.settled_position = min(lowest, default=0)
             return []
-        return [f"{DRAIN_SECONDS:g} s after the last publication some were still under way"]
+        behind = min(self._subscribing, key=lambda worker: worker.latest.get("lowest_position", 0))
+        return [
+            f"{DRAIN_SECONDS:g} s after the last publication some were still under way; the furthest behind is "
+            f"{behind.latest.get('furthest_behind')} at {behind.latest.get('lowest_position')}, others are at "
+            f"{max(worker.latest.get('highest_position', 0) for worker in self._subscribing)}"
+        ]
 
     def _settled(self) -> bool:
         lowest = min((worker.latest.get("lowest_position", 0) for worker in self._subscribing), default=0)
