@@ -7,7 +7,7 @@ import random
 import statistics
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from plimsoll.core.policies.press import Press
@@ -257,6 +257,7 @@ def test_publishers_beyond_the_most_share_a_ring():
     assert sum(stretch.rate for stretch in stretches) == pytest.approx(100.0, rel=0.01)
 
 
+@example(noted=[(0, 0, 5e-324)], width=1, publishers=1, most_bytes=0)
 @given(
     st.lists(st.tuples(st.integers(0, 20), st.integers(0, 500), st.floats(0.0, 300.0)), max_size=200),
     st.integers(1, 8),

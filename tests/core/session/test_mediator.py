@@ -60,7 +60,10 @@ def last_outcomes(world: World) -> dict[str, tuple[str, str, str]]:
     last: dict[str, tuple[float, str, str, str]] = {}
     for _, session in world.saves:
         for batch in session.batches:
-            if batch.ended_at is None:
+            if batch.ended_at is None:  # it may end in the step that begins another attempt, and is then not stored
+                for name in batch.members:
+                    if name in last and last[name][0] <= batch.begun_at:
+                        del last[name]
                 continue
             for name, state in batch.members.items():
                 if state in OUTCOMES and (name not in last or last[name][0] <= batch.ended_at):

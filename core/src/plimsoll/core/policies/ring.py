@@ -33,6 +33,9 @@ WINDOW_SECONDS = 600.0
 MARKS = 100
 """Counts are written down so many times in a window; a rate is told from fewer seconds than one of these never."""
 
+INSTANT = 1e-6
+"""What came within so many seconds tells no rate."""
+
 CERTAIN = 8.0
 """A publisher's rate has changed if that is more likely than that it has not by this, in units of log likelihood.
 
@@ -237,7 +240,7 @@ class Ring:
 def rate_between(begin: Count, end: Count) -> float:
     """How many came a second."""
     seconds = end[0] - begin[0]
-    return (end[1] - begin[1]) / seconds if seconds > 0.0 else 0.0
+    return (end[1] - begin[1]) / seconds if seconds > INSTANT else 0.0
 
 
 def rose(begin: Count, middle: Count, end: Count) -> bool:
@@ -256,7 +259,7 @@ def gain(begin: Count, middle: Count, end: Count) -> float:
 def _likelihood(begin: Count, end: Count) -> float:
     """The log likelihood of this many at their own rate, but for terms that fall out."""
     count = end[1] - begin[1]
-    return count * math.log(count / (end[0] - begin[0])) if count and end[0] > begin[0] else 0.0
+    return count * math.log(count / (end[0] - begin[0])) if count and end[0] - begin[0] > INSTANT else 0.0
 
 
 def last_change(points: Sequence[Count], end: Count, shortest_seconds: float, certain: float = CERTAIN) -> Count:
