@@ -155,8 +155,8 @@ class CellRun:
 
     @property
     def _may_die_unheard(self) -> bool:
-        """By replay a member has moved when the head says so, a moment before it hears of that itself."""
-        return self._is_replay and self._cell.signal == "KILL" and self._cell.victim in ("target", "subscribers")
+        """By replay a member has moved when the head says so; it, or the target, may be given up before it hears."""
+        return self._is_replay and self._cell.signal != "STOP" and self._cell.victim in ("target", "subscribers")
 
     def _begin(self, until: str) -> None:
         plan = plan_of(
