@@ -19,8 +19,8 @@ from plimsoll.local.demo.workload import Scenario
 LOOK_SECONDS: Final = 0.25
 CONNECT_SECONDS: Final = 30.0
 DRAIN_SECONDS: Final = 30.0
-QUIET_SECONDS: Final = 1.0
-"""Everything has arrived when all subscribers stand at one position, and nothing has come for so long."""
+QUIET_SECONDS: Final = 3.0
+"""Everything has arrived when all subscribers stand at one position, or no broker has anything left, for so long."""
 FINISH_SECONDS: Final = 30.0
 
 
@@ -150,7 +150,12 @@ class Traffic:
     def _settled(self) -> bool:
         lowest = min((worker.latest.get("lowest_position", 0) for worker in self._subscribing), default=0)
         highest = max((worker.latest.get("highest_position", 0) for worker in self._subscribing), default=0)
-        return not self._sum("unanswered") and not self._sum("unsettled") and lowest == highest
+        return not self._sum("unanswered") and not self._sum("unsettled") and (lowest == highest or self._is_empty())
+
+    def _is_empty(self) -> bool:
+        """Whether nothing waits in any broker: who was moved after the last publication learns no later position."""
+        waiting = ("input_queue_messages", "output_queue_messages")
+        return all(not report.get(name) for report in self.series.latest.values() for name in waiting)
 
     def _look(self, left: float = 0.0, phase: str = "connecting") -> None:
         """A quarter of a second of the fleet's life: take reports, hear workers, show all."""
