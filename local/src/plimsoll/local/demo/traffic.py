@@ -136,15 +136,14 @@ class Traffic:
                 self.durations["drain_seconds"] = quiet_since - began
                 return []
         self.durations["drain_seconds"] = DRAIN_SECONDS
-        if not self._must_settle:
-            lowest = [worker.latest.get("lowest_position", 0) for worker in self._subscribing]
-            self.settled_position = min(lowest, default=0)
-            return []
         behind = min(self._subscribing, key=lambda worker: worker.latest.get("lowest_position", 0))
+        self.settled_position = behind.latest.get("lowest_position", 0)
+        if not self._must_settle:
+            return []
         return [
             f"{DRAIN_SECONDS:g} s after the last publication some were still under way; the furthest behind is "
-            f"{behind.latest.get('furthest_behind')} at {behind.latest.get('lowest_position')}, others are at "
-            f"{max(worker.latest.get('highest_position', 0) for worker in self._subscribing)}"
+            f"{behind.latest.get('furthest_behind')} at position {self.settled_position}, and what came later is not "
+            "judged"
         ]
 
     def _settled(self) -> bool:
