@@ -134,7 +134,7 @@ def test_balancing_is_the_experiment_of_the_paper_whatever_else_is_asked_for():
     options = parse(["--balance", "--seconds", "60"])
     assert options.balance == "padres"
     assert options.scenario.prefer == "b1"
-    assert (options.scenario.seconds, options.scenario.step_seconds) == (60.0, pytest.approx(39.6))
+    assert (options.scenario.seconds, options.scenario.step_seconds) == (60.0, pytest.approx(38.4))
     assert (options.scenario.step_publishers, options.scenario.step_factor) == (0.5, 2.0)
     assert parse(["--balance", "greedy"]).balance == "greedy"
     assert parse([]).balance is None

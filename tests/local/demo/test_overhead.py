@@ -45,6 +45,11 @@ def test_the_first_of_each_newcomer_is_no_overhead_and_what_is_more_is():
     assert found["redirects"] == 3
 
 
+def test_what_is_read_again_from_the_log_is_payload_and_told_apart():
+    found = overhead.summed({"Replay": 5, "Fetch": 1, "Delivery": 70})
+    assert (found["payload"], found["replayed"], found["sessions"]) == (75, 5, 1)
+
+
 def test_the_ratio_leaves_acknowledgements_out():
     counts = {"load_reports": 1, "sessions": 1, "redirects": 1, "resubscriptions": 1, "payload": 90,
               "subscriptions": 6, "acknowledgements": 1000}  # fmt: skip

@@ -24,7 +24,7 @@ LATE_REPORTS = 10
 KEPT_AT_MOST = 200
 """So many ended sessions that edges wanted are kept, however long their time to live is."""
 
-LONGEST_PAUSE = 12
+LONGEST_PAUSE = 4
 """Pauses between sessions that move nobody double up to so many times the first."""
 
 QUEUE_FOR = "15s"

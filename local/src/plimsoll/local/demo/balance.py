@@ -146,8 +146,8 @@ class Balance:
     def plain(self) -> dict[str, Any]:
         """What stands in `report.json`, beside the rest."""
         counted = {
-            name: {kind: counts.get(kind, 0) for kind in (*overhead.CATEGORIES, "payload", "subscriptions",
-                                                          "acknowledgements")}
+            name: {kind: counts.get(kind, 0) for kind in (*overhead.CATEGORIES, "payload", "replayed",
+                                                          "subscriptions", "acknowledgements")}
             for name, counts in (("converging", self.converging), ("steady", self.steady))
         }  # fmt: skip
         return {

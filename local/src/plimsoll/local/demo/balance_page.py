@@ -119,9 +119,9 @@ EXPLANATION: Final = (
     "<strong>converged</strong>: for three detections running, input utilisation and matching delay of every pair of "
     "edges were within 0.1 (delays by N_f), and output, too, or the stability rule of Phase-II had ended a session of "
     "the two. Computed from the load reports, averaged over a detection interval.",
-    "<strong>overhead</strong>: load reports, sessions (what is read again from the log included), redirects and "
-    "subscriptions anew, as a share of all messages. Acknowledgements and credit are counted apart: "
-    "<code>overhead_ratio</code> of the JSON has them.",
+    "<strong>overhead</strong>: load reports, sessions, redirects and subscriptions anew, as a share of all "
+    "messages. What a session reads again from the log are publications; acknowledgements and credit are counted "
+    "apart: <code>overhead_ratio</code> of the JSON has both.",
     "<strong>accuracy</strong>: 1 - |predicted - measured| / measured, averaged over both edges of all sessions. A "
     "prediction knows nothing of subscribers who come while it comes true.",
     "<strong>sessions</strong>: before > predicted / measured, for each of the two edges.",

@@ -21,9 +21,9 @@ SESSIONS: Final = frozenset({
     "Trigger", "State", "Stated", "ProfileQuery", "ProfileReply", "Command", "Outcome", "Serving", "Served",
     "Prepare", "Slot", "Move", "Install", "Installed", "Cut", "CutRequest", "Attached", "End", "Go", "Done", "Stay",
     "Abort", "Held", "Expire", "Nak", "Part", "Orphan", "Marker", "Route", "Mediator", "Revoke", "Release", "Fetch",
-    "Fetched", "Replay",
+    "Fetched",
 })  # fmt: skip
-"""What it takes to agree, to estimate and to hand over; publications that are read again from the log among them."""
+"""What it takes to agree, to estimate and to hand over."""
 
 REDIRECTS: Final = frozenset({"MoveTo", "Moved"})
 RESUBSCRIPTIONS: Final = frozenset({"Attach", "Cover", "Detach"})
@@ -89,7 +89,11 @@ class Ledger:
 
 
 def summed(total: Mapping[str, int]) -> dict[str, int]:
-    """Counts by kind as counts by what they are for. `Newcomer` says how many subscribers have come."""
+    """Counts by kind as counts by what they are for. `Newcomer` says how many subscribers have come.
+
+    `replayed`: publications that an edge has read from the log of its head, for a subscriber that goes on there; they
+    are part of `payload`.
+    """
 
     def of(kinds: Iterable[str]) -> int:
         return sum(total.get(kind, 0) for kind in kinds)
@@ -101,7 +105,8 @@ def summed(total: Mapping[str, int]) -> dict[str, int]:
         "sessions": of(SESSIONS),
         "redirects": of(REDIRECTS),
         "resubscriptions": of(RESUBSCRIPTIONS) + of(JOINING) - first,
-        "payload": of(("Publication", "Delivery")),
+        "payload": of(("Publication", "Delivery", "Replay")),
+        "replayed": of(("Replay",)),
         "subscriptions": first,
         "acknowledgements": of(ACKNOWLEDGEMENTS),
     }
