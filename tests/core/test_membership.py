@@ -56,6 +56,28 @@ def test_an_older_resume_is_released_even_behind_an_owner_that_has_gone():
     assert owners(cluster) == {}
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_who_was_away_for_longer_than_its_lease_has_lapsed_though_nothing_was_logged_here(again: bool):
+    """What was published elsewhere meanwhile has not come this way: there was no cover."""
+    cluster = Cluster("a", "b")
+    next(cluster.publish(3))
+    a, b, token = cluster.edges["a"], cluster.edges["b"], ("h", cluster.head.epoch, 3)
+    a.resume("x", (1, 2), None, None)
+    a.resume("x", (1, 4), None, token)
+    cluster.run()
+    assert [resumed.lapsed for resumed in a.of(r.ResumedDown)] == [False, False]
+    a.tell(r.Expire("x", (1, 4)))
+    cluster.run()
+    assert owners(cluster) == {}
+    b.resume("x", (1, 6), None, token)
+    cluster.run()
+    if again:  # RESUMED has not reached it
+        b.resume("x", (1, 8), None, token)
+        cluster.run()
+    resumed = b.of(r.ResumedDown)[-1]
+    assert (resumed.start, resumed.gap, resumed.lapsed) == (3, None, True)
+
+
 def test_expire_and_forget_are_a_compare_and_swap():
     cluster = Cluster("a", "b")
     a, b = cluster.edges["a"], cluster.edges["b"]

@@ -43,6 +43,16 @@ def test_a_forgotten_entry_leaves_its_epoch():
     assert owners.entries["s"].since == (5, 40), "what lies between had no cover"
 
 
+def test_who_came_back_to_where_its_cover_begins_anew_has_lapsed():
+    owners = Owners()
+    owners.swap("new", "e1#1", (1, 2), (5, 10))
+    owners.swap("back", "e1#1", (1, 2), (5, 10), True)
+    owners.swap("back", "e2#1", (1, 4), (5, 11), False)
+    tokens = [("h", 5, 10), ("h", 5, 11), ("k", 5, 10), ("h", 4, 10), None]
+    assert [owners.entries["back"].has_lapsed("h", token) for token in tokens] == [True, *[False] * 4]
+    assert not any(owners.entries["new"].has_lapsed("h", token) for token in tokens)
+
+
 def test_epochs_of_the_past_are_bounded(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "REMEMBERED", 10)
     owners = Owners()

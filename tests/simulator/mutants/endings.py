@@ -59,7 +59,7 @@ MUTANTS = [
                 'self.roster.evict([record], "parted", "")',
             ),
         ),
-        ("across-deadline", "sessions-drain-deadline"),
+        ("parted", "across-deadline", "sessions-drain-deadline"),
     ),
     Mutant(
         "detached-has-no-tail",
@@ -316,7 +316,7 @@ MUTANTS = [
         "gap-is-not-replayed",
         "A gap in the log is replayed to whoever resumes.",
         (Change(reading.read, "if is_gap or _wanted(", "if not is_gap and _wanted("),),
-        ("doubts", "two-heads", "head-and-edge"),
+        ("logged-gaps", "doubts", "two-heads", "head-and-edge"),
     ),
     Mutant(
         "gap-without-offsets",

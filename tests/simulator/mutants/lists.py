@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.simulator.mutants.partners import FORGETFUL, NO_DEADLINE, NO_DETACH, NO_LEASE, NO_PART, NO_SWAP_AT_CUT
 from tests.simulator.mutants.rewriting import Change, Detour, Mutant
 
-from plimsoll.core import owners
+from plimsoll.core import owners, reading
 from plimsoll.core import records as r
 from plimsoll.core.attaching import Attaching
 from plimsoll.core.client import moving
@@ -211,6 +211,8 @@ MUTANTS = [
         "A token older than the log's oldest entry is a gap.",
         (Change(owners.catch_up, "if at + 1 < log.first:", "if False:"),),
         ("small-vanish", "lag-local", "small-log"),
+        partners=(Change(reading.read, "if at + 1 < log.first:", "if False:"),),
+        alone="what is fetched from the log begins with the same gap",
     ),
     Mutant(
         "ghost-cover-goes",
@@ -265,13 +267,19 @@ MUTANTS = [
         "lapse-is-silent",
         "An owner entry knows since when its cover holds; a token from before has lapsed.",
         (Change(owners.catch_up, "(low_epoch if here else 0, at) < since", "False"),),
-        ("lease-end", "vanish"),
+        ("stopped", "lease-end", "vanish"),
     ),
     Mutant(
         "lapse-voids-nothing",
         "What was acknowledged before a lapse is void until it is acknowledged anew.",
         (Change(Subscriber.on_resumed, "if resumed.lapsed and self.changes.void():", "if False:"),),
-        ("lease-end", "vanish", "churn"),
+        ("stopped", "lease-end", "vanish", "churn"),
+    ),
+    Mutant(
+        "idle-log-hides-a-lapse",
+        "Without an owner entry a token has lapsed always, even if nothing has been logged since.",
+        (Change(owners.Owner.has_lapsed, "self.is_again and token == (head, *self.since)", "False"),),
+        ("stopped",),
     ),
     Mutant(
         "replaced-record-stays-live",

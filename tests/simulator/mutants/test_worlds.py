@@ -8,7 +8,7 @@ import pytest
 from tests.simulator.mutants import worlds
 
 SEEDS = range(3)
-BESIDE = ("lease-end", "doubts")
+BESIDE = ("lease-end", "doubts", "stopped", "logged-gaps")
 """What these are about happens beside hand-overs, which seldom get anywhere there."""
 
 HAPPENS = {
@@ -16,6 +16,8 @@ HAPPENS = {
     "doubts": ("crash_head", "crash_edge"),
     "two-heads": ("crash_head",),
     "head-and-edge": ("crash_head", "crash_edge"),
+    "stopped": ("pause_client",),
+    "logged-gaps": ("wall", "crash_edge"),
     "vanish": ("crash_client",),
     "far-bumpy": ("reconnect", "wall"),
     "edge-crash-across": ("crash_edge",),

@@ -32,6 +32,8 @@ BASE = {one.name: one for one in sessions.ALL}
 FAULTY, BUMPY = sessions.FAULTY, sessions.BUMPY
 LOST_AND_FOUND = replace(BUMPY, reconnect=1.5, wall=0.6, one_way=0.4)
 
+BUMPY_PAUSES = replace(BUMPY, pause_client=3.0, pause_edge=0.5)
+
 
 def _like(scenario: str, name: str, about: str, **more: object) -> Scenario:
     return replace(BASE[f"sessions-{scenario}"], name=name, about=about, **more)  # type: ignore[arg-type]
@@ -285,6 +287,40 @@ _ALL = [
         chances=Chances(crash_client=2.0, seconds=(1.7, 3.5)),
         moving=replace(FAULTY, across=0.3, strangers=0.0),
         is_steady=False,
+    ),
+    _like(
+        "across",
+        "stopped",
+        "applications stand still for longer than their leases, with publishers in other clusters of a slow network",
+        shape=Shape(3, 1),
+        processes=3,
+        weather=Weather(0.02, 0.08),
+        load=replace(sessions.LOAD, subscribers=3, publications=300, seconds=7.0, changes=2, zero_traffic=0.0),
+        moving=Moving(),
+        control=None,
+        chances=Chances(pause_client=0.5, seconds=(3.2, 4.5)),
+        is_steady=False,
+    ),
+    _like(
+        "drain-deadline",
+        "parted",
+        "within a cluster, deadlines that cannot be kept, and publishers in another one",
+        shape=Shape(2, 2),
+        weather=Weather(0.01, 0.05),
+        load=replace(sessions.LOAD, subscribers=2, publications=250, seconds=3.0, changes=0, zero_traffic=0.0),
+        moving=replace(FAULTY, handovers=5, across=0.0, replay=0.0, abort=0.0, tight=0.6, strangers=0.0),
+        chances=BUMPY_PAUSES,
+        is_steady=False,
+    ),
+    _like(
+        "lag",
+        "logged-gaps",
+        "what heads have not had from one another is in their logs as gaps, and who resumes is told",
+        shape=Shape(3, 2),
+        processes=3,
+        load=replace(sessions.LOAD, subscribers=4, publications=400, payload_bytes=100, seconds=4.0, zero_traffic=0.0),
+        moving=Moving(),
+        chances=Chances(wall=1.5, pause_client=0.6, crash_edge=1.0, pause_head=1.0, seconds=(0.3, 1.0)),
     ),
     _like(
         "lag",

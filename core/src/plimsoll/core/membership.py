@@ -88,12 +88,14 @@ class Membership:
         if newest >= resume.epoch:
             host.streams.tell(outlet, r.Release(x, (newest[0], newest[1] + 1)))
             return
-        old = host.owners.swap(x, outlet.key, resume.epoch, (host.epoch, host.log.last))
-        since = host.owners.entries[x].since
+        is_again = resume.token is not None
+        old = host.owners.swap(x, outlet.key, resume.epoch, (host.epoch, host.log.last), is_again)
+        owner = host.owners.entries[x]
         host.office.resumed(x, resume.session, outlet.name)
-        at = catch_up(resume.token, since, host.name, host.epoch, host.log)
+        at = catch_up(resume.token, owner.since, host.name, host.epoch, host.log)
+        lapsed = at.lapsed or owner.has_lapsed(host.name, resume.token)
         host.streams.tell(
-            outlet, r.ResumedDown(x, resume.epoch, host.log.last, at.start, since, at.gap, at.lapsed)
+            outlet, r.ResumedDown(x, resume.epoch, host.log.last, at.start, owner.since, at.gap, lapsed)
         )  # fmt: skip
         if old is not None and old.key != outlet.key:
             self.release(old.key, x, resume.epoch)

@@ -1,8 +1,8 @@
 """Who serves whom: the head's table of owners, which alone decides where a subscriber's publications go.
 
 An entry is (link key, owner epoch, since). Epochs are (incarnation, n), compared in that order; a lower one is
-refused, even
-after the entry has gone. `since` is where the cover of the subscriber began: before it nothing is promised.
+refused, even after the entry has gone. `since` is where the cover of the subscriber began: before it nothing is
+promised.
 """
 
 from __future__ import annotations
@@ -21,9 +21,20 @@ REMEMBERED = 100_000
 
 
 class Owner(NamedTuple):
+    """`is_again`: the cover began with somebody who came back, and had been without one for a while."""
+
     key: str
     epoch: OwnerEpoch
     since: Since
+    is_again: bool = False
+
+    def has_lapsed(self, head: str, token: Token | None) -> bool:
+        """Whether a token that is no older than the cover has lapsed all the same.
+
+        While nothing is logged at a head, publications at others pass it by: who comes back to where the log still
+        stands has been without a cover, too.
+        """
+        return self.is_again and token == (head, *self.since)
 
 
 class Catchup(NamedTuple):
@@ -48,13 +59,14 @@ class Owners:
         past = self._past.get(subscriber, (0, 0))
         return max(entry.epoch, past) if entry else past
 
-    def swap(self, subscriber: str, key: str, epoch: OwnerEpoch, now_at: Since) -> Owner | None:
+    def swap(self, subscriber: str, key: str, epoch: OwnerEpoch, now_at: Since, is_again: bool = False) -> Owner | None:
         """Compare and swap: make `key` the owner if this epoch is newer. Returns the old entry; see `newest` first.
 
-        Without an old entry the cover has lapsed, or has never been, and begins at `now_at`.
+        Without an old entry the cover has never been, or has lapsed (`is_again`), and begins at `now_at`.
         """
         old = self.entries.get(subscriber)
-        self._put(subscriber, Owner(key, epoch, old.since if old else now_at))
+        began = Owner(key, epoch, now_at, is_again)
+        self._put(subscriber, old._replace(key=key, epoch=epoch) if old else began)
         return old
 
     def _put(self, subscriber: str, owner: Owner) -> None:
@@ -101,8 +113,7 @@ def catch_up(token: Token | None, since: Since, head: str, epoch: int, log: Log)
     """From a token to a place in the log, and the gap between them.
 
     handover.md, Resume: a position older than the log's oldest entry is a gap, which watermarks alone cannot see; a
-    token of
-    another epoch is an open gap; a token before `since` has lapsed.
+    token of another epoch is an open gap; a token before `since` has lapsed.
     """
     if token is None:
         return Catchup(log.last, None, False)
