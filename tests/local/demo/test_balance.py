@@ -110,7 +110,7 @@ def test_limits_are_those_of_the_policy_on_the_fleets_clock():
     """PADRES 2006, 3.2, with time ten times as fast: N_f of 0.1 s is 10 ms."""
     found = limits_of(parse_resources(manifests.load([str(resources("balancing"))])))
     assert found.normalization_seconds == pytest.approx(0.01)
-    assert found.interval_seconds == pytest.approx(1.0)
+    assert found.interval_seconds == pytest.approx(2.0)
     assert (found.ratio, found.delay, found.overload) == (0.1, 0.1, 0.95)
 
 
@@ -134,7 +134,8 @@ def test_balancing_is_the_experiment_of_the_paper_whatever_else_is_asked_for():
     options = parse(["--balance", "--seconds", "60"])
     assert options.balance == "padres"
     assert options.scenario.prefer == "b1"
-    assert (options.scenario.seconds, options.scenario.step_seconds) == (60.0, pytest.approx(38.4))
+    assert options.scenario.seconds == 60.0
+    assert options.scenario.step_seconds == pytest.approx(38.4)
     assert (options.scenario.step_publishers, options.scenario.step_factor) == (0.5, 2.0)
     assert parse(["--balance", "greedy"]).balance == "greedy"
     assert parse([]).balance is None

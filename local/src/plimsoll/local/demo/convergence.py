@@ -16,6 +16,9 @@ from typing import Any, Final, NamedTuple
 RUNNING: Final = 3
 """So many detections in a row."""
 
+VALID_INTERVALS: Final = 3.0
+"""A report counts for so many detection intervals, unless there is a later one."""
+
 SLACK: Final = 1e-9
 
 
@@ -57,7 +60,8 @@ class Sample:
 def samples(columns: Mapping[str, Mapping[str, Sequence[Any]]], limits: Limits, until: float) -> list[Sample]:
     """One sample for each detection interval. `columns`: of each edge, as `series.Series.of` has them.
 
-    An interval in which an edge has not reported has no sample: nothing is known of it.
+    As in detection, an edge that has not reported within the interval is known by its last report, for a while; after
+    that there is no sample.
     """
     found = []
     for number in range(1, math.floor(until / limits.interval_seconds + SLACK) + 1):
@@ -71,6 +75,9 @@ def samples(columns: Mapping[str, Mapping[str, Sequence[Any]]], limits: Limits, 
 
 def _mean(columns: Mapping[str, Sequence[Any]], after: float, until: float) -> Levels | None:
     rows = [i for i, at in enumerate(columns["seconds"]) if after < at <= until]
+    if not rows:
+        valid_from = until - VALID_INTERVALS * (until - after)
+        rows = [i for i, at in enumerate(columns["seconds"]) if valid_from < at <= after][-1:]
     if not rows:
         return None
 
