@@ -279,7 +279,7 @@ MUTANTS = [
         "gap-raises-no-marks",
         "A gap raises the watermarks.",
         (Change(Subscriber.on_gap, "marks[head, epoch] = offset", "pass"),),
-        ("walled-log", "lag-across", "sessions-lag"),
+        ("lag-at-the-cut", "walled-log", "lag-across", "sessions-lag"),
     ),
     Mutant(
         "gap-raises-no-place",

@@ -75,7 +75,7 @@ MUTANTS = [
                 "subscriber.handover, handover.next.acked = None, handover.held\n        client.release",
             ),
         ),
-        ("busy-across", "far", "walled-target"),
+        ("far-acks", "busy-across", "far", "walled-target"),
     ),
     Mutant(
         "dark-list-stands-still",

@@ -81,6 +81,7 @@ MUTANTS = [
         "resumed",
         r.ResumedDown,
         EARLY,
+        "walled-log",
         "busy",
         "churn",
         partner=(FORGETFUL,),

@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.simulator.mutants.catalogue import SECTIONS
 from tests.simulator.mutants.finding import Find
 from tests.simulator.mutants.rewriting import Change, Detour, Mutant, Setting
+from tests.simulator.mutants.scripted import SCRIPTED, place
 
 PAGE = Path(__file__).parents[3] / "docs" / "mutants.md"
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
@@ -28,15 +29,26 @@ def rendered(finds: dict[str, Find]) -> str:
 
 
 def _row(mutant: Mutant, one: Find | None) -> str:
-    where = ", ".join(dict.fromkeys(_where(change) for change in (*mutant.changes, *mutant.partners)))
+    is_scripted = mutant.name in SCRIPTED
+    changes = mutant.changes if is_scripted else (*mutant.changes, *mutant.partners)
+    where = ", ".join(dict.fromkeys(_where(change) for change in changes))
     rule = mutant.rule
-    if mutant.alone:
+    if mutant.alone and is_scripted:
+        rule += f" *Another guard stands behind it: {mutant.alone}.*"
+    elif mutant.alone:
         rule += f" *Broken together with its partner, for alone it is not missed: {mutant.alone}.*"
     if mutant.harmless:
         rule += f" *Breaks no law: {mutant.harmless}.*"
-    found = f"`{one.world}` {one.seed}" if one and one.world else "none" if mutant.harmless else "not found"
     laws, runs = (" ".join(one.laws), one.runs) if one else ("", "")
-    return f"| {rule} `{mutant.name}` | {where} | {found} | {laws} | {runs} |"
+    return f"| {rule} `{mutant.name}` | {where} | {_found(mutant, one)} | {laws} | {runs} |"
+
+
+def _found(mutant: Mutant, one: Find | None) -> str:
+    if mutant.name in SCRIPTED:
+        return f"`{place(mutant.name)}`"
+    if one and one.world:
+        return f"`{one.world}` {one.seed}"
+    return "none" if mutant.harmless else "not found"
 
 
 def _where(change: Change | Setting | Detour) -> str:

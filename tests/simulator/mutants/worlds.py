@@ -324,6 +324,36 @@ _ALL = [
     ),
     _like(
         "lag",
+        "lag-at-the-cut",
+        "between clusters of a slow network, and the source stands still at the cut while a small log goes on",
+        shape=Shape(2, 2),
+        weather=Weather(0.02, 0.08),
+        log_bytes=3_000,
+        load=replace(sessions.LOAD, subscribers=3, publications=500, payload_bytes=300, changes=0, zero_traffic=0.0),
+        moving=replace(
+            FAULTY, handovers=6, across=1.0, aim=1.0, abort=0.0, prepare_seconds=(2.0, 3.0), drain_seconds=(3.0, 4.0)
+        ),
+        chances=Chances(seconds=(0.2, 0.8)),
+    ),
+    _like(
+        "local",
+        "far-acks",
+        "new subscriptions, on the way to another edge, that distant clusters acknowledge late",
+        shape=Shape(3, 2),
+        processes=3,
+        weather=Weather(0.02, 0.06),
+        load=replace(
+            sessions.LOAD, subscribers=4, publications=500, changes=120, seconds=3.0, zero_traffic=0.0
+        ),
+        moving=replace(
+            FAULTY, handovers=8, across=0.0, replay=0.0, aim=0.0, abort=0.0, prepare_seconds=(2.0, 3.0),
+            drain_seconds=(2.0, 3.0),
+        ),
+        chances=Chances(pause_head=2.0, wall=2.0, one_way=1.0, seconds=(0.1, 0.8)),
+        is_steady=False,
+    ),
+    _like(
+        "lag",
         "small-vanish",
         "applications are away for longer than a small log reaches back",
         chances=replace(BUMPY, crash_client=1.5, seconds=(0.1, 1.8)),
@@ -497,6 +527,7 @@ SETTINGS: Final = MappingProxyType(
         "long-hold": _LONG_HOLD,
         "long-hold-across": _LONG_HOLD,
         "held-gap": _LONG_HOLD,
+        "lag-at-the-cut": _aimed(("Install", "CutRequest"), ("source",), ("pause",)),
         "cut-source": _aimed(("Cut", "End"), ("source",)),
         "lost-source": (
             *_aimed(("Cut", "End"), ("source",), ("crash",)),

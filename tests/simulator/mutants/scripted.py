@@ -1,0 +1,94 @@
+"""Mutants that no run of a world has found so far: for each the test, with a history of its own, that finds it.
+
+Most of them need two rare things to meet. The test drives real machines, or the one that keeps the rule, to where it
+matters; it is run with the rule broken, and its partners left as they are, and has to fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any, Final
+
+from tests.core import test_membership as membership
+from tests.core import test_outlet as outlet
+from tests.core import test_promises as promises
+from tests.core import test_queues as queues
+from tests.core.handover import test_between_guards as between
+from tests.core.handover import test_coordinator as coordinator
+from tests.core.handover import test_coordinator_ends as coordinator_ends
+from tests.core.handover import test_giving as giving
+from tests.core.handover import test_guests as guests
+from tests.core.handover import test_office as office
+
+Test = tuple[Callable[..., None], tuple[Any, ...]]
+"""A test, and what it is called with."""
+
+SCRIPTED: Final = MappingProxyType(
+    {
+        "marker-without-compare": (coordinator.test_the_marker_cuts_whom_it_names_and_the_source_still_owns, ()),
+        "guests-are-not-busy": (office.test_a_guest_is_busy_here, ()),
+        "drains-beyond-the-cut": (queues.test_a_blocked_one_fetches_what_is_before_its_cut_and_then_ends, (0,)),
+        "cuts-who-has-not-attached": (coordinator.test_at_the_cut_those_that_are_not_attached_stay, ()),
+        "gone-epoch-is-forgotten": (
+            membership.test_an_older_resume_is_released_even_behind_an_owner_that_has_gone,
+            (),
+        ),
+        "guest-outlives-resume": (
+            guests.test_a_resume_that_names_no_session_ends_the_guest_and_undoes_what_is_not_cut,
+            (),
+        ),
+        "older-resume-is-not-released": (
+            membership.test_an_older_resume_is_released_even_behind_an_owner_that_has_gone,
+            (),
+        ),
+        "suback-before-resumed": (promises.test_nothing_is_promised_before_there_is_a_place_or_after_the_end, ()),
+        "one-bad-member-is-all": (
+            office.test_a_failed_compare_and_swap_aborts_that_member_at_the_target_only,
+            (),
+        ),
+        "revoked-without-compare": (
+            coordinator_ends.test_by_replay_who_has_another_owner_by_now_is_not_revoked,
+            (),
+        ),
+        "gaps-cross-messages": (outlet.test_holes_are_split_at_in_band_messages_and_those_are_never_lost, ()),
+        "expires-anybody": (
+            between.test_the_end_of_a_lease_that_comes_late_does_not_end_what_has_begun_elsewhere,
+            (),
+        ),
+        "restart-report-comes-last": (
+            between.test_what_was_said_to_a_head_that_has_gone_is_not_said_to_the_next,
+            (),
+        ),
+        "any-owner-is-adopted": (
+            between.test_of_two_edges_that_serve_a_subscriber_when_the_head_restarts_one_is_left,
+            (),
+        ),
+        "loser-is-not-released": (
+            between.test_of_two_edges_that_serve_a_subscriber_when_the_head_restarts_one_is_left,
+            (),
+        ),
+        "neighbour-restart-is-silent": (between.test_what_a_neighbour_had_for_us_and_took_with_it_is_told, ()),
+        "mediator-is-forgotten": (
+            office.test_a_mediator_epoch_reaches_all_edges_and_neighbors_and_outlives_the_head,
+            (),
+        ),
+        "acknowledges-while-starting": (
+            between.test_nothing_is_acknowledged_while_it_is_not_known_who_else_there_is,
+            (),
+        ),
+        "orphans-stay": (office.test_when_who_decides_is_lost_the_guests_are_orphans, ()),
+        "fetched-gap-reaches-beyond-the-cut": (
+            giving.test_a_gap_of_the_log_that_reaches_behind_the_cut_says_nothing_of_the_rest,
+            (),
+        ),
+        "gap-behind-the-cut": (giving.test_a_block_that_lasts_ends_with_a_gap_up_to_the_cut_at_most, ()),
+    }
+)
+
+
+def place(name: str) -> str:
+    """Where the test of a mutant is."""
+    test, _ = SCRIPTED[name]
+    path = test.__code__.co_filename
+    return f"{path[path.rindex('tests/') :]}::{test.__name__}"
