@@ -86,6 +86,18 @@ def test_a_gap_that_is_dropped_is_part_of_the_gap_that_is_told():
     assert gap.last == [("h", 7, 10), ("k", 3, 40)]
 
 
+def test_a_gap_that_is_dropped_takes_back_nothing_of_what_is_dropped_before_it():
+    one = attachment(1)
+    inner = r.Gap("h", 7, 9, 7, 9, [("h", 7, 3), ("k", 3, 40)], "log")
+    for record in (pub(8), wire.encode(inner), pub(10)):
+        one.queue.append(one.handle + record)
+    one.count_queue()
+    one.drop_oldest("h")
+    gap = told(one)
+    assert (gap.low, gap.high) == (8, 9)
+    assert gap.last == [("h", 7, 8), ("k", 3, 40)]
+
+
 @pytest.mark.parametrize(
     ("kept", "expected"), [(2, (7, 1, 7, 2)), (1, (7, 1, 8, 0)), (0, (7, 1, 8, 1))], ids=["before", "at", "behind"]
 )

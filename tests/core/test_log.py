@@ -43,6 +43,15 @@ def test_a_gap_accounts_for_the_offsets_of_many_origins():
     assert log.gone["a", 1] == 8, "a later gap of an older offset takes nothing back"
 
 
+def test_what_is_lost_between_two_places_has_the_highest_offset_of_each_origin():
+    log = Log(1)
+    log.append(Entry(b"pub", ((("a", 1), 8),), False))
+    log.append(Entry(b"gap", ((("a", 1), 5), (("b", 2), 3)), True))
+    log.append(Entry(b"pub", ((("b", 2), 4),), False))
+    log.append(Entry(b"end", (), False))
+    assert log.lost(1, 2) == {("a", 1): 8, ("b", 2): 3}, "a gap that names less would be taken for one of what has come"
+
+
 def test_after_begins_where_it_is_told_or_where_the_log_does():
     log = Log(10**6)
     for i in range(5):

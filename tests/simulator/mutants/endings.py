@@ -325,6 +325,12 @@ MUTANTS = [
         ("walled-log", "lag-across", "sessions-lag"),
     ),
     Mutant(
+        "gap-with-offsets-of-its-last",
+        "A gap of evicted entries carries the highest offset of each origin among them, which is not always the last.",
+        (Change(Log.lost, "raise_to(last, self._evicted[position])", "last.update(self._evicted[position])"),),
+        ("lag-at-the-cut",),
+    ),
+    Mutant(
         "gap-with-offsets-of-the-next",
         "A gap of evicted entries carries the offsets of these, and of no others.",
         (Setting(Log, "lost", lambda self, low, high: dict(self.gone)),),

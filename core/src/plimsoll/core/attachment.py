@@ -14,7 +14,7 @@ from typing import Protocol
 from plimsoll.core import wire
 from plimsoll.core.config import Limits
 from plimsoll.core.link import Link
-from plimsoll.core.log import Origin
+from plimsoll.core.log import Origin, raise_to
 from plimsoll.core.predicates import Subscription
 from plimsoll.core.records import Attach, Gap, Policy, PubOpen, Resume
 from plimsoll.core.records import to_edge as decoder
@@ -240,7 +240,7 @@ class Dropped:
             if self.low is None:
                 self.low, self.low_epoch = item.low, item.low_epoch
             self.high = item.high
-            self.last.update({(head, epoch): offset for head, epoch, offset in item.last})
+            raise_to(self.last, (((head, epoch), offset) for head, epoch, offset in item.last))
 
     def record(self) -> bytes:
         last = [(head, epoch, offset) for (head, epoch), offset in sorted(self.last.items())]

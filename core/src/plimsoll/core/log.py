@@ -7,7 +7,7 @@ only as the last offset per origin, which is what a gap needs to say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 Origin = tuple[str, int]
@@ -55,9 +55,7 @@ class Log:
         entry = self._entries.pop(self.first)
         self.first += 1
         self.bytes -= len(entry.record) + ENTRY_OVERHEAD_BYTES
-        for origin, offset in entry.last:
-            if offset > self.gone.get(origin, 0):
-                self.gone[origin] = offset
+        raise_to(self.gone, entry.last)
         self._evicted[self.first - 1] = entry.last
         if len(self._evicted) > EVICTED_REMEMBERED:
             del self._evicted[next(iter(self._evicted))]
@@ -72,7 +70,7 @@ class Log:
         last: dict[Origin, int] = {}
         if low in self._evicted:
             for position in range(low, high + 1):
-                last.update(self._evicted[position])
+                raise_to(last, self._evicted[position])
         return last
 
     def get(self, position: int) -> Entry | None:
@@ -83,3 +81,10 @@ class Log:
         """What is there after a position, oldest first."""
         for at in range(max(position + 1, self.first), self.last + 1):
             yield at, self._entries[at]
+
+
+def raise_to(last: dict[Origin, int], found: Iterable[tuple[Origin, int]]) -> None:
+    """Take the higher offset of each origin: a gap that is logged late may name lower ones than what is before it."""
+    for origin, offset in found:
+        if offset > last.get(origin, 0):
+            last[origin] = offset

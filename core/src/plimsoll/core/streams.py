@@ -13,7 +13,7 @@ from typing import Any
 from plimsoll.core import records as r
 from plimsoll.core import wire
 from plimsoll.core.link import Link
-from plimsoll.core.log import Log, Origin
+from plimsoll.core.log import Log, Origin, raise_to
 from plimsoll.core.node import Node
 from plimsoll.core.outlet import Doubt, Hole, Outlet
 from plimsoll.core.wire import Token
@@ -115,14 +115,14 @@ class Streams:
         for position, entry in self.log.after(hole.low - 1):
             if position > hole.high:
                 break
-            last.update(entry.last)
+            raise_to(last, entry.last)
         return self._gap(hole.low, hole.high, last, "restart")
 
     def logged(self) -> r.Gap:
         """A gap over all that this log has had so far, for a neighbour that was not known while it came in."""
         last = dict(self.log.gone)
         for _, entry in self.log.after(0):
-            last.update(entry.last)
+            raise_to(last, entry.last)
         return self._gap(1, self.log.last, last, "restart")
 
     def _gap(self, low: int, high: int, last: dict[Origin, int], reason: str) -> r.Gap:
