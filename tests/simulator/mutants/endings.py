@@ -321,7 +321,7 @@ MUTANTS = [
     Mutant(
         "gap-without-offsets",
         "A gap of evicted entries carries their last offset per origin.",
-        (Change(Log._evict, "self.gone[origin] = offset", "pass"),),
+        (Change(Log._evict, "raise_to(self.gone, entry.last)", "pass"),),
         ("walled-log", "lag-across", "sessions-lag"),
     ),
     Mutant(
