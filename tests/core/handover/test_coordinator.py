@@ -76,6 +76,16 @@ def test_a_slot_sends_move_and_the_first_attached_makes_it_ready():
     assert states(coordinator) == {"x": "preparing", "y": "attached", "z": "preparing"}
 
 
+def test_a_slot_that_is_said_again_moves_those_only_that_have_not_come():
+    host = FakeHost()
+    coordinator = begun(host, "x", "y")
+    slot = r.Slot("1.1", ["x", "y"], "mem://b", "key")
+    coordinator.on_slot(slot)
+    coordinator.on_attached(r.Attached("1.1", ["x"]))
+    coordinator.on_slot(slot)
+    assert [move.members for move in host.of("a", r.Move)] == [items("x", "y"), items("y")]
+
+
 def test_at_the_cut_those_that_are_not_attached_stay():
     host = FakeHost()
     coordinator = begun(host, "x", "y")
@@ -361,6 +371,15 @@ def test_the_marker_cuts_whom_it_names_and_the_source_still_owns():
     assert host.of("a", r.Cut) == [r.Cut("1.1", items("x"), ("k", 8, 30), True)]
     assert states(coordinator) == {"x": "cut", "y": "stayed", "z": "cutting"}
     assert host.of(FAR, r.Abort) == [r.Abort("1.1", items("y"))], "its head takes the owner entry back"
+
+
+def test_a_marker_cuts_nobody_who_was_undone_before_it_came():
+    host = FakeHost()
+    coordinator = cutting(host, "x", "y", target=FAR)
+    coordinator.on_nak(r.Nak("1.1", ["x"], "the target is lost"))
+    coordinator.on_marker(r.Marker("1.1", ["x", "y"], ("k", 8, 30)))
+    assert host.of("a", r.Cut) == [r.Cut("1.1", items("y"), ("k", 8, 30), True)]
+    assert states(coordinator) == {"x": "stayed", "y": "cut"}
 
 
 def test_a_marker_of_a_local_session_says_nothing():

@@ -260,3 +260,13 @@ def test_a_plan_at_its_bounds_is_carried_out(monkeypatch: pytest.MonkeyPatch):
     none: list[dict[str, Any]] = [{"prepare_seconds": 0.0}, {"drain_seconds": 0.0}]
     for seconds in none:
         assert Coordinator(host, 0.25).prepare("1.2", plan("x", **seconds)).reason.startswith("seconds:")
+
+
+def test_the_end_of_draining_does_not_wake_the_head_again():
+    host = FakeHost()
+    coordinator = cut(host, "x", target=FAR)
+    host.now += 30.0
+    coordinator.tick()
+    assert states(coordinator) == {"x": "detached"}
+    woken_until(coordinator, host, host.now + 10.0)
+    assert coordinator.wake_at() == float("inf"), "its source has still a place, and nothing is to be done about it"

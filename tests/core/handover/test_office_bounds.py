@@ -1,4 +1,4 @@
-"""What a real head refuses because it would be too much, before any edge hears of it."""
+"""What a real head refuses before any edge hears of it: because it would be too much, or nobody is where he was."""
 
 from __future__ import annotations
 
@@ -17,3 +17,13 @@ def test_guests_beyond_the_bound_are_refused_and_their_edge_hears_nothing(monkey
     cluster.run()
     assert [(nak.members, "as many guests" in nak.reason) for _, _, nak in g.routed()] == [(["x", "y"], True)]
     assert b.of(r.Prepare) == []
+
+
+def test_who_was_served_by_an_edge_that_is_lost_stays_out_of_the_sessions_of_others():
+    cluster = Cluster("a", "b", "c")
+    cluster.serve("c", "x")
+    cluster.serve("a", "y")
+    cluster.fleet.crash("c")
+    cluster.run(2.8)
+    cluster.prepare("x", "y")
+    assert cluster.states() == {"x": "stayed", "y": "attached"}

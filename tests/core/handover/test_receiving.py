@@ -368,6 +368,19 @@ def test_a_pause_is_heeded_in_hold_and_after():
     assert stage.numbers("b", 11) == [1, 2, 3, 4, 5]
 
 
+def test_what_is_dropped_after_a_hold_is_told_in_the_epoch_of_its_head():
+    stage = Stage()
+    stage.hold("x", slow="drop-oldest", queue_bytes=3000)
+    stage.publish("b", count=2, size=1000)
+    stage.ask("b", r.Pause(11), r.Go(11, S))
+    stage.publish("b", count=4, size=1000)
+    stage.ask("b", r.Continue(11))
+    gap, *_ = stage.client.items("b", 11)
+    epoch = stage.edge("b").head_epoch
+    assert isinstance(gap, r.Gap)
+    assert (gap.low_epoch, gap.low, gap.epoch) == (epoch, 1, epoch)
+
+
 def test_to_go_on_after_a_pause_is_not_to_go():
     stage = at("hold")
     stage.ask("b", r.Pause(11))
