@@ -72,3 +72,30 @@ def test_the_limit_is_on_the_fleets_clock():
     view = edge(input_queue_delay_seconds=15.0)
     assert choose("Auto", view, head(1e6), Settings(), across=False).replay
     assert not choose("Auto", view, head(1e6), Settings(time_factor=10.0), across=False).replay
+
+
+def test_a_log_that_lasts_exactly_as_long_as_is_asked_of_it_is_long_enough():
+    view = HeadView("h", "c", 1, report={"log_limit_bytes": 88, "log_bytes_per_second": 2})
+    assert log_seconds(view) == 44.0
+    assert choose("Auto", SLOW, view, Settings(), across=False).replay
+    assert not choose("Replay", SLOW, view, Settings(), across=False).refused
+
+
+def test_a_log_into_which_little_comes_is_not_without_end():
+    assert log_seconds(HeadView("h", "c", 1, report={"log_limit_bytes": 5, "log_bytes_per_second": 0.5})) == 10.0
+
+
+@pytest.mark.parametrize(
+    ("handover", "view", "across", "why"),
+    [
+        ("Auto", edge(), False, "a needs 0.0 s"),
+        ("Auto", SLOW, True, "between clusters"),
+        ("Drain", SLOW, False, "as asked for"),
+        ("Drain", SLOW, True, "as asked for"),
+        ("Replay", SLOW, False, "as asked for"),
+        ("Auto", SLOW, False, "a would need 10.0 s"),
+        ("Auto", edge(input_utilization=1.0), False, "more comes to a than it can take in"),
+    ],
+)
+def test_it_is_said_why(handover: str, view: EdgeView, across: bool, why: str):
+    assert choose(handover, view, head(100.0), Settings(), across=across).why.startswith(why)

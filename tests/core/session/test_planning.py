@@ -57,6 +57,11 @@ def test_who_is_selected(fields: dict[str, Any], chosen: dict[str, list[str]]):
     assert select(request(**fields), SERVED, None, NONE, NONE).chosen == chosen
 
 
+def test_neither_names_nor_an_amount_select_nobody():
+    found = select(request(select={}), SERVED, None, NONE, NONE)
+    assert (found.chosen, found.wanted) == ({}, 0)
+
+
 def test_everybody_has_a_reason_to_stay():
     fields = {"select": {"names": ["a1", "a2", "a3", "a4", "zz"]}, "exclusions": {"subscribers": ["a1"]}}
     found = select(request(limits={"maxMoves": 4}, **fields), SERVED, None, {"a2"}, {"a3"})
@@ -98,6 +103,11 @@ def test_an_edge_as_a_port():
     assert port_of(edge("a", 3)) == Port("a", 0.0, 3, 1.0)
     assert unit_of(edge("a")) == Unit(1, 0.0)
     assert port_of(edge("a", 0, input_utilization=float("nan"), capacity=float("inf"))) == Port("a", 0.0, 0, 1.0)
+
+
+@pytest.mark.parametrize("nonsense", [True, "0.5", None, [0.5], -0.5])
+def test_what_is_no_ratio_in_a_report_counts_as_nothing(nonsense: Any):
+    assert port_of(edge("a", 3, input_utilization=nonsense, capacity=nonsense)) == Port("a", 0.0, 3, 1.0)
 
 
 def plan_for(chosen: dict[str, list[str]], edges: list[EdgeView], targets: list[str]) -> Plan:

@@ -1,0 +1,208 @@
+"""Limits in time to the moment, plans that are no plans yet, and what is said on the way to an approved one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.core.session.model import World, spec_of
+
+from plimsoll.core import records as r
+from plimsoll.core.session import EdgeView, HeadView, Request, Session, Settings, Tell, View
+from plimsoll.core.session.planned import (
+    changed,
+    fingerprint,
+    moving,
+    negotiating,
+    planned,
+    requested,
+    sampling,
+    summary,
+)
+from plimsoll.core.session.record import Offer, Pair, Phase, Plan
+from plimsoll.core.session.turn import Turn
+from plimsoll.core.spec.parsing import block
+from plimsoll.core.spec.policy import PolicySpec
+
+NOW = 1000.0
+MEMBERS = ["a1", "a2"]
+
+
+def request_of(parent: str = "", **fields: Any) -> Request:
+    given = {"source": {"name": "a"}, "target": {"name": "b"}, "select": {"count": 2}, **fields}
+    return Request("s", "uid", 1, spec_of(**{"scope": "Local", "mode": "Execute", **given}), parent)
+
+
+def turn_of(now: float = NOW, policy: PolicySpec | None = None) -> Turn:
+    turn = Turn(3, Settings())
+    turn.now = turn.viewed_at = now
+    edges = {name: EdgeView(name, "east", "east-head") for name in "abc"}
+    policies = {} if policy is None else {"east": policy}
+    turn.view = View({"east-head": HeadView("east-head", "east", 1)}, edges, policies)
+    return turn
+
+
+def session_of(turn: Turn, phase: Phase = "Requested", **fields: Any) -> Session:
+    given = {"requested_at": NOW, "queued_at": NOW, "phase_at": NOW, "deadline_at": NOW + 100.0, **fields}
+    session = Session(**{"uid": "uid", "name": "s", "phase": phase, "sources": ["a"], "targets": ["b"], **given})
+    turn.book.put(session)
+    return session
+
+
+def plan_of(*members: str, pairs: int = 1) -> Plan:
+    made = [
+        Pair(source="a", target=target, source_head="east-head", target_head="east-head", members=list(members))
+        for target in "bcdefghi"[:pairs]
+    ]
+    return Plan(hash="0123", pairs=made, made_at=NOW)
+
+
+def serve(turn: Turn, *names: str) -> None:
+    """The head says whom a serves."""
+    turn.listing("uid", "a", "east-head")
+    asked = next(listing.asked for listing in turn._listings.values())
+    turn.served("east-head", r.Served(asked, "a", 1, list(names), False))
+    assert turn.listing("uid", "a", "east-head") == list(names)
+
+
+def told(turn: Turn) -> list[tuple[str, str]]:
+    return [(effect.reason, effect.type) for effect in turn.effects if isinstance(effect, Tell)]
+
+
+# ---------------------------------------------------------------- what is asked for
+
+
+def test_a_fingerprint_is_the_same_in_every_version():
+    """It is stored: with another one, what waits for its approval would begin anew after an upgrade."""
+    assert fingerprint(request_of()) == "2f4d1673e56b"
+
+
+def test_what_has_no_fingerprint_yet_has_not_changed():
+    turn = turn_of()
+    session = session_of(turn)
+    assert changed(turn, request_of(), session) is session
+    assert not told(turn)
+
+
+# ---------------------------------------------------------------- moments
+
+
+@pytest.mark.parametrize(("now", "phase"), [(NOW + 99.9, "Requested"), (NOW + 100.0, "Rejected")])
+def test_the_queue_ends_at_its_deadline(now: float, phase: str):
+    turn = turn_of(now)
+    turn.view = None
+    assert requested(turn, request_of(), session_of(turn)).phase == phase
+
+
+@pytest.mark.parametrize("deadline", [7.0, 100.0])
+def test_negotiation_ends_at_the_first_of_its_time_and_the_deadline(deadline: float):
+    for after, phase in ((min(deadline, 15.0) - 0.1, "Negotiating"), (min(deadline, 15.0), "Rejected")):
+        turn = turn_of(NOW + after)
+        turn.viewed_at = NOW - 100.0
+        session = session_of(turn, "Negotiating", deadline_at=NOW + deadline)
+        assert negotiating(turn, request_of(), session).phase == phase
+
+
+@pytest.mark.parametrize("deadline", [7.0, 100.0])
+def test_a_sample_ends_at_the_first_of_its_time_and_the_deadline(deadline: float):
+    for after, phase in ((min(deadline, 15.0) - 0.1, "Sampling"), (min(deadline, 15.0), "Rejected")):
+        turn = turn_of(NOW + after)
+        session = session_of(turn, "Sampling", deadline_at=NOW + deadline)
+        assert sampling(turn, request_of(), session).phase == phase
+
+
+@pytest.mark.parametrize(("by_policy", "after"), [(True, 35.0), (False, 15.0)])
+def test_only_who_samples_for_a_policy_has_its_time(by_policy: bool, after: float):
+    press = block(PolicySpec, {"type": "Padres", "estimation": {"type": "Press", "press": {"timeout": "20s"}}})
+    for now, phase in ((NOW + after - 0.1, "Sampling"), (NOW + after, "Rejected")):
+        turn = turn_of(now, press)
+        session = session_of(turn, "Sampling", by_policy=by_policy)
+        assert sampling(turn, request_of(), session).phase == phase
+
+
+def test_a_child_ends_before_its_parent_closes():
+    turn = turn_of()
+    parent = session_of(turn, "Draining", is_parent=True, started_at=NOW, deadline_at=NOW + 40.0)
+    turn.book.put(replace(parent, uid="parent", targets=[]))
+    session = session_of(turn, parent="parent")
+    begun = requested(turn, request_of("parent", deadline="10m"), session)
+    assert (begun.phase, begun.deadline_at) == ("Negotiating", NOW + 40.0 - 5.0 / 2)
+
+
+# ---------------------------------------------------------------- whom the source serves is asked anew
+
+
+def test_an_attempt_asks_anew_whom_its_source_serves():
+    turn = turn_of()
+    serve(turn, "a1")
+    assert requested(turn, request_of(), session_of(turn)).phase == "Negotiating"
+    assert turn.listing("uid", "a", "east-head") is None
+
+
+def test_what_begins_to_move_forgets_whom_its_source_served():
+    turn = turn_of()
+    serve(turn, "a1")
+    assert moving(turn, session_of(turn, "Sampling", plan=plan_of("a1"))).phase == "Preparing"
+    assert turn.listing("uid", "a", "east-head") is None
+
+
+# ---------------------------------------------------------------- plans
+
+
+def test_a_drain_by_replay_has_no_pair_of_edges_to_judge():
+    world = World()
+    world.fill("a", 4)
+    uid = world.ask("s", source="a", action="Drain", handover="Replay")
+    world.until_over(uid)
+    assert (world.session(uid).phase, world.serves["a"]) == ("Succeeded", set())
+
+
+def test_a_plan_that_nobody_has_approved_is_not_carried_out_whatever_happens_before():
+    turn = turn_of()
+    serve(turn, *MEMBERS)
+    session = session_of(turn, "Sampling", plan=plan_of(*MEMBERS))
+    after = sampling(turn, request_of(approval={"policy": "Manual"}), session)
+    assert (after.phase, after.reason, after.approved) == ("Planned", "AwaitingApproval", "")
+    assert told(turn) == [("AwaitingApproval", "Normal")]
+
+
+def test_an_approved_plan_that_cannot_be_kept_is_told_as_a_warning():
+    turn = turn_of()
+    serve(turn, "a2", "a3")
+    session = session_of(turn, "Sampling", plan=plan_of(*MEMBERS), approved="0123")
+    after = sampling(turn, request_of(approval={"policy": "Manual"}), session)
+    assert (after.phase, after.reason, after.approved) == ("Planned", "PlanStale", "")
+    assert after.message == "not where the plan has them: a1; 1 no longer move: a1; 1 move as well: a3"
+    assert told(turn) == [("PlanStale", "Warning"), ("AwaitingApproval", "Normal")]
+
+
+def test_only_who_runs_keeps_its_subscribers_from_others():
+    world = World()
+    world.fill("a", 4)
+    waiting = world.ask("one", source="a", target="b", select={"count": 4}, approval={"policy": "Manual"})
+    world.until(lambda: world.mediator.sessions[waiting].phase == "Planned")
+    other = world.ask("two", source="a", target="c", select={"count": 4})
+    world.until_over(other)
+    assert world.session(other).counts()["moved"] == 4
+
+
+def test_an_approval_asks_those_who_had_agreed_and_no_others():
+    turn = turn_of()
+    offers = [
+        Offer(edge="c", metric="input", difference=0.5, asked_at=NOW, answer="BUSY", message="in another"),
+        Offer(edge="b", metric="input", difference=0.4, asked_at=NOW, answer="OK", message="yes"),
+    ]
+    session = session_of(turn, "Planned", plan=plan_of(*MEMBERS), by_policy=True, offers=offers)
+    request = request_of(approval={"policy": "Manual", "planHash": "0123"})
+    turn.requests["uid"] = request
+    after = planned(turn, request, session)
+    assert (after.phase, after.approved) == ("Negotiating", "0123")
+    assert after.offers == [Offer(edge="b", metric="input", difference=0.4)]
+    assert told(turn) == [("Approved", "Normal")]
+
+
+def test_a_summary_names_five_pairs():
+    ways = [f"1 from a to {target}" for target in "bcdef"]
+    assert summary(plan_of("x", pairs=5)) == f"move {', '.join(ways)}"
+    assert summary(plan_of("x", pairs=6)) == f"move {', '.join(ways)} and 1 more pairs"
