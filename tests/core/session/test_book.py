@@ -62,3 +62,22 @@ def test_what_the_store_does_not_have():
     assert book.unstored() == [(session("b"), None, float("-inf"))]
     book.drop("b")
     assert book.unstored() == []
+
+
+def test_who_was_dropped_and_comes_again_is_not_in_the_store():
+    book = Book()
+    book.put(session("a"), stored_at=3.0)
+    assert book.drop("a") == session("a")
+    book.put(session("a"))
+    assert book.unstored() == [(session("a"), None, float("-inf"))]
+
+
+def test_a_dropped_one_has_no_place_in_the_order():
+    book = Book()
+    book.put(session("a", parent="p"))
+    book.put(session("b"))
+    assert [one.uid for one in book.open()] == ["a", "b"]
+    book.drop("a")
+    assert [one.uid for one in book.open()] == ["b"]
+    assert list(book.children("p")) == []
+    assert book.get("a") is None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import replace
 from tests.core.session.model import Faults, World
 
 from plimsoll.core.session import Session, Timings, decode, encode
-from plimsoll.core.session.record import Batch, Pair, Plan, earlier
+from plimsoll.core.session.record import Attempt, Batch, Child, Pair, Plan, earlier
 
 
 def whole_session() -> Session:
@@ -85,3 +86,44 @@ def test_all_times_move_together():
 def test_timings_scale_together():
     scaled = Timings().scaled(2.0)
     assert (scaled.repeat, scaled.drain, scaled.view) == (1.0, 60.0, 30.0)
+
+
+def kept(number: int, ended_at: float, *moved: str) -> Attempt:
+    return Attempt(
+        number=number, phase="Failed", reason="r", message="m", started_at=0.0, ended_at=ended_at, planned=2,
+        moved=list(moved),
+    )  # fmt: skip
+
+
+def test_who_moved_since_a_time_in_all_attempts():
+    session = Session(
+        uid="u", name="n", requested_at=1.0, queued_at=2.0, phase_at=3.0, deadline_at=4.0,
+        batches=[batch(1, 20.0, x="moved", y="stayed"), batch(2, None, z="moved")],
+        history=[kept(1, 5.0, "u"), kept(2, 8.0, "v", "w")],
+    )  # fmt: skip
+    for at, names in ((4.9, "xuvw"), (5.0, "xvw"), (8.0, "x"), (19.9, "x"), (20.0, "")):
+        assert list(session.moved_since(at)) == list(names), at
+
+
+def test_of_an_earlier_round_only_the_moved_count():
+    session = Session(
+        uid="u", name="n", requested_at=1.0, queued_at=2.0, phase_at=3.0, deadline_at=4.0, round=1,
+        children=[
+            Child(name="c", source="a", target="b", members=5, counts={"moved": 3, "stayed": 2}),
+            Child(name="d", source="a", target="b", members=2, round=1, counts={"moved": 1, "returned": 1}),
+            Child(name="e", source="a", target="b", members=4),
+        ],
+    )  # fmt: skip
+    assert {state: number for state, number in session.counts().items() if number} == {"moved": 4, "returned": 1}
+    assert session.planned == 5
+
+
+def test_whom_a_session_keeps_busy():
+    session = Session(
+        uid="u", name="n", requested_at=1.0, queued_at=2.0, phase_at=3.0, deadline_at=4.0, sources=["a"],
+        targets=["b", "c"],
+    )  # fmt: skip
+    assert session.brokers == {"a", "b", "c"}
+    assert replace(session, is_parent=True).brokers == {"a"}
+    assert session.batch is None
+    assert session.planned == 0

@@ -1,0 +1,251 @@
+"""The numbers and words of a status, one by one: what is shown of a session that is known exactly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plimsoll.core.session import moves, seen, status
+from plimsoll.core.session.record import (
+    Attempt,
+    Batch,
+    Child,
+    Forecast,
+    Loads,
+    Moves,
+    Offer,
+    Pair,
+    Plan,
+    Session,
+    Stay,
+)
+from plimsoll.core.session.status import conditioned, progress
+
+
+def session(**fields: Any) -> Session:
+    given: dict[str, Any] = {"requested_at": 0.0, "queued_at": 0.0, "phase_at": 10.0, "deadline_at": 100.0, **fields}
+    return Session(uid="u", name="n", **given)
+
+
+def plan(*members: str, **fields: Any) -> Plan:
+    pair = Pair(source="a", target="b", source_head="h", target_head="h", members=list(members))
+    return Plan(hash="p1", pairs=[pair], made_at=0.0, **fields)
+
+
+def batch(number: int, **fields: Any) -> Batch:
+    given: dict[str, Any] = {"replay": False, "prepare_seconds": 1.0, "drain_seconds": 1.0, "begun_at": 0.0, **fields}
+    return Batch(id=f"7.{number}", head="h", head_epoch=1, source="a", target="b", target_head="h", **given)
+
+
+def forecast(**fields: Any) -> Forecast:
+    given: dict[str, Any] = {
+        "edge": "a", "utilization_before": 0.9, "utilization_after": 0.6, "subscribers_before": 9,
+        "subscribers_after": 6, **fields,
+    }  # fmt: skip
+    return Forecast(**given)
+
+
+def conditions(of: Session) -> dict[str, tuple[str, str, str]]:
+    found = conditioned(of, 20.0).conditions
+    return {one["type"]: (one["status"], one["reason"], one["message"]) for one in found}
+
+
+def test_conditions_before_there_is_a_plan():
+    assert conditions(session(phase="Sampling", message="two of three")) == {
+        "Planned": ("False", "Sampling", "two of three"),
+        "Succeeded": ("Unknown", "Sampling", "two of three"),
+    }
+    assert conditions(session(reason="Queued"))["Planned"] == ("False", "Queued", "")
+    assert conditions(session(reason="Queued"))["Succeeded"] == ("Unknown", "Queued", "")
+
+
+def test_conditions_of_a_plan_that_nobody_has_approved():
+    waiting = session(phase="Planned", plan=plan("x"), approved="p0")
+    assert conditions(waiting)["Planned"] == ("True", "Planned", "plan p1: 1 subscribers")
+    assert conditions(waiting)["Approved"] == ("False", "AwaitingApproval", "")
+    stale = session(phase="Planned", plan=plan("x"), reason="AnotherPlan", message="p0 is not p1")
+    assert conditions(stale)["Approved"] == ("False", "AnotherPlan", "p0 is not p1")
+
+
+def test_a_plan_that_is_over_waits_for_no_approval():
+    over = session(phase="Planned", plan=plan("x"), ended_at=20.0, reason="DryRun", message="as asked")
+    assert set(conditions(over)) == {"Planned", "Succeeded"}
+    assert conditions(over)["Succeeded"] == ("True", "DryRun", "as asked")
+
+
+@pytest.mark.parametrize(
+    ("phase", "expected"), [("Succeeded", "True"), ("Failed", "False"), ("RolledBack", "False"), ("Rejected", "False")]
+)
+def test_the_condition_of_an_end(phase: str, expected: str):
+    over = session(phase=phase, plan=plan("x"), approved="p1", ended_at=20.0, reason="Why", message="so")
+    assert conditions(over)["Succeeded"] == (expected, "Why", "so")
+    assert conditions(over)["Approved"] == ("True", "Approved", "plan p1")
+
+
+def test_conditions_that_have_not_changed_leave_the_session_as_it_is():
+    once = conditioned(session(reason="Queued"), 20.0)
+    assert conditioned(once, 30.0) is once
+    assert once.conditions[0]["lastTransitionTime"] == "1970-01-01T00:00:20Z"
+
+
+def test_the_least_that_is_shown():
+    found = status(session(sources=["a", "c"], attempt=2), 12.0)
+    found.pop("progress")
+    assert found == {
+        "observedGeneration": 0, "phase": "Requested", "reason": "", "message": "", "conditions": [], "attempt": 2,
+        "requestedAt": "1970-01-01T00:00:00Z", "deadlineAt": "1970-01-01T00:01:40Z", "source": "a, c", "target": "",
+        "secondsInPhase": {"Requested": 2.0}, "history": [],
+    }  # fmt: skip
+
+
+def test_when_it_began_and_ended():
+    found = status(session(started_at=5.0, ended_at=20.0, targets=["b"]), 30.0)
+    assert (found["startedAt"], found["endedAt"], found["target"]) == (
+        "1970-01-01T00:00:05Z", "1970-01-01T00:00:20Z", "b",
+    )  # fmt: skip
+
+
+def test_time_in_phases_goes_on_until_the_end():
+    spent = {"Requested": 10.0, "Draining": 1.23456}
+    running = session(phase="Draining", spent=spent, phase_at=10.0)
+    assert status(running, 14.0)["secondsInPhase"] == {"Requested": 10.0, "Draining": 5.235}
+    assert status(running, 9.0)["secondsInPhase"]["Draining"] == 1.235, "a clock that went back takes nothing away"
+    over = session(phase="Succeeded", spent={"Draining": 4.0, "Succeeded": 0.0}, phase_at=10.0, ended_at=10.0)
+    assert status(over, 99.0)["secondsInPhase"] == {"Draining": 4.0, "Succeeded": 0.0}
+
+
+def moving(done: int, **fields: Any) -> Session:
+    children = [Child(name="c", source="a", target="b", members=40, counts={"moved": done})]
+    given: dict[str, Any] = {"phase": "Draining", "moving_at": 10.0, "is_parent": True, "children": children, **fields}
+    return session(**given)
+
+
+def test_progress_in_numbers():
+    found = progress(moving(7), 13.0)
+    assert found == {
+        "planned": 40, "moved": 7, "stayed": 0, "returned": 0, "detached": 0, "unknown": 0, "percent": 17,
+        "movesPerSecond": 2.33, "etaSeconds": 14.1,
+    }  # fmt: skip
+    assert progress(session(), 13.0)["percent"] == 0
+
+
+@pytest.mark.parametrize(
+    ("of", "now"),
+    [
+        (moving(7, moving_at=None), 13.0),
+        (moving(7), 10.0),
+        (moving(7), 9.0),
+        (moving(0), 13.0),
+        (moving(7, phase="Stabilizing"), 13.0),
+    ],
+)
+def test_no_rate_without_time_or_moves(of: Session, now: float):
+    assert not {"movesPerSecond", "etaSeconds"} & set(progress(of, now))
+
+
+def test_who_was_asked():
+    offers = [Offer(edge=f"e{n}", metric="input", difference=0.25, answer="OK", message="free") for n in range(25)]
+    found = status(session(offers=offers), 12.0)["asked"]
+    assert found[0] == {"name": "e0", "metric": "input", "difference": 0.25, "answer": "OK", "message": "free"}
+    assert [one["name"] for one in found] == [f"e{n}" for n in range(20)]
+    assert "asked" not in status(session(), 12.0)
+
+
+def test_the_plan_of_a_policy_and_of_people():
+    shown = status(session(plan=plan("x", "y", rejected={"NotServed": ["z"]}, why="fast")), 12.0)
+    assert shown["planHash"] == "p1"
+    assert shown["plan"] == {
+        "subscribers": 2, "pairs": [{"source": "a", "target": "b", "subscribers": 2}], "handover": "drain",
+        "why": "fast", "rejected": {"NotServed": 1},
+    }  # fmt: skip
+    chosen = plan(
+        "x", policy="Padres", metric="input", stop="even", moves=[Moves(count=1, reason="most", what="[a,>,1]")],
+        stays=[Stay(kind="TooBig", reason="too much", count=3, what="[b,>,1]")],
+    )  # fmt: skip
+    shown = status(session(plan=chosen), 12.0)["plan"]
+    assert (shown["policy"], shown["metric"], shown["stopped"]) == ("Padres", "input", "even")
+    assert shown["moves"] == [{"subscribers": 1, "what": "[a,>,1]", "reason": "most"}]
+    assert shown["stays"] == [{"subscribers": 3, "kind": "TooBig", "what": "[b,>,1]", "reason": "too much"}]
+
+
+def test_what_was_promised():
+    loads = Loads(input=0.9, output=0.4, match_seconds=0.002)
+    shown = status(session(plan=plan("x", drain_seconds=1.23456, forecasts=[forecast(before=loads)])), 12.0)
+    edge = {
+        "name": "a", "utilizationBefore": 0.9, "utilizationAfter": 0.6, "subscribersBefore": 9, "subscribersAfter": 6,
+        "before": {"input": 0.9, "output": 0.4, "matchSeconds": 0.002},
+    }  # fmt: skip
+    assert shown["predicted"] == {"drainSeconds": 1.235, "edges": [edge]}
+    assert shown["measured"] == {"edges": []}
+
+
+def test_what_came_of_it():
+    one = forecast(
+        utilization_measured=0.71234567, subscribers_measured=7,
+        after=Loads(input=0.6, output=0.5, match_seconds=0.001),
+        measured=Loads(input=0.71234567, output=0.4, match_seconds=0.00123456),
+    )  # fmt: skip
+    [edge] = status(session(plan=plan("x", forecasts=[one])), 12.0)["measured"]["edges"]
+    assert edge == {
+        "name": "a", "utilization": 0.71234567, "subscribers": 7, "utilizationError": 0.1123,
+        "after": {"input": 0.71234567, "output": 0.4, "matchSeconds": 0.00123456},
+        "error": {"input": 0.1123, "output": 0.1, "matchSeconds": 0.000235},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("side", ["after", "measured"])
+def test_without_both_sides_there_is_no_error_of_loads(side: str):
+    loads = {side: Loads(input=0.6, output=0.5, match_seconds=0.001)}
+    one = forecast(utilization_measured=0.5, subscribers_measured=5, **loads)
+    [edge] = status(session(plan=plan("x", forecasts=[one])), 12.0)["measured"]["edges"]
+    assert edge == {"name": "a", "utilization": 0.5, "subscribers": 5, "utilizationError": 0.1}
+
+
+def test_how_long_batches_drained():
+    batches = [
+        batch(1, members={"x": "moved"}, cut_at=10.0, ended_at=11.23456),
+        batch(2, members={"y": "moved"}, cut_at=20.0, ended_at=23.0, replay=True),
+        batch(3, members={"z": "stayed"}, ended_at=30.0),
+        batch(4, members={"v": "", "w": ""}, cut_at=30.0, state="cutting", intent="cut", why="short", reason="r"),
+    ]
+    shown = status(session(plan=plan("x", "y", "z", "v", "w"), batches=batches), 31.0)
+    assert shown["measured"] == {"edges": [], "drainSecondsMax": 3.0, "drainSecondsMean": 2.117}
+    assert shown["batches"] == {"begun": 4, "ended": 3, "byReplay": 1}
+    assert shown["batch"] == {
+        "id": "7.4", "state": "cutting", "intent": "cut", "subscribers": 2, "handover": "drain", "why": "short",
+        "reason": "r",
+    }  # fmt: skip
+    assert status(session(batches=batches[:2]), 31.0)["batch"]["handover"] == "replay"
+
+
+def test_children_and_earlier_attempts():
+    child = Child(name="c", source="a", target="b", members=3, phase="Failed", reason="Why", counts={"moved": 2})
+    attempt = Attempt(
+        number=1, phase="Failed", reason="Why", message="so", started_at=1.0, ended_at=2.0, planned=3,
+        counts={"stayed": 3},
+    )  # fmt: skip
+    found = status(session(children=[child], history=[attempt]), 12.0)
+    assert found["target"] == "b"
+    assert found["children"] == [
+        {"name": "c", "source": "a", "target": "b", "planned": 3, "phase": "Failed", "reason": "Why", "moved": 2}
+    ]
+    assert found["history"] == [
+        {"number": 1, "phase": "Failed", "reason": "Why", "message": "so", "startedAt": "1970-01-01T00:00:01Z",
+         "endedAt": "1970-01-01T00:00:02Z", "planned": 3, "stayed": 3}
+    ]  # fmt: skip
+
+
+def test_only_who_did_not_move_has_the_reason_of_its_batch():
+    batches = [batch(1, members={"x": "moved", "y": "returned", "z": "again"}, ended_at=9.0, reason="source left")]
+    given = plan("x", "y", "z", moves=[Moves(count=1, reason="most"), Moves(count=1, reason="next")])
+    found = {one["subscriber"]: one for one in moves(session(plan=given, batches=batches))}
+    assert {name: (one["outcome"], one["reason"], one["why"]) for name, one in found.items()} == {
+        "x": ("moved", "", "most"), "y": ("returned", "source left", "next"), "z": ("", "", ""),
+    }  # fmt: skip
+    assert (found["x"]["source"], found["x"]["target"]) == ("a", "b")
+
+
+def test_a_checker_sees_only_outcomes_that_there_are():
+    found = seen(session(plan=plan("x", "y"), batches=[batch(1, members={"x": "moved"}, ended_at=9.0)]), 5.0)
+    assert (dict(found.counts), found.planned, found.ended, found.at) == ({"moved": 1}, 2, False, 5.0)
