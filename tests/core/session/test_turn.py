@@ -60,6 +60,15 @@ def test_answers_to_other_questions_are_no_pages():
     assert turn.listing("u", "a", "h") is None, "a page that comes twice is one page"
 
 
+def test_a_page_that_begins_with_the_last_name_of_the_one_before_adds_it_once():
+    turn = turn_at(1.0)
+    turn.listing("u", "a", "h")
+    answer(turn, asked(turn)[0], ["a1", "a2"], more=True)
+    turn.listing("u", "a", "h")
+    answer(turn, asked(turn)[0], ["a3", "a2"])
+    assert turn.listing("u", "a", "h") == ["a1", "a2", "a3"]
+
+
 def test_a_head_that_starts_anew_between_two_pages_is_asked_from_the_start():
     turn = turn_at(1.0)
     turn.listing("u", "a", "h")

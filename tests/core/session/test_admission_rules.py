@@ -1,0 +1,120 @@
+"""Admission rule by rule: what keeps a broker, who stands before whom, and who can give or take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.core.session.made import fleet, request, session, turn_of
+
+from plimsoll.core.session import admission
+
+
+def test_an_ended_session_keeps_its_brokers_until_the_moment_it_names():
+    held = session("held", phase="Failed", ended_at=90.0, holds_until=110.0, sources=["a"])
+    turn = turn_of(held, now=109.9)
+    assert admission.holds(turn, held)
+    assert admission.blocked_by(turn, session("s"), {"a"}) == "waits for held (a)"
+    turn.now = 110.0
+    assert not admission.holds(turn, held)
+    assert admission.blocked_by(turn, session("s"), {"a"}) == ""
+
+
+def test_the_cap_of_the_fleet_does_not_count_for_parents():
+    turn = turn_of(session("one", phase="Draining", sources=["a"], targets=["b"]), max_sessions=1)
+    assert admission.blocked_by(turn, session("s"), {"w"}).startswith("1 sessions are under way")
+    assert admission.blocked_by(turn, session("s", is_parent=True), {"w"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_ahead"),
+    [
+        ({}, True),
+        ({"retry_at": 100.0}, True),
+        ({"retry_at": 100.1}, False),
+        ({"phase": "Planned", "approved": "hash"}, True),
+        ({"phase": "Planned"}, False),
+        ({"queued_at": 60.0}, False),
+    ],
+)
+def test_who_stands_in_the_queue_goes_first_if_it_could_begin(fields: dict[str, Any], is_ahead: bool):
+    other = session("first", **{"queued_at": 40.0, "sources": ["a"], **fields})
+    turn = turn_of(other, requests=(request("first", source="a"),), now=100.0)
+    said = admission.blocked_by(turn, session("s", queued_at=50.0), {"a"})
+    assert said == ("waits for first (a)" if is_ahead else "")
+
+
+def test_a_session_whose_object_is_not_known_keeps_no_place_in_the_queue():
+    turn = turn_of(session("first", sources=["a"]))
+    assert not admission.is_queued(turn, session("first", sources=["a"]))
+    assert admission.blocked_by(turn, session("s", queued_at=50.0), {"a"}) == ""
+
+
+def test_a_session_that_is_over_keeps_no_place_in_the_queue():
+    over = session("s", phase="Planned", approved="hash", ended_at=90.0)
+    assert not admission.is_queued(turn_of(over, requests=(request("s", source="a"),)), over)
+
+
+def test_a_refusal_names_the_field_that_is_missing():
+    turn = turn_of()
+    without_source = admission.refusal(turn, request("s", select={"count": 1}))
+    without_select = admission.refusal(turn, request("s", source="a"))
+    assert without_source is not None
+    assert without_select is not None
+    assert without_source.message.endswith("say spec.source")
+    assert without_select.message.endswith("say spec.select")
+
+
+def test_an_edge_on_its_way_out_gives_and_does_not_take():
+    turn = turn_of(view=fleet(b={"leaving": True}, c={"ready": False, "leaving": True}))
+    for name in "bc":
+        why = admission.unready_target(turn, name)
+        assert why is not None
+        assert why.reason == "TargetNotReady"
+        assert admission.unready_source(turn, name) is None
+
+
+def test_a_view_that_is_too_old_may_be_mended_by_another_attempt():
+    turn = turn_of(now=100.0)
+    turn.now = 100.0 + turn.timings.view
+    assert admission.unready_source(turn, "a") is None
+    turn.now += 0.1
+    why = admission.unready_source(turn, "a")
+    assert why is not None
+    assert (why.reason, why.again) == ("NoView", True)
+
+
+@pytest.mark.parametrize(
+    ("phase", "takes"),
+    [("Requested", True), ("Negotiating", True), ("Planned", True), ("Sampling", False), ("Stabilizing", False)],
+)
+def test_a_drain_closes_its_edge_once_it_is_agreed_upon_and_while_it_runs(phase: Any, takes: bool):
+    drain = session("drain", phase=phase, is_drain=True, is_parent=True, sources=["b"])
+    turn = turn_of(drain)
+    assert admission.draining(turn) == (frozenset() if takes else frozenset({"b"}))
+    assert (admission.unready_target(turn, "b") is None) == takes
+
+
+def names(turn: Any, **fields: Any) -> list[str]:
+    return [edge.name for edge in admission.candidates(turn, request("s", source="a", **fields), ["a"])]
+
+
+def test_a_named_target_that_cannot_take_is_no_candidate():
+    assert names(turn_of(), target="b") == ["b"]
+    assert names(turn_of(view=fleet(b={"cordoned": True})), target="b") == []
+
+
+def test_other_clusters_are_candidates_only_when_the_own_has_nobody_left():
+    full = {name: {"cordoned": True} for name in "bc"}
+    assert names(turn_of(), scope="Global") == ["b", "c"]
+    assert names(turn_of(view=fleet(**full)), scope="Global") == ["w"]
+    assert names(turn_of(view=fleet(**full)), scope="Local") == []
+
+
+def test_children_of_one_parent_do_not_wait_for_the_source_that_it_keeps():
+    parent = session("parent", phase="Draining", is_parent=True, sources=["a"])
+    one = session("one", parent="parent", sources=["a"], targets=["b"], queued_at=10.0)
+    two = session("two", parent="parent", sources=["a"], targets=["c"], queued_at=20.0)
+    turn = turn_of(parent, one, two, requests=(request("one", source="a"), request("two", source="a")))
+    assert admission.blocked_by(turn, two, two.brokers) == ""
+    assert admission.blocked_by(turn, session("foreign", queued_at=20.0), {"a"}) == "waits for one (a), parent (a)"

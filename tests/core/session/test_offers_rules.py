@@ -1,0 +1,87 @@
+"""Offers rule by rule: what is offered to whom, for which load, and for how long loads are waited for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.core.session.made import fleet, request, session, turn_of
+
+from plimsoll.core.policies.fleet import BrokerLoad
+from plimsoll.core.policies.steps import Action
+from plimsoll.core.session import loads, offers
+from plimsoll.core.session.turn import Turn
+
+
+def load(name: str, **fields: float) -> BrokerLoad:
+    return BrokerLoad(name=name, cluster="east", **fields)  # type: ignore[arg-type]
+
+
+def turn_with(**utilizations: float) -> Turn:
+    """Edges whose output is so much used, by name."""
+    reports = {
+        name: {"report": {"broker": name, "cluster": "east", "state": "OK", "output_utilization": share}}
+        for name, share in utilizations.items()
+    }
+    return turn_of(view=fleet(**reports))
+
+
+def actions(own: BrokerLoad, *others: BrokerLoad, **fields: Any) -> list[Action]:
+    policy = loads.policy_of(turn_of(), "a")
+    assert policy is not None
+    return offers._actions(request("s", source="a", **fields), own, {each.name: each for each in others}, policy)
+
+
+def test_what_is_asked_for_is_offered_as_it_is():
+    wanted = [
+        {"name": "b", "metric": "Output", "difference": "300m", "overloaded": ["Cpu", "Output"]},
+        {"name": "c", "metric": "Match", "difference": "2"},
+    ]
+    assert actions(load("a"), load("b"), candidates=wanted) == [
+        Action("b", "output", 0.3, ("output", "cpu")),
+        Action("c", "match", 2.0),
+    ]
+
+
+def test_without_a_list_detection_says_what_wants_relief():
+    found = actions(load("a", output_utilization=0.99), load("b", output_utilization=0.1), load("c"))
+    assert {each.target for each in found} == {"b", "c"}
+    assert all(each.overloaded == ("output",) for each in found)
+
+
+def test_where_no_trigger_is_reached_the_larger_difference_comes_first():
+    own = load("a", input_utilization=0.30, output_utilization=0.30)
+    found = actions(own, load("b", input_utilization=0.30, output_utilization=0.28),
+                    load("c", input_utilization=0.27, output_utilization=0.31))  # fmt: skip
+    assert [(each.target, each.metric) for each in found] == [("c", "input"), ("b", "output")]
+    assert [each.difference for each in found] == pytest.approx([0.03, 0.02])
+    assert not any(each.overloaded for each in found)
+
+
+def test_a_difference_that_a_session_would_not_balance_is_not_offered():
+    policy = loads.policy_of(turn_of(), "a")
+    assert policy is not None
+    least = policy.parameters.balance_threshold
+    own = load("a", output_utilization=least)
+    assert offers._by_difference(own, {"b": load("b")}, policy) == []
+    above = load("a", output_utilization=2 * least)
+    assert [each.target for each in offers._by_difference(above, {"b": load("b")}, policy)] == ["b"]
+
+
+def test_an_offer_has_its_difference_in_four_digits():
+    turn = turn_with(a=0.5, b=0.123456, c=0.5)
+    negotiating = session("s", phase="Negotiating", sources=["a"], by_policy=True, phase_at=100.0)
+    after = offers.negotiating(turn, request("s", source="a"), negotiating)
+    assert [(each.edge, each.metric, each.difference) for each in after.offers] == [("b", "output", 0.3765)]
+
+
+@pytest.mark.parametrize("deadline", [1e9, 107.0])
+def test_loads_are_waited_for_as_long_as_a_negotiation_may_take(deadline: float):
+    turn = turn_with()
+    until = min(100.0 + turn.timings.negotiate, deadline)
+    negotiating = session("s", phase="Negotiating", sources=["a"], by_policy=True, phase_at=100.0, deadline_at=deadline)
+    for now, phase in ((until - 0.01, "Negotiating"), (until, "Rejected")):
+        turn.now = turn.viewed_at = now
+        after = offers.negotiating(turn, request("s", source="a"), negotiating)
+        assert (after.phase, after.reason) == (phase, "NoLoad")
+    assert after.may_retry

@@ -1,0 +1,120 @@
+"""Triggers rule by rule: which of them become a session, when, and what it asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.core.session.made import fleet, request, session, turn_of
+
+from plimsoll.core import records as r
+from plimsoll.core.session import Create
+from plimsoll.core.session.record import Batch
+from plimsoll.core.session.triggers import LATE_REPORTS, heed
+from plimsoll.core.session.turn import Turn
+
+PAUSE = 1.0
+"""The interval of the policy."""
+
+
+def trigger(epoch: int = 7, seq: int = 50, **item: Any) -> r.Trigger:
+    action = r.ActionItem(**{"target": "b", "metric": "input", "difference": 0.3, **item})
+    return r.Trigger("a", epoch, seq, [action], "wanted")
+
+
+def made(turn: Turn, said: r.Trigger | None = None) -> list[Create]:
+    """The sessions that become of a trigger."""
+    turn.effects = []
+    heed(turn, said or trigger())
+    return [effect for effect in turn.effects if isinstance(effect, Create)]
+
+
+def batch(outcome: str) -> Batch:
+    return Batch(
+        id="2.1", head="east-head", head_epoch=1, source="a", target="b", target_head="east-head", replay=False,
+        prepare_seconds=1.0, drain_seconds=1.0, begun_at=0.0, ended_at=1.0, members={"x": outcome},
+    )  # fmt: skip
+
+
+def over(uid: str, at: float, **fields: Any) -> Any:
+    return session(uid, **{"phase": "Rejected", "ended_at": at, "triggered": True, "sources": ["a"], **fields})
+
+
+def test_an_edge_on_its_way_out_wants_nothing():
+    assert made(turn_of())
+    assert not made(turn_of(view=fleet(a={"leaving": True})))
+
+
+@pytest.mark.parametrize(
+    ("epoch", "seq", "is_heeded"),
+    [
+        (7, 50 - LATE_REPORTS, True),
+        (7, 49 - LATE_REPORTS, False),
+        (6, 999, False),
+        (8, 1, True),
+    ],
+)
+def test_a_trigger_is_late_by_the_reports_of_the_same_life_of_its_edge(epoch: int, seq: int, is_heeded: bool):
+    turn = turn_of(view=fleet(a={"report": {"epoch": 7, "seq": 50}}))
+    assert bool(made(turn, trigger(epoch, seq))) == is_heeded
+
+
+@pytest.mark.parametrize(
+    ("ends", "at"),
+    [
+        ([90.0], 90.0 + PAUSE),
+        ([80.0, 90.0], 90.0 + 2 * PAUSE),
+        ([70.0, 80.0, 90.0], 90.0 + 4 * PAUSE),
+        ([60.0, 70.0, 80.0, 90.0], 90.0 + 4 * PAUSE),
+    ],
+)
+def test_the_pause_after_sessions_that_moved_nobody_doubles_up_to_four(ends: list[float], at: float):
+    sessions = [over(f"s{number}", ended) for number, ended in enumerate(ends)]
+    assert not made(turn_of(*sessions, now=at - 0.01))
+    assert made(turn_of(*sessions, now=at))
+
+
+def test_a_session_that_moved_somebody_is_followed_at_once_and_begins_the_count_anew():
+    moved = over("moved", 85.0, phase="Succeeded", batches=[batch("moved")])
+    assert made(turn_of(over("old", 80.0), moved, now=85.0))
+    turn = turn_of(over("old", 80.0), moved, over("new", 90.0), now=90.0 + PAUSE)
+    assert made(turn), "of three only the last moved nobody since"
+
+
+def test_only_sessions_that_edges_wanted_count_for_the_pause():
+    assert made(turn_of(over("s", 90.0, triggered=False), now=90.0))
+
+
+def test_a_session_that_has_not_begun_is_known_by_the_source_it_asks_for():
+    waiting = session("waiting")
+    assert not made(turn_of(waiting, requests=(request("waiting", source="a"),)))
+    assert made(turn_of(waiting, requests=(request("waiting", source="c"),)))
+    assert made(turn_of(waiting, requests=(request("waiting", select={"count": 1}),))), "it names no source"
+    assert made(turn_of(waiting)), "its object is not known"
+
+
+@pytest.mark.parametrize(
+    ("fields", "overloaded", "is_heeded"),
+    [
+        ({"by_policy": True}, ["input"], True),
+        ({"by_policy": True}, [], False),
+        ({"by_policy": False}, ["input"], False),
+        ({"by_policy": True, "phase": "Draining"}, ["input"], False),
+    ],
+)
+def test_overload_passes_only_a_policys_session_that_waits_for_loads_to_settle(
+    fields: dict[str, Any], overloaded: list[str], is_heeded: bool
+):
+    running = session("s", **{"phase": "Stabilizing", "sources": ["a"], "targets": ["c"], **fields})
+    assert bool(made(turn_of(running), trigger(overloaded=overloaded))) == is_heeded
+    taking = session("s", **{"phase": "Stabilizing", "sources": ["c"], "targets": ["a"], **fields})
+    assert bool(made(turn_of(taking), trigger(overloaded=overloaded))) == is_heeded
+
+
+@pytest.mark.parametrize(
+    ("difference", "text"),
+    [(0.3, "300m"), (-1.0, "0m"), (float("nan"), "0m"), (float("inf"), "0m"), (1e300, "1000000000m")],
+)
+def test_a_difference_is_asked_for_as_it_is_and_bounded(difference: float, text: str):
+    [create] = made(turn_of(), trigger(difference=difference, overloaded=["cpu"]))
+    assert create.spec["candidates"] == [{"name": "b", "metric": "Input", "difference": text, "overloaded": ["Cpu"]}]
