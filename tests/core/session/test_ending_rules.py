@@ -137,6 +137,13 @@ def test_pauses_double_up_to_a_bound():
     assert pauses == [105.0, 110.0, 120.0, 140.0, 160.0, 160.0]
 
 
+def test_the_next_attempt_waits_on_the_fleets_clock():
+    turn = Turn(3, Settings(time_factor=2.0))
+    turn.now = 100.0
+    found = again(turn, request(), session())
+    assert (found.retry_at, found.deadline_at) == (110.0, 230.0)
+
+
 def test_how_many_are_still_wanted():
     assert [again(turn_at(100.0), request(), session(wanted=wanted)).wanted for wanted in (None, 0, 1, 3)] == [
         None, 0, 0, 2,

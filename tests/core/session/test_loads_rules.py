@@ -126,7 +126,10 @@ def test_machines_answer_no_faster_on_a_faster_clock():
 
 
 def test_loads_as_they_are_stored():
-    found = load(turn_with(report(output_utilization=0.123456, match_delay_seconds=0.0012345678)), "a")
+    found = load(
+        turn_with(report(input_utilization=0.543219, output_utilization=0.123456, match_delay_seconds=0.0012345678)),
+        "a",
+    )
     assert found is not None
     stored = loads_of(found)
-    assert (stored.input, stored.output, stored.match_seconds) == (0.5, 0.1235, 0.001235)
+    assert (stored.input, stored.output, stored.match_seconds) == (0.5432, 0.1235, 0.001235)

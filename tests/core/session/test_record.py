@@ -127,3 +127,9 @@ def test_whom_a_session_keeps_busy():
     assert replace(session, is_parent=True).brokers == {"a"}
     assert session.batch is None
     assert session.planned == 0
+
+
+def test_a_pair_of_two_clusters_goes_across():
+    pair = Pair(source="a", target="b", source_head="h", target_head="h", members=[])
+    assert pair.is_across is False
+    assert replace(pair, target_head="k").is_across is True

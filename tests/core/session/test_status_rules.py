@@ -184,13 +184,13 @@ def test_what_came_of_it():
     one = forecast(
         utilization_measured=0.71234567, subscribers_measured=7,
         after=Loads(input=0.6, output=0.5, match_seconds=0.001),
-        measured=Loads(input=0.71234567, output=0.4, match_seconds=0.00123456),
+        measured=Loads(input=0.71234567, output=0.43214, match_seconds=0.00123456),
     )  # fmt: skip
     [edge] = status(session(plan=plan("x", forecasts=[one])), 12.0)["measured"]["edges"]
     assert edge == {
         "name": "a", "utilization": 0.71234567, "subscribers": 7, "utilizationError": 0.1123,
-        "after": {"input": 0.71234567, "output": 0.4, "matchSeconds": 0.00123456},
-        "error": {"input": 0.1123, "output": 0.1, "matchSeconds": 0.000235},
+        "after": {"input": 0.71234567, "output": 0.43214, "matchSeconds": 0.00123456},
+        "error": {"input": 0.1123, "output": 0.0679, "matchSeconds": 0.000235},
     }  # fmt: skip
 
 
@@ -202,10 +202,16 @@ def test_without_both_sides_there_is_no_error_of_loads(side: str):
     assert edge == {"name": "a", "utilization": 0.5, "subscribers": 5, "utilizationError": 0.1}
 
 
+def test_an_edge_that_is_idle_now_is_measured_too():
+    one = forecast(utilization_measured=0.0, subscribers_measured=0)
+    [edge] = status(session(plan=plan("x", forecasts=[one, forecast()])), 12.0)["measured"]["edges"]
+    assert edge == {"name": "a", "utilization": 0.0, "subscribers": 0, "utilizationError": 0.6}
+
+
 def test_how_long_batches_drained():
     batches = [
         batch(1, members={"x": "moved"}, cut_at=10.0, ended_at=11.23456),
-        batch(2, members={"y": "moved"}, cut_at=20.0, ended_at=23.0, replay=True),
+        batch(2, members={"y": "moved"}, cut_at=20.0, ended_at=23.0003, replay=True),
         batch(3, members={"z": "stayed"}, ended_at=30.0),
         batch(4, members={"v": "", "w": ""}, cut_at=30.0, state="cutting", intent="cut", why="short", reason="r"),
     ]
