@@ -1,0 +1,94 @@
+"""One batch, rule by rule: what is late or comes twice changes nothing, and what has ended leaves nothing behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.core.session.alone import batch_of, turn_at
+
+from plimsoll.core import records as r
+from plimsoll.core.session.batches import advance, ended, heard, lost
+from plimsoll.core.session.events import Send
+from plimsoll.core.session.record import Batch
+
+
+def told(state: str, reason: str = "", **members: str) -> r.Outcome:
+    return r.Outcome("4.1", 4, 10, state, list(members.items()), reason)  # type: ignore[arg-type]
+
+
+def test_a_refusal_that_comes_after_the_head_has_begun_is_of_no_concern():
+    one = batch_of(state="preparing")
+    assert heard(turn_at(101.0), one, told("failed", "full: too many sessions")) is one
+
+
+def test_what_was_to_be_cut_and_is_not_known_is_looked_for():
+    one = heard(turn_at(101.0), batch_of(intent="cut", cut_at=100.5), told("unknown"))
+    assert (one.intent, one.ended_at) == ("resolve", None)
+
+
+def test_the_first_outcome_of_a_member_holds():
+    one = heard(turn_at(101.0), batch_of(state="cut", members={"x": "moved", "y": "cut"}), told("done", x="stayed"))
+    assert one.members == {"x": "moved", "y": "cut"}
+
+
+def test_the_reason_of_a_head_is_kept():
+    one = heard(turn_at(101.0), batch_of(), told("preparing", "two are away"))
+    assert one.reason == "two are away"
+    assert heard(turn_at(101.5), one, told("ready", x="attached")).reason == "two are away"
+
+
+def test_those_who_are_late_are_waited_for_from_the_first_on():
+    one = heard(turn_at(101.0), batch_of(), told("ready", x="attached"))
+    assert heard(turn_at(102.0), one, told("ready", x="attached", y="preparing")).ready_at == 101.0
+
+
+def test_what_has_ended_is_not_lost():
+    one = batch_of(ended_at=101.0, cut_at=100.5)
+    assert lost(turn_at(102.0), one, "h has started anew") is one
+
+
+@pytest.mark.parametrize(("state", "rest"), [("aborted", "stayed"), ("done", "unknown")])
+def test_of_whom_a_head_says_nothing_at_the_end(state: str, rest: str):
+    one = batch_of(intent="cut", cut_at=100.5, state=state, members={"x": "returned", "y": ""})
+    assert advance(turn_at(101.0), one, stopping=False).members == {"x": "returned", "y": rest}
+
+
+@pytest.mark.parametrize(("before", "after"), [("", "h does not answer"), ("two are away", "two are away")])
+def test_why_it_was_given_up(before: str, after: str):
+    one = advance(turn_at(120.0), batch_of(intent="abort", reason=before), stopping=False)
+    assert (one.ended_at, one.reason) == (120.0, after)
+
+
+def resolved(at_source: list[str], at_target: list[str], **fields: Any) -> tuple[Batch, bool]:
+    """A batch after both ends have said whom they serve, and whether nothing is kept of what they said."""
+    turn = turn_at(101.0)
+    one = batch_of(intent="resolve", since=100.5, cut_at=100.2, **fields)
+    assert advance(turn, one, stopping=False) is one
+    for effect in list(turn.effects):
+        assert isinstance(effect, Send)
+        assert isinstance(effect.record, r.Serving)
+        names = at_source if effect.record.edge == "a" else at_target
+        turn.served("h", r.Served(effect.record.id, effect.record.edge, 10, names, False))
+    turn.is_due("4.1/again", 1.0)
+    one = advance(turn, one, stopping=False)
+    return one, not turn._listings
+
+
+def test_where_somebody_is_now_does_not_change_its_outcome():
+    one, _ = resolved([], ["x", "y"], members={"x": "cut", "y": "returned"})
+    assert one.members == {"x": "moved", "y": "returned"}
+
+
+def test_what_ends_have_said_is_forgotten_at_the_end():
+    one, is_forgotten = resolved(["y"], ["x"], members={"x": "cut", "y": "cut"})
+    assert one.ended_at == 101.0
+    assert is_forgotten
+
+
+def test_when_it_was_spoken_of_is_forgotten_at_the_end():
+    turn = turn_at(101.0)
+    turn.command(batch_of(), "prepare", 0.5)
+    turn.is_due("4.10/ask", 0.5)
+    ended(turn, batch_of(), "stayed")
+    assert list(turn._said) == ["4.10/ask"]

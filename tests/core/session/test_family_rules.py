@@ -1,0 +1,151 @@
+"""A parent, rule by rule: when it ends its children, when it looks who is left, and when it goes another round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.core.session.alone import DEADLINE, edge, plan_of, request_of, session_of, turn_at
+
+from plimsoll.core import records as r
+from plimsoll.core.session import Session
+from plimsoll.core.session.events import Send
+from plimsoll.core.session.family import stabilizing, step
+from plimsoll.core.session.record import Child, Verdict
+from plimsoll.core.session.turn import Turn
+
+STOPPED = Verdict(reason="Stopped", message="stopped as asked for")
+LATE = DEADLINE - 2.5
+"""Half of what a session needs to close is left to a parent: its children close before it."""
+
+
+def child(phase: str = "Requested", **fields: Any) -> Child:
+    given = {"name": "s-1", "source": "a", "target": "b", "members": 2, "phase": phase, **fields}
+    return Child(**given)
+
+
+def parent(*children: Child, **fields: Any) -> Session:
+    given = {"is_parent": True, "is_drain": True, "targets": [], "children": list(children), **fields}
+    return session_of(**given)
+
+
+def working(turn: Turn, phase: str) -> Session:
+    """A parent whose only child is in this phase, and in the book."""
+    targets = {"sources": ["a"], "targets": ["b"]}
+    turn.book.put(session_of(uid="child", name="s-1", parent="u", phase=phase, **targets))
+    return parent(child(phase, uid="child"))
+
+
+# ---------------------------------------------------------------- while its children work
+
+
+@pytest.mark.parametrize(("now", "is_late"), [(LATE - 0.1, False), (LATE, True), (LATE + 1, True)])
+def test_a_parent_begins_nothing_more_shortly_before_its_deadline(now: float, is_late: bool):
+    turn = turn_at(now)
+    session = step(turn, request_of(), working(turn, "Draining"))
+    assert not session.is_over
+    assert (session.verdict is not None) == is_late
+    if session.verdict is not None:
+        assert (session.verdict.reason, session.verdict.again) == ("DeadlineExceeded", True)
+
+
+def test_at_its_deadline_a_parent_waits_for_nobody():
+    turn = turn_at(DEADLINE)
+    session = step(turn, request_of(), working(turn, "Draining"))
+    assert (session.ended_at, session.reason) == (DEADLINE, "DeadlineExceeded")
+
+
+@pytest.mark.parametrize(("phase", "after"), [("Requested", "Preparing"), ("Preparing", "Draining")])
+def test_a_parent_drains_once_a_child_has_begun(phase: str, after: str):
+    turn = turn_at(101.0)
+    assert step(turn, request_of(), working(turn, phase)).phase == after
+
+
+def test_a_session_of_which_nobody_moved_has_failed_and_may_be_tried_again():
+    over = child("RolledBack", counts={"stayed": 2})
+    session = step(turn_at(101.0), request_of(), parent(over, is_drain=False))
+    assert (session.phase, session.reason, session.message) == ("RolledBack", "NobodyMoved", "2 stayed")
+    assert session.may_retry
+    session = step(turn_at(101.0), request_of(), parent(over))
+    assert session.phase == "Stabilizing", "a drain looks again"
+
+
+# ---------------------------------------------------------------- once they are over
+
+MOVED = child("Succeeded", counts={"moved": 2})
+
+
+@pytest.mark.parametrize(
+    ("now", "fields", "phase"),
+    [
+        (112.9, {}, "Stabilizing"),
+        (113.0, {}, "Succeeded"),
+        (111.0, {"verdict": STOPPED}, "Succeeded"),
+    ],
+)
+def test_loads_settle_unless_it_was_stopped(now: float, fields: dict[str, Any], phase: str):
+    session = parent(MOVED, is_drain=False, phase="Stabilizing", phase_at=110.0, **fields)
+    assert stabilizing(turn_at(now), request_of(), session).phase == phase
+
+
+def settling(**fields: Any) -> Session:
+    return parent(MOVED, phase="Stabilizing", phase_at=110.0, **fields)
+
+
+@pytest.mark.parametrize(
+    ("round_", "pause"), [(0, 3.0), (1, 6.0), (2, 12.0), (3, 24.0), (4, 48.0), (5, 60.0), (6, 60.0), (10, 60.0)]
+)
+def test_each_pause_before_it_looks_again_is_twice_the_last_up_to_a_limit(round_: int, pause: float):
+    session = settling(round=round_, deadline_at=10_000.0)
+    for now, asks in ((110.0 + pause - 0.1, False), (110.0 + pause, True)):
+        turn = turn_at(now)
+        assert stabilizing(turn, request_of(), session) is session
+        assert bool(turn.effects) == asks
+
+
+@pytest.mark.parametrize("gone", [None, edge("a", ready=False)], ids=["not there", "not up"])
+def test_an_edge_that_is_gone_serves_nobody(gone: Any):
+    session = stabilizing(turn_at(113.0, a=gone), request_of(), settling())
+    assert (session.phase, session.reason) == ("Succeeded", "Drained")
+
+
+def test_a_head_that_is_not_there_is_waited_for():
+    turn = turn_at(113.0)
+    turn.viewed_at = 0.0
+    session = settling()
+    assert stabilizing(turn, request_of(), session) is session
+    turn.now = 113.0 + turn.timings.sample
+    after = stabilizing(turn, request_of(), session)
+    assert (after.phase, after.reason) == ("Failed", "NoSample")
+
+
+def seen(session: Session, *left: str, now: float = 113.0, **asked: Any) -> Session:
+    """The session after the head has said who is left."""
+    turn = turn_at(now)
+    assert stabilizing(turn, request_of(**asked), session) is session
+    for effect in list(turn.effects):
+        assert isinstance(effect, Send)
+        assert isinstance(effect.record, r.Serving)
+        turn.served("h", r.Served(effect.record.id, effect.record.edge, 10, list(left), False))
+    return stabilizing(turn, request_of(**asked), session)
+
+
+def test_who_is_left_goes_in_another_round():
+    session = seen(settling(plan=plan_of("x", "y")), "z")
+    assert (session.phase, session.round, len(session.children)) == ("Preparing", 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("fields", "asked", "reason"),
+    [
+        ({"verdict": STOPPED}, {}, "Stopped"),
+        ({}, {"approval": {"policy": "Manual"}}, "NotEmpty"),
+        ({"verdict": STOPPED}, {"approval": {"policy": "Manual"}}, "Stopped"),
+    ],
+)
+def test_there_is_no_other_round_after_a_stop_or_of_a_plan_of_others(
+    fields: dict[str, Any], asked: dict[str, Any], reason: str
+):
+    session = seen(settling(**fields), "z", **asked)
+    assert (session.phase, session.reason, session.round) == ("Failed", reason, 0)
+    assert "1 are still there: z" in session.message
