@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from plimsoll.core.session import moves, seen, status
 from plimsoll.core.session.record import (
@@ -66,6 +67,17 @@ def test_conditions_of_a_plan_that_nobody_has_approved():
     assert conditions(waiting)["Approved"] == ("False", "AwaitingApproval", "")
     stale = session(phase="Planned", plan=plan("x"), reason="AnotherPlan", message="p0 is not p1")
     assert conditions(stale)["Approved"] == ("False", "AnotherPlan", "p0 is not p1")
+
+
+@pytest.mark.parametrize("over", [{}, {"ended_at": 20.0, "phase": "Rejected"}])
+def test_an_approval_goes_with_its_plan(over: dict[str, Any]):
+    approved = conditioned(session(phase="Draining", plan=plan("x"), approved="p1"), 15.0)
+    again = replace(
+        approved, phase="Requested", plan=None, approved="", reason="Retrying", message="in 5 s", generation=2
+    )
+    found = conditioned(replace(again, **over), 20.0)
+    assert conditions(found)["Approved"] == ("False", "Retrying", "in 5 s")
+    assert {one["observedGeneration"] for one in found.conditions} == {2}
 
 
 def test_a_plan_that_is_over_waits_for_no_approval():

@@ -41,6 +41,8 @@ def _conditions(session: Session) -> Iterable[Condition]:
             yield Condition("Approved", "True", "Approved", f"plan {plan.hash}")
         elif not session.is_over:
             yield Condition("Approved", "False", session.reason or "AwaitingApproval", session.message)
+    elif any(one["type"] == "Approved" for one in session.conditions):  # of a plan that is gone
+        yield Condition("Approved", "False", session.reason or session.phase, session.message)
     if not session.is_over:
         yield Condition("Succeeded", "Unknown", session.reason or session.phase, session.message)
     elif session.phase in ("Succeeded", "Planned"):
