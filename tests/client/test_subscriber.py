@@ -68,11 +68,12 @@ def test_iterating_ends_when_the_subscriber_is_closed(fleet: Any, topic: str):
 
 def test_gaps_go_where_the_caller_says(fleet: Any, topic: str, own_fleet: Any):
     fleet = own_fleet(queue_bytes=20_000)
-    with fleet.connection() as connection, Publisher(connection) as publisher:
+    with fleet.connection() as connection, Publisher(connection, confirm="edges") as publisher:
         subscriber = Subscriber(connection, policy=Policy(slow="drop-oldest"))
-        subscriber.subscribe(f"[topic,=,'{topic}']")
+        subscriber.subscribe("[topic,=,'nothing']")
         subscriber.pause()
-        publish(publisher, topic, *range(300), payload=b"x" * 200)
+        subscriber.subscribe(f"[topic,=,'{topic}']")  # answered behind the pause
+        publish(publisher, topic, *range(300), payload=b"x" * 200)  # accepted when the edge has them
         publisher.flush(60)
         end = Publisher(connection)
         subscriber.resume()

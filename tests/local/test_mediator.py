@@ -164,7 +164,8 @@ def test_wherever_the_mediator_is_killed_the_session_comes_to_its_end(live: Live
 def test_an_edge_that_is_not_wanted_any_more_is_empty_before_it_leaves(live: Live):
     with Traffic(live.folder, 20) as traffic:
         moved = traffic.at("edge-1")
-        runtime.apply(live.folder, manifests.parse_text(QUICKSTART.replace("replicas: 2", "replicas: 1"), "new.yaml"))
+        text = QUICKSTART.replace("  name: quickstart\n", PATIENT).replace("replicas: 2", "replicas: 1")
+        runtime.apply(live.folder, manifests.parse_text(text, "new.yaml"))
         wait_for(lambda: not live.object("EdgeBroker", "edge-1"))
         with Store(live.folder.store) as store:
             sessions = store.objects("LoadBalancingSession")[1]
