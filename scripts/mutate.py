@@ -37,7 +37,7 @@ import pytest
 from hypothesis import Phase, settings
 
 ROOT = Path(__file__).parents[1]
-STATE = ROOT / "build" / "mutation.json"
+STATE = Path(os.environ.get("MUTATION_STATE", ROOT / "build" / "mutation.json"))
 """The result of each mutant that was tried, by area: a run goes on where the last one has ended."""
 
 CALLS = ROOT / "build" / "mutation-calls.json"
@@ -360,8 +360,8 @@ def modules_of(area: str) -> list[ModuleType]:
 
 
 def run(area: str, sample: int, seconds: float, only: str, *, again: bool) -> None:
-    modules, tests = [module for module in modules_of(area) if only in module.__name__], AREAS[area][1]
-    mutants = [mutant for module in modules for mutant in mutants_of(module)]
+    modules, tests = modules_of(area), AREAS[area][1]  # what a test calls is noted for all of them, and kept
+    mutants = [mutant for module in modules if only in module.__name__ for mutant in mutants_of(module)]
     of_all = len(mutants)
     if sample and sample < of_all:
         mutants = sorted(random.Random(area).sample(mutants, sample), key=lambda m: (m.module, m.line, m.place))  # noqa: S311
