@@ -151,6 +151,7 @@ def test_a_broker_that_stops_answering_is_not_ready(fleet):
 def test_ports_stay_the_same_over_restarts_of_the_fleet(fleet):
     fleet.up()
     before = fleet.object("EdgeBroker", "e-0")["status"]["endpoints"]
+    fleet.wait_for(lambda: fleet.object("BrokerFleet", "quotes")["status"]["mediatorEpoch"] == 1)
     fleet.end()
     fleet.up()
     assert fleet.object("EdgeBroker", "e-0")["status"]["endpoints"] == before
@@ -171,10 +172,14 @@ def test_a_head_learns_which_edges_take_no_newcomers(fleet):
     fleet.wait_for(lambda: members(fleet) == [["e-0", "e-1"], []])
     assert asking.cordon(fleet.folder, "e-1", cordoned=True)
     fleet.wait_for(lambda: members(fleet) == [["e-0", "e-1"], ["e-1"]])
-    with Store(fleet.folder.store) as store:  # as the mediator does while it drains an edge
-        change = lambda item: {**item["status"], "draining": ["e-0"]}  # noqa: E731
-        store.set_status("BrokerFleet", "quotes", change)
-    fleet.wait_for(lambda: members(fleet) == [["e-0", "e-1"], ["e-0", "e-1"]])
+    with Store(fleet.folder.store) as store:
+
+        def drained():
+            """As the mediator says it while it drains an edge; the one that runs here says at first that none is."""
+            store.set_status("BrokerFleet", "quotes", lambda item: {**item["status"], "draining": ["e-0"]})
+            return members(fleet) == [["e-0", "e-1"], ["e-0", "e-1"]]
+
+        fleet.wait_for(drained)
     fleet.end()
     fleet.up()  # a cordon outlives the fleet, a drain does not
     fleet.wait_for(lambda: members(fleet) == [["e-0", "e-1"], ["e-1"]])
