@@ -140,3 +140,9 @@ def test_eq_2_and_3_by_counting(
         assert profile.rate(row) == pytest.approx(len(matched) / ended)
         assert profile.extra_rate(row) == pytest.approx(sum(value not in covering for value in matched) / ended)
     assert profile.input_rate == pytest.approx(sum(value > min(bounds) for value in taken) / ended)
+
+
+def test_what_comes_in_an_instant_tells_no_rate():
+    press = Press(samples=1, now=1.0)
+    press.note("p", {}, 100, 1.0 + 1e-9)
+    assert press.stretches(2.0) == ()

@@ -11,25 +11,12 @@ to be taken back.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-from plimsoll.core.policies.profile import Profile, Row
-from plimsoll.core.policies.sampling import (
-    MOST_BYTES,
-    Accepting,
-    Matching,
-    Sample,
-    Sampling,
-    Stretch,
-    bounded,
-    fitting,
-    profile_of,
-    thin,
-)
+from plimsoll.core.policies.sampling import INSTANT, Estimator, Sample, Stretch
 from plimsoll.core.predicates.subscription import Attributes
 
 
-class Press:
+class Press(Estimator):
     """Notes what comes in from `now` on.
 
     Args:
@@ -74,29 +61,4 @@ class Press:
         """All samples, and the rate at which they came: i_r of eq. 2."""
         seconds = min(now, self.ends_at()) - self.started_at
         taken = len(self._samples)
-        return (Stretch(taken / seconds, tuple(self._samples), taken),) if taken and seconds > 0.0 else ()
-
-    def sampling(
-        self,
-        rows: Sequence[Row],
-        matching: Matching,
-        accepting: Accepting,
-        now: float,
-        most_bytes: int = MOST_BYTES,
-    ) -> Sampling:
-        """The same as `profile`, to be advanced a few samples at a time; its profile is to be `bounded` at last."""
-        return Sampling(thin(self.stretches(now), fitting(rows, most_bytes)), rows, matching, accepting)
-
-    def profile(
-        self,
-        rows: Sequence[Row],
-        matching: Matching,
-        accepting: Accepting,
-        now: float,
-        *,
-        overhead_bytes: float = 0.0,
-        most_bytes: int = MOST_BYTES,
-    ) -> Profile:
-        """What each row takes, by eq. 2 and 3, of at most so many bytes on the wire. `rows` come without bits."""
-        stretches = thin(self.stretches(now), fitting(rows, most_bytes))
-        return bounded(profile_of(stretches, rows, matching, accepting, overhead_bytes=overhead_bytes), most_bytes)
+        return (Stretch(taken / seconds, tuple(self._samples), taken),) if taken and seconds > INSTANT else ()

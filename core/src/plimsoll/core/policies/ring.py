@@ -14,27 +14,12 @@ import math
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from plimsoll.core.policies.profile import Profile, Row
-from plimsoll.core.policies.sampling import (
-    MOST_BYTES,
-    Accepting,
-    Matching,
-    Sample,
-    Sampling,
-    Stretch,
-    bounded,
-    fitting,
-    profile_of,
-    thin,
-)
+from plimsoll.core.policies.sampling import INSTANT, Estimator, Sample, Stretch
 from plimsoll.core.predicates.subscription import Attributes
 
 WINDOW_SECONDS = 600.0
 MARKS = 100
 """Counts are written down so many times in a window; a rate is told from fewer seconds than one of these never."""
-
-INSTANT = 1e-6
-"""What came within so many seconds tells no rate."""
 
 CERTAIN = 8.0
 """A publisher's rate has changed if that is more likely than that it has not by this, in units of log likelihood.
@@ -84,7 +69,7 @@ class _Heard:
         return [point for point in found if point[0] >= oldest] or found[-1:]
 
 
-class Ring:
+class Ring(Estimator):
     """Notes every publication that a broker takes in; has a profile of them at any time.
 
     Args:
@@ -152,32 +137,6 @@ class Ring:
         """What has been kept, by publisher, each with its rate at this time."""
         all_changed_at = self._all_changed_at(now)
         return tuple(self._stretch(heard, all_changed_at, now) for heard in self._all() if heard.samples)
-
-    def sampling(
-        self,
-        rows: Sequence[Row],
-        matching: Matching,
-        accepting: Accepting,
-        now: float,
-        most_bytes: int = MOST_BYTES,
-    ) -> Sampling:
-        """The same as `profile`, to be advanced a few samples at a time; its profile is to be `bounded` at last."""
-        return Sampling(thin(self.stretches(now), fitting(rows, most_bytes)), rows, matching, accepting)
-
-    def profile(
-        self,
-        rows: Sequence[Row],
-        matching: Matching,
-        accepting: Accepting,
-        now: float,
-        *,
-        overhead_bytes: float = 0.0,
-        most_bytes: int = MOST_BYTES,
-    ) -> Profile:
-        """What each row takes, of at most so many bytes on the wire. `rows` come without bits."""
-        stretches = thin(self.stretches(now), fitting(rows, most_bytes))
-        whole = profile_of(stretches, rows, matching, accepting, overhead_bytes=overhead_bytes)
-        return bounded(whole, most_bytes)
 
     # -- what is kept
 

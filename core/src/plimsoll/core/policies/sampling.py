@@ -7,6 +7,7 @@ for all samples at once advances a `Sampling` by a few at a time.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,6 +26,9 @@ Accepting = Callable[[Attributes], bool]
 
 MOST_BYTES = 4 * 1024 * 1024
 """What a profile may take on the wire."""
+
+INSTANT = 1e-6
+"""What came within so many seconds tells no rate."""
 
 ROW_BYTES = 48
 """What a row takes on the wire at most beside its key, its names and its bits; a name takes a few bytes of its own."""
@@ -157,6 +161,42 @@ def profile_of(
     sampling = Sampling(stretches, rows, matching, accepting)
     sampling.advance()
     return sampling.profile(overhead_bytes)
+
+
+class Estimator(ABC):
+    """What keeps samples: of a moment (`Press`) or always (`Ring`)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def stretches(self, now: float) -> tuple[Stretch, ...]:
+        """The samples that there are, each stretch with its rate at this time."""
+
+    def sampling(
+        self,
+        rows: Sequence[Row],
+        matching: Matching,
+        accepting: Accepting,
+        now: float,
+        most_bytes: int = MOST_BYTES,
+    ) -> Sampling:
+        """The same as `profile`, to be advanced a few samples at a time; its profile is to be `bounded` at last."""
+        return Sampling(thin(self.stretches(now), fitting(rows, most_bytes)), rows, matching, accepting)
+
+    def profile(
+        self,
+        rows: Sequence[Row],
+        matching: Matching,
+        accepting: Accepting,
+        now: float,
+        *,
+        overhead_bytes: float = 0.0,
+        most_bytes: int = MOST_BYTES,
+    ) -> Profile:
+        """What each row takes, by eq. 2 and 3, of at most so many bytes on the wire. `rows` come without bits."""
+        sampling = self.sampling(rows, matching, accepting, now, most_bytes)
+        sampling.advance()
+        return bounded(sampling.profile(overhead_bytes), most_bytes)
 
 
 def wire_bytes(row: Row, width: int) -> int:
