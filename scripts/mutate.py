@@ -17,6 +17,7 @@ import __future__
 import argparse
 import ast
 import copy
+import gc
 import importlib
 import inspect
 import json
@@ -29,6 +30,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
@@ -51,6 +53,8 @@ BEGIN, END = "<!-- mutation: begin -->", "<!-- mutation: end -->"
 LEAST_SECONDS = 3.0
 SLOW_SECONDS = 3.0
 """A test that takes longer, while it is noted what it calls, is not asked of every mutant."""
+
+SAVED_SECONDS = 5.0
 
 UNNOTICED = ("survived", "not called")
 
@@ -182,7 +186,10 @@ def mutants_of(module: ModuleType) -> Iterator[Mutant]:
                 yield Mutant(module.__name__, name, _first_line(function), line, what, place, choice, key)
 
 
-def functions_of(module: ModuleType) -> Iterator[tuple[str, ast.FunctionDef]]:
+@cache
+def functions_of(module: ModuleType) -> list[tuple[str, ast.FunctionDef]]:
+    """The functions of a module and their trees: who changes one does so in a process of its own."""
+
     def walk(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.FunctionDef]]:
         for statement in body:
             if isinstance(statement, ast.FunctionDef):
@@ -190,7 +197,7 @@ def functions_of(module: ModuleType) -> Iterator[tuple[str, ast.FunctionDef]]:
             elif isinstance(statement, ast.ClassDef) and not any(_text(base) == "Protocol" for base in statement.bases):
                 yield from walk(statement.body, f"{prefix}{statement.name}.")
 
-    yield from walk(ast.parse(inspect.getsource(module)).body, "")
+    return list(walk(ast.parse(inspect.getsource(module)).body, ""))
 
 
 def _first_line(function: ast.FunctionDef) -> int:
@@ -266,6 +273,7 @@ class Loop:
         self.files = {str(module.__file__): module.__name__ for module in modules}
         self.calls: defaultdict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
         self.seconds: dict[pytest.Item, float] = {}
+        self.noticed: Counter[pytest.Item] = Counter()
         self.results: dict[str, str] = {}
 
     @pytest.hookimpl(tryfirst=True)
@@ -273,31 +281,51 @@ class Loop:
         if session.testsfailed:
             raise pytest.UsageError("tests cannot be collected")
         until = time.monotonic() + self.seconds_at_most
+        if not self._note_all(session, until):
+            print("\nout of time: not all tests are noted yet")
+            return True
+        gc.freeze()  # what is there now is not copied by the first collection of each process
+        objects = {module.__name__: objects_of(module) for module in self.modules}
+        saved = time.monotonic()
+        try:
+            for done, mutant in enumerate(self.mutants):
+                if time.monotonic() > until:
+                    print(f"\nout of time: {done} of {len(self.mutants)} mutants were tried")
+                    break
+                tests = sorted(self.calls[mutant.module, mutant.first_line], key=self._turn)
+                result = self._try(session, mutant, objects[mutant.module][mutant.first_line], tests)
+                self.results[mutant.key] = result
+                if result in UNNOTICED:
+                    print(f"\n{result}: {mutant.module}:{mutant.line} {mutant.function}: {mutant.what}", flush=True)
+                if time.monotonic() > saved + SAVED_SECONDS:
+                    remember(self.area, self.results)
+                    saved = time.monotonic()
+        finally:
+            remember(self.area, self.results)
+        return True
+
+    def _note_all(self, session: pytest.Session, until: float) -> bool:
+        """Learn of every test what it calls; whether the time was enough."""
         known, stamp = load(CALLS), max(Path(name).stat().st_mtime for name in self.files)
+        new, is_whole = False, True
         for item in session.items:
             key = f"{item.nodeid} {max(stamp, item.path.stat().st_mtime)}"
             if key not in known:
                 if time.monotonic() > until:
-                    print("\nout of time: not all tests are noted yet")
-                    return True
-                known[key] = self._note(session, item)
-                save(CALLS, known)
+                    is_whole = False
+                    break
+                known[key], new = self._note(session, item), True
             self.seconds[item], calls = known[key]
             if self.seconds[item] < SLOW_SECONDS:
                 for module, line in calls:
                     self.calls[module, line].append(item)
-        objects = {module.__name__: objects_of(module) for module in self.modules}
-        for done, mutant in enumerate(self.mutants):
-            if time.monotonic() > until:
-                print(f"\nout of time: {done} of {len(self.mutants)} mutants were tried")
-                break
-            tests = sorted(self.calls[mutant.module, mutant.first_line], key=self.seconds.__getitem__)
-            result = self._try(session, mutant, objects[mutant.module][mutant.first_line], tests)
-            self.results[mutant.key] = result
-            remember(self.area, {mutant.key: result})
-            if result in UNNOTICED:
-                print(f"\n{result}: {mutant.module}:{mutant.line} {mutant.function}: {mutant.what}", flush=True)
-        return True
+        if new:
+            save(CALLS, known)
+        return is_whole
+
+    def _turn(self, test: pytest.Item) -> tuple[float, float]:
+        """Tests that have noticed much come first, then short ones."""
+        return -self.noticed[test] / (0.002 + self.seconds[test]), self.seconds[test]
 
     def _note(self, session: pytest.Session, item: pytest.Item) -> tuple[float, list[tuple[str, int]]]:
         """Run a test; returns how long it takes, and the functions that it calls; none, if it fails as it is."""
@@ -322,16 +350,20 @@ class Loop:
     def _try(self, session: pytest.Session, mutant: Mutant, function: FunctionType, tests: list[pytest.Item]) -> str:
         if not tests:
             return "not called"
+        asked, told = os.pipe()
         child = os.fork()
         if child == 0:
-            self._run_and_exit(session, mutant, function, tests)
+            self._run_and_exit(session, mutant, function, tests, told)
         _, status = os.waitpid(child, 0)
+        os.close(told)
+        with os.fdopen(asked) as which:
+            self.noticed.update([tests[int(number)] for number in which])
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL):
             return "endless"
         return "survived" if status == 0 else "killed"
 
     def _run_and_exit(
-        self, session: pytest.Session, mutant: Mutant, function: FunctionType, tests: list[pytest.Item]
+        self, session: pytest.Session, mutant: Mutant, function: FunctionType, tests: list[pytest.Item], told: int
     ) -> None:
         failed = 1
         try:
@@ -341,9 +373,10 @@ class Loop:
             seconds = int(LEAST_SECONDS + 4 * sum(self.seconds[test] for test in tests))
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
             function.__code__ = code_of(mutant, function)
-            for test in tests:
+            for number, test in enumerate(tests):
                 session.config.hook.pytest_runtest_protocol(item=test, nextitem=None)
                 if session.testsfailed:
+                    os.write(told, b"%d\n" % number)
                     break
             failed = int(bool(session.testsfailed))
         finally:
@@ -375,7 +408,7 @@ def run(area: str, sample: int, seconds: float, only: str, *, again: bool) -> No
     )
     os.environ["HYPOTHESIS_PROFILE"] = "mutation"
     loop = Loop(area, modules, mutants, seconds)
-    options = ["-qq", "-s", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    options = ["-qq", "-s", "--assert=plain", "--tb=no", "-p", "no:cacheprovider"]
     code = pytest.main([*options, *tests], plugins=[loop])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         sys.exit(f"{area}: pytest ended with {code}")
@@ -392,7 +425,9 @@ def load(path: Path) -> dict[str, Any]:
 
 def save(path: Path, what: dict[str, Any]) -> None:
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(what, indent=1) + "\n")
+    beside = path.with_suffix(".new")
+    beside.write_text(json.dumps(what, separators=(",\n", ":")) + "\n")
+    beside.replace(path)
 
 
 def remember(area: str, results: dict[str, str]) -> None:
