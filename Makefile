@@ -14,7 +14,7 @@ SEEDS ?= 160
 SECONDS ?= 300
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo balance compare test lint bench simulate soak format lock clean
+.PHONY: help setup setup-spark demo balance compare test lint bench simulate soak format lock clean
 
 help:  ## Say what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,7 +31,10 @@ balance: setup  ## The demo with all subscribers at the weakest edge and PADRES 
 compare: setup  ## The same with balancing off, random, least-loaded, greedy and padres, side by side (DEMO_ARGS="--policies off padres")
 	@$(PY) -m plimsoll.local.demo.compare $(DEMO_ARGS)
 
-test: setup  ## Run the tests (ARGS="tests/core -k wire" for some, WORKERS=0 for one process)
+setup-spark:  ## Also what the Spark jobs need, where there is a Java
+	@$(PYTHON) scripts/setup_environment.py --spark
+
+test: setup-spark  ## Run the tests (ARGS="tests/core -k wire" for some, WORKERS=0 for one process)
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 lint: setup  ## Check style, format, types and the architecture's import contracts
@@ -55,15 +58,18 @@ format: setup  ## Put sources in their format and order, mend what has one safe 
 	$(PY) -m ruff format
 
 # The resolver is wanted here only, so it has an environment of its own. The lock names no index and no host.
-lock:  ## Resolve the dependencies of pyproject.toml anew into requirements-dev.lock
+lock:  ## Resolve the dependencies of pyproject.toml anew into the two locks
 	@$(PYTHON) -m venv .lock-venv
 	@.lock-venv/bin/python -m pip install --quiet --disable-pip-version-check "uv>=0.8"
-	@.lock-venv/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
-	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links $(LOCKED) $(ARGS) -o requirements-dev.lock
+	@.lock-venv/bin/uv pip compile pyproject.toml $(RESOLVE) $(LOCKED) $(ARGS) -o requirements-dev.lock
+	@.lock-venv/bin/uv pip compile pyproject.toml $(RESOLVE) --extra spark -c requirements-dev.lock $(ARGS) -o requirements-spark.lock
 	@rm -rf .lock-venv
 
-# All that is worked with here. The operator's and the jobs' packages join the lock with their code.
-LOCKED := --extra broker --extra client --extra local --extra kernel --extra demo --group dev --group build
+RESOLVE := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url \
+    --no-emit-find-links
+# All that is worked with here, but for Spark: half a gigabyte that only its jobs need has a lock of its own.
+LOCKED := --extra broker --extra client --extra local --extra kernel --extra operator --extra cluster --extra telemetry \
+    --extra demo --group dev --group build
 
 clean:  ## Remove the environment, caches and reports
 	rm -rf .venv .venv.lock .lock-venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \

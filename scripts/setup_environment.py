@@ -1,11 +1,13 @@
 """Make the virtual environment: exactly the locked packages, checked by hash, and this project on top, editable.
 
-Runs on a bare Python, so it uses the standard library alone and parses under old versions, which it refuses by name.
-Two runs at a time are safe: the second waits for the first and finds its work done.
+With `--spark` also what the Spark jobs need, where there is a Java to run it. Runs on a bare Python, so it uses the
+standard library alone and parses under old versions, which it refuses by name. Two runs at a time are safe: the second
+waits for the first and finds its work done.
 """
 
 import fcntl
 import hashlib
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +18,8 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / ".complete"
 LOCK = ROOT / "requirements-dev.lock"
+SPARK_STAMP = VENV / ".spark"
+SPARK_LOCK = ROOT / "requirements-spark.lock"
 
 
 def fingerprint():
@@ -44,10 +48,26 @@ def build(wanted):
         STAMP.unlink()  # from here on the environment counts as unfinished until the stamp is back
     if not works():
         subprocess.check_call([sys.executable, "-m", "venv", "--clear", str(VENV)])
-    install = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
-    subprocess.check_call([*install, "--require-hashes", "-r", str(LOCK)])
-    subprocess.check_call([*install, "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
+    install("--require-hashes", "-r", str(LOCK))
+    install("--no-deps", "--no-build-isolation", "-e", str(ROOT))
     STAMP.write_text(wanted)
+
+
+def install(*what):
+    subprocess.check_call([str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--quiet", "install", *what])
+
+
+def build_spark():
+    """PySpark comes as a source archive without build requirements of its own but setuptools."""
+    wanted = hashlib.sha256(sys.version.encode() + SPARK_LOCK.read_bytes()).hexdigest()
+    if SPARK_STAMP.exists() and SPARK_STAMP.read_text() == wanted:
+        return
+    if shutil.which("java") is None:
+        print("No Java: Spark is not set up, and its tests are skipped by name.", flush=True)
+        return
+    print("Setting up Spark: half a gigabyte, once ...", flush=True)
+    install("--require-hashes", "-r", str(SPARK_LOCK))
+    SPARK_STAMP.write_text(wanted)
 
 
 def main():
@@ -66,6 +86,8 @@ def main():
         if not is_complete(wanted):
             print("Setting up .venv: the locked packages, then this project ...", flush=True)
             build(wanted)
+        if "--spark" in sys.argv[1:]:
+            build_spark()
 
 
 if __name__ == "__main__":

@@ -18,20 +18,26 @@ EXTRAS: dict[str, list[str]] = PYPROJECT["project"]["optional-dependencies"]
 GROUPS: dict[str, list[str]] = PYPROJECT["dependency-groups"]
 BASE: list[str] = PYPROJECT["project"]["dependencies"]
 
-MODULE_OF = {"pyzmq": "zmq", "pyyaml": "yaml", "protobuf": "google"}  # where a package is not imported by its own name
+MODULE_OF = {  # where a package is not imported by its own name
+    "pyzmq": "zmq",
+    "pyyaml": "yaml",
+    "protobuf": "google",
+    "prometheus-client": "prometheus_client",
+}
 EXTRAS_OF = {  # which extras a package's imports may come from, beside what every role has
     "core": ["kernel"],
     "broker": ["broker"],
     "client": ["client"],
+    "mediator": ["local"],
     "local": ["local", "demo"],
-    "cli": ["local"],
+    "cli": ["local", "cluster"],
     "simulator": [],
     "operator": ["operator"],
-    "telemetry": ["spark"],
+    "telemetry": ["telemetry"],
     "sparkjobs": ["spark"],
 }
-# An extra is in use once its package is there; until then nothing can import what it declares.
-USERS_OF = {"kernel": ["core"], "demo": ["local"], "spark": ["sparkjobs"]}
+# Spark is half a gigabyte that only its jobs need: it has a lock of its own, which agrees with the other.
+LOCKS = {"requirements-spark.lock": ["spark"], "requirements-dev.lock": sorted(set(EXTRAS) - {"spark"})}
 
 
 def name_of(requirement: str) -> str:
@@ -79,16 +85,28 @@ def test_every_package_has_its_row_above():
     assert {path.name for path in ROOT.glob("*/src/plimsoll/*") if path.is_dir()} <= set(EXTRAS_OF)
 
 
-def test_the_lock_names_no_host_and_has_a_hash_for_everything():
-    lock = (ROOT / "requirements-dev.lock").read_text()
-    assert not re.search(r"://|--index|--find-links|--extra-index|--trusted-host| @ ", lock)
-    pinned = re.split(r"\n(?=[a-z])", lock.strip())
+def pins(lock: str) -> dict[str, str]:
+    """Each locked package and what is said of it up to its hashes: the version, and where it is wanted."""
+    lines = [line for line in (ROOT / lock).read_text().splitlines() if "==" in line]
+    return {line.split("==")[0].replace("_", "-"): line.rstrip(" \\") for line in lines}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_names_no_host_and_has_a_hash_for_everything(lock: str):
+    text = (ROOT / lock).read_text()
+    assert not re.search(r"://|--index|--find-links|--extra-index|--trusted-host| @ ", text)
+    pinned = re.split(r"\n(?=[a-z])", text.strip())
     assert pinned
     assert [each.splitlines()[0] for each in pinned if "==" not in each or "--hash=sha256:" not in each] == []
 
 
-def test_the_lock_has_all_that_is_worked_with_here():
-    locked = {line.split("==")[0] for line in (ROOT / "requirements-dev.lock").read_text().splitlines() if "==" in line}
-    built = [extra for extra in EXTRAS if any(folders_of(user) for user in USERS_OF.get(extra, [extra]))]
-    wanted = [*BASE, *itertools.chain(*GROUPS.values()), *(each for extra in built for each in EXTRAS[extra])]
-    assert {name_of(each).replace("_", "-") for each in wanted} - {each.replace("_", "-") for each in locked} == set()
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_has_all_that_is_worked_with(lock: str):
+    groups = itertools.chain(*GROUPS.values()) if lock == "requirements-dev.lock" else []
+    wanted = [*BASE, *groups, *(each for extra in LOCKS[lock] for each in EXTRAS[extra])]
+    assert {name_of(each).replace("_", "-") for each in wanted} - set(pins(lock)) == set()
+
+
+def test_the_locks_agree():
+    first, second = (pins(lock) for lock in LOCKS)
+    assert {name for name in first.keys() & second.keys() if first[name] != second[name]} == set()

@@ -17,10 +17,11 @@ from plimsoll.cli.following import follow
 from plimsoll.cli.output import complain, say
 from plimsoll.core.spec.problems import nearest
 from plimsoll.core.spec.quantities import Duration
-from plimsoll.local import asking, views
+from plimsoll.local import asking
 from plimsoll.local.home import FleetFolder
-from plimsoll.local.sessions import KIND
 from plimsoll.local.store import MissingError, Object, Store
+from plimsoll.mediator import views
+from plimsoll.mediator.sessions import KIND
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ from plimsoll.cli.columns import duration
 from plimsoll.cli.output import complain, objects_text, say
 from plimsoll.core.session.record import OUTCOMES
 from plimsoll.local.home import FleetFolder
-from plimsoll.local.sessions import KIND, is_over
 from plimsoll.local.store import MissingError, Object, Store
+from plimsoll.mediator.sessions import KIND, is_over
 
 POLL_SECONDS = 0.1
 

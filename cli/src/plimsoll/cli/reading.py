@@ -20,9 +20,9 @@ from plimsoll.core.spec.reference import reference
 from plimsoll.core.spec.resources import written
 from plimsoll.local import runtime
 from plimsoll.local.home import FleetFolder
-from plimsoll.local.sessions import KIND as SESSION
-from plimsoll.local.sessions import parent
 from plimsoll.local.store import Change, Event, ExpiredError, Object, Store
+from plimsoll.mediator.sessions import KIND as SESSION
+from plimsoll.mediator.sessions import parent
 
 POLL_SECONDS = 0.2
 

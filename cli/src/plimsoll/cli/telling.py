@@ -12,7 +12,7 @@ from plimsoll.cli.output import table
 from plimsoll.core.session import Session, moves, status
 from plimsoll.core.session.planning import REASONS
 from plimsoll.core.session.record import OUTCOMES, PHASES
-from plimsoll.local.sessions import record
+from plimsoll.mediator.sessions import record
 
 Object = Mapping[str, Any]
 MEANINGS: Mapping[str, str] = {

@@ -9,8 +9,8 @@ from typing import Any
 from plimsoll.core.spec import API_VERSION, Document
 from plimsoll.local import runtime
 from plimsoll.local.home import FleetFolder
-from plimsoll.local.sessions import KIND, is_over
 from plimsoll.local.store import ConflictError, Object, Store
+from plimsoll.mediator.sessions import KIND, is_over
 
 COMMAND = "<command>"
 

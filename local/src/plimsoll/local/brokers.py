@@ -11,8 +11,8 @@ from plimsoll.core.config import BrokerConfig, Peer
 from plimsoll.local import keys, ports
 from plimsoll.local.home import FleetFolder
 from plimsoll.local.processes import Command, Process, how_it_ended
-from plimsoll.local.reports import Seen
 from plimsoll.local.restarts import Restarts
+from plimsoll.mediator.reports import Seen
 
 Record = Callable[[str, str, str, str], None]
 """Note an event: broker, Normal or Warning, reason, message."""

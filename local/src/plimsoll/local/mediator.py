@@ -38,11 +38,12 @@ from plimsoll.core.spec import InvalidResourcesError
 from plimsoll.core.spec.kinds import BrokerFleetSpec
 from plimsoll.core.spec.parsing import read
 from plimsoll.core.spec.problems import Document
-from plimsoll.local import epochs, keys, sessions, views
-from plimsoll.local.control import Answered, ControlPlane, Curve, Reported, Said
+from plimsoll.local import epochs, keys
 from plimsoll.local.home import FleetFolder
 from plimsoll.local.store import Change, ConflictError, ExpiredError, MissingError, Object, Store
 from plimsoll.local.times import now_text
+from plimsoll.mediator import sessions, views
+from plimsoll.mediator.control import Answered, ControlPlane, Curve, Reported, Said
 
 ROUND_SECONDS = 0.05
 ASK_SECONDS = 0.5

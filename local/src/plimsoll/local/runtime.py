@@ -14,13 +14,14 @@ from plimsoll.core.spec import Document, InvalidResourcesError, Problem, Resourc
 from plimsoll.core.spec.changing import refusals
 from plimsoll.core.spec.kinds import AnySpec
 from plimsoll.core.spec.parsing import flat
-from plimsoll.local import desired, evacuation, ports
+from plimsoll.local import ports
 from plimsoll.local.home import FleetFolder, Lock
 from plimsoll.local.processes import Command, broker_command
-from plimsoll.local.sessions import KIND as SESSION
 from plimsoll.local.store import MissingError, Object, Store
 from plimsoll.local.supervisor import StartError, Supervisor
 from plimsoll.local.times import now_text
+from plimsoll.mediator import desired, evacuation
+from plimsoll.mediator.sessions import KIND as SESSION
 
 
 class RefusedError(InvalidResourcesError):

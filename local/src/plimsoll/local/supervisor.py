@@ -17,16 +17,17 @@ from typing import Any
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.spec import Address, InvalidResourcesError, Resources, edge_brokers, places, plan, wanted_ports
 from plimsoll.core.spec.brokers import head_name
-from plimsoll.local import desired, evacuation, keys, ports, reports
+from plimsoll.local import keys, ports
 from plimsoll.local.brokers import Broker
-from plimsoll.local.control import Answered, ControlPlane, Curve, Members, Reported, Said
 from plimsoll.local.home import FleetFolder
 from plimsoll.local.keeper import Keeper
 from plimsoll.local.processes import Command, broker_command
-from plimsoll.local.sessions import KIND as SESSION
-from plimsoll.local.sessions import is_over
 from plimsoll.local.store import ConflictError, MissingError, Object, Store
 from plimsoll.local.times import now_text
+from plimsoll.mediator import desired, evacuation, reports
+from plimsoll.mediator.control import Answered, ControlPlane, Curve, Members, Reported, Said
+from plimsoll.mediator.sessions import KIND as SESSION
+from plimsoll.mediator.sessions import is_over
 
 START_SECONDS = 60.0
 GRACE_SECONDS = 15.0

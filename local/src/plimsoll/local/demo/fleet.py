@@ -17,10 +17,10 @@ from typing import Any
 from plimsoll.core.config import Peer, Role
 from plimsoll.core.spec import Resources
 from plimsoll.local import keys, ports, runtime
-from plimsoll.local.control import ControlPlane, Curve, Reported
 from plimsoll.local.home import FleetFolder, Lock
 from plimsoll.local.processes import Process, how_it_ended
 from plimsoll.local.store import Event, MissingError, Store
+from plimsoll.mediator.control import ControlPlane, Curve, Reported
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 30.0

@@ -21,10 +21,10 @@ from plimsoll.core import config as broker_config
 from plimsoll.core.config import BrokerConfig, Limits, Peer
 from plimsoll.core.spec import Document, Resources, parse, plan, wanted_ports
 from plimsoll.local import keys, ports
-from plimsoll.local.control import Answered, ControlPlane, Curve, Members, Said
 from plimsoll.local.demo.fleet import Broker, Entry
 from plimsoll.local.home import FleetFolder
 from plimsoll.local.processes import Process, broker_command, how_it_ended
+from plimsoll.mediator.control import Answered, ControlPlane, Curve, Members, Said
 
 READY_SECONDS = 30.0
 STOP_SECONDS = 15.0

@@ -15,7 +15,6 @@ from plimsoll.core import records as r
 from plimsoll.core.config import Limits
 from plimsoll.core.verify import Observation
 from plimsoll.core.verify import observations as seen
-from plimsoll.local.control import Told
 from plimsoll.local.demo.workload import Scenario
 from plimsoll.local.soak.cells import STOP_SECONDS, Cell, Found
 from plimsoll.local.soak.crowd import Crowd
@@ -25,6 +24,7 @@ from plimsoll.local.soak.judging import Judgement, judge
 from plimsoll.local.soak.mediating import Mediator
 from plimsoll.local.soak.moving import plan_of
 from plimsoll.local.soak.residue import settle
+from plimsoll.mediator.control import Told
 
 SOURCE, HEAD, FAR_HEAD = "east-1", "east-head", "west-head"
 SUBSCRIBERS, MEMBERS = 24, 16

@@ -20,11 +20,11 @@ import msgspec
 from plimsoll.core import records as r
 from plimsoll.core.config import Peer
 from plimsoll.local import keys
-from plimsoll.local.control import ControlPlane, Curve, Told
 from plimsoll.local.demo.orders import FINISH, Orders, work
 from plimsoll.local.demo.workers import Given, Worker
 from plimsoll.local.soak.driver import Book, Driver, Handover, Step
 from plimsoll.local.soak.ground import Ground
+from plimsoll.mediator.control import ControlPlane, Curve, Told
 
 ROUND_SECONDS = 0.01
 GREET_SECONDS = 0.5

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from plimsoll.core import records as r
-from plimsoll.local.control import Reported, Told
 from plimsoll.local.soak.driver import Book, Driver, Handover, Listings
 from plimsoll.local.soak.ground import Ground
+from plimsoll.mediator.control import Reported, Told
 
 SIZES: Final = (1, 2, 3, 5, 8, 13, 21, 34)
 PREPARE_SECONDS: Final = 5.0

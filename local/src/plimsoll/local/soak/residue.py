@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from plimsoll.core.records import Outcome, Served
-from plimsoll.local.control import Told
 from plimsoll.local.soak.driver import Listings
 from plimsoll.local.soak.ground import Ground
+from plimsoll.mediator.control import Told
 
 LOOK_SECONDS = 0.2
 Homes = Mapping[str, str]

@@ -11,12 +11,12 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from plimsoll.local.control import Reported
 from plimsoll.local.demo import quotes, workload
 from plimsoll.local.demo.workload import Scenario
 from plimsoll.local.soak.driver import Handover
 from plimsoll.local.soak.ground import Ground, Shape
 from plimsoll.local.soak.moving import Lane, Mix, Moving
+from plimsoll.mediator.control import Reported
 
 SOURCE, TARGET, BESIDE = "east-1", "east-2", "east-3"
 BESIDE_SHARE: Final = 0.1

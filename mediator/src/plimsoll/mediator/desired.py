@@ -7,8 +7,8 @@ from typing import Any
 
 from plimsoll.core.spec import KINDS as ALL_KINDS
 from plimsoll.core.spec import Document, Resources, parse
-from plimsoll.local.sessions import KIND as SESSION
-from plimsoll.local.sessions import is_over
+from plimsoll.mediator.sessions import KIND as SESSION
+from plimsoll.mediator.sessions import is_over
 
 Object = dict[str, Any]
 KINDS = tuple(kind for kind in ALL_KINDS if kind != SESSION)

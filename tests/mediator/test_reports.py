@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from plimsoll.local.reports import Seen, cluster_status, edge_status, fleet_status, freshness, load_summary
+from plimsoll.mediator.reports import Seen, cluster_status, edge_status, fleet_status, freshness, load_summary
 
 READY = Seen(
     "e", "edge", "c", "small", "tcp://d", "tcp://c", "key", pid=7, answer_age=0.5, serving=True, report_age=0.5

@@ -7,7 +7,7 @@ import zmq
 
 from plimsoll.core import records, wire
 from plimsoll.core.config import Peer
-from plimsoll.local.control import Answered, ControlPlane, Curve, Members, Reported, Told
+from plimsoll.mediator.control import Answered, ControlPlane, Curve, Members, Reported, Told
 
 
 class Router:

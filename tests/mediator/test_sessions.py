@@ -6,7 +6,7 @@ import pytest
 
 from plimsoll.core.session import Asked, Create, Mediator, Save
 from plimsoll.core.spec import API_VERSION, InvalidResourcesError
-from plimsoll.local import sessions
+from plimsoll.mediator import sessions
 
 ITEM: dict[str, Any] = {
     "apiVersion": API_VERSION, "kind": "LoadBalancingSession",

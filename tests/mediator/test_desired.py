@@ -1,4 +1,4 @@
-from plimsoll.local.desired import cordoned_as, fingerprint, made_by_cluster, resources, unsupervised
+from plimsoll.mediator.desired import cordoned_as, fingerprint, made_by_cluster, resources, unsupervised
 
 
 def make(kind, name, generation=1, spec=None, **metadata):

@@ -3,8 +3,8 @@
 from tests.local.conftest import FLEET
 
 from plimsoll.core.spec import parse
-from plimsoll.local import evacuation, sessions
 from plimsoll.local.manifests import parse_text
+from plimsoll.mediator import evacuation, sessions
 
 UID = "12345678-1234-5678"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from plimsoll.core.spec import API_VERSION, Resources, places
 from plimsoll.core.spec.kinds import GROUP
-from plimsoll.local.sessions import KIND, is_over
+from plimsoll.mediator.sessions import KIND, is_over
 
 Object = dict[str, Any]
 LABEL = f"{GROUP}/evacuates"

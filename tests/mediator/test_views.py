@@ -1,6 +1,6 @@
 """The fleet as a mediator is shown it."""
 
-from plimsoll.local.views import REPORTS_MISSED, UNANSWERED_SECONDS, Known, heads, view
+from plimsoll.mediator.views import REPORTS_MISSED, UNANSWERED_SECONDS, Known, heads, view
 
 ENDS = {"data": "tcp://h:1", "control": "tcp://h:2", "publicKey": "k"}
 CLUSTER = {
