@@ -13,7 +13,7 @@ from plimsoll.cli import choosing
 from plimsoll.cli.telling import account, explanation
 from plimsoll.core.session import Session
 from plimsoll.core.session.record import Offer, Stay
-from plimsoll.local.sessions import stored
+from plimsoll.mediator.sessions import stored
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from tests.core.session.model import Faults, World
 
 from plimsoll.cli.telling import BATCHES_SHOWN, account, explanation
 from plimsoll.core.session import Session
-from plimsoll.local.sessions import stored
+from plimsoll.mediator.sessions import stored
 
 
 def item(world: World, uid: str, **changes: Any) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from plimsoll.core import records as r
-from plimsoll.local.control import Reported
 from plimsoll.local.demo import quotes, workload
 from plimsoll.local.soak.moving import Mix
 from plimsoll.local.soak.saturating import BESIDE, SOURCE, TARGET, UTILIZATION, Saturating, shape
 from plimsoll.local.soak.sessions import Load
+from plimsoll.mediator.control import Reported
 
 
 class Control:
