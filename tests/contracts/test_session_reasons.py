@@ -21,7 +21,7 @@ NO_REASONS = {*get_args(Phase), *kinds.LoadBalancingSessionSpec.__annotations__,
 def values_of_fields() -> set[str]:
     """What a session's specification may say, as Rebalance: words of the code that are not reasons."""
     spec = ROOT / "core/src/plimsoll/core/spec"
-    return set(re.findall(r'"([A-Za-z]+)"', "".join((spec / name).read_text() for name in ("kinds.py", "policy.py"))))
+    return set(re.findall(r'"([A-Za-z]+)"', "".join(path.read_text() for path in spec.glob("*.py"))))
 
 
 def said() -> set[str]:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.core.spec import Document, InvalidResourcesError, Problem, parse
+from plimsoll.core.spec import Document, InvalidResourcesError, Problem, edge_brokers, parse, places
 from plimsoll.core.spec.problems import path_text
+from plimsoll.core.spec.resources import written
 
 
 def make(kind: str, name: str, **spec: Any) -> dict[str, Any]:
@@ -127,6 +128,19 @@ SESSION = "session.spec"
         ("east.spec.listeners.brokers", [{"name": "e", "dataPort": -1}], "too small", "at least 0"),
         ("east.spec.listeners.brokers", [{"name": "e0"}], 'no broker "e0"', "Did you mean"),
         ("east.spec.listeners.bindAddress", "127.0.0.1:80", "not of the right form", "an address"),
+        # scale
+        ("east.spec.scale", {"replicas": 2}, "no group to scale", "its `replicas`"),
+        ("west.spec.scale", {"group": "ww", "replicas": 2}, 'no group "ww"', 'Did you mean "w"?'),
+        ("west.spec.scale", {}, "missing", "Add `replicas`"),
+        ("west.spec.scale.replicas", 1001, "too large", "at most 1000"),
+        # what only Kubernetes acts on
+        ("fleet.spec.pods.image", "no spaces", "not of the right form", "registry/name:tag"),
+        ("fleet.spec.pods.lostNodeAfter", "2h", "too large", "at most 3600s"),
+        ("fleet.spec.security.clients", [{"name": "a"}, {"name": "a"}], "already the name", "Rename"),
+        ("fleet.spec.security.clients", [{"name": "a", "roles": ["Read"]}], "not a choice", "Publish, Subscribe"),
+        ("fleet.spec.telemetry.spark.launcher", "Yarn", "not a choice", "Kubernetes"),
+        ("fleet.spec.globalBalancing.interval", "10ms", "too small", "at least 1s"),
+        ("small.spec.nodeSelector", [{"name": "a b", "value": "c"}], "not of the right form", "a label's key"),
         # logs
         ("fleet.spec.defaults.logSize", "400Mi", "a log of 400Mi leaves", "at most 256Mi"),
         ("big.spec.bandwidth.inputBytesPerSecond", "100M", "needs a log", "Raise memory to"),
@@ -350,3 +364,29 @@ def judged(given_documents: list[Document]) -> tuple[Problem, ...]:
     except InvalidResourcesError as error:
         return error.problems or pytest.fail("refused without a problem")
     return ()
+
+
+def test_a_client_may_do_both_if_nothing_is_said_and_nothing_if_that_is_said():
+    objects = put(fleet(), "fleet.spec.security.clients", [{"name": "a"}, {"name": "b", "roles": []}])
+    first, second = parse(documents(objects)).fleet.spec.security.clients
+    assert (first.roles, second.roles) == (("Publish", "Subscribe"), ())
+    assert written(parse(documents(objects)).fleet.spec.security.clients) == [{"name": "a"}, {"name": "b", "roles": []}]
+
+
+@pytest.mark.parametrize(
+    ("scale", "names"),
+    [
+        (None, ["east-head", "west-head", "e", "v-0", "w-0", "w-1"]),
+        ({"replicas": 2}, ["east-head", "west-head", "e", "v-0", "v-1", "w-0", "w-1"]),
+        ({"replicas": 0}, ["east-head", "west-head", "e", "w-0", "w-1"]),
+        ({"group": "w", "replicas": 1}, ["east-head", "west-head", "e", "v-0", "w-0"]),
+    ],
+)
+def test_scale_overrides_the_replicas_of_one_group(scale, names):
+    objects = put(fleet(), "west.spec.edges[0]", {"name": "v", "profile": "small", "replicas": 1})
+    objects["west"]["spec"]["edges"].append({"name": "w", "profile": "big", "replicas": 2})
+    if scale is not None:
+        objects = put(objects, "west.spec.scale", scale)
+    resources = parse(documents(objects))
+    assert [place.name for place in places(resources)] == names
+    assert [edge.name for edge in edge_brokers(resources)] == [name for name in names if not name.endswith("head")]

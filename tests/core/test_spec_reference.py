@@ -30,6 +30,7 @@ def test_lines_tell_type_default_and_bounds():
     assert fleet["spec.defaults.subscribers.queueSize"].default == "1Mi"
     assert fleet["spec.defaults.subscribers.blockFor"].bounds == "more than 0 s"
     assert fleet["spec.security.plain"].default == "false"
+    assert fleet["spec.security.clients[].roles[]"].default == "Publish, Subscribe"
 
 
 def test_every_field_says_what_it_is():

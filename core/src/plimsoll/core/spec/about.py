@@ -36,6 +36,19 @@ class About:
     refers: str = ""
 
 
+def named(text: str, refers: str = "") -> About:
+    """A name of an object or of an item of a list."""
+    form = "lower-case letters, digits and '-', at most 63"
+    return About(text, pattern=NAME, form=form, max_length=63, refers=refers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedReference:
+    """A reference to an object of the same namespace."""
+
+    name: typing.Annotated[str, named("The object's name.")]
+
+
 @dataclass(frozen=True)
 class Described:
     """One field of a kind: its Python and YAML names, its type without annotations, and what is known about it."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plimsoll.core.config import Role
-from plimsoll.core.spec.kinds import GROUP, AnySpec, EdgeBrokerSpec, EdgeGroup, NamedReference
+from plimsoll.core.spec.kinds import GROUP, AnySpec, BrokerClusterSpec, EdgeBrokerSpec, EdgeGroup, NamedReference
 from plimsoll.core.spec.problems import Path
 from plimsoll.core.spec.resources import Resource, Resources
 
@@ -31,6 +31,22 @@ def head_name(cluster: str) -> str:
     return f"{cluster}-head"
 
 
+def groups(cluster: BrokerClusterSpec) -> tuple[EdgeGroup, ...]:
+    """The groups of a cluster, the one that `scale` means with as many edges as that says."""
+    scale = cluster.scale
+    if scale is None:
+        return cluster.edges
+    meant = scaled(cluster)
+    return tuple(replace(group, replicas=scale.replicas) if group is meant else group for group in cluster.edges)
+
+
+def scaled(cluster: BrokerClusterSpec) -> EdgeGroup | None:
+    """The group that scaling means: the one that `scale` names, or else the first with `replicas`."""
+    name = cluster.scale.group if cluster.scale is not None else ""
+    countable = (group for group in cluster.edges if group.replicas is not None)
+    return next((group for group in countable if name in ("", group.name)), None)
+
+
 def group_members(group: EdgeGroup) -> tuple[str, ...]:
     """The edges of a group; without `replicas` one edge of the group's name, so that scaling never renames one."""
     if group.replicas is None:
@@ -43,7 +59,7 @@ def places(resources: Resources) -> Iterator[Place]:
     for name, cluster in sorted(resources.clusters.items()):
         yield Place(head_name(name), "head", name, cluster.spec.head.profile, cluster, ("metadata", "name"))
     for name, cluster in sorted(resources.clusters.items()):
-        for index, group in enumerate(cluster.spec.edges):
+        for index, group in enumerate(groups(cluster.spec)):
             for member in group_members(group):
                 yield Place(member, "edge", name, group.profile, cluster, ("spec", "edges", index, "name"))
     for name, edge in sorted(resources.edges.items()):
@@ -62,7 +78,7 @@ def members(resources: Resources) -> dict[str, list[str]]:
 def edge_brokers(resources: Resources) -> Iterator[Resource[EdgeBrokerSpec]]:
     """Every EdgeBroker: those that clusters make, and those made by hand."""
     for name, cluster in sorted(resources.clusters.items()):
-        for group in cluster.spec.edges:
+        for group in groups(cluster.spec):
             for member in group_members(group):
                 yield Resource(
                     kind="EdgeBroker",

@@ -92,10 +92,24 @@ def _references(resources: Resources) -> Iterator[Problem]:
                 yield cluster.problem(path, "a cluster cannot be its own neighbor", "Remove this item.")
             else:
                 yield from _reference(cluster, neighbor.name, "BrokerCluster", list(resources.clusters), path)
+        yield from _scale(cluster)
     for edge in resources.edges.values():
         yield from _profile(resources, edge, edge.spec.profile, ("spec", "profile"))
         path = ("spec", "clusterRef", "name")
         yield from _reference(edge, edge.spec.cluster_ref.name, "BrokerCluster", list(resources.clusters), path)
+
+
+def _scale(cluster: Resource[BrokerClusterSpec]) -> Iterator[Problem]:
+    scale = cluster.spec.scale
+    if scale is None or brokers.scaled(cluster.spec) is not None:
+        return
+    countable = [group.name for group in cluster.spec.edges if group.replicas is not None]
+    if not countable:
+        found, remedy = "there is no group to scale", "Give one of `edges` its `replicas`, or remove `scale`."
+        yield cluster.problem(("spec", "scale"), found, remedy)
+    else:
+        found = f'no group "{scale.group}" has `replicas`'
+        yield cluster.problem(("spec", "scale", "group"), found, suggestion(scale.group, countable, "group"))
 
 
 def _profile(resources: Resources, owner: Resource[AnySpec], name: str, path: Path) -> Iterator[Problem]:

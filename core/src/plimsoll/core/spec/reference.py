@@ -65,6 +65,8 @@ def _default(item: Described) -> str:
     default = written(item.default) if not item.required else None
     if isinstance(default, bool):
         return str(default).lower()
+    if isinstance(default, list):
+        return ", ".join(str(item) for item in default)
     return "" if default in (None, "", [], {}) or isinstance(default, dict) else str(default)
 
 
