@@ -1,0 +1,88 @@
+"""The schema as Arrow has it, and rows as Parquet files. Only here is pyarrow known; nothing here decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from plimsoll.telemetry.schema import MAJOR, Field, Table
+
+COMPRESSION: Final = "zstd"
+VERSION_KEY: Final = b"plimsoll.schema"
+
+_SCALARS: Final = {
+    "int32": pa.int32(), "int64": pa.int64(), "float64": pa.float64(), "string": pa.string(), "bool": pa.bool_(),
+}  # fmt: skip
+
+
+class FileError(ValueError):
+    """A file that is not of a table and version that this reader knows; says what it is."""
+
+
+@lru_cache
+def schema(table: Table) -> pa.Schema:
+    """Columns with their units and meanings; the metadata names table and version."""
+    return pa.schema([_field(field) for field in table.fields], {VERSION_KEY: version(table)})
+
+
+def version(table: Table) -> bytes:
+    """What the metadata of a file says."""
+    return f"plimsoll.{table.name}/{MAJOR}".encode()
+
+
+def write(path: Path, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Write rows as one Parquet file, whole or not at all for who looks at `path`; returns its size in bytes.
+
+    Raises:
+        OSError: the file could not be written; what was begun is removed.
+
+    """
+    partial = path.with_name(f".{path.name}.partial")  # readers of folders pass over names with a dot
+    try:
+        with partial.open("wb") as file:
+            pq.write_table(pa.Table.from_pylist(list(rows), schema(table)), file, compression=COMPRESSION)
+            file.flush()
+        size = partial.stat().st_size
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    return size
+
+
+def read(path: Path, table: Table, names: Iterable[str] | None = None) -> list[dict[str, Any]]:
+    """The rows of a file, or some of their columns. Columns that the file is too old to have are null.
+
+    Raises:
+        FileError: it is not Parquet, or of another table or major version.
+
+    """
+    try:
+        with pq.ParquetFile(path) as file:
+            found = (file.schema_arrow.metadata or {}).get(VERSION_KEY, b"")
+            if found != version(table):
+                raise FileError(f"{path}: holds {found.decode() or 'something else'}, not {version(table).decode()}")
+            wanted = list(table.names if names is None else names)
+            there = [name for name in wanted if name in file.schema_arrow.names]
+            rows: list[dict[str, Any]] = file.read(columns=there).to_pylist()
+    except pa.ArrowInvalid as error:
+        raise FileError(f"{path}: {error}") from error
+    absent: dict[str, Any] = dict.fromkeys(set(wanted) - set(there))
+    return [{**absent, **row} for row in rows] if absent else rows
+
+
+def _field(field: Field) -> pa.Field:
+    about = {"unit": field.unit, "about": field.about}
+    return pa.field(field.name, _type(field), nullable=field.nullable, metadata=about)
+
+
+def _type(field: Field) -> pa.DataType:
+    if isinstance(field.type, str):
+        return _SCALARS[field.type]
+    inner = [each for each in field.type if isinstance(each, Field)]
+    return pa.list_(pa.struct([_field(each) for each in inner]) if inner else pa.string())

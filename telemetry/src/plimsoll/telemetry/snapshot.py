@@ -1,0 +1,223 @@
+"""The snapshot: what a fleet's load reports add up to at one moment, and the reader that trusts none of it unseen.
+
+Spark's jobs, the oracle and the collectors' fold write the same format. Whoever decides by a snapshot first asks
+`verified`: a snapshot that is malformed, of another schema or fleet, changed after it was written, too old, incomplete,
+or older than one that was used before is refused, and the refusal names what is wrong.
+
+A window of W seconds holds the rows with `window_end_us - W x 10^6 < at_us <= window_end_us`. Figures are of edges: a
+head carries no subscribers, but counts as seen and expected. A broker's load is the greater of its mean input and
+output utilisation over the window. `states` has the state of each edge by its newest row, the greatest (epoch, seq), in
+the longest window.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import Struct
+
+from plimsoll.telemetry.figures import Figures
+
+SCHEMA: Final = "plimsoll.snapshot/1"
+WINDOWS_SECONDS: Final = (10, 60, 300)
+SEEN_SECONDS: Final = 60
+"""A broker of a Spark snapshot is seen if it has a row in so many seconds before the window's end."""
+CANDIDATES_AT_MOST: Final = 5
+MAX_AGE_SECONDS: Final = 45.0
+MIN_COVERAGE: Final = 0.95
+AHEAD_SECONDS: Final = 5.0
+"""A window that ends so far in the reader's future is the mark of a wrong clock."""
+
+Source = Literal["spark", "oracle", "fold"]
+Fault = Literal[
+    "Malformed", "UnknownSchema", "ChecksumMismatch", "WrongFleet", "Stale", "FromFuture", "Incomplete", "OutOfOrder"
+]  # fmt: skip
+
+
+class Counts(Struct, frozen=True, kw_only=True):
+    """What became of every row since the run began: `rows_in = counted + duplicate + late + invalid`."""
+
+    rows_in: int = 0
+    counted: int = 0
+    duplicate: int = 0
+    late: int = 0
+    invalid: int = 0
+
+    @property
+    def balance(self) -> int:
+        """Rows that are not accounted for; 0, or something is wrong."""
+        return self.rows_in - self.counted - self.duplicate - self.late - self.invalid
+
+
+class Candidate(Struct, frozen=True, kw_only=True):
+    """A broker and its load, a ratio."""
+
+    broker: str
+    load: float
+
+
+class Window(Struct, frozen=True, kw_only=True):
+    """One cluster's edges over one window. `n`: reports, `brokers`: edges that they are from.
+
+    A metric without values is missing. `over` has the most loaded edges, most first; `under` the least, least first.
+    """
+
+    n: int
+    brokers: int
+    metrics: dict[str, Figures]
+    over: list[Candidate]
+    under: list[Candidate]
+
+
+class Cluster(Struct, frozen=True, kw_only=True):
+    """One cluster. `windows` by their length in seconds, written as text."""
+
+    seen: int
+    expected: int
+    missing: list[str]
+    states: dict[str, str]
+    windows: dict[str, Window]
+
+    def window(self, seconds: int) -> Window:
+        """The window of so many seconds.
+
+        Raises:
+            KeyError: there is none.
+
+        """
+        return self.windows[str(seconds)]
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """All clusters at `window_end_us`. Snapshots are ordered by `order`: a run's start, then its batches."""
+
+    schema: str = SCHEMA
+    source: Source
+    fleet: str
+    run_us: int
+    batch: int
+    window_end_us: int
+    written_us: int
+    windows_seconds: list[int]
+    seen_seconds: int
+    seen: int
+    expected: int
+    counts: Counts
+    clusters: dict[str, Cluster]
+
+    @property
+    def order(self) -> tuple[int, int]:
+        return self.run_us, self.batch
+
+    @property
+    def coverage(self) -> float:
+        """Brokers seen / expected; 0 where nobody is expected, since then nothing is known."""
+        return self.seen / self.expected if self.expected else 0.0
+
+    def age_seconds(self, now_us: int) -> float:
+        return (now_us - self.window_end_us) / 1e6
+
+
+class SnapshotError(ValueError):
+    """A snapshot that must not be used. `fault` names what is wrong with it."""
+
+    def __init__(self, fault: Fault, text: str) -> None:
+        super().__init__(text)
+        self.fault: Fault = fault
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a reader asks of a snapshot. `after`: the order of the last one used; an equal one is the same one."""
+
+    fleet: str
+    max_age_seconds: float = MAX_AGE_SECONDS
+    min_coverage: float = MIN_COVERAGE
+    after: tuple[int, int] | None = None
+
+
+def canonical(content: dict[str, Any]) -> bytes:
+    """The bytes that the checksum is of: keys sorted, no space, ASCII, floats as short as they can be read back."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def checksum(content: dict[str, Any]) -> str:
+    """SHA-256 in hex over the canonical form of everything but `sha256` itself."""
+    return hashlib.sha256(canonical({key: content[key] for key in content if key != "sha256"})).hexdigest()
+
+
+def encode(snapshot: Snapshot) -> bytes:
+    """As JSON, with its checksum. A reader that knows less than the writer still checks all of it."""
+    content = msgspec.to_builtins(snapshot)
+    return canonical({**content, "sha256": checksum(content)})
+
+
+def decode(data: bytes) -> Snapshot:
+    """Read a snapshot and check that it is one, and whole.
+
+    Raises:
+        SnapshotError: Malformed, UnknownSchema or ChecksumMismatch.
+
+    """
+    try:
+        content = json.loads(data, parse_constant=_no_constant)
+    except ValueError as error:
+        raise SnapshotError("Malformed", f"not JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise SnapshotError("Malformed", f"a snapshot is an object, found {type(content).__name__}")
+    if (schema := content.get("schema")) != SCHEMA:
+        raise SnapshotError("UnknownSchema", f"schema {schema!r}; this reader knows {SCHEMA}")
+    if (said := content.get("sha256")) != (found := checksum(content)):
+        raise SnapshotError("ChecksumMismatch", f"says sha256 {str(said)[:12]}..., its content has {found[:12]}...")
+    try:
+        snapshot = msgspec.convert(content, Snapshot)
+    except msgspec.ValidationError as error:
+        raise SnapshotError("Malformed", str(error)) from error
+    if snapshot.counts.balance:
+        raise SnapshotError("Malformed", f"{snapshot.counts.balance} of {snapshot.counts.rows_in} rows are unaccounted")
+    return snapshot
+
+
+def check(snapshot: Snapshot, wanted: Wanted, now_us: int) -> None:
+    """Whether a whole snapshot may be used now.
+
+    Raises:
+        SnapshotError: WrongFleet, FromFuture, Stale, OutOfOrder or Incomplete.
+
+    """
+    if snapshot.fleet != wanted.fleet:
+        raise SnapshotError("WrongFleet", f"of fleet {snapshot.fleet}, wanted {wanted.fleet}")
+    age = snapshot.age_seconds(now_us)
+    if age < -AHEAD_SECONDS:
+        raise SnapshotError("FromFuture", f"its window ends {-age:.1f} s from now: somebody's clock is wrong")
+    if age > wanted.max_age_seconds:
+        raise SnapshotError("Stale", f"its window ended {age:.1f} s ago; at most {wanted.max_age_seconds:g} s are good")
+    if wanted.after is not None and snapshot.order < wanted.after:
+        raise SnapshotError("OutOfOrder", f"run and batch {snapshot.order} come before {wanted.after}, used already")
+    if snapshot.coverage < wanted.min_coverage:
+        missing = sorted(name for cluster in snapshot.clusters.values() for name in cluster.missing)
+        raise SnapshotError(
+            "Incomplete",
+            f"{snapshot.seen} of {snapshot.expected} brokers seen, {wanted.min_coverage:.0%} wanted; missing: "
+            f"{', '.join(missing[:3]) or 'unknown'}{f' and {len(missing) - 3} more' if len(missing) > 3 else ''}",
+        )
+
+
+def verified(data: bytes, wanted: Wanted, now_us: int) -> Snapshot:
+    """Read a snapshot and check everything that can be wrong with it.
+
+    Raises:
+        SnapshotError: naming the first thing that is.
+
+    """
+    snapshot = decode(data)
+    check(snapshot, wanted, now_us)
+    return snapshot
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number")
