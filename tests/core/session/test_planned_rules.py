@@ -11,7 +11,9 @@ from tests.core.session.model import World, spec_of
 from plimsoll.core import records as r
 from plimsoll.core.session import EdgeView, HeadView, Request, Session, Settings, Tell, View
 from plimsoll.core.session.planned import (
+    _planned,
     changed,
+    children_of,
     fingerprint,
     moving,
     negotiating,
@@ -206,3 +208,93 @@ def test_a_summary_names_five_pairs():
     ways = [f"1 from a to {target}" for target in "bcdef"]
     assert summary(plan_of("x", pairs=5)) == f"move {', '.join(ways)}"
     assert summary(plan_of("x", pairs=6)) == f"move {', '.join(ways)} and 1 more pairs"
+
+
+# ---------------------------------------------------------------- moments, and whether another attempt may help
+
+
+def test_what_is_over_does_not_begin_anew_when_it_is_changed():
+    turn = turn_of()
+    dry = session_of(turn, "Planned", plan=plan_of("a1"), asked="another", ended_at=NOW - 1)
+    assert changed(turn, request_of(), dry) is dry
+    assert not told(turn)
+
+
+@pytest.mark.parametrize(("now", "phase"), [(NOW + 4.9, "Requested"), (NOW + 5.0, "Negotiating")])
+def test_another_attempt_begins_at_its_time(now: float, phase: str):
+    turn = turn_of(now)
+    assert requested(turn, request_of(), session_of(turn, retry_at=NOW + 5.0)).phase == phase
+
+
+def test_who_begins_anew_does_not_wait_for_an_edge_that_had_agreed_before():
+    turn = turn_of(policy=block(PolicySpec, {"type": "Padres"}))
+    turn.book.put(replace(session_of(turn, "Draining"), uid="other", sources=["b"], targets=["c"]))
+    session = session_of(turn, by_policy=True, targets=["b"])
+    begun = requested(turn, request_of(target=None, select=None), session)
+    assert (begun.phase, begun.targets) == ("Negotiating", [])
+
+
+@pytest.mark.parametrize(("now", "phase"), [(NOW + 99.9, "Planned"), (NOW + 100.0, "Rejected")])
+def test_a_plan_waits_for_its_approval_until_its_deadline(now: float, phase: str):
+    turn = turn_of(now)
+    after = planned(turn, request_of(approval={"policy": "Manual"}), session_of(turn, "Planned", plan=plan_of("a1")))
+    assert after.phase == phase
+
+
+def test_who_waited_in_vain_may_try_again():
+    turn = turn_of(NOW + 100.0)
+    turn.view = None
+    queued = requested(turn, request_of(), session_of(turn))
+    turn = turn_of(NOW + 15.0)
+    sampled = sampling(turn, request_of(), session_of(turn, "Sampling"))
+    assert [(each.reason, each.may_retry) for each in (queued, sampled)] == [("QueueTimeout", True), ("NoSample", True)]
+
+
+def test_who_found_nobody_to_take_may_try_again():
+    turn = turn_of(NOW + 15.0)
+    nobody = negotiating(turn, request_of(exclusions={"brokers": ["b", "c"]}), session_of(turn, "Negotiating"))
+    assert (nobody.phase, nobody.reason, nobody.may_retry) == ("Rejected", "NoTarget", True)
+
+
+def test_who_wants_replay_from_a_log_that_is_too_short_may_try_again():
+    turn = turn_of(NOW + 15.0)
+    assert turn.view is not None
+    report = {"log_limit_bytes": 100.0, "log_bytes_per_second": 1000.0}
+    turn.view = View({"east-head": HeadView("east-head", "east", 1, report=report)}, turn.view.edges)
+    refused = negotiating(turn, request_of(handover="Replay"), session_of(turn, "Negotiating"))
+    assert (refused.phase, refused.reason, refused.may_retry) == ("Rejected", "LogTooShort", True)
+
+
+# ---------------------------------------------------------------- a plan that is made
+
+
+def test_once_there_is_a_plan_nothing_is_kept_of_what_it_was_made_from():
+    turn = turn_of()
+    serve(turn, *MEMBERS)
+    after = sampling(turn, request_of(mode="DryRun"), session_of(turn, "Sampling"))
+    assert (after.phase, after.reason, after.is_over) == ("Planned", "DryRun", True)
+    assert not turn._listings
+
+
+@pytest.mark.parametrize(
+    ("is_drain", "rejected", "stop", "reason", "message"),
+    [
+        (True, {}, "", "Empty", "the source serves nobody"),
+        (True, {"Excluded": ["a1"]}, "", "NothingToMove", "1 is excluded by the session: a1"),
+        (False, {}, "", "NothingToMove", "the source serves nobody"),
+        (False, {}, "Balanced: all is well", "NothingToMove", "Balanced: all is well"),
+        (False, {"Excluded": ["a1"]}, "Balanced", "NothingToMove", "1 is excluded by the session: a1"),
+    ],
+)
+def test_why_a_plan_is_empty(is_drain: bool, rejected: dict[str, list[str]], stop: str, reason: str, message: str):
+    turn = turn_of()
+    plan = replace(plan_of(pairs=0), rejected=rejected, stop=stop)
+    after = _planned(turn, request_of(), session_of(turn, "Sampling", is_drain=is_drain), plan)
+    assert (after.phase, after.reason, after.message) == ("Succeeded", reason, message)
+
+
+def test_names_of_children_are_the_same_in_every_version():
+    """A mediator that starts anew, in another version, must not make them twice."""
+    session = session_of(turn_of(), is_parent=True, name="drain-a")
+    [child] = children_of(session, plan_of("a1"))
+    assert child.name == "drain-a-dc9957-0"

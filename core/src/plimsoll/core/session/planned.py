@@ -67,8 +67,6 @@ def _with_parties(turn: Turn, request: Request, session: Session) -> Session:
         "by_policy": choosing.is_by_policy(turn, request),
         "triggered": spec.trigger is not None,
     }
-    if found["by_policy"] and session.targets:
-        found["targets"] = session.targets  # they have been negotiated
     known = {name: getattr(session, name) for name in found}
     return session if known == found else replace(session, **found)
 
