@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.core.session.made import fleet, request, session, turn_of
 
-from plimsoll.core.session import admission
+from plimsoll.core.session import View, admission
 
 
 def test_an_ended_session_keeps_its_brokers_until_the_moment_it_names():
@@ -118,3 +118,61 @@ def test_children_of_one_parent_do_not_wait_for_the_source_that_it_keeps():
     turn = turn_of(parent, one, two, requests=(request("one", source="a"), request("two", source="a")))
     assert admission.blocked_by(turn, two, two.brokers) == ""
     assert admission.blocked_by(turn, session("foreign", queued_at=20.0), {"a"}) == "waits for one (a), parent (a)"
+
+
+# -- who waits for whom, and who does not
+
+
+def test_a_parent_does_not_wait_for_its_children():
+    parent = session("parent", is_parent=True, sources=["a"])
+    child = session("child", phase="Draining", parent="parent", sources=["a"], targets=["b"])
+    assert admission.blocked_by(turn_of(parent, child), parent, {"a"}) == ""
+
+
+def test_a_child_goes_ahead_of_others_in_the_queue_as_they_may_wait_for_its_parent():
+    parent = session("parent", phase="Draining", is_parent=True, sources=["a"])
+    first = session("first", sources=["b"], targets=["c"], queued_at=10.0)
+    child = session("child", parent="parent", sources=["a"], targets=["c"], queued_at=20.0)
+    turn = turn_of(parent, first, child, requests=(request("first", source="b"), request("child", source="a")))
+    assert admission.blocked_by(turn, child, child.brokers) == ""
+    assert admission.blocked_by(turn, session("late", queued_at=30.0), {"c"}) == "waits for first (c), child (c)"
+
+
+def test_who_moves_by_an_approved_plan_waits_in_no_queue():
+    running = session("s", phase="Preparing", approved="hash", sources=["a"])
+    assert not admission.is_queued(turn_of(running, requests=(request("s", source="a"),)), running)
+
+
+# -- what is not known
+
+
+def test_without_a_view_nothing_is_a_cluster_and_nobody_gives_or_takes():
+    turn = turn_of()
+    turn.view = None
+    assert not admission.is_cluster(turn, "east")
+    for why in (admission.unready_source(turn, "a"), admission.unready_target(turn, "a")):
+        assert why is not None
+        assert (why.reason, why.again) == ("NoView", True)
+
+
+def test_an_edge_whose_head_is_not_known_may_give_later():
+    turn = turn_of()
+    assert turn.view is not None
+    turn.view = View({}, turn.view.edges)
+    why = admission.unready_source(turn, "a")
+    assert why is not None
+    assert (why.reason, why.again) == ("HeadNotReady", True)
+
+
+# -- who may take
+
+
+def test_only_a_drain_closes_its_edge():
+    turn = turn_of(session("s", phase="Draining", sources=["b"], targets=["c"]))
+    assert admission.draining(turn) == frozenset()
+    assert admission.unready_target(turn, "b") is None
+
+
+def test_neither_a_source_nor_who_is_excluded_is_among_the_edges_of_a_target():
+    assert names(turn_of(), target="east") == ["b", "c"]
+    assert names(turn_of(), target="east", exclusions={"brokers": ["c"]}) == ["b"]

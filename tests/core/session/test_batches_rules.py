@@ -92,3 +92,20 @@ def test_when_it_was_spoken_of_is_forgotten_at_the_end():
     turn.is_due("4.10/ask", 0.5)
     ended(turn, batch_of(), "stayed")
     assert list(turn._said) == ["4.10/ask"]
+
+
+def test_only_a_failure_is_passed_over_while_a_head_starts():
+    one = heard(turn_at(101.0), batch_of(state="preparing"), told("aborted", "starting: nobody came", x="stayed"))
+    assert (one.state, one.members["x"]) == ("aborted", "stayed")
+
+
+def test_a_refusal_of_what_is_given_up_already_ends_nothing():
+    """The PREPARE may have come before, and another copy of it after."""
+    one = batch_of(intent="abort")
+    assert heard(turn_at(101.0), one, told("failed", "full: too many sessions")) is one
+
+
+def test_a_state_that_is_not_known_here_counts_for_nothing():
+    one = heard(turn_at(101.0), batch_of(members={"x": "", "y": "asleep"}), told("preparing", x="asleep"))
+    assert one.members == {"x": "", "y": "asleep"}
+    assert heard(turn_at(101.0), one, told("ready", y="preparing")).members == {"x": "", "y": "preparing"}

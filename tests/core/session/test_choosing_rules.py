@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as replaced
 from tests.core.session.balanced import POLICY, Balanced
 from tests.core.session.model import spec_of
 
@@ -14,10 +15,18 @@ from plimsoll.core import records as r
 from plimsoll.core.balancing.pieces import encoded, pieces
 from plimsoll.core.policies.fleet import BrokerLoad
 from plimsoll.core.policies.padres import Padres
-from plimsoll.core.policies.steps import Plan
+from plimsoll.core.policies.steps import Action, Plan
 from plimsoll.core.session import Request, Send, Session, Settings, View
 from plimsoll.core.session import record as stored
-from plimsoll.core.session.choosing import _forecast, is_by_policy, plan_of, sample_seconds
+from plimsoll.core.session.choosing import (
+    KEY_CHARACTERS,
+    _cut,
+    _forecast,
+    _stored,
+    is_by_policy,
+    plan_of,
+    sample_seconds,
+)
 from plimsoll.core.session.states import Answer, Said
 from plimsoll.core.session.turn import Turn
 from plimsoll.core.spec.parsing import block
@@ -178,3 +187,49 @@ def test_forecasts_are_told_to_four_places(world: Balanced):
 
     made = _forecast(load(0.123456), load(0.056789))
     assert (made.utilization_before, made.utilization_after) == (0.1235, 0.0568)
+
+
+def ready(world: Balanced, session: Session) -> Turn:
+    """A turn in which there is nothing left to wait for."""
+    turn = turn_of(world)
+    answer(turn, world, session)
+    plan(turn, session)
+    give_profile(turn, world)
+    return turn
+
+
+def test_there_is_no_plan_without_a_yes_a_policy_or_the_edge_that_said_yes(world: Balanced, session: Session):
+    turn = ready(world, session)
+    assert plan(turn, session) is not None
+    assert plan(turn, replaced(session, offers=[])) is None
+    assert turn.view is not None
+    whole = turn.view
+    turn.view = View(whole.heads, whole.edges, {})
+    assert plan(turn, session) is None
+    turn.states.answers["b"] = Answer(session.name, "ASK", "OK", world.reports["b"], NOW)
+    turn.view = View(whole.heads, {name: whole.edges[name] for name in "ac"}, whole.policies)
+    assert plan(turn, session) is None
+
+
+def test_who_is_moved_by_others_or_was_just_now_stays_and_is_told_so(world: Balanced, session: Session):
+    asked = request(source={"name": "a"}, target={"name": "b"}, exclusions={"subscribers": ["a002"]})
+    made = plan_of(ready(world, session), asked, session, {"a": SERVED["a"][:-1]}, {"a000", "a001"}, {"a001"})
+    assert made is not None
+    assert made.rejected == {
+        "Excluded": ["a002"], "InAnotherSession": ["a001"], "MovedRecently": ["a000"], "NotServed": ["a023"],
+    }  # fmt: skip
+    assert not {"a000", "a001", "a002", "a023"} & set(made.pairs[0].members)
+
+
+def test_what_subscribers_ask_for_is_cut_beyond_a_length():
+    for length in (KEY_CHARACTERS - 1, KEY_CHARACTERS):
+        assert _cut("x" * length) == "x" * length
+    assert _cut("x" * (KEY_CHARACTERS + 1)) == "x" * (KEY_CHARACTERS - 3) + "..."
+
+
+@pytest.mark.parametrize(("stopped", "told"), [("", "Exhausted"), ("no more moves", "Exhausted: no more moves")])
+def test_why_a_plan_is_no_more(world: Balanced, stopped: str, told: str):
+    load, other = (BrokerLoad.of(world.reports[name]) for name in "ab")
+    made = Plan(Action("b", "input", 0.4), load, other, load, other, stopped=stopped)
+    edges = turn_of(world).view.edges  # type: ignore[union-attr]
+    assert _stored(made, edges["a"], edges["b"], {}, NOW, "Padres").stop == told

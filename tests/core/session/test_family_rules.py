@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.core.session.alone import DEADLINE, edge, plan_of, request_of, session_of, turn_at
+from tests.core.session.alone import CLOSES, DEADLINE, edge, plan_of, request_of, session_of, turn_at
 
 from plimsoll.core import records as r
-from plimsoll.core.session import Session
-from plimsoll.core.session.events import Send
-from plimsoll.core.session.family import stabilizing, step
-from plimsoll.core.session.record import Child, Verdict
+from plimsoll.core.session import Create, Send, Session, Settings, Tell
+from plimsoll.core.session.family import _another_round, speak, stabilizing, step
+from plimsoll.core.session.record import Child, Pair, Verdict
 from plimsoll.core.session.turn import Turn
 
 STOPPED = Verdict(reason="Stopped", message="stopped as asked for")
@@ -149,3 +148,110 @@ def test_there_is_no_other_round_after_a_stop_or_of_a_plan_of_others(
     session = seen(settling(**fields), "z", **asked)
     assert (session.phase, session.reason, session.round) == ("Failed", reason, 0)
     assert "1 are still there: z" in session.message
+
+
+# ---------------------------------------------------------------- the objects of its children
+
+
+def test_of_a_child_that_has_gone_nobody_knows_what_became_of_the_last_one_either():
+    session = step(turn_at(101.0), request_of(), parent(child("Draining", uid="gone", counts={"moved": 1})))
+    [one] = session.children
+    assert (one.phase, one.reason, one.counts) == ("Failed", "Deleted", {"moved": 1, "unknown": 1})
+
+
+def created(turn: Turn, *children: Child, **asked: Any) -> dict[str, dict[str, Any]]:
+    """The specifications of the objects that a parent asks for, by name."""
+    speak(turn, request_of(**asked), parent(*children))
+    return {effect.name: effect.spec for effect in turn.effects if isinstance(effect, Create)}
+
+
+def test_only_objects_that_are_not_there_yet_are_asked_for():
+    there, over, new = child(name="s-1", uid="child"), child("Rejected", name="s-2"), child(name="s-3")
+    assert list(created(turn_at(101.0), there, over, new)) == ["s-3"]
+
+
+@pytest.mark.parametrize(
+    ("now", "factor", "seconds"),
+    [(DEADLINE - 30, 1.0, "30s"), (DEADLINE - 30, 0.5, "60s"), (DEADLINE - 0.5, 1.0, "1s")],
+)
+def test_a_child_has_the_time_that_is_left_on_the_clock_of_specifications(now: float, factor: float, seconds: str):
+    turn = turn_at(now)
+    turn.settings = Settings(time_factor=factor)
+    spec = created(turn, child())["s-1"]
+    assert (spec["deadline"], spec["limits"]["queueFor"]) == (seconds, seconds)
+
+
+@pytest.mark.parametrize(
+    ("other_head", "scope", "expected"),
+    [("h", "Local", "Local"), ("h", "Global", "Global"), ("west", "Local", "Global"), ("west", "Global", "Global")],
+)
+def test_the_scope_of_a_child_is_as_wide_as_its_pair_needs_or_its_parent_has(
+    other_head: str, scope: str, expected: str
+):
+    turn = turn_at(101.0)
+    pair = Pair(source="a", target="b", source_head="h", target_head=other_head, members=["x", "y"])
+    speak(turn, request_of(scope=scope), parent(child(), plan=plan_of(pairs=[pair])))
+    [effect] = turn.effects
+    assert isinstance(effect, Create)
+    assert effect.spec["scope"] == expected
+
+
+# ---------------------------------------------------------------- looking who is left
+
+
+def test_a_parent_looks_anew_who_is_left():
+    turn = turn_at(101.0)
+    turn.listing("u", "a", "h")
+    [asked] = [effect.record for effect in turn.effects if isinstance(effect, Send)]
+    assert isinstance(asked, r.Serving)
+    turn.served("h", r.Served(asked.id, "a", 10, ["x"], False))
+    assert turn.listing("u", "a", "h") == ["x"]
+    assert step(turn, request_of(), parent(MOVED)).phase == "Stabilizing"
+    assert turn.listing("u", "a", "h") is None, "that was before it moved anybody"
+
+
+@pytest.mark.parametrize(("now", "asks"), [(LATE - 0.1, False), (LATE, True)])
+def test_a_pause_ends_in_time_before_the_deadline(now: float, asks: bool):
+    turn = turn_at(now)
+    session = parent(MOVED, phase="Stabilizing", phase_at=150.0, round=2)
+    assert stabilizing(turn, request_of(), session) is session
+    assert bool(turn.effects) == asks
+
+
+@pytest.mark.parametrize(
+    ("now", "phase_at", "fields", "reason"),
+    [
+        (DEADLINE - 1, DEADLINE - 19, {}, "NoSample"),
+        (DEADLINE, DEADLINE - 10, {}, "DeadlineExceeded"),
+        (DEADLINE - 1, DEADLINE - 19, {"verdict": STOPPED}, "Stopped"),
+    ],
+)
+def test_who_is_left_is_not_known_in_time(now: float, phase_at: float, fields: dict[str, Any], reason: str):
+    session = parent(MOVED, phase="Stabilizing", phase_at=phase_at, **fields)
+    after = stabilizing(turn_at(now), request_of(), session)
+    assert (after.phase, after.reason, after.may_retry) == ("Failed", reason, reason != "Stopped")
+
+
+def test_a_drained_edge_says_how_many_have_left_it():
+    session = seen(settling())
+    assert (session.phase, session.reason, session.message) == ("Succeeded", "Drained", "2 moved")
+
+
+@pytest.mark.parametrize(("now", "goes_on"), [(CLOSES - 0.1, True), (CLOSES, False)])
+def test_there_is_no_other_round_once_an_attempt_closes(now: float, goes_on: bool):
+    session = seen(parent(MOVED, phase="Stabilizing", phase_at=145.0), "z", now=now)
+    wanted = ("Preparing", "", False) if goes_on else ("Failed", "DeadlineExceeded", True)
+    assert (session.phase, session.reason, session.may_retry) == wanted
+
+
+def test_there_is_no_other_round_of_a_plan_that_was_approved_by_its_hash():
+    session = seen(settling(), "z", approval={"policy": "Automatic", "planHash": "0123456789abcdef"})
+    assert (session.phase, session.reason, session.round) == ("Failed", "NotEmpty", 0)
+
+
+def test_another_round_is_told():
+    turn = turn_at(113.0)
+    _another_round(turn, request_of(), settling(), {"a": ["z"]}, ["z"])
+    [effect] = turn.effects
+    assert isinstance(effect, Tell)
+    assert (effect.reason, effect.type, effect.message) == ("AnotherRound", "Normal", "move 1 from a to b")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as replaced
 from typing import Any
 
 import pytest
@@ -9,10 +10,23 @@ from msgspec.structs import replace
 from tests.core.session.made import fleet, request, session, turn_of
 
 from plimsoll.core import records as r
-from plimsoll.core.session import Asked, Deleted, Deposed, Heard, Mediator, Save, Send, Session, Ticked, Viewed
+from plimsoll.core.session import (
+    Asked,
+    Deleted,
+    Deposed,
+    Forget,
+    Heard,
+    Mediator,
+    Save,
+    Send,
+    Session,
+    Ticked,
+    Viewed,
+    triggers,
+)
 from plimsoll.core.session import mediator as module
-from plimsoll.core.session.mediator import _in_storing_order, _reopened
-from plimsoll.core.session.record import Batch
+from plimsoll.core.session.mediator import _in_storing_order, _reopened, _stop
+from plimsoll.core.session.record import Batch, Plan
 
 
 def batch(**fields: Any) -> Batch:
@@ -188,3 +202,97 @@ def test_a_plan_that_was_dry_waits_for_approval_when_it_may_be_carried_out(field
         return
     assert (after.phase, after.reason, after.ended_at) == ("Planned", "AwaitingApproval", None)
     assert after.deadline_at == 130.0
+
+
+# -- the moment itself
+
+
+def test_what_was_stored_now_is_not_written_again():
+    mediator = Mediator(3, [session("s", phase_at=400.0)])
+    assert mediator.handle(Ticked(), 400.0) == []
+    assert mediator.sessions["s"].phase_at == 400.0
+
+
+def test_a_clock_that_was_set_back_a_little_is_noticed_too():
+    mediator = Mediator(3, [session("s", phase_at=400.5)])
+    mediator.handle(Ticked(), 400.0)
+    assert mediator.sessions["s"].phase_at == 400.0
+
+
+def test_the_first_of_all_mediators_is_deposed_like_any_other():
+    mediator = Mediator(0)
+    assert mediator.handle(Heard("east-head", r.Outcome("9.9", 1, 1, "done", [])), 100.0) == [Deposed(1)]
+    assert mediator.is_deposed
+
+
+def test_an_object_that_is_shown_again_does_not_prolong_its_wait_for_approval():
+    plan = Plan(hash="0123456789abcdef", pairs=[], made_at=90.0)
+    waiting = session("s", phase="Planned", plan=plan, sources=["a"], reason="AwaitingApproval", deadline_at=130.0)
+    mediator = Mediator(3, [waiting])
+    asked = request("s", source="a", select={"count": 1}, approval={"policy": "Manual", "within": "10m"})
+    for now in (100.0, 110.0):
+        mediator.handle(Asked(asked), now)
+        assert (mediator.sessions["s"].phase, mediator.sessions["s"].deadline_at) == ("Planned", 130.0)
+
+
+def test_nothing_that_a_deleted_session_was_told_is_kept():
+    mediator = Mediator(3, [session("s")])
+    mediator._turn.listing("s", "a", "east-head")
+    mediator.handle(Deleted("s"), 100.0)
+    assert not mediator._turn._listings
+
+
+def test_the_last_abort_is_said_however_lately_another_was():
+    mediator = Mediator(3, [moving(batches=[batch(intent="abort")], deadline_at=200.0)])
+    mediator._turn._said["2.1/abort"] = 100.0
+    assert commands(mediator.handle(Deleted("s"), 100.1)) == [("2.1", "abort")]
+
+
+def test_a_batch_heeds_its_own_head_only():
+    mediator = Mediator(3, [moving()])
+    told = r.Outcome("2.1", 3, 1, "ready", [("x", "attached")])
+    mediator.handle(Heard("west-head", told), 100.0)
+    assert mediator.sessions["s"].batches[0].state == "preparing"
+    mediator.handle(Heard("east-head", told), 100.0)
+    assert mediator.sessions["s"].batches[0].state == "ready"
+
+
+def test_it_is_known_whether_a_session_took_a_step():
+    """Others that waited for it are looked at once more at the same event."""
+    one, asked = session("s"), request("s", source="a", select={"count": 1})
+    mediator = Mediator(3, [one])
+    mediator._turn.view, mediator._turn.now = None, 100.0
+    assert mediator._steps(asked, one) is True
+    assert mediator._steps(asked, mediator.sessions["s"]) is False
+
+
+# -- the old
+
+
+def forgotten(mediator: Mediator, now: float) -> list[str]:
+    return [effect.name for effect in mediator.handle(Ticked(), now) if isinstance(effect, Forget)]
+
+
+def test_an_object_is_forgotten_from_the_moment_its_time_to_live_is_over_now_and_then():
+    mediator = Mediator(3, [session("s", phase="Failed", ended_at=100.0)])
+    mediator._turn.requests["s"] = request("s", source="a", ttl="10s")
+    moments = (100.0, 109.0, 110.0, 110.5, 110.9, 111.0)
+    assert [forgotten(mediator, now) for now in moments] == [[], [], ["s"], [], [], ["s"]]
+
+
+def test_of_many_sessions_that_edges_wanted_the_oldest_are_forgotten():
+    names = [f"t{number:03}" for number in range(triggers.KEPT_AT_MOST + 2)]
+    ended = [session(name, phase="Failed", triggered=True, ended_at=100.0 + i) for i, name in enumerate(names)]
+    mediator = Mediator(3, ended)
+    mediator._turn.requests |= {name: request(name, source="a", ttl="24h") for name in names}
+    assert forgotten(mediator, 1000.0) == names[:2]
+
+
+def test_a_child_does_not_outlive_its_parent():
+    parent = session("parent", phase="Failed", is_parent=True, ended_at=95.0)
+    child = session("child", phase="Preparing", parent="parent", sources=["a"], targets=["b"])
+    asked = replaced(request("child", source="a"), parent="parent")
+    why = _stop(turn_of(parent, child), asked, child)
+    assert why is not None
+    assert why.reason == "ParentStopped"
+    assert _stop(turn_of(replace(parent, ended_at=None, phase="Draining"), child), asked, child) is None

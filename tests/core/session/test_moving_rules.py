@@ -18,8 +18,8 @@ from tests.core.session.alone import (
     turn_at,
 )
 
-from plimsoll.core.session import Session
-from plimsoll.core.session.moving import BATCH_BYTES, finish, measured, pair_of, stabilizing, step, with_batch
+from plimsoll.core.session import HeadView, Session, View
+from plimsoll.core.session.moving import BATCH_BYTES, finish, measured, pair_of, stabilizing, step, told, with_batch
 from plimsoll.core.session.record import AGAIN, Batch, Verdict
 from plimsoll.core.session.states import Answer
 from plimsoll.core.session.turn import Turn
@@ -216,3 +216,75 @@ def test_an_edge_that_reports_nothing_has_its_subscribers_only():
 def test_all_or_part_of_the_plan(members: tuple[str, ...], reason: str, message: str):
     session = finish(turn_at(113.0), request_of(), settling(plan=plan_of(*members)))
     assert (session.phase, session.reason, session.message) == ("Succeeded", reason, message)
+
+
+# ---------------------------------------------------------------- moments, sizes and words
+
+
+@pytest.mark.parametrize(("now", "begins"), [(CLOSES - 1.1, True), (CLOSES - 1.0, False)])
+def test_a_batch_begins_only_if_some_time_is_left_for_it(now: float, begins: bool):
+    session = begun(session_of(), turn_at(now))
+    assert bool(session.batches) == begins
+    if not begins:
+        assert (session.phase, session.reason, session.may_retry) == ("RolledBack", "DeadlineExceeded", True)
+
+
+def test_a_batch_that_has_ended_does_not_change_the_phase():
+    session = session_of(phase="Draining", phase_at=105.0, batches=[DONE])
+    over = with_batch(turn_at(110.0), session, batch_of(intent="cut", cut_at=104.0, state="done", ended_at=110.0))
+    assert (over.phase, over.phase_at) == ("Draining", 105.0)
+
+
+def test_replay_that_was_asked_for_ends_an_attempt_where_the_log_is_too_short():
+    turn = turn_at(101.0)
+    assert turn.view is not None
+    report = {"log_limit_bytes": 100.0, "log_bytes_per_second": 1000.0}
+    turn.view = View({"h": HeadView("h", "east", 10, report=report)}, turn.view.edges)
+    session = step(turn, request_of(handover="Replay"), session_of())
+    wanted = Verdict(reason="LogTooShort", message="the log of h lasts 0.1 s, replay wants 4.0 s", again=True)
+    assert (session.verdict, session.batches) == (wanted, [])
+
+
+@pytest.mark.parametrize(("more", "count"), [(0, 2), (1, 1)])
+def test_a_batch_is_as_large_as_a_command_may_be_and_no_larger(more: int, count: int):
+    """Each name has 16 bytes beside it."""
+    half = BATCH_BYTES // 2 - 16
+    session = begun(session_of(plan=plan_of("x" * half, "y" * (half + more))), turn_at(101.0))
+    assert len(session.batches[0].members) == count
+
+
+def test_who_is_stopped_when_all_have_moved_has_moved_all():
+    done = batch_of(members={"x": "moved", "y": "moved"}, ended_at=110.0, state="done")
+    session = begun(session_of(phase="Draining", batches=[done], verdict=STOPPED), turn_at(111.0))
+    assert (session.phase, session.is_over) == ("Stabilizing", False)
+    session = begun(session_of(phase="Draining", batches=[ended()], plan=plan_of("x"), verdict=STOPPED), turn_at(111.0))
+    assert (session.phase, session.message) == ("RolledBack", "stopped as asked for; 1 stayed")
+
+
+def test_an_attempt_that_moved_nobody_may_be_made_again():
+    session = begun(session_of(batches=[ended()], plan=plan_of("x")), turn_at(111.0))
+    assert (session.phase, session.reason, session.may_retry) == ("RolledBack", "NobodyMoved", True)
+
+
+def test_a_session_does_not_press_itself():
+    turn = turn_at(111.0)
+    session = settling(by_policy=True, triggered=True)
+    turn.book.put(session)
+    wanted = {"name": "b", "metric": "Output", "overloaded": ["Output"]}
+    request = request_of(action="Rebalance", trigger={"broker": "a"}, candidates=[wanted])
+    turn.requests["u"] = request
+    assert not stabilizing(turn, request, session).is_over
+
+
+@pytest.mark.parametrize("by_policy", [False, True])
+def test_what_is_measured_is_told_to_four_places(by_policy: bool):
+    turn = turn_at(113.0, a=edge("a", subscribers=4, report={"broker": "a", "output_utilization": 0.123456}))
+    session = measured(turn, settling(plan=plan_of("x", forecasts=[forecast(by_policy=by_policy)])))
+    assert session.plan is not None
+    [one] = session.plan.forecasts
+    assert (one.utilization_measured, one.measured is not None) == (0.1235, by_policy)
+
+
+def test_outcomes_in_words():
+    assert told({"moved": 2, "stayed": 0, "returned": 1}, 3) == "2 moved, 1 returned, 3 not begun"
+    assert told({"moved": 0}, 0) == "nobody was moved"

@@ -9,7 +9,8 @@ from tests.core.session.made import fleet, request, session, turn_of
 
 from plimsoll.core.policies.fleet import BrokerLoad
 from plimsoll.core.policies.steps import Action
-from plimsoll.core.session import loads, offers
+from plimsoll.core.session import View, loads, offers
+from plimsoll.core.session.record import Offer
 from plimsoll.core.session.turn import Turn
 
 
@@ -85,3 +86,31 @@ def test_loads_are_waited_for_as_long_as_a_negotiation_may_take(deadline: float)
         after = offers.negotiating(turn, request("s", source="a"), negotiating)
         assert (after.phase, after.reason) == (phase, "NoLoad")
     assert after.may_retry
+
+
+@pytest.mark.parametrize("deadline", [1e9, 101.0])
+def test_an_edge_that_is_asked_has_its_time_to_answer_and_no_more(deadline: float):
+    turn = turn_with(a=0.5, b=0.1)
+    until = min(100.0 + turn.timings.answer, deadline)
+    offer = Offer(edge="b", metric="output", difference=0.4, asked_at=100.0)
+    asked = session("s", phase="Negotiating", sources=["a"], targets=["b"], by_policy=True, phase_at=100.0,
+                    deadline_at=deadline, offers=[offer])  # fmt: skip
+    for now, answer in ((until - 0.01, ""), (until, "NoAnswer")):
+        turn.now = turn.viewed_at = now
+        assert offers.negotiating(turn, request("s", source="a"), asked).offers[0].answer == answer
+
+
+def test_a_policy_that_has_gone_is_waited_for():
+    turn = turn_with(a=0.5, b=0.1)
+    assert turn.view is not None
+    turn.view = View(turn.view.heads, turn.view.edges)
+    asked = session("s", phase="Negotiating", sources=["a"], by_policy=True, phase_at=100.0)
+    after = offers.negotiating(turn, request("s", source="a"), asked)
+    assert (after.phase, after.reason) == ("Negotiating", "NoLoad")
+
+
+def test_where_there_is_nobody_to_ask_no_load_is_waited_for():
+    asked = session("s", phase="Negotiating", sources=["a"], by_policy=True, phase_at=100.0)
+    alone = request("s", source="a", exclusions={"brokers": ["b", "c"]})
+    after = offers.negotiating(turn_with(a=0.5), alone, asked)
+    assert (after.phase, after.reason) == ("Rejected", "NobodyTakes")

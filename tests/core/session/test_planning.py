@@ -72,6 +72,13 @@ def test_everybody_has_a_reason_to_stay():
     assert set(found.rejected) <= set(REASONS)
     limited = select(request(select={"names": ["a1", "a2", "a3"]}, limits={"maxMoves": 1}), SERVED, None, NONE, NONE)
     assert limited.rejected == {"OverLimit": ["a2", "a3"]}
+    by_one = select(request(select={"names": ["a1", "a2", "a3"]}, limits={"maxMoves": 2}), SERVED, None, NONE, NONE)
+    assert by_one.rejected == {"OverLimit": ["a3"]}
+
+
+def test_whom_nobody_wants_to_move_has_no_reason_to_stay():
+    for limits in ({}, {"maxMoves": 3}, {"maxMoves": 100}):
+        assert select(request(select={"count": 3}, limits=limits), SERVED, None, NONE, NONE).rejected == {}
 
 
 def test_who_was_moved_just_now_stays_but_for_drains_and_children():
@@ -121,6 +128,15 @@ def test_a_plan_predicts_what_its_edges_will_carry():
     before_after = {one.edge: (one.utilization_before, one.utilization_after) for one in plan.forecasts}
     assert before_after == {"a": (0.8, 0.4), "b": (0.1, 0.5)}
     assert [(one.subscribers_before, one.subscribers_after) for one in plan.forecasts] == [(4, 2), (0, 2)]
+
+
+def test_forecasts_are_told_to_four_places():
+    edges = [edge("a", 3, input_utilization=0.123456), edge("b", 0, input_utilization=0.098765)]
+    told = {
+        one.edge: (one.utilization_before, one.utilization_after)
+        for one in plan_for({"a": ["x"]}, edges, ["b"]).forecasts
+    }
+    assert told == {"a": (0.1235, 0.0823), "b": (0.0988, 0.1399)}
 
 
 def test_sources_share_what_targets_have():
@@ -174,6 +190,7 @@ def test_differences_in_words():
 
 def test_lists_are_shown_in_part():
     assert shown(["a", "b"]) == "a, b"
+    assert shown(list("abcde")) == "a, b, c, d, e"
     assert shown(list("abcdefg")) == "a, b, c, d, e and 2 more"
     assert why_nothing({}) == "the source serves nobody"
     assert why_nothing({"NoPlace": ["a"]}) == "1 no edge can take it: a"

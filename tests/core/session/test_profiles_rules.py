@@ -78,3 +78,27 @@ def test_neither_another_question_nor_another_edge_is_an_answer():
     answer(turn, query, "a1")
     answer(turn, query, "other")
     assert names(get(turn)) == ["a1"], "what is whole does not change"
+
+
+def test_a_session_that_turns_to_other_edges_asks_anew():
+    turn = turn_at(1.0)
+    get(turn)
+    [first] = asked(turn)
+    assert get(turn, edge="c") is None
+    [second] = asked(turn)
+    assert (second.edge, second.target, second.id != first.id) == ("c", "b", True)
+    turn.profiles.get(turn, "u", "c", "d", "h")
+    [third] = asked(turn)
+    assert (third.edge, third.target, third.id != second.id) == ("c", "d", True)
+
+
+def test_what_a_session_was_told_is_forgotten_with_whom_its_edges_serve():
+    turn = turn_at(1.0)
+    get(turn)
+    answer(turn, asked(turn)[0], "a1")
+    assert names(get(turn)) == ["a1"]
+    turn.unlist("another")
+    assert names(get(turn)) == ["a1"]
+    turn.unlist("u")
+    assert get(turn) is None
+    assert len(asked(turn)) == 1

@@ -105,3 +105,27 @@ def test_who_is_let_go_is_told_again_after_half_a_second(now: float, count: int)
     turn = turn_of(now)
     say(turn, "OK")
     assert len(told(turn)) == count
+
+
+@pytest.mark.parametrize(
+    ("by_policy", "phase", "words"),
+    [
+        (True, "Negotiating", {"a": "BUSY", "b": "ASK"}),
+        (False, "Negotiating", {"a": "BUSY", "b": "BUSY"}),
+        (True, "Sampling", {"a": "BUSY", "b": "BUSY"}),
+    ],
+)
+def test_only_a_policy_asks_an_edge_and_only_while_it_negotiates(by_policy: bool, phase: Any, words: dict[str, str]):
+    turn = turn_of(101.0, session_of(phase=phase, by_policy=by_policy, plan=None))
+    assert {one.edge: one.state for one in told(turn)} == words
+
+
+def test_an_edge_that_is_not_in_the_view_is_told_nothing():
+    turn = turn_of(101.0)
+    turn.view = turn_at(101.0, with_policy=True, a=None).view
+    say(turn, "BUSY", "BUSY")
+    assert told(turn) == []
+    turn.view = None
+    assert told(turn) == []
+    turn.view = turn_at(101.0, with_policy=True).view
+    assert [one.state for one in told(turn)] == ["OK"], "it is back"
