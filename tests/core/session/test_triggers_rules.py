@@ -10,7 +10,7 @@ from tests.core.session.made import fleet, request, session, turn_of
 from plimsoll.core import records as r
 from plimsoll.core.session import Create
 from plimsoll.core.session.record import Batch
-from plimsoll.core.session.triggers import LATE_REPORTS, heed
+from plimsoll.core.session.triggers import KEPT_AT_MOST, LATE_REPORTS, heed, superseded
 from plimsoll.core.session.turn import Turn
 
 PAUSE = 1.0
@@ -118,3 +118,37 @@ def test_overload_passes_only_a_policys_session_that_waits_for_loads_to_settle(
 def test_a_difference_is_asked_for_as_it_is_and_bounded(difference: float, text: str):
     [create] = made(turn_of(), trigger(difference=difference, overloaded=["cpu"]))
     assert create.spec["candidates"] == [{"name": "b", "metric": "Input", "difference": text, "overloaded": ["Cpu"]}]
+
+
+def test_a_trigger_that_comes_again_makes_no_second_session_while_the_first_is_made():
+    turn = turn_of(now=100.0)
+    assert made(turn)
+    turn.now = 100.9
+    assert not made(turn, trigger(seq=51))
+    turn.now = 101.0
+    assert made(turn, trigger(seq=52))
+
+
+@pytest.mark.parametrize(("epoch", "seq"), [(0, 1), (1, 0)])
+def test_the_first_trigger_of_an_edge_is_new_whatever_its_number(epoch: int, seq: int):
+    assert made(turn_of(), trigger(epoch, seq))
+
+
+@pytest.mark.parametrize("report", [{"epoch": 7}, {"seq": 999}, {"epoch": "7", "seq": 999}])
+def test_a_report_without_its_number_makes_no_trigger_late(report: dict[str, Any]):
+    assert made(turn_of(view=fleet(a={"report": report})), trigger(6, 1))
+
+
+def test_overload_passes_while_loads_settle_also_after_sessions_that_have_ended():
+    running = over("s", 0.0, phase="Stabilizing", ended_at=None, by_policy=True, batches=[batch("moved")])
+    assert made(turn_of(over("old", 80.0), running, now=100.0), trigger(overloaded=["input"]))
+
+
+def test_only_ended_sessions_that_edges_wanted_are_forgotten_before_their_time():
+    ended = [over(f"t{number:03}", 10.0 + number) for number in range(KEPT_AT_MOST + 1)]
+    others = [over("people", 1.0, triggered=False), over("open", 1.0, phase="Draining", ended_at=None)]
+    every = [*others, *ended]
+    turn = turn_of(*every, requests=tuple(request(each.uid, source="a") for each in every))
+    assert [each.uid for each in superseded(turn)] == ["t000"]
+    del turn.requests["t000"]
+    assert list(superseded(turn)) == [], "its object has gone"
