@@ -12,9 +12,11 @@ BENCH_ARGS ?=
 WORKERS ?= 2
 SEEDS ?= 160
 SECONDS ?= 300
+IMAGE_TAG ?= dev
+IMAGES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-spark demo balance compare test lint bench simulate soak format lock clean
+.PHONY: help setup setup-spark demo balance compare test lint bench simulate soak images format lock clean
 
 help:  ## Say what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,21 +55,27 @@ simulate: setup  ## Run SEEDS=160 fleets in virtual time under faults and check 
 soak: setup  ## Disturb a fleet under load for SECONDS=300, or move its subscribers SESSIONS=10000 times; audit every delivery
 	@$(PY) -m plimsoll.local.soak $(if $(SESSIONS),--sessions $(SESSIONS),--seconds $(SECONDS)) $(ARGS)
 
+images:  ## Build the container images with docker, podman or buildah (IMAGE_TAG=dev IMAGES="broker operator")
+	@scripts/build_images.sh $(IMAGE_TAG) $(IMAGES)
+
 format: setup  ## Put sources in their format and order, mend what has one safe mending
 	$(PY) -m ruff check --fix
 	$(PY) -m ruff format
 
 # The resolver is wanted here only, so it has an environment of its own. The lock names no index and no host.
-lock:  ## Resolve the dependencies of pyproject.toml anew into the two locks
+lock:  ## Resolve the dependencies of pyproject.toml anew into the locks
 	@$(PYTHON) -m venv .lock-venv
 	@.lock-venv/bin/python -m pip install --quiet --disable-pip-version-check "uv>=0.8"
 	@.lock-venv/bin/uv pip compile pyproject.toml $(RESOLVE) $(LOCKED) $(ARGS) -o requirements-dev.lock
 	@.lock-venv/bin/uv pip compile pyproject.toml $(RESOLVE) --extra spark -c requirements-dev.lock $(ARGS) -o requirements-spark.lock
+	@.lock-venv/bin/uv pip compile pyproject.toml $(RESOLVE) --extra broker --extra kernel -c requirements-dev.lock $(ARGS) -o requirements-broker.lock
+	@.lock-venv/bin/uv pip compile pyproject.toml $(RESOLVE) --extra operator -c requirements-dev.lock $(ARGS) -o requirements-operator.lock
 	@rm -rf .lock-venv
 
 RESOLVE := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url \
     --no-emit-find-links
-# All that is worked with here, but for Spark: half a gigabyte that only its jobs need has a lock of its own.
+# All that is worked with here, but for Spark: half a gigabyte that only its jobs need has a lock of its own. The locks of
+# images hold what their role needs, in the same versions.
 LOCKED := --extra broker --extra client --extra local --extra kernel --extra operator --extra cluster --extra telemetry \
     --extra demo --group dev --group build
 
