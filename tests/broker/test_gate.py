@@ -37,3 +37,17 @@ def test_an_identification_must_be_of_the_name_beside_the_key():
     assert not gate.admit_control(b"1", bad, users)
     assert not gate.admit_control(b"2", good, users)
     assert gate.admit_control(b"1", b"rubbish", users)
+
+
+def test_a_collector_says_who_it_is_and_nothing_else():
+    gate = Gate(Authority(Path("none"), names={"c0": "collector"}))
+    users = {b"1": "c0"}
+    known = records.Identify("c0", "collector", 0)
+    assert gate.admit_control(b"1", wire.control_frame(known), users)
+    for more in (
+        records.StatusQuery(1), records.Leave(), records.Members([], []), records.Load({"broker": "e"}),
+        records.Identify("c0", "mediator", 9), records.Command(1, 1, "s", "ask"),
+    ):  # fmt: skip
+        assert not gate.admit_control(b"1", wire.control_frame(known, more), users), more
+    assert gate.counters["commands_of_collectors_refused"] == 5
+    assert gate.counters["names_refused"] == 1

@@ -53,7 +53,7 @@ def test_a_key_may_begin_like_a_comment():
         (f"{KEY} client", "keys:1: expected `public-key role name`, found 2 fields"),
         (f"\n{KEY} client ann bob", "keys:2: expected `public-key role name`, found 4 fields"),
         (f"{KEY[:-1]} client ann", "keys:1: a public key is 40 characters of Z85, found 39"),
-        (f"{KEY} admin ann", "keys:1: unknown role 'admin'; roles are client, edge, head, mediator"),
+        (f"{KEY} admin ann", "keys:1: unknown role 'admin'; roles are client, collector, edge, head, mediator"),
         (f"{KEY} head *", "keys:1: only a client may have the name '*'"),
         (f"{KEY} client ann\n{KEY} client bob", "keys:2: this key is already listed for ann"),
         (f"{KEY} client ann\n{OTHER} edge ann", "keys:2: ann is a client above and a edge here; a name has one role"),

@@ -15,7 +15,8 @@ FIELDS = {
     "broker", "cluster", "role", "epoch", "seq", "time_us", "state", "input_utilization", "output_utilization",
     "match_delay_seconds", "index_delay_seconds", "input_rate", "output_rate", "output_bytes_per_second",
     "input_queue_delay_seconds", "output_queue_delay_seconds", "input_queue_messages", "output_queue_messages",
-    "cpu_ratio", "memory_ratio", "subscribers", "subscriptions", "balanced_set", "counters",
+    "cpu_ratio", "memory_ratio", "subscribers", "subscriptions", "balanced_set", "counters", "schema", "clock_us",
+    "interval_seconds",
 }  # fmt: skip
 
 
@@ -106,3 +107,66 @@ def test_rubbish_on_a_control_socket_is_counted():
         head.receive_control(b"x", frame, fleet.now)
     assert head.counters["control_refused_malformed"] == 3
     assert head.counters["control_refused_misplaced"] == 1
+
+
+def collector(fleet, *brokers: str):
+    found = fleet.mediator()
+    for broker in brokers:
+        found.dial_control(broker, f"ctl://{broker}")
+        found.say_control(broker, r.Identify("c0", "collector", 0))
+    return found
+
+
+def test_a_collector_hears_reports_and_is_obeyed_in_nothing():
+    fleet = one_cluster(report_seconds=0.5)
+    listening = collector(fleet, "h")
+    fleet.run(1.2)
+    members = fleet.head().members
+    said = [r.Leave(), r.Members([], []), r.StatusQuery(1), r.Command(1, 1, "s", "ask"), r.Load({"broker": "e1"})]
+    for record in said:
+        listening.say_control("h", record)
+    fleet.run(1.0)
+    heard = listening.heard["h"]
+    assert {type(record) for record in heard} == {r.Load}
+    assert {str(record.report["broker"]) for record in heard} == {"h", "e1", "e2"}
+    assert fleet.head().counters["collectors_refused"] == len(said)
+    assert fleet.head().members == members
+    assert not fleet.head().done()
+    assert fleet.head().reporter.mediators == {}
+
+
+def test_a_collector_that_says_nothing_any_more_is_forgotten():
+    fleet = one_cluster(report_seconds=1.0)
+    collector(fleet, "h")
+    fleet.run(1.0)
+    assert len(fleet.head().reporter.collectors) == 1
+    fleet.run(MEDIATOR_SILENT_SECONDS + 2.0)
+    assert fleet.head().reporter.collectors == {}
+
+
+def test_a_head_names_its_publishers_and_the_covers_of_its_links():
+    fleet = one_cluster(report_seconds=1.0)
+    client = fleet.client("c", "h", "e1")
+    client.tell("e1", resume(1, "s"))
+    busy, idle = Publishing(client, "h", "busy", 1), Publishing(client, "h", "idle", 2)
+    fleet.run(0.2)
+    idle.publish(1)
+    for _ in range(50):
+        busy.publish(10)
+        fleet.run(0.05)
+    report = fleet.head().reporter.last
+    assert report["publishers"] == 2
+    assert list(report["publisher_rates"]) == ["busy"], "who sent nothing in the interval is not named"
+    assert 150 <= report["publisher_rates"]["busy"] <= 250
+    assert report["publisher_bytes_per_second"]["busy"] > report["publisher_rates"]["busy"]
+    assert report["covers"] == {"e1": 1, "e2": 0}
+    assert fleet.edge("e1").reporter.last["cover_subscriptions"] == 1
+
+
+def test_the_wall_clock_is_told_and_nothing_else_is_made_of_it():
+    fleet = one_cluster(report_seconds=1.0)
+    fleet.head().reporter.clock_offset_seconds = 1000.0
+    fleet.run(1.5)
+    report = fleet.head().reporter.last
+    assert report["clock_us"] - report["time_us"] == 1_000_000_000
+    assert 0.9 <= report["interval_seconds"] <= 1.1

@@ -45,7 +45,7 @@ class Gate:
         return not why
 
     def admit_control(self, peer: bytes, data: bytes, users: Mapping[bytes, str]) -> bool:
-        """Whether a control frame may pass: all that it says of the sender must be so."""
+        """Whether a control frame may pass: all that it says of the sender must be so, and a collector says no more."""
         try:
             frame = wire.decode_frame(data)
             said = (
@@ -56,8 +56,13 @@ class Gate:
         except WireError:
             return True  # the machine refuses and counts it
         user = users.get(peer, "")
+        only_hears = self._authority.names.get(user) == "collector"
         for record in said:
-            if isinstance(record, records.Identify) and self._authority.refusal(user, record.role, record.name):
-                self.counters["names_refused"] += 1
+            if isinstance(record, records.Identify):
+                if self._authority.refusal(user, record.role, record.name):
+                    self.counters["names_refused"] += 1
+                    return False
+            elif only_hears:
+                self.counters["commands_of_collectors_refused"] += 1
                 return False
         return True

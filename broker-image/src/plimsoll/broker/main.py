@@ -98,9 +98,13 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float) -> i
 
 def make_machine(config: BrokerConfig, public_key: str) -> Head | Edge:
     """The machine of this broker, in an epoch of its own."""
+    machine: Head | Edge
     if config.role == "head":
-        return Head(config, new_epoch(), new_id)
-    return Edge(config, new_epoch(), new_id, public_key)
+        machine = Head(config, new_epoch(), new_id)
+    else:
+        machine = Edge(config, new_epoch(), new_id, public_key)
+    machine.reporter.clock_offset_seconds = time.time() - time.monotonic()
+    return machine
 
 
 def new_epoch() -> int:
@@ -118,6 +122,7 @@ def new_id() -> int:
 def report_usage(machine: Head | Edge, sockets: Sockets, authority: Authority | None, usage: Usage) -> None:
     """Give the machine what only the shell can see: for its load reports and its status."""
     machine.reporter.cpu_ratio, machine.reporter.memory_ratio = usage.cpu_ratio, usage.memory_ratio
+    machine.reporter.clock_offset_seconds = time.time() - time.monotonic()  # the wall clock may have been set
     machine.process = {
         "pid": os.getpid(),
         "cpu_ratio": usage.cpu_ratio,

@@ -3,7 +3,8 @@
 CURVE proves that a peer holds a key; this module says what the key is worth. It fails closed: a key that is not in the
 file and a request that is not understood are answered with a refusal. It opens no socket.
 
-The file has one `Z85-public-key role name` per line; `#` starts a comment. Roles are client, edge, head and mediator.
+The file has one `Z85-public-key role name` per line; `#` starts a comment. Roles are client, collector,
+edge, head and mediator; a collector of telemetry may hear reports and ask for nothing else.
 A name has one role, and may have several keys, so that a key can be replaced without a pause: add the new one, change
 over, remove the old one. The name `*` is for clients that may call themselves anything; all others must use the name
 that stands beside their key.
@@ -20,10 +21,10 @@ from typing import Final
 DATA_DOMAIN: Final = "plimsoll.data"
 CONTROL_DOMAIN: Final = "plimsoll.control"
 
-ROLES: Final = ("client", "edge", "head", "mediator")
+ROLES: Final = ("client", "collector", "edge", "head", "mediator")
 ADMITTED: Final[Mapping[str, frozenset[str]]] = {
     DATA_DOMAIN: frozenset({"client", "edge", "head"}),
-    CONTROL_DOMAIN: frozenset({"edge", "head", "mediator"}),
+    CONTROL_DOMAIN: frozenset({"collector", "edge", "head", "mediator"}),
 }
 """Which roles may open a connection to which socket."""
 

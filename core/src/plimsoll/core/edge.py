@@ -424,6 +424,7 @@ class Edge(Node):
         extra = {
             "subscribers": sum(a.state in SERVED for a in self.records.values()),
             "subscriptions": len(self.index),
+            "cover_subscriptions": len(self.holdings.cover),
             "input_queue_messages": len(self.server.queue),
             "output_queue_messages": sum(len(a.queue) for a in queued)
             + sum(len(p.link.buffer) for p in self.ports.values()),

@@ -461,21 +461,27 @@ class Head(Node):
             **self._log_figures(),
             "counters": {**self.meter.total, **self.counters},
         }
-        self.reporter.tell_mediators(self.reporter.make(self.now, "OK", extra))
+        self.reporter.tell(self.reporter.make(self.now, "OK", extra))
         if self.exchange is not None:
             self.exchange.tell_loads()
 
-    def _log_figures(self) -> dict[str, float]:
-        """How much the log holds and how fast it fills: how long a subscriber may be away without a gap."""
+    def _log_figures(self) -> dict[str, Any]:
+        """How much the log holds and how fast it fills: how long a subscriber may be away without a gap.
+
+        And who publishes, and how large the covering set of each link is.
+        """
         log, before = self.log, self._reported_last
         self._reported_last = log.last
-        rate = (log.last - before) / max(self.now - self._reported_at, 1e-9)
+        seconds = max(self.now - self._reported_at, 1e-9)
+        rate = (log.last - before) / seconds
         self._reported_at = self.now
         bytes_each = log.bytes / len(log) if len(log) else 0.0
         return {
             "log_bytes": log.bytes,
             "log_limit_bytes": log.limit_bytes,
             "log_bytes_per_second": rate * bytes_each,
+            **self.publishers.rates(seconds),
+            "covers": {outlet.name: self.routes.size(outlet.key) for outlet in self.streams.outlets.values()},
         }
 
     def _every_progress(self) -> None:

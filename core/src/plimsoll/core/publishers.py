@@ -8,6 +8,7 @@ do not.
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ from plimsoll.core.link import Link
 from plimsoll.core.load import Bucket
 from plimsoll.core.records import Accepted, Credit, Open, Opened, Refused, Unconfirmed
 from plimsoll.core.wire import WireError
+
+REPORTED_AT_MOST = 32
+"""So many publishers a load report names."""
 
 
 @dataclass(slots=True)
@@ -47,6 +51,9 @@ class Publisher:
     singled_out: deque[Refused | Unconfirmed] = field(default_factory=deque)
     """The last answers to single publications: said again on a new link, for the old one may have lost them."""
     seen_at: float = 0.0
+    publications: int = 0
+    published_bytes: int = 0
+    """Both since the last load report."""
 
 
 class Publishers:
@@ -58,6 +65,7 @@ class Publishers:
         self._by_handle: dict[tuple[Link, int], Publisher] = {}
         self._touched: dict[str, Publisher] = {}
         self._held: dict[str, Publisher] = {}
+        self._counted: list[Publisher] = []
 
     def __len__(self) -> int:
         return len(self.by_name)
@@ -137,6 +145,10 @@ class Publishers:
     def took(self, publisher: Publisher, seq: int, size: int, now: float) -> None:
         """A publication has been logged, or refused for good."""
         publisher.last_seq, publisher.seen_at = seq, now
+        if not publisher.publications:
+            self._counted.append(publisher)
+        publisher.publications += 1
+        publisher.published_bytes += size
         if publisher.messages is not None:
             publisher.messages.spend(1, now)
         if publisher.bytes is not None:
@@ -155,6 +167,22 @@ class Publishers:
         publisher = self.by_name.get(name)
         if publisher is not None:
             self._touched[name] = publisher
+
+    def rates(self, seconds: float) -> dict[str, int | dict[str, float]]:
+        """What a load report says of publishers: how many there are, and those that sent most in these `seconds`.
+
+        Counting begins anew.
+        """
+        counted, self._counted = self._counted, []
+        most = heapq.nsmallest(REPORTED_AT_MOST, counted, key=lambda each: (-each.publications, each.name))
+        found: dict[str, int | dict[str, float]] = {
+            "publishers": len(self.by_name),
+            "publisher_rates": {each.name: each.publications / seconds for each in most},
+            "publisher_bytes_per_second": {each.name: each.published_bytes / seconds for each in most},
+        }
+        for each in counted:
+            each.publications = each.published_bytes = 0
+        return found
 
     # -- answers, at the end of a round
 

@@ -1,7 +1,8 @@
 """Load reports (PIE) and the control sockets: what a broker says of itself, and to whom.
 
 Control records are unnumbered and may be lost; each report stands for itself. An edge reports to its head, a head
-passes on what its edges say and adds its own report for every mediator that has made itself known.
+passes on what its edges say and adds its own report for every mediator and collector that has made itself known.
+A collector hears load reports and may say nothing but who it is.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from plimsoll.core.node import Node
 
 Report = dict[str, Any]
+SCHEMA = 1
+"""The major version of load reports, as telemetry counts it."""
+
 MEDIATOR_SILENT_SECONDS = 30.0
 
 
@@ -30,6 +34,9 @@ class Reporter:
         self.last: Report = {}
         self.heard: dict[str, Report] = {}
         self.mediators: dict[Peer, float] = {}
+        self.collectors: dict[Peer, float] = {}
+        self.clock_offset_seconds = 0.0
+        """From the node's time to the wall clock, as the shell last saw it; decisions never ask the wall clock."""
         self.brokers: dict[str, Peer] = {}
         self.cpu_ratio = self.memory_ratio = 0.0
 
@@ -37,6 +44,10 @@ class Reporter:
         """Deal with what every broker answers; returns the record if it is for the machine."""
         if isinstance(record, r.Identify) and record.role == "mediator":
             self.mediators[peer] = now
+        elif isinstance(record, r.Identify) and record.role == "collector":
+            self.collectors[peer] = now
+        elif peer in self.collectors:
+            self.node.counters["collectors_refused"] += 1
         elif isinstance(record, r.Identify):
             self.brokers[record.name] = peer
         elif isinstance(record, r.StatusQuery):
@@ -45,8 +56,7 @@ class Reporter:
             self.node.say_control(peer, r.StatusReply(record.id, _flat(self.node.status())))
         elif isinstance(record, r.Load):
             self.heard[str(record.report.get("broker"))] = dict(record.report)
-            for mediator in self.mediators:
-                self.node.say_control(mediator, record)
+            self._tell(record)
             return record
         else:
             return record
@@ -60,6 +70,7 @@ class Reporter:
         factor = self.config.time_factor
         self.next_report = now + self.config.limits.report_seconds * factor
         self.mediators = {p: at for p, at in self.mediators.items() if now - at < MEDIATOR_SILENT_SECONDS}
+        self.collectors = {p: at for p, at in self.collectors.items() if now - at < MEDIATOR_SILENT_SECONDS}
         if self.config.role == "head":  # what a head delivers is what it tells its links
             self.meter.deliveries = self.node.sealed.records
         self.meter.take(self.node.sealed)
@@ -67,12 +78,15 @@ class Reporter:
         sample = self.meter.fold(now, bandwidth, subscriptions)
         self.seq += 1
         self.last = {
+            "schema": SCHEMA,
             "broker": self.config.name,
             "cluster": self.config.cluster,
             "role": self.config.role,
             "epoch": self.epoch,
             "seq": self.seq,
             "time_us": int(now * 1e6),
+            "clock_us": int(now * 1e6) + int(self.clock_offset_seconds * 1e6),
+            "interval_seconds": sample.seconds,
             "state": state,
             **_measured(sample),
             "cpu_ratio": self.cpu_ratio,
@@ -82,9 +96,13 @@ class Reporter:
         }
         return self.last
 
-    def tell_mediators(self, report: Report) -> None:
-        for mediator in self.mediators:
-            self.node.say_control(mediator, r.Load(report))
+    def tell(self, report: Report) -> None:
+        """Say a report of our own to whoever hears reports."""
+        self._tell(r.Load(report))
+
+    def _tell(self, load: r.Load) -> None:
+        for peer in (*self.mediators, *self.collectors):
+            self.node.say_control(peer, load)
 
 
 def _measured(sample: Sample) -> Report:
