@@ -97,6 +97,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     data: str
     control: str
     advertised_data: str = ""
+    http: str = ""
+    """Where to answer /livez, /readyz and /metrics, as tcp://HOST:PORT; empty: nowhere."""
     head: Peer | None = None
     edges: tuple[str, ...] = ()
     neighbors: tuple[Peer, ...] = ()
