@@ -73,6 +73,7 @@ def test_the_fleet_object_may_be_left_out():
 
 EDGE = "east.spec.edges[0]"
 SESSION = "session.spec"
+WINDOWS = "east.spec.maintenanceWindows"
 
 
 @pytest.mark.parametrize(
@@ -128,6 +129,20 @@ SESSION = "session.spec"
         ("east.spec.listeners.brokers", [{"name": "e", "dataPort": -1}], "too small", "at least 0"),
         ("east.spec.listeners.brokers", [{"name": "e0"}], 'no broker "e0"', "Did you mean"),
         ("east.spec.listeners.bindAddress", "127.0.0.1:80", "not of the right form", "an address"),
+        # maintenance windows
+        (WINDOWS, [{"name": "n", "schedule": "0 2 * *", "duration": "1h"}], "not of the right form", "five cron"),
+        (WINDOWS, [{"name": "n", "schedule": "0 9-2 * * *", "duration": "1h"}], "0 9-2 * * *", "two ranges"),
+        (WINDOWS, [{"name": "n", "schedule": "0 0 30 2 *", "duration": "1h"}], "0 0 30 2 *", "no month"),
+        (WINDOWS, [{"name": "n", "schedule": "0 2 * * *", "duration": "1s"}], "too small", "at least 60s"),
+        (WINDOWS, [{"name": "n", "schedule": "0 2 * * *", "duration": "745h"}], "too large", "at most 2678400s"),
+        # sizes
+        ("fleet.spec.security.clients", [{"name": f"c{n}"} for n in range(257)], "has 257 items", "at most 256"),
+        ("fleet.spec.security.clients", [{"name": "c", "roles": ["Publish"] * 2}], "in this list already", "Remove"),
+        ("fleet.spec.timeScalePercent", 10_001, "too large", "at most 10000"),
+        ("small.spec.cpu", "1" * 33, "has 33 characters", "at most 32"),
+        ("small.spec.cpu", " 1", "has spaces", "Remove"),
+        ("small.spec.cpu", "\N{ARABIC-INDIC DIGIT TWO}", "not readable", "not a quantity"),
+        ("small.spec.emulation.base", "1s\n", "has spaces", "Remove"),
         # scale
         ("east.spec.scale", {"replicas": 2}, "no group to scale", "its `replicas`"),
         ("west.spec.scale", {"group": "ww", "replicas": 2}, 'no group "ww"', 'Did you mean "w"?'),

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from typing import Literal
 
 NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"  # an RFC 1123 label, which Kubernetes asks of names
 
@@ -20,8 +21,9 @@ NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"  # an RFC 1123 label, which Kubernetes a
 class About:
     """`low` and `high` are inclusive bounds, `above` an exclusive one, in the unit of the value (durations: seconds).
 
-    `key` makes a list one of named objects, unique by that field. `refers` is the kind that a string names.
-    `pattern` is matched in full; `form` says it in words.
+    `key` makes a list one of named objects, unique by that field; it has at most `max_items`. `refers` is the kind that
+    a string names. `pattern` is matched in full; `form` says it in words, `format` as OpenAPI calls it. `check` raises
+    ValueError with what else is wrong with a text.
     """
 
     text: str
@@ -31,15 +33,18 @@ class About:
     above: int | Fraction | None = None
     pattern: str = ""
     form: str = ""
+    format: Literal["", "date-time"] = ""
     max_length: int | None = None
+    max_items: int | None = None
     key: str = ""
+    check: Callable[[str], object] | None = None
     refers: str = ""
 
 
-def named(text: str, refers: str = "") -> About:
+def named(text: str, refers: str = "", max_items: int | None = None) -> About:
     """A name of an object or of an item of a list."""
     form = "lower-case letters, digits and '-', at most 63"
-    return About(text, pattern=NAME, form=form, max_length=63, refers=refers)
+    return About(text, pattern=NAME, form=form, max_length=63, max_items=max_items, refers=refers)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from plimsoll.core.spec.about import NAME, About, NamedReference, named
+from plimsoll.core.spec.cron import CRON, Schedule
 from plimsoll.core.spec.policy import PolicySpec
 from plimsoll.core.spec.quantities import Duration, Quantity
 
@@ -15,7 +16,6 @@ PORT = About("", low=0, high=65535)
 HOST = r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[?[0-9a-fA-F:]+\]?"
 LABEL = r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
 LABEL_VALUE = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
-CRON = r"(?:[-0-9*/,A-Za-z]+ ){4}[-0-9*/,A-Za-z]+"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,13 @@ class ListenerSpec:
         int, About("Port of the control socket; 0 takes any free one.", low=PORT.low, high=PORT.high)
     ] = 0
     advertised_host: Annotated[
-        str, About("Host that clients dial; empty: the bound one.", pattern=HOST + "|", form="a host name or address")
+        str,
+        About(
+            "Host that clients dial; empty: the bound one.",
+            pattern=HOST + "|",
+            form="a host name or address",
+            max_length=253,
+        ),
     ] = ""
     advertised_port: Annotated[
         int, About("Port that clients dial; 0: the bound one.", low=PORT.low, high=PORT.high)
@@ -45,10 +51,12 @@ class ListenersSpec:
             "Address that sockets bind; empty: 127.0.0.1 on one machine, every interface in a pod.",
             pattern=HOST + r"|\*|",
             form="an address of this machine, or *",
+            max_length=253,
         ),
     ] = ""
     brokers: Annotated[
-        tuple[ListenerSpec, ...], About("Brokers with ports or advertised addresses of their own.", key="name")
+        tuple[ListenerSpec, ...],
+        About("Brokers with ports or advertised addresses of their own.", key="name", max_items=1000),
     ] = ()
 
 
@@ -58,9 +66,16 @@ class MaintenanceWindow:
 
     name: Annotated[str, named("The window's name.")]
     schedule: Annotated[
-        str, About("When it opens, as five cron fields in UTC.", pattern=CRON, form="five cron fields, as '0 2 * * 6'")
+        str,
+        About(
+            "When it opens, as five cron fields in UTC.",
+            pattern=CRON,
+            form="five cron fields, as '0 2 * * 6' for Saturdays at 02:00",
+            check=Schedule.parse,
+            max_length=256,
+        ),
     ]
-    duration: Annotated[Duration, About("How long it stays open.", above=0)]
+    duration: Annotated[Duration, About("How long it stays open.", low=60, high=31 * 86_400)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +114,9 @@ class BrokerClusterSpec:
     """One head and its edges, and the heads that it is linked to."""
 
     head: Annotated[HeadSpec, About("The broker that publishers connect to.")]
-    edges: Annotated[tuple[EdgeGroup, ...], About("The brokers that subscribers connect to.", key="name")] = ()
+    edges: Annotated[
+        tuple[EdgeGroup, ...], About("The brokers that subscribers connect to.", key="name", max_items=256)
+    ] = ()
     scale: Annotated[
         ScaleSpec | None,
         About("Overrides the replicas of one group, for whom scales by command; absent: as edges say."),
@@ -107,12 +124,18 @@ class BrokerClusterSpec:
     neighbors: Annotated[
         tuple[NamedReference, ...],
         About("Clusters whose heads are linked to this one; named on either side or both. All together form a tree.",
-              key="name", refers="BrokerCluster"),
+              key="name", refers="BrokerCluster", max_items=256),
     ] = ()  # fmt: skip
     listeners: Annotated[ListenersSpec, About("Ports and advertised addresses.")] = ListenersSpec()
     policy: Annotated[PolicySpec | None, About("Balancing policy; absent: the fleet's.")] = None
     maintenance_windows: Annotated[
-        tuple[MaintenanceWindow, ...], About("When balancing may move subscribers; none: always.", key="name")
+        tuple[MaintenanceWindow, ...],
+        About(
+            "When balancing that brokers and the detector ask for may move subscribers; none: always. Drains and what"
+            " people ask for do not wait for one.",
+            key="name",
+            max_items=32,
+        ),
     ] = ()
 
 
@@ -169,6 +192,7 @@ class HardwareProfileSpec:
     memory: Annotated[Quantity, About("Memory.", unit="bytes", low=32 * 1024 * 1024)] = Quantity.parse("256Mi")
     bandwidth: Annotated[BandwidthSpec, About("What its network carries.")] = BandwidthSpec()
     node_selector: Annotated[
-        tuple[NodeLabel, ...], About("Labels of the nodes that its brokers run on. Kubernetes only.", key="name")
+        tuple[NodeLabel, ...],
+        About("Labels of the nodes that its brokers run on. Kubernetes only.", key="name", max_items=64),
     ] = ()
     emulation: Annotated[EmulationSpec | None, About("Slower hardware than this, for experiments.")] = None

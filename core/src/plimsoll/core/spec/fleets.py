@@ -39,7 +39,9 @@ class ClientSpec:
     """An identity of applications: its key pair is in the Secret `plimsoll-client-NAME`."""
 
     name: Annotated[str, named("The identity's name.")]
-    roles: Annotated[tuple[ClientRole, ...], About("What it may do; both if nothing is said, nothing if empty.")] = (
+    roles: Annotated[
+        tuple[ClientRole, ...], About("What it may do; both if nothing is said, nothing if empty.", max_items=2)
+    ] = (
         "Publish",
         "Subscribe",
     )
@@ -69,7 +71,7 @@ class SecuritySpec:
     clients: Annotated[
         tuple[ClientSpec, ...],
         About("Identities of applications, for whom keys are made. Kubernetes only: on one machine the command line"
-              " makes keys.", key="name"),
+              " makes keys.", key="name", max_items=256),
     ] = ()  # fmt: skip
 
 

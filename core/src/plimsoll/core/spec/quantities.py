@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-_NUMBER = re.compile(r"(?P<digits>[+-]?(?:\d+\.?\d*|\.\d+))(?P<suffix>[A-Za-z]*|[eE][+-]?\d+)")
+_NUMBER = re.compile(r"(?P<digits>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?P<suffix>[A-Za-z]*|[eE][+-]?[0-9]+)")
 # kubernetes/apimachinery resource/suffix.go: binary, decimal; an exponent is a suffix too.
 _SUFFIXES = {
     "n": Fraction(1, 10**9),
@@ -26,7 +26,7 @@ _SUFFIXES = {
     **{f"{letter}i": Fraction(1024**power) for power, letter in enumerate("KMGTPE", start=1)},
 }
 
-_DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
+_DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h)")
 _SECONDS = {
     "ns": Fraction(1, 10**9),
     "us": Fraction(1, 10**6),
@@ -52,7 +52,7 @@ class Quantity:
         if match is None:
             raise ValueError("is not a quantity: write a number with an optional suffix, such as 250m, 600k or 64Mi")
         suffix = match["suffix"]
-        if re.fullmatch(r"[eE][+-]?\d+", suffix):
+        if re.fullmatch(r"[eE][+-]?[0-9]+", suffix):
             exponent = int(suffix[1:])
             if abs(exponent) > 18:
                 raise ValueError("has an exponent beyond 18")

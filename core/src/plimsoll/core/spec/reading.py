@@ -10,12 +10,15 @@ import math
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from plimsoll.core.spec.about import About, Described, camel, fields
 from plimsoll.core.spec.problems import Document, Path, Problem, suggestion
 from plimsoll.core.spec.quantities import Duration, Quantity
+
+AMOUNT_MAX_LENGTH = 32
+"""Characters of a quantity or a duration."""
 
 
 class Bad:
@@ -88,9 +91,22 @@ class Reader:
         items = [self.value(hint, about, item, (*path, index)) for index, item in enumerate(value)]
         if any(item is BAD for item in items):
             return BAD
-        if about.key and not self._unique(items, about.key, path):
+        if about.max_items is not None and len(items) > about.max_items:
+            return self.fault(path, f"has {len(items)} items", f"Write at most {about.max_items}.")
+        if not (self._unique(items, about.key, path) if about.key else self._different(items, path)):
             return BAD
         return tuple(items)
+
+    def _different(self, items: list[Any], path: Path) -> bool:
+        """Whether no text is in the list twice; blocks may be."""
+        before = len(self.problems)
+        seen: set[str] = set()
+        for index, item in enumerate(items):
+            if isinstance(item, str) and item in seen:
+                self.fault((*path, index), f'"{item}" is in this list already', "Remove it.")
+            elif isinstance(item, str):
+                seen.add(item)
+        return len(self.problems) == before
 
     def _unique(self, items: list[Any], key: str, path: Path) -> bool:
         seen: dict[str, int] = {}
@@ -127,6 +143,8 @@ class Reader:
             return self.fault(path, f"{_shown(value)} is a floating-point number", f'Write "{milli}m", or whole units.')
         if isinstance(value, bool) or not isinstance(value, int | str):
             return self.fault(path, f"{_shown(value)} is not a quantity", "Write one such as 250m, 600k or 64Mi.")
+        if (known := self._short(str(value), path)) is not None:
+            return known
         try:
             return Quantity.parse(str(value))
         except ValueError as error:
@@ -138,10 +156,17 @@ class Reader:
             return self.fault(path, f"{_shown(value)} has no unit", f"Write {value}s or {value}ms.")
         if not isinstance(value, str):
             return self.fault(path, f"{_shown(value)} is not a duration", "Write one such as 500us, 250ms or 30s.")
+        if (known := self._short(value, path)) is not None:
+            return known
         try:
             return Duration.parse(value)
         except ValueError as error:
             return self.fault(path, f"{_shown(value)} is not readable", f"It {error}.")
+
+    def _short(self, text: str, path: Path) -> Bad | None:
+        if len(text) > AMOUNT_MAX_LENGTH:
+            return self.fault(path, f"has {len(text)} characters", f"Use at most {AMOUNT_MAX_LENGTH}.")
+        return self.fault(path, f"{_shown(text)} has spaces", "Remove them.") if text != text.strip() else None
 
     def _within(self, about: About, value: Any, path: Path) -> bool:
         before = len(self.problems)
@@ -150,9 +175,17 @@ class Reader:
                 self.fault(path, f"has {len(value)} characters", f"Use at most {about.max_length}.")
             if about.pattern and not re.fullmatch(about.pattern, value):
                 self.fault(path, f"{_shown(value)} is not of the right form", f"Write {about.form}.")
+            elif about.check is not None:
+                self._checked(about.check, value, path)
         elif not isinstance(value, bool):
             self._bounds(about, value, path)
         return len(self.problems) == before
+
+    def _checked(self, check: Callable[[str], object], value: str, path: Path) -> None:
+        try:
+            check(value)
+        except ValueError as error:
+            self.fault(path, _shown(value), f"It {error}.")
 
     def _bounds(self, about: About, value: Any, path: Path) -> None:
         amount = value.value if isinstance(value, Quantity | Duration) else value

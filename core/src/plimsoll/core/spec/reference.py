@@ -40,7 +40,12 @@ def _lines(block: type, path: str) -> Iterator[Line]:
         own = f"{path}.{item.key}{'[]' if is_list else ''}"
         is_block = dataclasses.is_dataclass(hint) and hint not in _SCALARS
         yield Line(
-            own, _type(hint, is_list=is_list), _default(item), _bounds(hint, item.about), item.about.text, item.required
+            own,
+            _type(hint, is_list=is_list),
+            default_text(item),
+            bounds(hint, item.about),
+            item.about.text,
+            item.required,
         )
         if is_block and fields(hint):
             yield from _lines(hint, own)
@@ -61,7 +66,8 @@ def _type(hint: Any, *, is_list: bool) -> str:
     return f"list of {name}s" if is_list else name
 
 
-def _default(item: Described) -> str:
+def default_text(item: Described) -> str:
+    """What holds if a field is left out; empty if that is nothing, or what blocks have inside."""
     default = written(item.default) if not item.required else None
     if isinstance(default, bool):
         return str(default).lower()
@@ -70,7 +76,8 @@ def _default(item: Described) -> str:
     return "" if default in (None, "", [], {}) or isinstance(default, dict) else str(default)
 
 
-def _bounds(hint: Any, about: About) -> str:
+def bounds(hint: Any, about: About) -> str:
+    """Bounds, or else the unit, in words; what a name refers to, and the form of a text."""
     unit = " s" if hint is Duration else f" {about.unit}" if about.unit else ""
     words = [
         f"more than {about.above}{unit}" if about.above is not None else "",

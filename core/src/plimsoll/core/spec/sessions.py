@@ -19,7 +19,13 @@ class ApprovalSpec:
         Literal["Automatic", "Manual"], About("Manual waits in `Planned` until planHash names the plan.")
     ] = "Automatic"
     plan_hash: Annotated[
-        str, About("The plan that is approved: exactly this one runs, or none.", pattern="[0-9a-f]*", form="hex digits")
+        str,
+        About(
+            "The plan that is approved: exactly this one runs, or none.",
+            pattern="[0-9a-f]*",
+            form="hex digits",
+            max_length=64,
+        ),
     ] = ""
     within: Annotated[Duration, About("A plan that nobody approves in this time is rejected.", above=0)] = (
         Duration.parse("24h")
@@ -34,7 +40,7 @@ class SelectSpec:
     share_percent: Annotated[
         int | None, About("This share of the source's subscribers.", unit="percent", low=1, high=100)
     ] = None
-    names: Annotated[tuple[str, ...], About("These subscribers.", max_length=256)] = ()
+    names: Annotated[tuple[str, ...], About("These subscribers.", max_length=256, max_items=100_000)] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,13 +53,12 @@ class CandidateSpec:
         About("What is to be balanced: input or output utilisation, or matching delay."),
     ]
     difference: Annotated[
-        Quantity, About("How far the two are apart: a difference of utilisations, or of delays by `normalization`.")
+        Quantity,
+        About("How far the two are apart: a difference of utilisations, or of delays by `normalization`.", low=0),
     ] = Quantity.parse("0")
     overloaded: Annotated[
-        tuple[str, ...],
-        About(
-            "What of the source wants relief.", pattern="Input|Output|Cpu|Memory", form="Input, Output, Cpu or Memory"
-        ),
+        tuple[Literal["Input", "Output", "Cpu", "Memory"], ...],
+        About("What of the source wants relief.", max_items=4),
     ] = ()
 
 
@@ -62,7 +67,7 @@ class TriggerSpec:
     """Which broker wanted this session, and why; absent where people did."""
 
     broker: Annotated[str, named("The edge.")]
-    reason: Annotated[str, About("What it found.")] = ""
+    reason: Annotated[str, About("What it found.", max_length=1024)] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +88,10 @@ class SessionLimits:
 class SessionExclusions:
     """What a session leaves alone."""
 
-    subscribers: Annotated[tuple[str, ...], About("Subscribers that stay where they are.", max_length=256)] = ()
-    brokers: Annotated[tuple[str, ...], named("Brokers that neither give nor take.")] = ()
+    subscribers: Annotated[
+        tuple[str, ...], About("Subscribers that stay where they are.", max_length=256, max_items=100_000)
+    ] = ()
+    brokers: Annotated[tuple[str, ...], named("Brokers that neither give nor take.", max_items=1000)] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +113,7 @@ class LoadBalancingSessionSpec:
     candidates: Annotated[
         tuple[CandidateSpec, ...],
         About("Edges to be asked one after the other, where a policy chooses who moves; absent: all that carry less"
-              " than the source."),
+              " than the source.", max_items=1000),
     ] = ()  # fmt: skip
     trigger: Annotated[TriggerSpec | None, About("Which broker wanted this; absent where people did.")] = None
     mode: Annotated[
