@@ -67,7 +67,7 @@ def test_on_its_way(world: World):
     done = session.counts()["moved"]
     assert found["Phase"].startswith(session.phase)
     assert found["Progress"] == f"{5 * done} % of 20: {done} moved"
-    assert found["ETA"].endswith("per second")
+    assert found["ETA"].endswith("per minute")
     assert found["Deadline"].startswith("in ")
     assert "Took" not in found
     assert session.plan is not None

@@ -107,7 +107,7 @@ def test_the_least_that_is_shown():
     assert found == {
         "observedGeneration": 0, "phase": "Requested", "reason": "", "message": "", "conditions": [], "attempt": 2,
         "requestedAt": "1970-01-01T00:00:00Z", "deadlineAt": "1970-01-01T00:01:40Z", "source": "a, c", "target": "",
-        "secondsInPhase": {"Requested": 2.0}, "history": [],
+        "timeInPhases": [{"phase": "Requested", "milliseconds": 2000}], "history": [],
     }  # fmt: skip
 
 
@@ -121,10 +121,14 @@ def test_when_it_began_and_ended():
 def test_time_in_phases_goes_on_until_the_end():
     spent = {"Requested": 10.0, "Draining": 1.23456}
     running = session(phase="Draining", spent=spent, phase_at=10.0)
-    assert status(running, 14.0)["secondsInPhase"] == {"Requested": 10.0, "Draining": 5.235}
-    assert status(running, 9.0)["secondsInPhase"]["Draining"] == 1.235, "a clock that went back takes nothing away"
+    assert spent_in(running, 14.0) == {"Requested": 10_000, "Draining": 5235}
+    assert spent_in(running, 9.0)["Draining"] == 1235, "a clock that went back takes nothing away"
     over = session(phase="Succeeded", spent={"Draining": 4.0, "Succeeded": 0.0}, phase_at=10.0, ended_at=10.0)
-    assert status(over, 99.0)["secondsInPhase"] == {"Draining": 4.0, "Succeeded": 0.0}
+    assert spent_in(over, 99.0) == {"Draining": 4000, "Succeeded": 0}
+
+
+def spent_in(of: Session, now: float) -> dict[str, int]:
+    return {one["phase"]: one["milliseconds"] for one in status(of, now)["timeInPhases"]}
 
 
 def moving(done: int, **fields: Any) -> Session:
@@ -137,7 +141,7 @@ def test_progress_in_numbers():
     found = progress(moving(7), 13.0)
     assert found == {
         "planned": 40, "moved": 7, "stayed": 0, "returned": 0, "detached": 0, "unknown": 0, "percent": 17,
-        "movesPerSecond": 2.33, "etaSeconds": 14.1,
+        "movesPerMinute": 140, "etaSeconds": 15,
     }  # fmt: skip
     assert progress(session(), 13.0)["percent"] == 0
 
@@ -153,13 +157,13 @@ def test_progress_in_numbers():
     ],
 )
 def test_no_rate_without_time_or_moves(of: Session, now: float):
-    assert not {"movesPerSecond", "etaSeconds"} & set(progress(of, now))
+    assert not {"movesPerMinute", "etaSeconds"} & set(progress(of, now))
 
 
 def test_who_was_asked():
     offers = [Offer(edge=f"e{n}", metric="input", difference=0.25, answer="OK", message="free") for n in range(25)]
     found = status(session(offers=offers), 12.0)["asked"]
-    assert found[0] == {"name": "e0", "metric": "input", "difference": 0.25, "answer": "OK", "message": "free"}
+    assert found[0] == {"name": "e0", "metric": "input", "difference": "250m", "answer": "OK", "message": "free"}
     assert [one["name"] for one in found] == [f"e{n}" for n in range(20)]
     assert "asked" not in status(session(), 12.0)
 
@@ -169,7 +173,7 @@ def test_the_plan_of_a_policy_and_of_people():
     assert shown["planHash"] == "p1"
     assert shown["plan"] == {
         "subscribers": 2, "pairs": [{"source": "a", "target": "b", "subscribers": 2}], "handover": "drain",
-        "why": "fast", "rejected": {"NotServed": 1},
+        "why": "fast", "rejected": [{"reason": "NotServed", "subscribers": 1}],
     }  # fmt: skip
     chosen = plan(
         "x", policy="Padres", metric="input", stop="even", moves=[Moves(count=1, reason="most", what="[a,>,1]")],
@@ -185,10 +189,11 @@ def test_what_was_promised():
     loads = Loads(input=0.9, output=0.4, match_seconds=0.002)
     shown = status(session(plan=plan("x", drain_seconds=1.23456, forecasts=[forecast(before=loads)])), 12.0)
     edge = {
-        "name": "a", "utilizationBefore": 0.9, "utilizationAfter": 0.6, "subscribersBefore": 9, "subscribersAfter": 6,
-        "before": {"input": 0.9, "output": 0.4, "matchSeconds": 0.002},
+        "name": "a", "utilizationBeforePercent": 90, "utilizationAfterPercent": 60,
+        "subscribersBefore": 9, "subscribersAfter": 6,
+        "before": {"inputPercent": 90, "outputPercent": 40, "matchMicroseconds": 2000},
     }  # fmt: skip
-    assert shown["predicted"] == {"drainSeconds": 1.235, "edges": [edge]}
+    assert shown["predicted"] == {"drainMilliseconds": 1235, "edges": [edge]}
     assert shown["measured"] == {"edges": []}
 
 
@@ -198,11 +203,12 @@ def test_what_came_of_it():
         after=Loads(input=0.6, output=0.5, match_seconds=0.001),
         measured=Loads(input=0.71234567, output=0.43214, match_seconds=0.00123456),
     )  # fmt: skip
-    [edge] = status(session(plan=plan("x", forecasts=[one])), 12.0)["measured"]["edges"]
-    assert edge == {
-        "name": "a", "utilization": 0.71234567, "subscribers": 7, "utilizationError": 0.1123,
-        "after": {"input": 0.71234567, "output": 0.43214, "matchSeconds": 0.00123456},
-        "error": {"input": 0.1123, "output": 0.0679, "matchSeconds": 0.000235},
+    measured = status(session(plan=plan("x", forecasts=[one, forecast(utilization_measured=0.9)])), 12.0)["measured"]
+    assert measured["errorPercentMax"] == 30
+    assert measured["edges"][0] == {
+        "name": "a", "utilizationPercent": 71, "subscribers": 7, "errorPercent": 11,
+        "after": {"inputPercent": 71, "outputPercent": 43, "matchMicroseconds": 1235},
+        "error": {"inputPercent": 11, "outputPercent": 7, "matchMicroseconds": 235},
     }  # fmt: skip
 
 
@@ -211,13 +217,13 @@ def test_without_both_sides_there_is_no_error_of_loads(side: str):
     loads = {side: Loads(input=0.6, output=0.5, match_seconds=0.001)}
     one = forecast(utilization_measured=0.5, subscribers_measured=5, **loads)
     [edge] = status(session(plan=plan("x", forecasts=[one])), 12.0)["measured"]["edges"]
-    assert edge == {"name": "a", "utilization": 0.5, "subscribers": 5, "utilizationError": 0.1}
+    assert edge == {"name": "a", "utilizationPercent": 50, "subscribers": 5, "errorPercent": 10}
 
 
 def test_an_edge_that_is_idle_now_is_measured_too():
     one = forecast(utilization_measured=0.0, subscribers_measured=0)
     [edge] = status(session(plan=plan("x", forecasts=[one, forecast()])), 12.0)["measured"]["edges"]
-    assert edge == {"name": "a", "utilization": 0.0, "subscribers": 0, "utilizationError": 0.6}
+    assert edge == {"name": "a", "utilizationPercent": 0, "subscribers": 0, "errorPercent": 60}
 
 
 def test_how_long_batches_drained():
@@ -228,7 +234,7 @@ def test_how_long_batches_drained():
         batch(4, members={"v": "", "w": ""}, cut_at=30.0, state="cutting", intent="cut", why="short", reason="r"),
     ]
     shown = status(session(plan=plan("x", "y", "z", "v", "w"), batches=batches), 31.0)
-    assert shown["measured"] == {"edges": [], "drainSecondsMax": 3.0, "drainSecondsMean": 2.117}
+    assert shown["measured"] == {"edges": [], "drainMillisecondsMax": 3000, "drainMillisecondsMean": 2117}
     assert shown["batches"] == {"begun": 4, "ended": 3, "byReplay": 1}
     assert shown["batch"] == {
         "id": "7.4", "state": "cutting", "intent": "cut", "subscribers": 2, "handover": "drain", "why": "short",

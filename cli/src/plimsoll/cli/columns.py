@@ -101,8 +101,8 @@ def _eta(item: Object, now: datetime) -> str:
 
 def _seconds(item: Object, now: datetime) -> str:
     """From the request to the end, or until what was stored last."""
-    spent = item.get("status", {}).get("secondsInPhase")
-    return "-" if spent is None else f"{sum(spent.values()):.1f}"
+    spent = item.get("status", {}).get("timeInPhases")
+    return "-" if spent is None else f"{sum(one['milliseconds'] for one in spent) / 1000:.1f}"
 
 
 COLUMNS: dict[str, tuple[Column, ...]] = {

@@ -12,6 +12,7 @@ from plimsoll.cli.output import table
 from plimsoll.core.session import Session, moves, status
 from plimsoll.core.session.planning import REASONS
 from plimsoll.core.session.record import OUTCOMES, PHASES
+from plimsoll.core.session.status import drain_seconds, utilization_error
 from plimsoll.mediator.sessions import record
 
 Object = Mapping[str, Any]
@@ -39,12 +40,12 @@ def account(item: Object, at: datetime) -> Iterator[str]:
     yield from _deadline(session, at)
     yield from _progress(told)
     yield "Time in each state:"
-    spent = told["secondsInPhase"]
-    yield from _rows([(phase, f"{spent[phase]:.3f} s") for phase in PHASES if spent.get(phase)])
+    spent = {one["phase"]: one["milliseconds"] for one in told["timeInPhases"]}
+    yield from _rows([(phase, f"{spent[phase] / 1000:.3f} s") for phase in PHASES if spent.get(phase)])
     yield from choosing.asked(session)
     yield from _plan(told)
     yield from choosing.reasons(session)
-    yield from _loads(told)
+    yield from _loads(session)
     yield from choosing.loads(session)
     yield from _batches(session)
     yield from _children(told)
@@ -70,7 +71,7 @@ def _progress(told: Object) -> Iterator[str]:
     counts = ", ".join(f"{progress[state]} {state}" for state in OUTCOMES if progress[state]) or "nobody yet"
     yield f"Progress:    {progress['percent']} % of {progress['planned']}: {counts}"
     if "etaSeconds" in progress:
-        yield f"ETA:         {duration(progress['etaSeconds'])}, at {progress['movesPerSecond']} per second"
+        yield f"ETA:         {duration(progress['etaSeconds'])}, at {progress['movesPerMinute']} per minute"
 
 
 def _plan(told: Object) -> Iterator[str]:
@@ -83,36 +84,40 @@ def _plan(told: Object) -> Iterator[str]:
     )
     if plan["rejected"]:
         yield "Not in the plan:"
-        yield from _rows([(f"{number}", REASONS.get(why, why)) for why, number in plan["rejected"].items()])
+        yield from _rows(
+            [(f"{one['subscribers']}", REASONS.get(one["reason"], one["reason"])) for one in plan["rejected"]]
+        )
 
 
-def _loads(told: Object) -> Iterator[str]:
+def _loads(session: Session) -> Iterator[str]:
     """What was promised of each edge beside what was measured afterwards."""
-    if "predicted" not in told:
+    plan = session.plan
+    if plan is None:
         return
-    measured = {one["name"]: one for one in told["measured"]["edges"]}
     rows = []
-    for one in told["predicted"]["edges"]:
-        found = measured.get(one["name"], {})
+    for one in plan.forecasts[:EDGES_SHOWN]:
+        is_measured = one.utilization_measured is not None
         rows.append([
-            one["name"],
-            _percent(one["utilizationBefore"]), _percent(one["utilizationAfter"]), _percent(found.get("utilization")),
-            _percent(found.get("utilizationError")),
-            str(one["subscribersBefore"]), str(one["subscribersAfter"]), str(found.get("subscribers", "-")),
+            one.edge,
+            _percent(one.utilization_before), _percent(one.utilization_after), _percent(one.utilization_measured),
+            _percent(utilization_error(one) if is_measured else None),
+            str(one.subscribers_before), str(one.subscribers_after),
+            str(one.subscribers_measured) if is_measured else "-",
         ])  # fmt: skip
     titles = ["EDGE", "LOAD", "PREDICTED", "MEASURED", "ERROR", "SUBSCRIBERS", "PREDICTED", "MEASURED"]
     yield "Predicted and measured:"
     yield from (f"  {line}" for line in table(titles, rows))
-    if "drainSecondsMax" in told["measured"]:
-        worst, mean = told["measured"]["drainSecondsMax"], told["measured"]["drainSecondsMean"]
-        predicted = told["predicted"]["drainSeconds"]
-        yield f"  from cut to end: predicted {predicted:.3f} s, measured {mean:.3f} s on average, {worst:.3f} s at most"
+    if took := drain_seconds(session):
+        worst, mean = max(took), sum(took) / len(took)
+        yield (f"  from cut to end: predicted {plan.drain_seconds:.3f} s, measured {mean:.3f} s on average,"
+               f" {worst:.3f} s at most")  # fmt: skip
 
 
 def _percent(ratio: float | None) -> str:
     return "-" if ratio is None else f"{100 * ratio:.1f}%"
 
 
+EDGES_SHOWN = 20
 BATCHES_SHOWN = 10
 
 

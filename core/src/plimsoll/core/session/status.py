@@ -1,11 +1,13 @@
 """A session for people: conditions, progress, and what was promised beside what was measured.
 
 Everything here is bounded and follows from the session; the full plan and each member's outcome are in `plan` and in
-the record. Conditions are observations; a session's end is `Succeeded`, which is Unknown until then.
+the record. Conditions are observations; a session's end is `Succeeded`, which is Unknown until then. Amounts are whole
+numbers with their unit in the name, as the custom resources have no floating-point numbers.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -64,7 +66,7 @@ def status(session: Session, now: float) -> dict[str, Any]:
         "deadlineAt": rfc3339(session.deadline_at),
         "source": ", ".join(session.sources),
         "target": ", ".join(session.targets or sorted({child.target for child in session.children})),
-        "secondsInPhase": _seconds_in_phases(session, now),
+        "timeInPhases": _time_in_phases(session, now),
         "progress": progress(session, now),
         "history": [_attempt(session, index) for index in range(len(session.history))],
     }
@@ -74,8 +76,8 @@ def status(session: Session, now: float) -> dict[str, Any]:
         found["endedAt"] = rfc3339(session.ended_at)
     if session.offers:
         found["asked"] = [
-            {"name": one.edge, "metric": one.metric, "difference": one.difference, "answer": one.answer,
-             "message": one.message}
+            {"name": one.edge, "metric": one.metric, "difference": f"{round(1000 * one.difference)}m",
+             "answer": one.answer, "message": one.message}
             for one in session.offers[:NAMED_AT_MOST]
         ]  # fmt: skip
     if session.plan is not None:
@@ -91,11 +93,11 @@ def status(session: Session, now: float) -> dict[str, Any]:
     return found
 
 
-def _seconds_in_phases(session: Session, now: float) -> dict[str, float]:
+def _time_in_phases(session: Session, now: float) -> list[dict[str, Any]]:
     spent = dict(session.spent)
     if not session.is_over:
         spent[session.phase] = spent.get(session.phase, 0.0) + max(0.0, now - session.phase_at)
-    return {phase: round(seconds, 3) for phase, seconds in spent.items()}
+    return [{"phase": phase, "milliseconds": round(1000 * seconds)} for phase, seconds in spent.items()]
 
 
 def progress(session: Session, now: float) -> dict[str, Any]:
@@ -107,8 +109,8 @@ def progress(session: Session, now: float) -> dict[str, Any]:
     found["percent"] = 100 * done // planned if planned else 0
     if session.moving_at is not None and session.phase in MOVING and done and now > session.moving_at:
         rate = done / (now - session.moving_at)
-        found["movesPerSecond"] = round(rate, 2)
-        found["etaSeconds"] = round((planned - done) / rate, 1)
+        found["movesPerMinute"] = round(60 * rate)
+        found["etaSeconds"] = math.ceil((planned - done) / rate)
     return found
 
 
@@ -124,16 +126,17 @@ def _plan(session: Session) -> dict[str, Any]:
             "pairs": pairs[:NAMED_AT_MOST],
             "handover": plan.handover,
             "why": plan.why,
-            "rejected": {reason: len(names) for reason, names in plan.rejected.items()},
+            "rejected": [{"reason": reason, "subscribers": len(names)} for reason, names in plan.rejected.items()],
             **(_chosen(plan) if plan.policy else {}),
         },
         "predicted": {
-            "drainSeconds": round(plan.drain_seconds, 3),
+            "drainMilliseconds": round(1000 * plan.drain_seconds),
             "edges": [_predicted(one) for one in plan.forecasts[:NAMED_AT_MOST]],
         },
         "measured": {
             "edges": [_measured(one) for one in plan.forecasts[:NAMED_AT_MOST] if one.utilization_measured is not None],
-            **_drain_seconds(session),
+            **_worst(plan),
+            **_drain_milliseconds(session),
         },
     }
 
@@ -156,9 +159,12 @@ def _chosen(plan: Plan) -> dict[str, Any]:
 
 def _predicted(one: Forecast) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "name": one.edge, "utilizationBefore": one.utilization_before, "utilizationAfter": one.utilization_after,
-        "subscribersBefore": one.subscribers_before, "subscribersAfter": one.subscribers_after,
-    }  # fmt: skip
+        "name": one.edge,
+        "utilizationBeforePercent": round(100 * one.utilization_before),
+        "utilizationAfterPercent": round(100 * one.utilization_after),
+        "subscribersBefore": one.subscribers_before,
+        "subscribersAfter": one.subscribers_after,
+    }
     return found | {
         name: _loads(loads) for name, loads in (("before", one.before), ("after", one.after)) if loads is not None
     }
@@ -166,35 +172,66 @@ def _predicted(one: Forecast) -> dict[str, Any]:
 
 def _measured(one: Forecast) -> dict[str, Any]:
     """What came, and how far that is from what was promised."""
-    measured, after = one.utilization_measured or 0.0, one.measured
     found: dict[str, Any] = {
-        "name": one.edge, "utilization": measured, "subscribers": one.subscribers_measured,
-        "utilizationError": round(abs(measured - one.utilization_after), 4),
-    }  # fmt: skip
-    if after is None or one.after is None:
+        "name": one.edge,
+        "utilizationPercent": round(100 * (one.utilization_measured or 0.0)),
+        "errorPercent": round(100 * utilization_error(one)),
+        "subscribers": one.subscribers_measured,
+    }
+    error = loads_error(one)
+    if one.measured is None or error is None:
         return found
-    error = Loads(
-        input=round(abs(after.input - one.after.input), 4),
-        output=round(abs(after.output - one.after.output), 4),
-        match_seconds=round(abs(after.match_seconds - one.after.match_seconds), 6),
+    return {**found, "after": _loads(one.measured), "error": _loads(error)}
+
+
+def utilization_error(one: Forecast) -> float:
+    """How far the measured utilisation is from the predicted one, as a ratio of the capacity."""
+    return abs((one.utilization_measured or 0.0) - one.utilization_after)
+
+
+def loads_error(one: Forecast) -> Loads | None:
+    """How far each measured load is from the predicted one; None where a policy has not planned, or nothing came."""
+    if one.measured is None or one.after is None:
+        return None
+    return Loads(
+        input=abs(one.measured.input - one.after.input),
+        output=abs(one.measured.output - one.after.output),
+        match_seconds=abs(one.measured.match_seconds - one.after.match_seconds),
     )
-    return {**found, "after": _loads(after), "error": _loads(error)}
 
 
-def _loads(loads: Loads) -> dict[str, float]:
-    return {"input": loads.input, "output": loads.output, "matchSeconds": loads.match_seconds}
+def _worst(plan: Plan) -> dict[str, int]:
+    """The largest error of any edge."""
+    errors = [utilization_error(one) for one in plan.forecasts if one.utilization_measured is not None]
+    return {"errorPercentMax": round(100 * max(errors))} if errors else {}
 
 
-def _drain_seconds(session: Session) -> dict[str, float]:
+def _loads(loads: Loads) -> dict[str, int]:
+    return {
+        "inputPercent": round(100 * loads.input),
+        "outputPercent": round(100 * loads.output),
+        "matchMicroseconds": round(1e6 * loads.match_seconds),
+    }
+
+
+def _drain_milliseconds(session: Session) -> dict[str, int]:
     """The longest and the mean time from the cut of a batch to its end."""
-    took = [
+    took = drain_seconds(session)
+    if not took:
+        return {}
+    return {
+        "drainMillisecondsMax": round(1000 * max(took)),
+        "drainMillisecondsMean": round(1000 * sum(took) / len(took)),
+    }
+
+
+def drain_seconds(session: Session) -> list[float]:
+    """From the cut of each batch to its end."""
+    return [
         batch.ended_at - batch.cut_at
         for batch in session.batches
         if batch.cut_at is not None and batch.ended_at is not None
     ]
-    if not took:
-        return {}
-    return {"drainSecondsMax": round(max(took), 3), "drainSecondsMean": round(sum(took) / len(took), 3)}
 
 
 def _handover(session: Session) -> dict[str, Any]:
