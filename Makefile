@@ -16,7 +16,7 @@ IMAGE_TAG ?= dev
 IMAGES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-spark demo balance compare test lint bench simulate soak images format lock clean
+.PHONY: help setup setup-spark demo balance compare test lint bench simulate soak images crds format lock clean
 
 help:  ## Say what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ soak: setup  ## Disturb a fleet under load for SECONDS=300, or move its subscrib
 
 images:  ## Build the container images with docker, podman or buildah (IMAGE_TAG=dev IMAGES="broker operator")
 	@scripts/build_images.sh $(IMAGE_TAG) $(IMAGES)
+
+crds: setup  ## Write crds/ and the tables of docs/ anew from the code
+	@$(PY) scripts/make_crds.py
 
 format: setup  ## Put sources in their format and order, mend what has one safe mending
 	$(PY) -m ruff check --fix

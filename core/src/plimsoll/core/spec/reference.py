@@ -34,6 +34,15 @@ def reference(kind: Kind) -> Iterator[Line]:
     yield from _lines(kind.spec, "spec")
 
 
+def page_table(kind: Kind) -> str:
+    """The fields of a kind as a Markdown table."""
+    lines = ["| field | type | default | bounds | what it is |", "|---|---|---|---|---|"]
+    for line in reference(kind):
+        default = "required" if line.required else line.default
+        lines.append(f"| `{line.path.removeprefix('spec.')}` | {line.type} | {default} | {line.bounds} | {line.text} |")
+    return "\n".join(lines)
+
+
 def _lines(block: type, path: str) -> Iterator[Line]:
     for item in fields(block):
         hint, is_list = _element(item.hint)

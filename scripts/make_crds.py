@@ -1,0 +1,65 @@
+"""Write crds/*.yaml and the tables of docs/ that come from the code; `--check` only says what differs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from plimsoll.core.spec import KINDS
+from plimsoll.core.spec.definitions import definitions
+from plimsoll.core.spec.reference import page_table
+
+ROOT = Path(__file__).resolve().parents[1]
+CRDS = ROOT / "crds"
+HEADER = "# Generated from core/src/plimsoll/core/spec by `make crds`; change it there.\n"
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def definition_text(definition: dict[str, Any]) -> str:
+    """A definition as its file has it."""
+    body = yaml.dump(definition, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+    return HEADER + str(body)
+
+
+def between(page: str, name: str, content: str) -> str:
+    """The page with what stands between the two marks of a name replaced."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    head, found, rest = page.partition(begin)
+    _, also_found, tail = rest.partition(end)
+    if not found or not also_found:
+        raise ValueError(f"the page has no place for {name}: write {begin.strip()} and {end}")
+    return f"{head}{begin}\n{content}\n\n{end}{tail}"
+
+
+def files() -> dict[Path, str]:
+    """Every generated file with what it should hold."""
+    found = {CRDS / f"{KINDS[name].plural}.yaml": definition_text(item) for name, item in definitions().items()}
+    resources = ROOT / "docs" / "resources.md"
+    page = resources.read_text()
+    for name, kind in KINDS.items():
+        page = between(page, f"fields of {name}", page_table(kind))
+    return {**found, resources: page}
+
+
+def main() -> int:
+    """Write, or with `--check` compare."""
+    different = [path for path, text in files().items() if not path.exists() or path.read_text() != text]
+    for path in different:
+        if "--check" in sys.argv[1:]:
+            print(f"{path.relative_to(ROOT)} is not what `make crds` makes", file=sys.stderr)
+            continue
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(files()[path])
+        print(path.relative_to(ROOT))
+    return 1 if different and "--check" in sys.argv[1:] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
