@@ -55,7 +55,10 @@ def stored(session: Session, now: float) -> dict[str, Any]:
 
 
 def record(item: Mapping[str, Any]) -> Session | None:
-    """The session as it was stored, or None if no mediator has seen the object yet; raises ValueError."""
+    """The session as it was stored, or None if no mediator has seen the object yet; raises ValueError.
+
+    Where its names are stored apart (`planObjects`), the item is first to be made whole: `plans.joined`.
+    """
     found = item.get("status", {}).get("record")
     return None if found is None else decode(found)
 
