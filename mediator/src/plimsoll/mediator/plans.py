@@ -19,7 +19,7 @@ from plimsoll.core.spec import API_VERSION
 Object = dict[str, Any]
 KIND: Final = "ConfigMap"
 PART_BYTES: Final = 450 * 1024
-"""So much of a text goes into one object, which holds at most 1 MiB: for a while the text before this one is there, too."""
+"""So much of a text goes into one object; it holds at most 1 MiB, for a while that of the text before this one, too."""
 
 _OF_PLAN: Final = ("rejected", "moves", "stays")
 
