@@ -1,0 +1,221 @@
+"""The last minutes of one cluster, as arrays: rows come in once, whatever their order, and windows come out.
+
+This is what the live job keeps. Rows lie in slices of ten seconds, so that a batch rewrites the one or two newest and
+not all five minutes. A row belongs to the slice of its `at_us`; its key is (broker, epoch, seq), and of rows with equal
+keys the one that was received first counts, by the smaller collector's name among equals. Figures are those of
+`plimsoll.telemetry.figures`, by whole numbers only, so that they equal the oracle's to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from plimsoll.telemetry.figures import NANO, PERCENTILES, Figures, finish, rank
+from plimsoll.telemetry.schema import METRICS
+from plimsoll.telemetry.snapshot import (
+    CANDIDATES_AT_MOST,
+    SEEN_SECONDS,
+    WINDOWS_SECONDS,
+    Candidate,
+    Counts,
+    Window,
+)
+
+Ints = npt.NDArray[np.int64]
+
+SLICE_US: Final = 10_000_000
+HORIZON_US: Final = max(*WINDOWS_SECONDS, SEEN_SECONDS) * 1_000_000
+BROKER, ROLE, STATE, EPOCH, SEQ, RECEIVED, COLLECTOR, AT, FIRST_METRIC = range(9)
+WIDTH: Final = FIRST_METRIC + len(METRICS)
+_NAMED: Final = (BROKER, ROLE, STATE, COLLECTOR)
+_INPUT, _OUTPUT = METRICS.index("input_utilization"), METRICS.index("output_utilization")
+_CHUNK: Final = 1 << 20  # products of 21-bit limbs, so many of them, stay below 2^63
+
+
+class _Blob(msgspec.Struct, array_like=True):
+    names: list[str]
+    rows: bytes
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A cluster as it is told of: `seen` are the brokers, heads too, that have a row in the last SEEN_SECONDS.
+
+    `is_present`: any broker has a row in the longest window.
+    """
+
+    is_present: bool
+    seen: list[str]
+    states: dict[str, str]
+    windows: dict[str, Window]
+
+
+@dataclass(slots=True)
+class Ring:
+    """Rows of one cluster, as whole numbers: names by their place in `names`, metrics in billionths."""
+
+    names: list[str] = field(default_factory=list)
+    rows: Ints = field(default_factory=lambda: np.empty((0, WIDTH), dtype=np.int64))
+
+    @classmethod
+    def load(cls, blobs: Iterable[bytes]) -> Ring:
+        """From slices, in any order."""
+        ring, parts = cls(), []
+        known: dict[str, int] = {}
+        for blob in blobs:
+            stored = msgspec.msgpack.decode(blob, type=_Blob)
+            rows = np.frombuffer(stored.rows, dtype=np.int64).reshape(-1, WIDTH).copy()
+            places = np.array([known.setdefault(name, len(known)) for name in stored.names], dtype=np.int64)
+            for column in _NAMED:
+                rows[:, column] = places[rows[:, column]]
+            parts.append(rows)
+        ring.names = list(known)
+        if parts:
+            ring.rows = np.concatenate(parts)
+        return ring
+
+    def slices(self) -> list[int]:
+        return [int(number) for number in np.unique(self.rows[:, AT] // SLICE_US)]
+
+    def blob(self, number: int) -> bytes | None:
+        """One slice, to be stored; None if nothing is in it."""
+        rows = self.rows[self.rows[:, AT] // SLICE_US == number].copy()
+        if not len(rows):
+            return None
+        used, inverse = np.unique(rows[:, _NAMED], return_inverse=True)
+        rows[:, _NAMED] = inverse.reshape(len(rows), len(_NAMED))
+        return msgspec.msgpack.encode(_Blob([self.names[place] for place in used], rows.tobytes()))
+
+    def prune(self, end_us: int) -> None:
+        """Forget what is in no window that ends at `end_us` or later."""
+        self.rows = self.rows[self.rows[:, AT] > end_us - HORIZON_US]
+
+    def add(self, rows: Iterable[Any], end_us: int) -> tuple[Counts, set[int]]:
+        """Take rows in; what became of them, and the slices that have changed.
+
+        A row needs `valid`, and where that is true all columns that a point is made of. Late is what no window that
+        ends at `end_us` or later can hold.
+        """
+        places = {name: place for place, name in enumerate(self.names)}
+        keys = self.rows[:, (BROKER, EPOCH, SEQ)].tolist()
+        known = {(broker, epoch, seq): place for place, (broker, epoch, seq) in enumerate(keys)}
+        fresh: list[list[int]] = []
+        changed: set[int] = set()
+        rows_in = counted = duplicate = late = invalid = 0
+        for row in rows:
+            rows_in += 1
+            if not row["valid"]:
+                invalid += 1
+                continue
+            if row["at_us"] <= end_us - HORIZON_US:
+                late += 1
+                continue
+            made = self._numbers(row, places)
+            key = (made[BROKER], made[EPOCH], made[SEQ])
+            place = known.get(key)
+            if place is None:
+                known[key] = len(self.rows) + len(fresh)
+                fresh.append(made)
+                counted += 1
+                changed.add(made[AT] // SLICE_US)
+                continue
+            duplicate += 1
+            old = fresh[place - len(self.rows)] if place >= len(self.rows) else self.rows[place]
+            if (made[RECEIVED], row["collector"]) < (int(old[RECEIVED]), self.names[int(old[COLLECTOR])]):
+                changed |= {int(old[AT]) // SLICE_US, made[AT] // SLICE_US}
+                old[:] = made
+        if fresh:
+            self.rows = np.concatenate([self.rows, np.array(fresh, dtype=np.int64)])
+        counts = Counts(rows_in=rows_in, counted=counted, duplicate=duplicate, late=late, invalid=invalid)
+        return counts, changed
+
+    def _numbers(self, row: Any, places: dict[str, int]) -> list[int]:
+        named = []
+        for name in (row["broker"], row["role"], row["state"], row["collector"]):
+            if name not in places:
+                places[name] = len(self.names)
+                self.names.append(name)
+            named.append(places[name])
+        broker, role, state, collector = named
+        head = [broker, role, state, row["epoch"], row["seq"], row["received_us"], collector, row["at_us"]]
+        return head + [row[metric] for metric in METRICS]
+
+    def seen(self, end_us: int) -> Seen:
+        """The cluster at `end_us`."""
+        at = self.rows[:, AT]
+        rows = self.rows[(at > end_us - HORIZON_US) & (at <= end_us)]
+        lately = rows[rows[:, AT] > end_us - SEEN_SECONDS * 1_000_000]
+        edge = self.names.index("edge") if "edge" in self.names else -1
+        edges = rows[rows[:, ROLE] == edge]
+        edges = edges[np.lexsort((edges[:, SEQ], edges[:, EPOCH], edges[:, BROKER]))]
+        newest = np.flatnonzero(np.diff(edges[:, BROKER], append=-1) != 0) if len(edges) else np.empty(0, np.int64)
+        states = {self.names[edges[i, BROKER]]: self.names[edges[i, STATE]] for i in newest}
+        windows = {}
+        for seconds in WINDOWS_SECONDS:
+            windows[str(seconds)] = self._window(edges[edges[:, AT] > end_us - seconds * 1_000_000])
+        return Seen(
+            is_present=len(rows) > 0,
+            seen=sorted(self.names[place] for place in np.unique(lately[:, BROKER])),
+            states={name: states[name] for name in sorted(states)},
+            windows=windows,
+        )
+
+    def _window(self, rows: Ints) -> Window:
+        """Of rows that are ordered by broker."""
+        if not len(rows):
+            return Window(n=0, brokers=0, metrics={}, over=[], under=[])
+        starts = np.flatnonzero(np.diff(rows[:, BROKER], prepend=-1) != 0)
+        numbers = np.diff(starts, append=len(rows)).tolist()
+        sums = [_sums(rows[:, FIRST_METRIC + index], starts) for index in range(len(METRICS))]
+        metrics = {
+            name: _figures(rows[:, FIRST_METRIC + index], list(zip(sums[index], numbers, strict=True)))
+            for index, name in enumerate(METRICS)
+        }
+        names = [self.names[place] for place in rows[starts, BROKER]]
+        loads = {
+            name: max(of_input, of_output) / (n * NANO)
+            for name, of_input, of_output, n in zip(names, sums[_INPUT], sums[_OUTPUT], numbers, strict=True)
+        }
+        over, under = candidates(loads)
+        return Window(n=len(rows), brokers=len(names), metrics=metrics, over=over, under=under)
+
+
+def candidates(loads: Mapping[str, float]) -> tuple[list[Candidate], list[Candidate]]:
+    """The most loaded, most first, and the least loaded, least first; by name among equals."""
+    over = sorted(loads, key=lambda name: (-loads[name], name))[:CANDIDATES_AT_MOST]
+    under = sorted(loads, key=lambda name: (loads[name], name))[:CANDIDATES_AT_MOST]
+    return (
+        [Candidate(broker=name, load=loads[name]) for name in over],
+        [Candidate(broker=name, load=loads[name]) for name in under],
+    )
+
+
+def _sums(values: Ints, starts: Ints) -> list[int]:
+    """Exact sums of runs: halves of a value, so many as there may be, stay below 2^63."""
+    high = np.add.reduceat(values >> 31, starts).tolist()
+    low = np.add.reduceat(values & ((1 << 31) - 1), starts).tolist()
+    return [(a << 31) + b for a, b in zip(high, low, strict=True)]
+
+
+def _figures(values: Ints, broker_means: Sequence[tuple[int, int]]) -> Figures:
+    n = len(values)
+    ranks = [rank(n, percent) for percent in PERCENTILES]
+    ordered = np.partition(values, ranks)
+    p50, p95, p99 = (int(ordered[place]) for place in ranks)
+    total = sum(of_broker for of_broker, _ in broker_means)
+    return finish(n, total, sum(_squares(values)), int(values.max()), (p50, p95, p99), broker_means)
+
+
+def _squares(values: Ints) -> Iterator[int]:
+    """The exact sum of squares, chunk by chunk, from limbs of 21 bits."""
+    for start in range(0, len(values), _CHUNK):
+        chunk = values[start : start + _CHUNK]
+        mask = (1 << 21) - 1
+        a, b, c = chunk >> 42, (chunk >> 21) & mask, chunk & mask
+        aa, ab, ac, bb, bc, cc = (int(x @ y) for x, y in ((a, a), (a, b), (a, c), (b, b), (b, c), (c, c)))
+        yield (aa << 84) + (ab << 64) + ((2 * ac + bb) << 42) + (bc << 22) + cc

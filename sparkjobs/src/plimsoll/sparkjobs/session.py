@@ -1,0 +1,83 @@
+"""The one place that makes a Spark session: small, in UTC, without a web page, and with a clear word where none can be.
+
+A job started as `python -m plimsoll.sparkjobs.JOB` runs on two cores of this process. Started by `spark-submit`, as in
+a driver pod, it takes master, memory and executors from there. Jobs differ in nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+LOCAL: Final = "local[2]"
+ALWAYS: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # A load report is 74 bytes: two partitions hold what a fleet says in an hour, and each costs a task per batch.
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.streaming.stateStore.providerClass":
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    # Nothing but Parquet of our own is read; a broken file is an error, not an empty table.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+}  # fmt: skip
+ONLY_LOCAL: Final = {
+    "spark.master": LOCAL,
+    "spark.driver.memory": "900m",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC",
+    "spark.log.level": "ERROR",
+}
+
+
+class NoSparkError(RuntimeError):
+    """Spark cannot run here; the text says what is missing and what goes on without it."""
+
+
+def missing(environment: Mapping[str, str] = os.environ) -> str:
+    """What Spark lacks here, in a sentence; empty if nothing."""
+    home = environment.get("JAVA_HOME", "")
+    java = home and (Path(home) / "bin" / "java").exists()
+    if not java and shutil.which("java", path=environment.get("PATH")) is None:
+        return "there is no Java: no `java` on PATH and none in JAVA_HOME; Spark 4 needs Java 17 or 21"
+    if importlib.util.find_spec("google.protobuf") is None:
+        return "the Python package protobuf is not installed, which Spark's stateful streams speak in"
+    return ""
+
+
+def is_submitted(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether `spark-submit` has started this process and has its settings."""
+    return "PYSPARK_GATEWAY_PORT" in environment
+
+
+def settings(submitted: bool, extra: Mapping[str, str]) -> dict[str, str]:
+    """All that a session is made with; what `spark-submit` was told stands."""
+    return {**ALWAYS, **({} if submitted else ONLY_LOCAL), **extra}
+
+
+def make_session(name: str, extra: Mapping[str, str] | None = None) -> SparkSession:
+    """The session of this process.
+
+    Raises:
+        NoSparkError: there is no Java, or a package that Spark needs is missing.
+
+    """
+    if lack := missing():
+        raise NoSparkError(f"{name} cannot start: {lack}. The fleet does without, on the collectors' own fold.")
+    # Workers are started as `python3` from PATH unless told, which may be another Python without our packages.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name)
+    for key, value in settings(is_submitted(), extra or {}).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()

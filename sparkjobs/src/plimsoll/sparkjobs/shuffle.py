@@ -1,0 +1,185 @@
+"""`python -m plimsoll.sparkjobs.shuffle`: where every subscriber of a fleet would best be, and what that takes.
+
+Spark groups subscribers that take the same and counts them by broker: a million subscribers become some ten thousand
+groups. The plan is made from those in the driver (`shuffle_plan`), and Spark then says it for each subscriber. It is a
+proposal: sessions move subscribers, and check what they are asked to move.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+
+from plimsoll.sparkjobs import tables
+from plimsoll.sparkjobs.session import make_session
+from plimsoll.sparkjobs.shuffle_plan import Group, Placement, Problem, lower_bound, plain_lpt, renamed, sharing
+
+PLANS: dict[str, Callable[[Problem, float], Placement]] = {
+    "lpt": lambda problem, bound: plain_lpt(problem),
+    "sharing": lambda problem, bound: renamed(problem, sharing(problem, bound)),
+    "keep": lambda problem, bound: sharing(problem, bound, keep=True),
+}
+QUOTAS = "items ARRAY<INT>, broker STRING, target STRING, low BIGINT, high BIGINT"
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Load of a publication taken in, and of one delivered, in the unit of the capacities."""
+
+    input: float = 1.0
+    output: float = 1.0
+
+
+def grouped(subscribers: DataFrame) -> DataFrame:
+    """items, broker, number: how many subscribers of a broker take exactly these items."""
+    return (
+        subscribers.select(F.array_sort(F.array_distinct("items")).alias("items"), "broker")
+        .groupBy("items", "broker")
+        .agg(F.count(F.lit(1)).alias("number"))
+    )
+
+
+def problem_of(groups: DataFrame, items: DataFrame, brokers: DataFrame, costs: Costs) -> tuple[Problem, list[str]]:
+    """What is to be placed, and the names of the brokers by number.
+
+    Raises:
+        TableError: a subscriber is at a broker, or takes an item, that no table has.
+
+    """
+    names, capacities = _columns(brokers.orderBy("broker"), "broker", "capacity")
+    numbers = {name: number for number, name in enumerate(names)}
+    known, rates = _columns(items.orderBy("item"), "item", "rate")
+    places = {item: place for place, item in enumerate(known)}
+    found: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    for takes, broker, number in zip(*_columns(groups, "items", "broker", "number"), strict=True):
+        if broker not in numbers:
+            raise tables.TableError(f"subscribers are at broker {broker!r}, which the table of brokers does not have")
+        if unknown := [item for item in takes if item not in places]:
+            raise tables.TableError(f"subscribers take item {unknown[0]}, which the table of items does not have")
+        found.setdefault(tuple(places[item] for item in takes), []).append((numbers[broker], number))
+    listed = tuple(Group(takes, tuple(sorted(at))) for takes, at in sorted(found.items()))
+    problem = Problem(np.array(rates, float), np.array(capacities, float), listed, costs.input, costs.output)
+    return problem, names
+
+
+def _columns(frame: DataFrame, *names: str) -> list[list[Any]]:
+    """Columns of a frame as lists, by way of Arrow: row objects of a million rows take minutes."""
+    table = frame.select(*names).toArrow()
+    return [table.column(name).to_pylist() for name in names]
+
+
+def quotas(problem: Problem, placement: Placement, names: Sequence[str], known: Sequence[int]) -> list[tuple[Any, ...]]:
+    """Rows of QUOTAS: of the subscribers of a group at a broker, in order of their names, numbers low+1 to high go to
+    target. Who can stay stays, and comes first."""
+    rows: list[tuple[Any, ...]] = []
+    for group, placed in zip(problem.groups, placement.placed, strict=True):
+        items = [known[place] for place in group.items]
+        wanted = dict(placed)
+        left: list[tuple[int, int, int]] = []
+        for broker, here in group.at:
+            if stay := min(here, wanted.get(broker, 0)):
+                rows.append((items, names[broker], names[broker], 0, stay))
+                wanted[broker] -= stay
+            left.append((broker, stay, here))
+        open_places = [(target, number) for target, number in sorted(wanted.items()) if number]
+        for broker, low, here in left:
+            while low < here:
+                target, number = open_places.pop()
+                taken = min(number, here - low)
+                rows.append((items, names[broker], names[target], low, low + taken))
+                low += taken
+                if number > taken:
+                    open_places.append((target, number - taken))
+    return rows
+
+
+def moves(subscribers: DataFrame, quota: DataFrame) -> DataFrame:
+    """subscriber, source, target of all who move."""
+    order = Window.partitionBy("items", "broker").orderBy("subscriber")
+    ranked = subscribers.select(
+        "subscriber", "broker", F.array_sort(F.array_distinct("items")).alias("items")
+    ).withColumn("place", F.row_number().over(order))
+    return (
+        ranked.join(quota, ["items", "broker"])
+        .where("place > low and place <= high and broker != target")
+        .select("subscriber", F.col("broker").alias("source"), "target")
+    )
+
+
+def report(problem: Problem, placement: Placement, bound: float, seconds: float) -> dict[str, Any]:
+    """A plan in figures; utilisations as ratios of capacity."""
+    loads = placement.utilizations(problem)
+    return {
+        "highest": float(loads.max()),
+        "aboveBound": float(loads.max()) / bound if bound else 1.0,
+        "mean": float(loads.mean()),
+        "deviation": float(loads.std() / loads.mean()) if loads.mean() else 0.0,
+        "moves": placement.moves(problem),
+        "seconds": round(seconds, 3),
+    }
+
+
+def as_it_is(problem: Problem) -> Placement:
+    """Where everybody is now."""
+    return Placement([dict(group.at) for group in problem.groups])
+
+
+def run(spark: SparkSession, folder: Path, output: Path, plan: str, costs: Costs) -> Mapping[str, Any]:
+    """Reads `subscribers`, `items`, `brokers` below the folder; writes `moves` (Parquet) and `plan.json`."""
+    started = time.monotonic()
+    subscribers = tables.read(spark, folder / "subscribers", tables.SUBSCRIBERS)
+    items = tables.read(spark, folder / "items", tables.ITEMS)
+    brokers = tables.read(spark, folder / "brokers", tables.BROKERS)
+    problem, names = problem_of(grouped(subscribers), items, brokers, costs)
+    known = sorted(_columns(items, "item")[0])
+    read_seconds = time.monotonic() - started
+    bound = lower_bound(problem)
+    found: dict[str, Any] = {
+        "subscribers": sum(group.count for group in problem.groups),
+        "groups": len(problem.groups),
+        "brokers": len(names),
+        "items": len(known),
+        "bound": bound,
+        "readSeconds": round(read_seconds, 3),
+        "plan": plan,
+        "plans": {"now": report(problem, as_it_is(problem), bound, 0.0)},
+    }
+    chosen = None
+    for name in dict.fromkeys(("lpt", plan)):  # plain LPT beside it always
+        began = time.monotonic()
+        placement = PLANS[name](problem, bound)
+        found["plans"][name] = report(problem, placement, bound, time.monotonic() - began)
+        chosen = placement if name == plan else chosen
+    assert chosen is not None  # noqa: S101 - `plan` is in the loop
+    quota = spark.createDataFrame(quotas(problem, chosen, names, known), QUOTAS)
+    moves(subscribers, quota).write.mode("overwrite").parquet(str(output / "moves"))
+    found["seconds"] = round(time.monotonic() - started, 3)
+    tables.write_json(output / "plan.json", found)
+    return found
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m plimsoll.sparkjobs.shuffle", description=__doc__)
+    parser.add_argument("folder", type=Path, help="with tables subscribers, items and brokers")
+    parser.add_argument("output", type=Path, help="for moves and plan.json")
+    parser.add_argument("--plan", choices=sorted(PLANS), default="keep")
+    parser.add_argument("--input-cost", type=float, default=1.0, help="load of a publication taken in")
+    parser.add_argument("--output-cost", type=float, default=1.0, help="load of a delivery")
+    asked = parser.parse_args(arguments)
+    costs = Costs(asked.input_cost, asked.output_cost)
+    with make_session("plimsoll-shuffle") as spark:
+        run(spark, asked.folder, asked.output, asked.plan, costs)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

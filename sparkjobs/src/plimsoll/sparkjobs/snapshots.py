@@ -1,0 +1,52 @@
+"""Where snapshots go: one file for each batch, and `latest.json`, which only moves forward.
+
+A batch may be done twice, by a driver that was killed between writing and committing. It then writes its own file again
+and `latest.json` not backwards, so doing it twice changes nothing for a reader. Files are put in place whole.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from plimsoll.telemetry.schema import LATEST, MAJOR
+from plimsoll.telemetry.snapshot import Snapshot, SnapshotError, decode, encode
+
+LIVE: Final = f"agg/v{MAJOR}/live"
+KEEP_BATCHES: Final = 360
+"""Files of batches that are kept: an hour of them at a trigger of ten seconds, for whoever compares."""
+
+
+def batch_path(root: Path, batch: int) -> Path:
+    return root / LIVE / f"batch={batch}.json"
+
+
+def write_snapshot(path: Path, snapshot: Snapshot) -> None:
+    """The whole file or none of it; on the disk before it has its name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    with beside.open("wb") as file:
+        file.write(encode(snapshot))
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
+def publish(root: Path, snapshot: Snapshot) -> bool:
+    """Write a batch's snapshot; whether `latest.json` is it now, which it is unless that was ahead."""
+    write_snapshot(batch_path(root, snapshot.batch), snapshot)
+    batch_path(root, snapshot.batch - KEEP_BATCHES).unlink(missing_ok=True)
+    latest = read_latest(root)
+    if latest is not None and latest.order > snapshot.order:
+        return False
+    write_snapshot(root / LATEST, snapshot)
+    return True
+
+
+def read_latest(root: Path) -> Snapshot | None:
+    """What `latest.json` says; None if there is none or it cannot be read, in which case anything is better."""
+    try:
+        return decode((root / LATEST).read_bytes())
+    except (FileNotFoundError, SnapshotError):
+        return None
