@@ -128,7 +128,7 @@ def _candidate(action: r.ActionItem) -> dict[str, Any]:
         "metric": action.metric.capitalize(),
         "difference": f"{round(1000 * difference)}m",
     }
-    return {**found, "overloaded": [each.capitalize() for each in action.overloaded]} if action.overloaded else found
+    return {**found, "overloaded": [each.capitalize() for each in dict.fromkeys(action.overloaded)]} if action.overloaded else found
 
 
 def superseded(turn: Turn) -> Iterator[Session]:
