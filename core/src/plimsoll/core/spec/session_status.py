@@ -6,7 +6,7 @@ Lists are bounded by who writes them. `record` is what a mediator goes on from, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from plimsoll.core.spec.about import About
 from plimsoll.core.spec.quantities import Quantity
@@ -236,4 +236,14 @@ class SessionStatus:
     batch: Annotated[BatchStatus, About("The last batch.")]
     children: Annotated[tuple[ChildStatus, ...], About("Sessions that this one owns, one for each pair of edges.")]
     history: Annotated[tuple[AttemptStatus, ...], About("Attempts that ended before this one.")]
-    record: Annotated[Any, About("What a mediator goes on from after a restart; for no other reader.")]
+    plan_objects: Annotated[
+        tuple[str, ...],
+        About("ConfigMaps with the whole plan: everybody who is named, and the reason of each move and rejection."),
+    ]
+    plan_key: Annotated[str, About("Where it lies in them; what several of them have there is one text.")]
+    mediator_epoch: Annotated[
+        int, About("The epoch of the mediator that wrote this; one of a lower epoch writes no more.")
+    ]
+    record: Annotated[
+        str, About("What a mediator goes on from after a restart, together with the plan; for no other reader.")
+    ]
