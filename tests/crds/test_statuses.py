@@ -1,0 +1,102 @@
+"""An API server drops what a schema does not know: nothing that is written into a status may be lost so."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, get_type_hints
+
+import pytest
+from tests.core.session.balanced import Balanced
+from tests.core.session.model import Faults, World
+from tests.crds.structural import faults, pruned, schema_of
+
+from plimsoll.core.session import Session, status
+from plimsoll.core.session.record import PHASES
+from plimsoll.core.spec.about import fields
+from plimsoll.core.spec.definitions import STATUSES
+from plimsoll.mediator import reports
+from plimsoll.mediator.plans import parted
+
+NUMBERS = {
+    "input_utilization": 0.5, "output_utilization": 0.25, "match_delay_seconds": 0.001, "input_rate": 20.0,
+    "output_rate": 40.0, "output_bytes_per_second": 1e4, "input_queue_delay_seconds": 0.1,
+    "output_queue_delay_seconds": 0.2, "input_queue_messages": 3, "output_queue_messages": 4,
+    "output_queue_bytes": 500, "cpu_ratio": 0.3, "memory_ratio": 0.2, "subscriptions": 9, "subscribers": 4,
+    "state": "OK",
+}  # fmt: skip
+SEEN = reports.Seen(
+    "e", "edge", "c", "small", "tcp://d", "tcp://c", "key", pid=7, answer_age=0.5, serving=True, report_age=0.5,
+    report=NUMBERS, last_end="exited with code 3", restarts=2,
+)  # fmt: skip
+NOW = "2026-11-21T10:00:00Z"
+
+
+def check(kind: str, written: dict[str, Any]) -> None:
+    """The status is kept whole, and is valid."""
+    schema = schema_of(kind)["properties"]["status"]
+    stored = json.loads(json.dumps(written))
+    assert pruned(schema, stored) == stored
+    assert list(faults(schema, stored)) == []
+
+
+def item(kind: str) -> dict[str, Any]:
+    return {"kind": kind, "metadata": {"name": "x", "generation": 3}, "spec": {}, "status": {}}
+
+
+@pytest.mark.parametrize("answers", [None, 0.5, 9.0])
+def test_what_is_said_of_brokers_is_kept(answers):
+    seen = reports.Seen(**{**SEEN.__dict__, "answer_age": answers})
+    check("EdgeBroker", reports.edge_status(item("EdgeBroker"), seen, 1.0, NOW))
+    check("BrokerCluster", reports.cluster_status(item("BrokerCluster"), seen, [seen, seen], 1.0, NOW))
+
+
+def test_what_is_said_of_a_fleet_is_kept():
+    fleet = {**item("BrokerFleet"), "status": {"mediatorEpoch": 4, "draining": ["e"]}}
+    mediator = {"restarts": 1, "pid": 8, "lastEnd": "exited with code 1"}
+    for plain in (True, False):
+        check(
+            "BrokerFleet",
+            reports.fleet_status(
+                fleet, [SEEN], plain=plain, pid=6, mediator=mediator, interval_seconds=1.0, time=NOW
+            ),
+        )  # fmt: skip
+
+
+def check_session(session: Session, now: float) -> None:
+    record, _ = parted(session)
+    stored = {"record": json.dumps(record), "planObjects": ["s-plan-0"], "planKey": "plan", "mediatorEpoch": 3}
+    check("LoadBalancingSession", {**status(session, now), **stored})
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_said_of_sessions_is_kept(seed):
+    """Moved, drained by children, failed and tried again: as stored at each step."""
+    world = World(seed=seed, faults=Faults(loss=0.1, leaves=0.1, head_restarts=0.02, speed=0.3))
+    world.fill("a", 20)
+    world.fill("b", 5)
+    one = world.ask("s", source="b", target="c", select={"count": 4}, retries=2, exclusions={"subscribers": ["b0"]})
+    world.until_over(one, seconds=900)
+    world.until_over(world.ask("d", source="a", action="Drain", retries=1), seconds=900)
+    assert {session.phase for _, session in world.saves} >= {"Requested", "Preparing"}
+    for at, session in world.saves:
+        check_session(session, at)
+
+
+def test_what_is_said_of_sessions_that_a_policy_plans_is_kept():
+    world = Balanced(seed=1)
+    world.fill("a", 40)
+    world.run(60)
+    sessions = [(at, session) for at, session in world.saves if session.by_policy]
+    assert any(session.plan is not None and session.plan.moves for _, session in sessions)
+    for at, session in sessions:
+        check_session(session, at)
+
+
+def test_the_phases_are_named():
+    text = next(each.about.text for each in fields(STATUSES["LoadBalancingSession"]) if each.key == "phase")
+    assert [phase for phase in PHASES if phase not in text] == []
+
+
+def test_statuses_have_no_fields_without_a_type():
+    for kind in STATUSES.values():
+        assert get_type_hints(kind).keys() == {each.name for each in fields(kind)}
