@@ -128,7 +128,8 @@ def _candidate(action: r.ActionItem) -> dict[str, Any]:
         "metric": action.metric.capitalize(),
         "difference": f"{round(1000 * difference)}m",
     }
-    return {**found, "overloaded": [each.capitalize() for each in dict.fromkeys(action.overloaded)]} if action.overloaded else found
+    overloaded = [each.capitalize() for each in dict.fromkeys(action.overloaded)]  # a list says nothing twice
+    return {**found, "overloaded": overloaded} if overloaded else found
 
 
 def superseded(turn: Turn) -> Iterator[Session]:
