@@ -108,6 +108,11 @@ class ControlPlane:
         self._lines[peer.name] = _Line(peer, role, socket)
         self._poller.register(socket, zmq.POLLIN)
 
+    @property
+    def dialled(self) -> set[str]:
+        """The brokers that there are lines to."""
+        return set(self._lines)
+
     def hang_up(self, broker: str) -> None:
         line = self._lines.pop(broker, None)
         if line is not None:

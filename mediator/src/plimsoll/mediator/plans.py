@@ -15,9 +15,13 @@ import msgspec
 
 from plimsoll.core.session import Session, decode, encode
 from plimsoll.core.spec import API_VERSION
+from plimsoll.core.spec.kinds import GROUP
 
 Object = dict[str, Any]
 KIND: Final = "ConfigMap"
+LABEL: Final = f"{GROUP}/session"
+"""On each of them: the name of its session."""
+
 PART_BYTES: Final = 450 * 1024
 """So much of a text goes into one object; it holds at most 1 MiB, for a while that of the text before this one, too."""
 
@@ -135,7 +139,7 @@ def objects(session: Session, namespace: str, text: str, last: str = "") -> list
             "metadata": {
                 "name": name,
                 "namespace": namespace,
-                "labels": {"app.kubernetes.io/managed-by": "plimsoll-operator", "plimsoll.dev/session": session.name},
+                "labels": {"app.kubernetes.io/managed-by": "plimsoll-operator", LABEL: session.name},
                 "ownerReferences": [{**owner, "controller": True}],
             },
             "data": data,

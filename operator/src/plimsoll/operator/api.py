@@ -86,7 +86,7 @@ class Api:
 
     def __init__(self, configuration: Configuration, instance: str = "") -> None:
         self._client = ApiClient(configuration)
-        self._instance = instance or os.environ.get("POD_NAME", "") or f"{FIELD_MANAGER}-{os.getpid()}"
+        self.instance = instance or os.environ.get("POD_NAME", "") or f"{FIELD_MANAGER}-{os.getpid()}"
         self._random = random.SystemRandom()
         self._events: OrderedDict[tuple[str, ...], _Repeated] = OrderedDict()
         self._failing_since: float | None = None
@@ -258,7 +258,7 @@ class Api:
             "metadata": {"name": name, "namespace": namespace},
             "eventTime": _now(),
             "reportingController": f"plimsoll.dev/{FIELD_MANAGER}",
-            "reportingInstance": self._instance[:128],
+            "reportingInstance": self.instance[:128],
             "action": reason,
             "reason": reason,
             "regarding": about | versions,

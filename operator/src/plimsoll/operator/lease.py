@@ -1,0 +1,121 @@
+"""A Lease, so that of several operators one mediates in a fleet and the others wait.
+
+It saves work, and fences nothing: clocks differ, and a process may sleep. What keeps two mediators apart are epochs.
+So who holds it goes on while the API server does not answer, and stops only when it has read that another one holds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from plimsoll.operator.api import Api, ApiError, ConflictError, MissingError, Object
+
+KIND = "Lease"
+T = TypeVar("T")
+
+
+class LostError(RuntimeError):
+    """Another operator holds the lease now."""
+
+
+class Lease:
+    """One holder's view of a Lease. `seconds`: so long after its last renewal another one may take it."""
+
+    def __init__(self, api: Api, namespace: str, name: str, holder: str, seconds: float = 15.0) -> None:
+        self._api, self._namespace, self._name = api, namespace, name
+        self._holder, self._seconds = holder, seconds
+        self._seen: tuple[Any, ...] = ()
+        self._seen_at = float("-inf")
+
+    async def held(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for the lease, then do the work while holding it; the lease is given back at its end.
+
+        Raises:
+            LostError: another one has taken it; the work has been cancelled.
+
+        """
+        try:
+            await self.acquire()
+        except BaseException:
+            work.close()
+            raise
+        working = asyncio.create_task(work)
+        keeping = asyncio.create_task(self._keep())
+        try:
+            await asyncio.wait((working, keeping), return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                await keeping  # raises: it never ends otherwise
+            return await working
+        finally:
+            for task in (working, keeping):
+                task.cancel()
+            await asyncio.gather(working, keeping, return_exceptions=True)
+            with contextlib.suppress(ApiError, MissingError, ConflictError, LostError):
+                await asyncio.wait_for(self._write(release=True), self._seconds / 3)
+
+    async def acquire(self) -> None:
+        """Wait until it is ours."""
+        while True:
+            with contextlib.suppress(LostError, ConflictError):
+                await self._write(release=False)
+                return
+            await asyncio.sleep(self._seconds / 5)
+
+    async def _keep(self) -> None:
+        while True:
+            await asyncio.sleep(self._seconds / 3)
+            with contextlib.suppress(ConflictError):  # somebody has written it: it is read again at once
+                await self._write(release=False)
+                continue
+            await self._write(release=False)
+
+    async def _write(self, *, release: bool) -> None:
+        """Renew it, take it if it is free, or give it back; raises LostError while another one holds it."""
+        try:
+            item = await self._api.get(KIND, self._namespace, self._name, retry=not release)
+        except MissingError:
+            if not release:
+                await self._api.create(self._made(), retry=True)
+            return
+        spec = item.get("spec", {})
+        holder = spec.get("holderIdentity") or ""
+        if holder not in ("", self._holder) and not self._is_over(spec):
+            raise LostError(f"{holder} holds the lease {self._namespace}/{self._name}")
+        if release and holder != self._holder:
+            return
+        changes = int(spec.get("leaseTransitions") or 0) + (holder not in ("", self._holder))
+        acquired = spec.get("acquireTime") if holder == self._holder else _now()
+        wanted = self._spec("" if release else self._holder, acquired or _now(), changes)
+        version = {"resourceVersion": item["metadata"]["resourceVersion"]}
+        await self._api.patch(KIND, self._namespace, self._name, {"metadata": version, "spec": wanted},
+                              retry=not release)  # fmt: skip
+
+    def _is_over(self, spec: Object) -> bool:
+        """Whether its holder has not renewed it for its time, by our clock: nobody's clock is compared with another."""
+        seen = (spec.get("holderIdentity"), spec.get("renewTime"))
+        now = asyncio.get_running_loop().time()
+        if seen != self._seen:
+            self._seen, self._seen_at = seen, now
+        return now - self._seen_at > float(spec.get("leaseDurationSeconds") or self._seconds)
+
+    def _made(self) -> Object:
+        metadata = {"name": self._name, "namespace": self._namespace}
+        spec = self._spec(self._holder, _now(), 0)
+        return {"apiVersion": "coordination.k8s.io/v1", "kind": KIND, "metadata": metadata, "spec": spec}
+
+    def _spec(self, holder: str, acquired: str, changes: int) -> Object:
+        return {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": max(1, round(self._seconds)),
+            "acquireTime": acquired,
+            "renewTime": _now(),
+            "leaseTransitions": changes,
+        }
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
