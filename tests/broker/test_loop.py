@@ -243,3 +243,28 @@ def test_a_machine_that_cannot_leave_does_not_hold_the_process(rig: Rig, why: st
     rig.toy.tick_at = time.monotonic()
     rig.loop.run()
     assert rig.toy.told.count(("leave",)) == 1
+
+
+def test_whoever_asks_knows_that_it_leaves_before_the_loop_has_noticed(rig: Rig):
+    assert not rig.loop.is_leaving
+    rig.watch.signals = 1
+    assert rig.loop.is_leaving
+    rig.watch.signals, rig.watch.orphaned = 0, True
+    assert not rig.loop.is_leaving
+    rig.toy.tick_at = time.monotonic()
+    rig.loop.round()
+    assert rig.loop.is_leaving
+
+
+def test_rounds_with_frames_are_counted_by_how_long_they_took(rig: Rig):
+    rig.data.send(b"x")
+    rig.rounds_until(("served", 1))
+    assert sum(rig.loop.durations.counts) == 1
+    assert rig.loop.durations.seconds > 0
+    rig.toy.tick_at = time.monotonic()
+    rig.loop.round()
+    assert sum(rig.loop.durations.counts) == 1
+
+
+def test_without_keys_nobody_is_refused(rig: Rig):
+    assert rig.loop.refusals() == {}

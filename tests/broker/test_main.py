@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import msgspec
 import pytest
 import zmq
 
+from plimsoll.broker import main
 from plimsoll.broker.main import EXIT_CONFIG, EXIT_ENDPOINT, ConfigError, new_epoch, problems, read_config
 from plimsoll.core import records, wire
 from plimsoll.core.config import BrokerConfig, Hardware, Peer, Security, encode
@@ -192,6 +195,7 @@ def test_a_configuration_that_cannot_be_used_ends_the_process(start):
         ({"control": "tcp://127.0.0.1:9", "data": "tcp://127.0.0.1:9"}, "control: tcp://127.0.0.1:9 is the data"),
         ({"hardware": Hardware(output_bytes_per_second=0.0)}, "hardware.output_bytes_per_second: 0.0 must be more"),
         ({"hardware": Hardware(memory_bytes=-1)}, "hardware.memory_bytes: -1 must be more"),
+        ({"http": "0.0.0.0:7402"}, "http: '0.0.0.0:7402' is not an endpoint; write tcp://HOST:PORT"),
         ({"time_factor": 0.0}, "time_factor: 0.0 must be more"),
         ({"security": Security()}, "security.secret_key_file: is not set"),
         ({"neighbors": (Peer(name="h"),)}, "neighbors[0].name: h cannot be its own peer"),
@@ -228,3 +232,88 @@ def test_epochs_grow_with_time():
     assert all(0 < epoch < 2**63 for epoch in epochs)
     assert epochs[0] >> 10 <= epochs[1] >> 10 <= epochs[2] >> 10
     assert epochs[0] >> 10 <= time.time_ns() // 1000
+
+
+# -- http --------------------------------------------------------------------------------------------------------------
+
+
+def answering(process: subprocess.Popen[str]) -> str:
+    """The URL of a broker that says it answers HTTP."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "answers http:" in line:
+            return line.strip().partition("answers http: tcp")[2].replace("://", "http://", 1)
+    raise AssertionError(f"the broker ended with {process.wait(DEADLINE_SECONDS)} before it answered")
+
+
+def fetch(url: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(url, timeout=DEADLINE_SECONDS) as answer:  # noqa: S310  # loopback
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def until(url: str, wanted: tuple[int, str]) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while (found := fetch(url)) != wanted:
+        assert time.monotonic() < deadline, found
+
+
+def test_a_broker_answers_probes_and_scrapes(start):
+    process = start(msgspec.structs.replace(HEAD, http="tcp://127.0.0.1:*"))
+    url = answering(process)
+    until(f"{url}/readyz", (200, "ok\n"))
+    assert fetch(f"{url}/livez") == (200, "ok\n")
+    status, text = fetch(f"{url}/metrics")
+    assert status == 200
+    assert 'plimsoll_broker_info{broker="h",cluster="c",fleet="default",role="head"' in text
+    assert "plimsoll_broker_ready 1.0" in text
+    assert fetch(f"{url}/other")[0] == 404
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(DEADLINE_SECONDS) == 0
+
+
+def test_an_edge_whose_head_does_not_answer_is_alive_and_not_ready(start):
+    with socket.socket() as head_that_does_not_answer:
+        head_that_does_not_answer.bind(("127.0.0.1", 0))
+        head_that_does_not_answer.listen()
+        endpoint = f"tcp://127.0.0.1:{head_that_does_not_answer.getsockname()[1]}"
+        edge = msgspec.structs.replace(
+            HEAD, name="e", role="edge", http="tcp://127.0.0.1:*", head=Peer(name="h", data=endpoint, control=endpoint)
+        )
+        process = start(edge)
+        url = answering(process)
+        until(f"{url}/readyz", (503, "head h does not answer\n"))
+        assert fetch(f"{url}/livez") == (200, "ok\n")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(DEADLINE_SECONDS) == 0
+
+
+def test_a_used_http_endpoint_is_named(start):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        endpoint = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        process = start(msgspec.structs.replace(HEAD, http=endpoint))
+        said = process.communicate(timeout=DEADLINE_SECONDS)[1]
+    assert process.returncode == EXIT_ENDPOINT
+    assert f"cannot listen on {endpoint} (http)" in said
+
+
+def test_without_http_neither_the_library_nor_a_thread_is_there():
+    program = "import sys, plimsoll.broker.main; sys.exit('prometheus_client' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_the_matching_loop_is_loaded_first_where_memory_allows(monkeypatch: pytest.MonkeyPatch):
+    loaded: list[bool] = []
+    monkeypatch.setattr(main, "warm_up", lambda: loaded.append(True))
+    monkeypatch.setattr(main, "Sockets", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    large, small = Hardware(memory_bytes=main.WARM_FROM_BYTES), Hardware(memory_bytes=main.WARM_FROM_BYTES - 1)
+    for http, hardware in (("", large), ("tcp://127.0.0.1:*", small), ("tcp://127.0.0.1:*", large)):
+        assert loaded == []
+        with pytest.raises(KeyboardInterrupt):
+            main.run(msgspec.structs.replace(HEAD, http=http, hardware=hardware), None, 1.0)
+    assert loaded == [True]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from plimsoll.broker.meter import Meter, memory_bytes
+from plimsoll.broker.meter import BOUNDS_SECONDS, Durations, Meter, memory_bytes
 from plimsoll.core.config import Hardware
 
 
@@ -31,3 +31,14 @@ def test_use_is_measured_from_one_sample_to_the_next():
     assert usage.lag_seconds == 0.002
     assert meter.sample(1101.0).cpu_ratio < usage.cpu_ratio
     assert meter.sample(1102.0).lag_seconds == 0.0
+
+
+def test_durations_are_counted_by_the_bound_that_they_do_not_exceed():
+    durations = Durations()
+    for seconds in (0.0, BOUNDS_SECONDS[0], 0.0002, BOUNDS_SECONDS[-1], 7.0):
+        durations.observe(seconds)
+    assert durations.counts == [2, 1, *[0] * (len(BOUNDS_SECONDS) - 3), 1, 1]
+    assert durations.seconds == sum((0.0, BOUNDS_SECONDS[0], 0.0002, BOUNDS_SECONDS[-1], 7.0))
+    copied = durations.copy()
+    durations.observe(0.0)
+    assert (copied.counts[0], durations.counts[0]) == (2, 3)

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from plimsoll.broker.collector import Collector
 from plimsoll.broker.gate import Gate
-from plimsoll.broker.meter import Meter, Usage
+from plimsoll.broker.meter import Durations, Meter, Usage
 from plimsoll.broker.process import Watch
 from plimsoll.broker.security import Authority
 from plimsoll.broker.sockets import Peer, Sockets
@@ -75,11 +75,12 @@ class Loop:
     ) -> None:
         self.machine, self.sockets, self.watch, self.authority = machine, sockets, watch, authority
         self.gate = None if authority is None else Gate(authority)
-        self.leave_seconds, self._on_usage, self._rest = leave_seconds, on_usage, rest
+        self.leave_seconds, self.on_usage, self._rest = leave_seconds, on_usage, rest
         self.meter = Meter(hardware, time.monotonic())
         self.collector = Collector(time.monotonic())
         self._round_frames, self._round_bytes = round_frames, round_bytes
         self.rounds = 0
+        self.durations = Durations()
         self._stop_at: float | None = None
         self._next_house = 0.0
         self._descriptors = watch.descriptors
@@ -118,9 +119,26 @@ class Loop:
         if frames:
             seconds = time.monotonic() - started
             machine.served(frames, seconds)
+            self.durations.observe(seconds)
             if not sockets.data.has_more:
                 self._rest(min(seconds, REST_SECONDS))
         self.rounds += 1
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether somebody has asked this process to end, noticed yet or not. Any thread may ask."""
+        return self._stop_at is not None or self.watch.signals > 0
+
+    def refusals(self) -> dict[str, int]:
+        """How often peers were refused, by what was not proven."""
+        if self.authority is None or self.gate is None:
+            return {}
+        lanes = (self.sockets.data, self.sockets.control)
+        return {
+            "curve": self.authority.refused,
+            "name": self.gate.counters["names_refused"],
+            "revoked": sum(lane.counters["frames_of_revoked_keys"] for lane in lanes),
+        }
 
     # -- in ------------------------------------------------------------------------------------------------------------
 
@@ -170,7 +188,7 @@ class Loop:
 
     def _keep_house(self, now: float) -> None:
         self._next_house = now + HOUSE_SECONDS
-        self._on_usage(self.meter.sample(now))
+        self.on_usage(self.meter.sample(now))
         self._look(now)
         lanes = (self.sockets.data, self.sockets.control)
         self.collector.check(now, sum(lane.counters["connections_disconnected"] for lane in lanes))

@@ -11,11 +11,13 @@ import logging
 import os
 import sys
 import time
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from plimsoll.broker.http import HttpServer, address_of
 from plimsoll.broker.loop import Loop
 from plimsoll.broker.meter import Usage
 from plimsoll.broker.process import Watch, raise_open_files
@@ -25,11 +27,16 @@ from plimsoll.core import config as configuration
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge import Edge
 from plimsoll.core.head import Head
+from plimsoll.core.matching import warm_up
 
 log = logging.getLogger("plimsoll.broker")
 
 EXIT_CONFIG: Final = 2
 EXIT_ENDPOINT: Final = 3
+WARM_FROM_BYTES: Final = 512 * 1024 * 1024
+"""The compiled matching loop takes 120 MB. Where there is this much, it is loaded before the broker says that it is
+ready; where there is less, when subscriptions ask for it."""
+
 _EVERYWHERE: Final = ("tcp://*:", "tcp://0.0.0.0:", "tcp://[::]:")
 
 
@@ -72,24 +79,24 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float) -> i
     curve, authority = _security(config)
     if curve is None:
         log.warning("security.plain is set: connections are neither encrypted nor authenticated")
+    if config.http and config.hardware.memory_bytes >= WARM_FROM_BYTES:
+        warm_up()
     watch = Watch(parent_pid)
     sockets = Sockets(config.limits, curve, authority)
+    server: HttpServer | None = None
     try:
         control, data = sockets.control.bind(config.control), sockets.data.bind(config.data)
         config = msgspec.structs.replace(config, control=control, data=data)
         machine = make_machine(config, curve.public.decode() if curve else "")
-        loop = Loop(
-            machine,
-            sockets,
-            watch,
-            config.hardware,
-            authority=authority,
-            leave_seconds=leave_seconds,
-            on_usage=lambda usage: report_usage(machine, sockets, authority, usage),
-        )
+        loop = Loop(machine, sockets, watch, config.hardware, authority=authority, leave_seconds=leave_seconds)
+        loop.on_usage = lambda usage: report_usage(machine, sockets, authority, usage)
+        if config.http:
+            server = serve_http(config.http, machine, loop)
         log.info("%s %s of %s listens: data %s, control %s", config.role, config.name, config.cluster, data, control)
         loop.run()
     finally:
+        if server is not None:
+            server.close()
         sockets.close()
         watch.close()
     log.info("%s has left", config.name)
@@ -117,6 +124,41 @@ def new_epoch() -> int:
 
 def new_id() -> int:
     return int.from_bytes(os.urandom(4), "big")
+
+
+def serve_http(endpoint: str, machine: Head | Edge, loop: Loop) -> HttpServer:
+    """Answer probes and scrapes from now on, by snapshots that the loop takes whenever it measures its use.
+
+    Raises:
+        EndpointError: the endpoint cannot be bound.
+
+    """
+    # Where nobody asks, neither Prometheus' library nor a thread is there.
+    from plimsoll.broker.health import Health
+    from plimsoll.broker.snapshot import take
+
+    health, measured, release = Health(lambda: loop.is_leaving), loop.on_usage, installed_version()
+
+    def show(usage: Usage) -> None:
+        measured(usage)
+        health.show(take(machine, release, loop.refusals(), loop.durations, time.monotonic()))
+
+    try:
+        server = HttpServer(endpoint, health.answer)
+    except OSError as error:
+        raise EndpointError(error.errno, f"cannot listen on {endpoint} (http): {error.strerror}") from error
+    loop.on_usage = show
+    server.start()
+    log.info("answers http: %s", server.endpoint)
+    return server
+
+
+def installed_version() -> str:
+    """The version of this distribution; empty where it is not installed as one."""
+    try:
+        return version("plimsoll-operator")
+    except PackageNotFoundError:
+        return ""
 
 
 def report_usage(machine: Head | Edge, sockets: Sockets, authority: Authority | None, usage: Usage) -> None:
@@ -167,6 +209,11 @@ def problems(config: BrokerConfig) -> list[str]:
     for field in ("data", "control"):
         if not getattr(config, field).startswith("tcp://"):
             found.append(f"{field}: {getattr(config, field)!r} is not an endpoint; write tcp://HOST:PORT")
+    if config.http:
+        try:
+            address_of(config.http)
+        except ValueError as error:
+            found.append(f"http: {error}, or nothing for no endpoint")
     if not config.advertised_data and config.role == "edge" and config.data.startswith(_EVERYWHERE):
         found.append(f"advertised_data: {config.data} is no address for a client; give the one to send them to")
     if config.data == config.control and not config.data.endswith((":0", ":*")):

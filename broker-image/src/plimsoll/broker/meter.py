@@ -6,8 +6,10 @@ import os
 import resource
 import sys
 import time
-from dataclasses import dataclass
+from bisect import bisect_left
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from plimsoll.core.config import Hardware
 
@@ -21,6 +23,24 @@ def memory_bytes() -> int:
     except OSError:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak if sys.platform == "darwin" else peak * 1024
+
+
+BOUNDS_SECONDS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
+
+
+@dataclass(slots=True)
+class Durations:
+    """How long rounds took: how many up to each of `BOUNDS_SECONDS`, above the one before; then how many above all."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS_SECONDS) + 1))
+    seconds: float = 0.0
+
+    def observe(self, seconds: float) -> None:
+        self.counts[bisect_left(BOUNDS_SECONDS, seconds)] += 1
+        self.seconds += seconds
+
+    def copy(self) -> Durations:
+        return Durations(list(self.counts), self.seconds)
 
 
 @dataclass(frozen=True, slots=True)

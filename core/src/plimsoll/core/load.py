@@ -84,6 +84,8 @@ class Meter:
     output_wait_seconds: float = 0.0
     output_waits: int = 0
     total: dict[str, int] = field(default_factory=dict)
+    total_served: int = 0
+    total_service_seconds: float = 0.0
     _last_match_delay: float = 0.0
     _last_subscriptions: int = 0
 
@@ -132,6 +134,8 @@ class Meter:
     def _start_over(self, now: float) -> None:
         for name in ("arrivals", "deliveries", "bytes_out"):
             self.total[name] = self.total.get(name, 0) + getattr(self, name)
+        self.total_served += self.served
+        self.total_service_seconds += self.service_seconds
         self.started = now
         self.arrivals = self.served = self.indexed = self.deliveries = self.bytes_out = 0
         self.service_seconds = self.index_seconds = 0.0
