@@ -1,6 +1,6 @@
 """The fleet as a mediator is shown it."""
 
-from plimsoll.mediator.views import REPORTS_MISSED, UNANSWERED_SECONDS, Known, heads, view
+from plimsoll.mediator.views import REPORTS_MISSED, UNANSWERED_SECONDS, Known, Loads, heads, neighbors, view
 
 ENDS = {"data": "tcp://h:1", "control": "tcp://h:2", "publicKey": "k"}
 CLUSTER = {
@@ -77,3 +77,24 @@ def test_a_report_that_is_repeated_grows_old_all_the_same():
     assert found.report("a", 10.1 + REPORTS_MISSED) == {}
     found.reported("a", {"epoch": 1, "seq": 2, "subscribers": 6}, 10.1 + REPORTS_MISSED)
     assert found.report("a", 10.1 + REPORTS_MISSED)["subscribers"] == 6
+
+
+def cluster(name, *near):
+    return {"kind": "BrokerCluster", "metadata": {"name": name}, "spec": {"neighbors": [{"name": n} for n in near]}}
+
+
+def test_neighbors_are_so_on_both_sides():
+    found = neighbors([cluster("a", "b"), cluster("b"), cluster("c", "b", "gone")])
+    assert found == {"a": {"b"}, "b": {"a", "c"}, "c": {"b"}}
+
+
+def test_clusters_are_looked_at_where_the_fleet_wants_it():
+    fleet = {"kind": "BrokerFleet", "metadata": {"name": "f"}, "spec": {}}
+    assert view([fleet, cluster("a")], known(), 10.5).overview is None
+    fleet = {**fleet, "spec": {"globalBalancing": {"enabled": True, "interval": "7s"}}}
+    overview = view([fleet, cluster("a")], known(), 10.5).overview
+    assert overview is not None
+    assert (overview.seconds, overview.source, overview.loads) == (7.0, "heads", {})
+    overview = view([fleet, cluster("a")], known(), 10.5, Loads("fold", {"a": {"input_utilization": 0.5}})).overview
+    assert overview is not None
+    assert (overview.source, overview.loads) == ("fold", {"a": {"input_utilization": 0.5}})

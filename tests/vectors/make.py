@@ -175,6 +175,8 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("profile-query-edge", "the head passes it on, with the covering set of e2 in one part",
      r.ProfileQuery(11, "e1", "e2", 0, 1, [STOCK])),
     ("profile-reply", "the only piece of the answer", r.ProfileReply(11, "e1", 12, 0, 1, PROFILE)),
+    ("joined", "a mediator shows a head an edge of another cluster",
+     r.Joined(3, "west", 5.0, [{"broker": "w1", "seq": 9}])),
 ]  # fmt: skip
 
 FRAMES: list[tuple[str, str, bytes]] = [

@@ -127,3 +127,61 @@ def test_without_a_policy_nothing_is_passed_on_and_nothing_is_kept():
     assert fleet.edge("e1")._note is None
     assert fleet.edge("e1").reporter.last["balanced_set"] == []
     assert "match_base_seconds" not in fleet.edge("e1").reporter.last
+
+
+def load(name: str, **changes: Any) -> dict[str, Any]:
+    return {"broker": name, "cluster": "west", "state": "OK", "epoch": 5, "seq": 3, "input_utilization": 0.2, **changes}
+
+
+def others(fleet: Fleet, edge: str) -> set[str]:
+    watch = fleet.edge(edge).watch
+    assert watch is not None
+    return set(watch.sensing.others)
+
+
+def test_edges_see_those_of_another_cluster_for_as_long_as_a_mediator_says(balanced: Any):
+    fleet = balanced(2)
+    mediator = with_mediator(fleet)
+    mediator.say_control("h", r.Joined(5, "west", 3.0, [load("w1"), load("w2")]))
+    fleet.run(2.0)
+    assert {"w1", "w2"} <= others(fleet, "e1")
+    assert {"w1", "w2"} <= others(fleet, "e2")
+    fleet.run(3.0)
+    assert fleet.head().exchange._joined == {}  # type: ignore[union-attr]
+
+
+def test_nobody_but_a_mediator_joins_clusters_and_no_older_one(balanced: Any):
+    fleet = balanced(2)
+    mediator = with_mediator(fleet)
+    head = fleet.head()
+    assert head.exchange is not None
+    stranger = head.reporter.brokers["e1"]
+    head.on_control(stranger, r.Joined(99, "west", 3.0, [load("w1")]))
+    head.office.desk.heard(6)
+    mediator.say_control("h", r.Joined(5, "west", 3.0, [load("w2")]))
+    fleet.run(0.5)
+    assert head.exchange._joined == {}
+
+
+def test_what_is_no_load_or_one_of_our_own_is_not_passed_on(balanced: Any):
+    fleet = balanced(2)
+    mediator = with_mediator(fleet)
+    bad = [load("w1", state="WHAT"), load("w2", input_utilization=-1.0), {"seq": 1}, load("e2", input_utilization=9.0)]
+    mediator.say_control("h", r.Joined(5, "west", 3.0, [*bad, load("w3")]))
+    fleet.run(0.5)
+    assert set(fleet.head().exchange._joined) == {"w3"}  # type: ignore[union-attr]
+
+
+def test_a_head_reports_its_cluster_on_average_and_na_with_one_of_its_edges(balanced: Any):
+    fleet = balanced(2)
+    exchange = fleet.head().exchange
+    assert exchange is not None
+    exchange._loads = {"e1": (0.0, load("e1", input_utilization=0.4)), "e2": (0.0, load("e2", input_utilization=0.2))}
+    found = exchange.cluster()
+    assert found["cluster_state"] == "OK"
+    assert round(found["cluster_load"]["input_utilization"], 6) == 0.3
+    assert found["cluster_load"]["edges"] == 2
+    exchange._loads["e2"] = (0.0, load("e2", state="N/A"))
+    assert exchange.cluster()["cluster_state"] == "N/A"
+    exchange._loads = {}
+    assert exchange.cluster() == {}

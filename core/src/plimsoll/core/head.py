@@ -459,6 +459,7 @@ class Head(Node):
             "input_queue_messages": len(self.server.queue),
             "output_queue_messages": self.streams.waiting(),
             **self._log_figures(),
+            **(self.exchange.cluster() if self.exchange is not None else {}),
             "counters": {**self.meter.total, **self.counters},
         }
         self.reporter.tell(self.reporter.make(self.now, "OK", extra))

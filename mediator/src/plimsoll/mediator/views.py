@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from plimsoll.core.config import Peer
-from plimsoll.core.session import EdgeView, HeadView, View
+from plimsoll.core.session import EdgeView, HeadView, Overview, View
 from plimsoll.core.spec import head_name
+from plimsoll.core.spec.fleets import GlobalBalancingSpec
 from plimsoll.core.spec.parsing import block
 from plimsoll.core.spec.policy import PolicySpec
 from plimsoll.core.spec.quantities import Quantity
@@ -49,6 +50,14 @@ class Report:
 
     at: float
     content: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Loads:
+    """What each cluster carries, as the fields of a load report, and whose numbers they are."""
+
+    source: str
+    clusters: Mapping[str, Mapping[str, Any]]
 
 
 @dataclass
@@ -94,8 +103,8 @@ def heads(objects: Iterable[Object]) -> Iterator[Peer]:
             yield Peer(name=status["name"], data=ends["data"], control=ends["control"], public_key=ends["publicKey"])
 
 
-def view(objects: Iterable[Object], known: Known, now: float) -> View:
-    """The fleet as it is now."""
+def view(objects: Iterable[Object], known: Known, now: float, loads: Loads | None = None) -> View:
+    """The fleet as it is now. `loads`: what clusters carry, where somebody aggregates it for the whole fleet."""
     items = list(objects)
     bandwidths = {
         item["metadata"]["name"]: _bandwidth(item["spec"]) for item in items if item["kind"] == "HardwareProfile"
@@ -109,7 +118,31 @@ def view(objects: Iterable[Object], known: Known, now: float) -> View:
             if item["kind"] == "EdgeBroker"
         },
         policies(items),
+        neighbors(items),
+        _overview(items, loads),
     )
+
+
+def neighbors(items: Iterable[Object]) -> dict[str, frozenset[str]]:
+    """The clusters whose heads are linked to that of each."""
+    clusters = {item["metadata"]["name"]: item["spec"] for item in items if item["kind"] == "BrokerCluster"}
+    found: dict[str, set[str]] = {name: set() for name in clusters}
+    for name, spec in clusters.items():
+        for other in (each["name"] for each in spec.get("neighbors", [])):
+            if other in found:
+                found[name].add(other)
+                found[other].add(name)
+    return {name: frozenset(others) for name, others in found.items()}
+
+
+def _overview(items: Iterable[Object], loads: Loads | None) -> Overview | None:
+    """How clusters are balanced with one another, if the fleet wants it."""
+    fleet: Mapping[str, Any] = next((item["spec"] for item in items if item["kind"] == "BrokerFleet"), {})
+    asked = block(GlobalBalancingSpec, fleet.get("globalBalancing", {}))
+    if not asked.enabled:
+        return None
+    found = Overview(asked.interval.seconds)
+    return found if loads is None else replace(found, loads=loads.clusters, source=loads.source)
 
 
 def policies(items: Iterable[Object]) -> dict[str, PolicySpec]:

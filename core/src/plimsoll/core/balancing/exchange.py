@@ -14,6 +14,7 @@ from plimsoll.core.balancing.pieces import slices
 from plimsoll.core.handover.office import Office
 from plimsoll.core.link import Peer
 from plimsoll.core.outlet import Outlet
+from plimsoll.core.policies.fleet import BrokerLoad, aggregate
 from plimsoll.core.reports import Reporter
 from plimsoll.core.routes import Routes
 
@@ -25,6 +26,9 @@ REPORTS_AT_ONCE = 128
 
 COVER_BYTES = 4 * 1024 * 1024
 """So much of a target's covering set is told: without the rest its input is overrated, never underrated."""
+
+LONGEST_JOINED_SECONDS = 600.0
+"""No word of a mediator joins clusters for longer."""
 
 FromEdges = r.Stated | r.Trigger | r.ProfileReply
 
@@ -49,12 +53,13 @@ class Exchange:
         self.host = host
         self.fresh_seconds = FRESH_INTERVALS * report_seconds
         self._loads: dict[str, tuple[float, Mapping[str, Any]]] = {}
+        self._joined: dict[str, tuple[float, Mapping[str, Any]]] = {}
 
     def on_control(self, peer: Peer, said: Any) -> bool:
         """Deal with what balancing says; whether it was that."""
         if isinstance(said, r.Load):
             self._heard(peer, said.report)
-        elif isinstance(said, r.State | r.ProfileQuery):
+        elif isinstance(said, r.State | r.ProfileQuery | r.Joined):
             if peer in self.host.reporter.mediators:
                 self._from_mediator(said)
         elif isinstance(said, r.Stated | r.Trigger | r.ProfileReply):
@@ -69,20 +74,51 @@ class Exchange:
             self._loads[name] = (self.host.now, {key: value for key, value in report.items() if key != "counters"})
 
     def tell_loads(self) -> None:
-        """Once in a report interval: to each edge the loads of the others."""
+        """Once in a report interval: to each edge the loads of the others, and of those in clusters it is joined to."""
         now, edges = self.host.now, self.host.edges
+        self._joined = {name: (until, load) for name, (until, load) in self._joined.items() if now < until}
+        joined = [dict(load) for _, load in self._joined.values()]
         self._loads = {
             name: (at, load) for name, (at, load) in self._loads.items()
             if name in edges and now - at <= self.fresh_seconds
         }  # fmt: skip
         for name in edges:
-            others = [dict(load) for other, (_, load) in self._loads.items() if other != name]
+            others = [*(dict(load) for other, (_, load) in self._loads.items() if other != name), *joined]
             for start in range(0, len(others), REPORTS_AT_ONCE):
                 self._to_edge(name, r.Pie(others[start : start + REPORTS_AT_ONCE]))
 
-    def _from_mediator(self, said: r.State | r.ProfileQuery) -> None:
+    # PADRES 2006, 3.2: global PIE
+    def cluster(self) -> dict[str, Any]:
+        """The load of the cluster as others see it, for the head's own report; empty while no edge has reported."""
+        loads = [BrokerLoad.of(load) for _, load in self._loads.values() if _is_load(load)]
+        if not loads:
+            return {}
+        whole = aggregate(str(loads[0].cluster), loads)
+        return {
+            "cluster_state": whole.state,
+            "cluster_load": {
+                **whole.measures._asdict(), "edges": len(loads), "subscribers": whole.subscribers,
+                "subscriptions": whole.subscriptions,
+            },
+        }  # fmt: skip
+
+    def _join(self, said: r.Joined) -> None:
+        """Another cluster's edges are as our own for a while. PADRES 2006, 3.3."""
+        if said.mediator < self.host.office.desk.mediator:
+            return
+        self.host.office.desk.heard(said.mediator)
+        until = self.host.now + min(max(said.seconds, 0.0), LONGEST_JOINED_SECONDS)
+        for load in said.reports:
+            name = load.get("broker")
+            if isinstance(name, str) and name not in self.host.edges and _is_load(load):
+                self._joined[name] = (until, load)
+
+    def _from_mediator(self, said: r.State | r.ProfileQuery | r.Joined) -> None:
         """Pass on what a mediator says to an edge; what names nobody here is dropped, as if it were lost."""
         desk = self.host.office.desk
+        if isinstance(said, r.Joined):
+            self._join(said)
+            return
         if isinstance(said, r.State):
             if said.mediator >= desk.mediator:
                 desk.heard(said.mediator)
@@ -110,3 +146,11 @@ class Exchange:
         peer = self.host.reporter.brokers.get(edge)
         if peer is not None and edge in self.host.edges:
             self.host.say_control(peer, record)
+
+
+def _is_load(report: Mapping[str, Any]) -> bool:
+    try:
+        BrokerLoad.of(report)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -15,6 +15,7 @@ from plimsoll.core.records.balancing import (
     ActionItem,
     BlockItem,
     BrokerState,
+    Joined,
     LoadReport,
     Metric,
     Pie,
@@ -164,6 +165,7 @@ __all__ = [
     "Installed",
     "Join",
     "JoinFor",
+    "Joined",
     "Leave",
     "Leaving",
     "Load",
@@ -258,7 +260,7 @@ BetweenHeads = Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed | Route
 Routed = Prepare | Install | Abort | Part | Slot | Attached | Marker | Done | Nak | JoinFor | PlacedFor
 ControlRecord = (
     Identify | Load | StatusQuery | StatusReply | Leave | Revoke | Members | Command | Outcome | Serving | Served |
-    Pie | State | Stated | Trigger | ProfileQuery | ProfileReply
+    Pie | State | Stated | Trigger | ProfileQuery | ProfileReply | Joined
 )  # fmt: skip
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)

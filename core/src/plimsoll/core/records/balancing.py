@@ -121,3 +121,15 @@ class ProfileBody(Struct, array_like=True, frozen=True):
     overhead_bytes: float
     rows: list[RowItem]
     rest: Bits = b""
+
+
+class Joined(Struct, array_like=True, frozen=True, tag=117):
+    """From a mediator to a head: its edges balance with those of another cluster, for so many seconds.
+
+    `reports` are the last load reports of some edges of `cluster`; the head passes them on with those of its own.
+    """
+
+    mediator: U63
+    cluster: Name
+    seconds: float
+    reports: list[LoadReport]

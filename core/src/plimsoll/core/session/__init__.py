@@ -27,7 +27,7 @@ from plimsoll.core.session.events import (
 from plimsoll.core.session.mediator import Mediator
 from plimsoll.core.session.record import Session, decode, encode
 from plimsoll.core.session.status import moves, seen, status
-from plimsoll.core.session.values import EdgeView, HeadView, Request, Settings, Timings, View
+from plimsoll.core.session.values import EdgeView, HeadView, Overview, Request, Settings, Timings, View
 
 __all__ = [
     "Asked",
@@ -41,6 +41,7 @@ __all__ = [
     "HeadView",
     "Heard",
     "Mediator",
+    "Overview",
     "Request",
     "Save",
     "Send",

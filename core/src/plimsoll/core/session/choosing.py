@@ -31,7 +31,9 @@ LEAST_SAMPLE_SECONDS = 5.0
 def is_by_policy(turn: Turn, request: Request) -> bool:
     """Whether a policy chooses: no one says who moves, and the source is an edge of a cluster that has one."""
     spec = request.spec
-    if spec.action != "Rebalance" or spec.select is not None or spec.source is None or request.parent:
+    if spec.action != "Rebalance" or spec.select is not None or spec.source is None:
+        return False
+    if request.parent and spec.trigger is None:  # a parent has planned it already
         return False
     named = [party.name for party in (spec.source, spec.target) if party is not None]
     edges = turn.view.edges if turn.view is not None else {}

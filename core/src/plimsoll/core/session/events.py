@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from plimsoll.core.records import (
     Command,
+    Joined,
     Outcome,
     ProfileQuery,
     ProfileReply,
@@ -78,7 +79,7 @@ class Send:
     """Say this to a head, on its control socket. It may be lost; it is said again."""
 
     head: str
-    record: Command | Serving | State | ProfileQuery
+    record: Command | Serving | State | ProfileQuery | Joined
 
 
 @dataclass(frozen=True)

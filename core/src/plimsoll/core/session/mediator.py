@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from plimsoll.core.records import Outcome, ProfileReply, Served, Stated, Trigger
-from plimsoll.core.session import batches, ending, family, moving, planned, states, triggers
+from plimsoll.core.session import batches, ending, family, joining, moving, overview, planned, states, triggers
 from plimsoll.core.session.events import Asked, Deleted, Deposed, Effect, Event, Forget, Heard, Save, Viewed
 from plimsoll.core.session.record import MOVING, Session, Verdict, earlier
 from plimsoll.core.session.status import conditioned
@@ -34,6 +34,12 @@ AFTER: Final[dict[tuple[bool, bool], Step]] = {
     (False, True): moving.stabilizing,
     (True, False): family.step,
     (True, True): family.stabilizing,
+}
+JOINING: Final[dict[str, Step]] = {
+    "Requested": joining.requested,
+    "Negotiating": joining.negotiating,
+    "Preparing": joining.step,
+    "Draining": joining.step,
 }
 
 
@@ -98,6 +104,7 @@ class Mediator:
         if self._take(event):
             return [Deposed(self.deposed_by)]
         self._go_on()
+        overview.look(turn)
         self._speak()
         self._look_at_the_old()
         return [*self._saves(), *turn.effects]
@@ -211,6 +218,8 @@ class Mediator:
             if session.phase in BEFORE:
                 return ending.ended_by(turn, request, session, why)
             session = judged(session, why.reason, why.message)
+        if session.between or (session.phase == "Requested" and joining.between(turn, request)):
+            return JOINING[session.phase](turn, request, session)
         if (before := BEFORE.get(session.phase)) is not None:
             return before(turn, request, session)
         return AFTER[session.is_parent, session.phase == "Stabilizing"](turn, request, session)
@@ -223,7 +232,10 @@ class Mediator:
             request = turn.requests.get(session.uid)
             if request is None or session.is_over:
                 continue
-            if session.batch is not None:
+            if session.between:
+                if session.phase in MOVING:
+                    joining.speak(turn, session)
+            elif session.batch is not None:
                 batches.speak(turn, session.batch)
             elif session.is_parent and session.phase in MOVING and session.verdict is None:
                 family.speak(turn, request, session)

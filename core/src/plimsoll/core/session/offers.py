@@ -14,7 +14,7 @@ from plimsoll.core.detector import Detector, Memory
 from plimsoll.core.policies.fleet import METRICS, RESOURCES, BrokerLoad, Metric
 from plimsoll.core.policies.registry import Policy
 from plimsoll.core.policies.steps import Action
-from plimsoll.core.session import admission, loads
+from plimsoll.core.session import admission, loads, overview
 from plimsoll.core.session.ending import ended_by
 from plimsoll.core.session.record import Offer, Session, Verdict
 from plimsoll.core.session.turn import Turn, because, enter
@@ -114,9 +114,10 @@ def _able(turn: Turn, request: Request, source: str) -> list[str]:
         return []
     named = None if spec.target is None else spec.target.name
     cluster = view.edges[source].cluster
+    near = {cluster, overview.joined(turn, cluster) if spec.scope == "Global" else cluster}
     return [
         name for name, edge in sorted(view.edges.items())
-        if name != source and edge.cluster == cluster and name not in spec.exclusions.brokers and named in (None, name)
+        if name != source and edge.cluster in near and name not in spec.exclusions.brokers and named in (None, name)
     ]  # fmt: skip
 
 

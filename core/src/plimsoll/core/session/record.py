@@ -218,6 +218,7 @@ class Session(_Record, frozen=True, kw_only=True):
     planned. `approved`: the hash of the plan that runs or may run. `wanted`: how many should move in all attempts, once
     that is known. `may_retry`: it ended in a way that another attempt could mend. `by_policy`: a policy chooses whom
     and where to, and `offers` has the edges in the order in which they are asked. `triggered`: a broker wanted it.
+    `between`: the two clusters that it joins, so that their edges balance with one another.
     """
 
     uid: str
@@ -243,6 +244,7 @@ class Session(_Record, frozen=True, kw_only=True):
     is_drain: bool = False
     by_policy: bool = False
     triggered: bool = False
+    between: list[str] = []
     offers: list[Offer] = []
     sources: list[str] = []
     targets: list[str] = []

@@ -64,8 +64,10 @@ def status(session: Session, now: float) -> dict[str, Any]:
         "attempt": session.attempt,
         "requestedAt": rfc3339(session.requested_at),
         "deadlineAt": rfc3339(session.deadline_at),
-        "source": ", ".join(session.sources),
-        "target": ", ".join(session.targets or sorted({child.target for child in session.children})),
+        "source": ", ".join(session.between[:1] or session.sources),
+        "target": ", ".join(
+            session.between[1:] or session.targets or sorted({child.target for child in session.children})
+        ),
         "timeInPhases": _time_in_phases(session, now),
         "progress": progress(session, now),
         "history": [_attempt(session, index) for index in range(len(session.history))],

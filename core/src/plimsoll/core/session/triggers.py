@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from plimsoll.core import records as r
+from plimsoll.core.session import overview
 from plimsoll.core.session.events import Create
 from plimsoll.core.session.record import Session
 from plimsoll.core.session.turn import Turn, is_running
-from plimsoll.core.session.values import EdgeView, View
+from plimsoll.core.session.values import EdgeView
 from plimsoll.core.spec.quantities import Duration
 
 LARGEST_DIFFERENCE = 1e6
@@ -46,15 +47,28 @@ def heed(turn: Turn, trigger: r.Trigger) -> None:
     pause = min(turn.timings.retry, turn.settings.seconds(detection.interval))
     if turn.now < _not_before([session for session in own if session.triggered], pause):
         return
-    here = [action for action in trigger.actions if _is_beside(turn.view, known, action.target)]
+    here = [action for action in trigger.actions if _is_beside(turn, known, action.target)]
     if here and turn.is_due(f"trigger/{trigger.edge}", turn.timings.ask):
         name = f"balance-{trigger.edge[:30].rstrip('-')}-{trigger.epoch & 0xFFFFFFFF:x}-{trigger.seq}"
-        turn.effects.append(Create(name, "", "", _spec(trigger, here, detection.stabilize_for)))
+        spec, parent = _spec(trigger, here, detection.stabilize_for), _parent(turn, known, here)
+        if parent is None:
+            turn.effects.append(Create(name, "", "", spec))
+        else:
+            turn.effects.append(Create(name, parent.uid, parent.name, {**spec, "scope": "Global"}))
 
 
-def _is_beside(view: View, edge: EdgeView, other: str) -> bool:
-    known = view.edges.get(other)
-    return known is not None and other != edge.name and known.cluster == edge.cluster
+def _parent(turn: Turn, edge: EdgeView, actions: Iterable[r.ActionItem]) -> Session | None:
+    """The session between clusters that this belongs to, if it asks an edge of another cluster."""
+    edges = turn.view.edges if turn.view is not None else {}
+    is_across = any(edges[action.target].cluster != edge.cluster for action in actions)
+    return overview.session_of(turn, edge.cluster) if is_across else None
+
+
+def _is_beside(turn: Turn, edge: EdgeView, other: str) -> bool:
+    """Whether an edge may be asked: one of the same cluster, or of the one that it is joined to for now."""
+    known = turn.view.edges.get(other) if turn.view is not None else None
+    near = (edge.cluster, overview.joined(turn, edge.cluster))
+    return known is not None and other != edge.name and known.cluster in near
 
 
 def _is_new(turn: Turn, trigger: r.Trigger) -> bool:

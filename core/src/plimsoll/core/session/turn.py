@@ -18,6 +18,7 @@ from plimsoll.core.session.profiles import Profiles
 from plimsoll.core.session.record import MOVING, Batch, Phase, Session, Verdict
 from plimsoll.core.session.states import States
 from plimsoll.core.session.values import Request, Settings, Timings, View
+from plimsoll.core.session.watched import Watched
 
 
 @dataclass(slots=True)
@@ -51,6 +52,8 @@ class Turn:
         self._queries = 0
         self.triggered: dict[str, tuple[int, int]] = {}
         """The epoch and the number of the last trigger of each edge."""
+        self.watched: dict[str, Watched] = {}
+        """What is remembered of each cluster beside its neighbours."""
         self.states = States()
         self.profiles = Profiles()
 

@@ -61,12 +61,31 @@ class EdgeView:
 
 
 @dataclass(frozen=True)
+class Overview:
+    """How the clusters of a fleet are looked at: every so many seconds.
+
+    `loads`: what each carries, as the fields of a load report, by whoever aggregates it for the whole fleet; without
+    them what heads say of their clusters counts. `source`: whose numbers they are, in a word.
+    """
+
+    seconds: float
+    loads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    source: str = "heads"
+
+
+@dataclass(frozen=True)
 class View:
-    """The fleet as the shell knows it, by name; `policies` are those of clusters that have one."""
+    """The fleet as the shell knows it, by name; `policies` are those of clusters that have one.
+
+    `neighbors`: the clusters whose heads are linked. `overview`: how clusters are balanced with one another; None: they
+    are not.
+    """
 
     heads: Mapping[str, HeadView] = field(default_factory=dict)
     edges: Mapping[str, EdgeView] = field(default_factory=dict)
     policies: Mapping[str, PolicySpec] = field(default_factory=dict)
+    neighbors: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    overview: Overview | None = None
 
     def policy_of(self, edge: str) -> PolicySpec | None:
         """The policy of an edge's cluster."""

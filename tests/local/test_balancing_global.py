@@ -1,0 +1,95 @@
+"""Two real clusters: what the one has too much crosses to the other, live, unharmed, and the clusters part again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.local.conftest import wait_for
+from tests.local.traffic import Traffic
+
+from plimsoll.core.spec import parse
+from plimsoll.local import manifests, runtime
+from plimsoll.local.home import FleetFolder
+from plimsoll.local.store import Store
+
+FLEET = """
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerFleet
+metadata: {name: wide}
+spec:
+  timeScalePercent: 20
+  globalBalancing: {enabled: true, interval: 10s}
+  defaults:
+    policy: {type: Padres, detection: {stabilizeFor: 8s}}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: HardwareProfile
+metadata: {name: quick}
+spec: {memory: 64Mi}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: HardwareProfile
+metadata: {name: slow}
+spec: {memory: 64Mi, emulation: {perSubscription: 250us}}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerCluster
+metadata: {name: east}
+spec:
+  head: {profile: quick}
+  edges: [{name: east-edge, profile: slow}]
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerCluster
+metadata: {name: west}
+spec:
+  head: {profile: quick}
+  edges: [{name: west-edge, profile: slow}]
+  neighbors: [{name: east}]
+"""
+
+
+@pytest.fixture
+def folder(home: Path) -> Iterator[FleetFolder]:
+    assert os.environ["PLIMSOLL_HOME"] == str(home)
+    file = home / "fleet.yaml"
+    file.write_text(FLEET)
+    runtime.up_detached(parse(manifests.load([str(file)])), lambda line: None)
+    folder = FleetFolder.of("wide")
+    yield folder
+    runtime.down(folder)
+
+
+def sessions(folder: FleetFolder, prefix: str) -> list[dict[str, Any]]:
+    with Store(folder.store) as store:
+        items = store.objects("LoadBalancingSession")[1]
+    return [item for item in items if item["metadata"]["name"].startswith(prefix)]
+
+
+@pytest.mark.slow
+def test_load_crosses_to_the_neighbour_and_nothing_is_lost(folder: FleetFolder):
+    with Traffic(folder, 40, per_second=50.0) as traffic:
+        assert len(traffic.at("east-edge")) == 40
+
+        def ended() -> list[dict[str, Any]]:
+            return [s for s in sessions(folder, "global-") if s.get("status", {}).get("phase") == "Succeeded"]
+
+        wait_for(ended, 90.0, "a session between clusters to succeed")
+        [first, *_] = ended()
+        status = first["status"]
+        assert (status["source"], status["target"]) == ("east", "west")
+        assert status["reason"] in ("AllBalanced", "NothingMore"), status
+        moved = status["progress"]["moved"]
+        assert 0 < moved < 40, status
+        children = [s for s in sessions(folder, "balance-") if s["metadata"].get("ownerReferences")]
+        assert {owner["name"] for s in children for owner in s["metadata"]["ownerReferences"]} == {
+            first["metadata"]["name"]
+        }
+        assert len(traffic.at("west-edge")) == moved
+        verdict = traffic.verdict()
+    assert verdict.ok, verdict
+    assert (verdict.lost, verdict.gaps) == (0, 0)
