@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 from plimsoll.telemetry.schema import MAJOR, Field, Table
 
 COMPRESSION: Final = "zstd"
+PARTIAL: Final = ".partial"
 VERSION_KEY: Final = b"plimsoll.schema"
 
 _SCALARS: Final = {
@@ -36,17 +38,29 @@ def version(table: Table) -> bytes:
 
 
 def write(path: Path, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:
+    """The same as `write_values` for rows by name of column."""
+    return write_values(path, table, [tuple(row[name] for name in table.names) for row in rows])
+
+
+def write_values(path: Path, table: Table, rows: Sequence[tuple[Any, ...]]) -> int:
     """Write rows as one Parquet file, whole or not at all for who looks at `path`; returns its size in bytes.
+
+    A row has the values of the table's columns in their order.
 
     Raises:
         OSError: the file could not be written; what was begun is removed.
+        ValueError, TypeError: a row is not of the table.
 
     """
-    partial = path.with_name(f".{path.name}.partial")  # readers of folders pass over names with a dot
+    columns = zip(*rows, strict=True) if rows else ((),) * len(table.fields)
+    kinds = schema(table)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, kinds, strict=True)]
+    partial = path.with_name(f".{path.name}{PARTIAL}")  # readers of folders pass over names with a dot
     try:
         with partial.open("wb") as file:
-            pq.write_table(pa.Table.from_pylist(list(rows), schema(table)), file, compression=COMPRESSION)
+            pq.write_table(pa.Table.from_arrays(arrays, schema=kinds), file, compression=COMPRESSION)
             file.flush()
+            os.fsync(file.fileno())
         size = partial.stat().st_size
         partial.replace(path)
     except BaseException:

@@ -166,6 +166,7 @@ OUTCOMES: Final = Table(
         Field("stayed", "int64", "subscribers", "Not moved."),
         Field("returned", "int64", "subscribers", "Moved, and back."),
         Field("detached", "int64", "subscribers", "Gone meanwhile."),
+        Field("unknown", "int64", "subscribers", "Forgotten by the head, and served by neither."),
         Field("drain_predicted_seconds", "float64", "s", "Longest drain promised.", nullable=True),
         Field("drain_measured_seconds", "float64", "s", "Longest drain of a batch.", nullable=True),
         Field("edges", FORECAST, "", "Loads of the edges that it changed: before, promised, measured."),

@@ -34,7 +34,8 @@ AHEAD_SECONDS: Final = 5.0
 
 Source = Literal["spark", "oracle", "fold"]
 Fault = Literal[
-    "Malformed", "UnknownSchema", "ChecksumMismatch", "WrongFleet", "Stale", "FromFuture", "Incomplete", "OutOfOrder"
+    "Missing", "Malformed", "UnknownSchema", "ChecksumMismatch", "WrongFleet", "Stale", "FromFuture", "Incomplete",
+    "OutOfOrder",
 ]  # fmt: skip
 
 

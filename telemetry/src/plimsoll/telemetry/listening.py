@@ -1,0 +1,141 @@
+"""The collector's ears: a DEALER to the control socket of each head of its share, and the load reports that come.
+
+It says who it is, again and again, and nothing else: with a key of the role `collector` brokers would not hear more.
+Nothing is queued for a head that is not connected, and reports that come while nobody listens are lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import zmq
+
+from plimsoll.core import records, wire
+from plimsoll.core.config import Peer
+
+KNOWN_AGAIN_SECONDS: Final = 2.0
+"""Heads forget whom they have not heard of for 30 s."""
+AT_ONCE: Final = 1000
+"""So many frames of one head are read before the next is looked at."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Our CURVE pair, as Z85."""
+
+    public: str
+    secret: str = field(repr=False)
+
+    @classmethod
+    def of(cls, secret: str) -> Curve:
+        """The pair of a secret key.
+
+        Raises:
+            ValueError: it is none.
+
+        """
+        try:
+            return cls(zmq.curve_public(secret.encode()).decode(), secret)
+        except zmq.ZMQError as error:
+            raise ValueError("not a Z85 secret key of 40 characters") from error
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What one head said: reports, and frames that could not be read."""
+
+    cluster: str
+    reports: list[Mapping[str, Any]]
+    refused: int
+
+
+class Listening:
+    """Lines to a changing set of heads. Not thread-safe."""
+
+    def __init__(self, name: str, curve: Curve | None) -> None:
+        self._name, self._curve = name, curve
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._poller = zmq.Poller()
+        self._lines: dict[str, tuple[Peer, zmq.Socket[bytes]]] = {}
+        self._cluster_of: dict[zmq.Socket[bytes], str] = {}
+        self._known_at = float("-inf")
+
+    def close(self) -> None:
+        for cluster in list(self._lines):
+            self._hang_up(cluster)
+        self._context.term()
+
+    def show(self, heads: Mapping[str, Peer]) -> None:
+        """The heads to listen to now, by cluster; lines that stay the same are not disturbed."""
+        for cluster, (peer, _) in list(self._lines.items()):
+            if heads.get(cluster) != peer:
+                self._hang_up(cluster)
+        for cluster, peer in heads.items():
+            if cluster not in self._lines:
+                self._dial(cluster, peer)
+                self._known_at = float("-inf")
+
+    def hear(self, seconds: float, now: float) -> Iterator[Heard]:
+        """Wait for at most so long; what each head has said. `now`: monotonic seconds."""
+        if now >= self._known_at + KNOWN_AGAIN_SECONDS or seconds > KNOWN_AGAIN_SECONDS:
+            self._say_who()
+            self._known_at = now
+        for socket, _ in self._poller.poll(max(0, int(seconds * 1000))):
+            yield self._read(self._cluster_of[socket], socket)
+
+    def _dial(self, cluster: str, peer: Peer) -> None:
+        socket = self._context.socket(zmq.DEALER)
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.IMMEDIATE, 1)
+        socket.setsockopt(zmq.RECONNECT_IVL, 100)
+        socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1000)
+        socket.setsockopt(zmq.RCVHWM, 2 * AT_ONCE)
+        if ":" in peer.control.removeprefix("tcp://").rpartition(":")[0]:
+            socket.setsockopt(zmq.IPV6, 1)
+        if self._curve is not None:
+            socket.setsockopt_string(zmq.CURVE_SERVERKEY, peer.public_key)
+            socket.setsockopt_string(zmq.CURVE_PUBLICKEY, self._curve.public)
+            socket.setsockopt_string(zmq.CURVE_SECRETKEY, self._curve.secret)
+        socket.connect(peer.control)
+        self._lines[cluster] = peer, socket
+        self._cluster_of[socket] = cluster
+        self._poller.register(socket, zmq.POLLIN)
+
+    def _hang_up(self, cluster: str) -> None:
+        _, socket = self._lines.pop(cluster)
+        del self._cluster_of[socket]
+        self._poller.unregister(socket)
+        socket.close()
+
+    def _say_who(self) -> None:
+        frame = wire.control_frame(records.Identify(self._name, "collector", 0))
+        for _, socket in self._lines.values():
+            with contextlib.suppress(zmq.Again):  # not connected: it is said again
+                socket.send(frame, zmq.NOBLOCK)
+
+    def _read(self, cluster: str, socket: zmq.Socket[bytes]) -> Heard:
+        reports: list[Mapping[str, Any]] = []
+        refused = 0
+        with contextlib.suppress(zmq.Again):
+            for _ in range(AT_ONCE):
+                found = loads(socket.recv(zmq.NOBLOCK))
+                if found is None:
+                    refused += 1
+                else:
+                    reports += found
+        return Heard(cluster, reports, refused)
+
+
+def loads(data: bytes) -> list[Mapping[str, Any]] | None:
+    """The load reports of a frame from a control socket; None if it is not one."""
+    try:
+        frame = wire.decode_frame(data)
+        if not isinstance(frame, wire.Control):
+            return None
+        said = [records.decode(records.control, raw) for raw in frame.records]
+    except wire.WireError:
+        return None
+    return [record.report for record in said if isinstance(record, records.Load)]
