@@ -10,7 +10,9 @@ import yaml
 
 from plimsoll.core.spec import KINDS
 from plimsoll.core.spec.definitions import definitions
+from plimsoll.core.spec.reasons import BALANCE, BROKERS, EVENTS, PODS, table
 from plimsoll.core.spec.reference import page_table
+from plimsoll.core.spec.session_reasons import SESSIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 CRDS = ROOT / "crds"
@@ -20,6 +22,23 @@ HEADER = "# Generated from core/src/plimsoll/core/spec by `make crds`; change it
 class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
+
+
+REASONS = """# Reasons
+
+Conditions, sessions and events give a reason: one word that says why. This page has each, with its cause and what to do
+about it; where nothing is said there is nothing to do. `kubectl describe` and `plimsoll describe` show the sentence
+that goes with it.
+
+The condition `Succeeded` of a session is `Unknown` until its end, so `kubectl wait --for=condition=Succeeded` is not
+fooled by what was; every condition says for which generation of the specification it holds.
+"""
+
+
+def reasons_page() -> str:
+    """docs/reasons.md."""
+    sections = (BROKERS, BALANCE, PODS, *SESSIONS, EVENTS)
+    return "\n".join([REASONS, *(f"{table(section)}\n" for section in sections)])
 
 
 def definition_text(definition: dict[str, Any]) -> str:
@@ -45,7 +64,7 @@ def files() -> dict[Path, str]:
     page = resources.read_text()
     for name, kind in KINDS.items():
         page = between(page, f"fields of {name}", page_table(kind))
-    return {**found, resources: page}
+    return {**found, resources: page, ROOT / "docs" / "reasons.md": reasons_page()}
 
 
 def main() -> int:

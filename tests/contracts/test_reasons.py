@@ -1,0 +1,111 @@
+"""Every reason that the code gives is explained, and nothing is explained that is never said.
+
+Whoever adds a reason writes its row in core/spec/reasons.py or core/spec/session_reasons.py; docs/reasons.md is made
+of them. A word that looks like a reason and is none is named here.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import get_args
+
+from plimsoll.core.session.record import Phase
+from plimsoll.core.spec import kinds, reasons, session_reasons
+
+ROOT = Path(__file__).resolve().parents[2]
+SESSIONS = ROOT / "core/src/plimsoll/core/session"
+WORD = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*")
+ANSWERS = {"True", "False", "Unknown", "Normal", "Warning"}
+CONDITIONS = {"Ready", "Progressing", "Degraded", "LoadDataFresh", "Balanced", "Succeeded"}
+
+BESIDE_SESSIONS = [
+    "mediator/src/plimsoll/mediator/reports.py",
+    "mediator/src/plimsoll/mediator/desired.py",
+    "local/src/plimsoll/local/brokers.py",
+    "local/src/plimsoll/local/keeper.py",
+    "local/src/plimsoll/local/mediator.py",
+    "local/src/plimsoll/local/supervisor.py",
+    "operator/src/plimsoll/operator/balanced.py",
+    "operator/src/plimsoll/operator/fleet.py",
+    "operator/src/plimsoll/operator/mediating.py",
+    "operator/src/plimsoll/operator/observed.py",
+    "operator/src/plimsoll/operator/status.py",
+]
+"""Modules that give reasons to brokers, clusters and fleets."""
+
+NONE = {
+    *ANSWERS, *CONDITIONS, *kinds.KINDS,
+    "Curve", "Plain",  # how links are protected
+    "Pod", "Secret", "StatefulSet",  # kinds of Kubernetes
+    "ContainerCreating", "PodInitializing", "PodScheduled", "DisruptionTarget", "DeletionByTaintManager",  # its words
+}  # fmt: skip
+
+
+def constants(path: Path) -> set[str]:
+    """Words of a module that look like reasons; what it exports is none."""
+    tree = ast.parse(path.read_text())
+    exported = {
+        name
+        for node in tree.body
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets)
+        for name in ast.literal_eval(node.value)
+    }
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return {text for text in texts if WORD.fullmatch(text)} - exported
+
+
+def values_of_fields() -> set[str]:
+    """What a session's specification may say, as Rebalance: words of the code that are not reasons."""
+    spec = ROOT / "core/src/plimsoll/core/spec"
+    found = "".join((spec / f"{name}.py").read_text() for name in ("clusters", "fleets", "policy", "sessions"))
+    return set(re.findall(r'"([A-Za-z]+)"', found))
+
+
+def said_of_sessions() -> set[str]:
+    found = {word for path in SESSIONS.glob("*.py") for word in constants(path)}
+    return found - ANSWERS - {"Succeeded", "Approved"} - set(get_args(Phase)) - values_of_fields()
+
+
+def said_of_others() -> set[str]:
+    return {word for name in BESIDE_SESSIONS for word in constants(ROOT / name)} - NONE
+
+
+def names(*sections: reasons.Section) -> set[str]:
+    return {each.name for section in sections for each in section.reasons}
+
+
+def test_each_reason_of_a_session_is_explained():
+    assert said_of_sessions() - names(*session_reasons.SESSIONS) == set()
+
+
+def test_no_reason_of_a_session_is_explained_that_is_never_said():
+    of_the_mode = {"DryRun", "Simulate"}
+    assert names(*session_reasons.SESSIONS) - said_of_sessions() - of_the_mode - {"Approved"} == set()
+
+
+OTHERS = (reasons.BROKERS, reasons.BALANCE, reasons.EVENTS)
+
+
+def test_each_reason_of_a_broker_a_cluster_or_a_fleet_is_explained():
+    assert said_of_others() - names(*OTHERS, *session_reasons.SESSIONS) == set()
+
+
+def test_no_other_reason_is_explained_that_is_never_said():
+    assert names(*OTHERS) - said_of_others() - {"Ready"} == set()
+
+
+def test_words_that_are_no_reasons_are_still_there():
+    found = {word for name in BESIDE_SESSIONS for word in constants(ROOT / name)}
+    assert NONE - found - set(kinds.KINDS) - ANSWERS - CONDITIONS == set()
+
+
+def test_each_reason_stands_once_in_its_section_and_reads_well():
+    for section in (*OTHERS, reasons.PODS, *session_reasons.SESSIONS):
+        listed = [each.name for each in section.reasons]
+        assert len(set(listed)) == len(listed), section.title
+        for each in section.reasons:
+            assert WORD.fullmatch(each.name), each
+            assert not each.cause.endswith("."), each
+            assert each.remedy == "" or each.remedy.endswith("."), each
