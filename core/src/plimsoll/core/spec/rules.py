@@ -41,8 +41,10 @@ def _block_of(type_name: str, block: str) -> Rule:
 def _unchanged(field: str) -> Rule:
     """A field that a plan is made from, which stands as long as the plan does."""
     name = camel(field)
+    new, old = f"self.spec.{name}", f"oldSelf.spec.{name}"
     return Rule(
-        f"!has(oldSelf.status) || !has(oldSelf.status.planHash) || self.spec.?{name} == oldSelf.spec.?{name}",
+        f"!has(oldSelf.status) || !has(oldSelf.status.planHash) || (has({new}) ? has({old}) && {new} == {old}"
+        f" : !has({old}))",
         "there is a plan (status.planHash), and what it is made from does not change: stop this session, or create"
         " another one",
         f".spec.{name}",

@@ -63,11 +63,14 @@ def description(item: Described, *, status: bool = False) -> str:
 
 
 def _default(item: Described) -> Any:
-    """A block with defaults inside is there, too; lists that are empty and what may be absent are not."""
+    """A block with defaults inside is there, too; lists that are empty and what may be absent are not.
+
+    An API server asks rules of a default before it fills in what is inside.
+    """
     if item.required or item.default is None or item.default == ():
         return None
     if dataclasses.is_dataclass(item.default) and not isinstance(item.default, Quantity | Duration):
-        return {}
+        return written(item.default, defaults=True) if type(item.default) in BLOCKS else {}
     return written(item.default)
 
 
@@ -95,6 +98,8 @@ def value(hint: Any, about: About, *, in_list: bool = False, status: bool = Fals
 
 def _list(hint: Any, about: About, *, status: bool) -> Schema:
     schema: Schema = {"type": "array", "items": value(hint, about, in_list=True, status=status)}
+    if about.key:
+        schema["items"].setdefault("required", [about.key])
     if about.max_items is not None:
         schema["maxItems"] = about.max_items
     if about.key:
