@@ -10,7 +10,7 @@ from typing import Any, Self
 from plimsoll import client
 from plimsoll.core.verify import Observation, Verdict, audit
 from plimsoll.core.verify import observations as seen
-from plimsoll.local.entries import entry
+from plimsoll.local.entries import Entry, entry
 from plimsoll.local.home import FleetFolder
 
 LIFE = 1
@@ -21,8 +21,8 @@ TEXT = "[class,=,'STOCK']"
 class Traffic:
     """One publisher, `count` subscribers who want everything. Use it in a `with`; callbacks come on other threads."""
 
-    def __init__(self, folder: FleetFolder, count: int, name: str = "s", per_second: float = 200.0) -> None:
-        way = entry(folder)
+    def __init__(self, where: FleetFolder | Entry, count: int, name: str = "s", per_second: float = 200.0) -> None:
+        way = where if isinstance(where, Entry) else entry(where)
         security: Any = client.Curve(secret=way.secret_key_file, server=way.server) if way.secret_key_file else "plain"
         self._lock = threading.Lock()
         self._seen: list[Observation] = []

@@ -1,0 +1,231 @@
+"""Real brokers as processes of this machine, beside a fleet's objects at a real API server: what a test mediates.
+
+The reconciler's part is played by the test: brokers are started, dialled, and shown; sessions are looked up again and
+again, as watches would tell of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.operator.faults import eventually
+
+from plimsoll.core import config as broker_config
+from plimsoll.core.config import Peer, Role
+from plimsoll.core.spec import API_VERSION, Document, Resources, parse, places
+from plimsoll.core.spec.planning import Address, plan
+from plimsoll.local.entries import Entry
+from plimsoll.local.processes import Process
+from plimsoll.mediator import sessions
+from plimsoll.mediator.control import Members
+from plimsoll.operator.api import Api
+from plimsoll.operator.mediating import Mediating
+
+HEAD = "east-head"
+FLEET = """
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerFleet
+metadata: {name: quotes}
+spec: {timeScalePercent: 20, security: {plain: true}}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: HardwareProfile
+metadata: {name: small}
+spec: {memory: 64Mi}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerCluster
+metadata: {name: east}
+spec:
+  head: {profile: small}
+  edges: []
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: EdgeBroker
+metadata: {name: a}
+spec: {clusterRef: {name: east}, profile: small}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: EdgeBroker
+metadata: {name: b}
+spec: {clusterRef: {name: east}, profile: small}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: EdgeBroker
+metadata: {name: c}
+spec: {clusterRef: {name: east}, profile: small, cordoned: true}
+"""
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+class Brokers:
+    """The brokers of `FLEET`, in a `with`; they outlive the mediators of a test."""
+
+    def __init__(self, folder: Path) -> None:
+        self.objects = list(yaml.safe_load_all(FLEET))
+        self.resources: Resources = parse(Document(item, "FLEET") for item in self.objects)
+        names = [place.name for place in places(self.resources)]
+        free = iter(_free_ports(2 * len(names)))
+        addresses = {name: Address(*(f"tcp://127.0.0.1:{next(free)}" for _ in range(2))) for name in names}
+        self.configs = {one.name: one for one in plan(self.resources, addresses)}
+        self._folder = folder
+        self.processes: dict[str, Process] = {}
+
+    def __enter__(self) -> Brokers:
+        for name in self.configs:
+            self.start(name)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.processes.values():
+            process.kill()
+
+    def start(self, name: str) -> None:
+        file = self._folder / f"{name}.json"
+        file.write_bytes(broker_config.encode(self.configs[name]))
+        command = (sys.executable, "-m", "plimsoll.broker", "--config", str(file), "--parent-pid", str(os.getpid()))
+        self.processes[name] = Process(command, self._folder / f"{name}.log")
+
+    @property
+    def peers(self) -> dict[str, tuple[Peer, Role]]:
+        return {
+            one.name: (Peer(name=one.name, data=one.data, control=one.control, public_key=""), one.role)
+            for one in self.configs.values()
+        }
+
+    @property
+    def members(self) -> dict[str, Members]:
+        edges = tuple(name for name, (_, role) in self.peers.items() if role == "edge")
+        cordoned = tuple(
+            item["metadata"]["name"] for item in self.objects if item["spec"].get("cordoned") and item["kind"][0] == "E"
+        )
+        return {HEAD: Members(edges, cordoned)}
+
+    @property
+    def entry(self) -> Entry:
+        return Entry("east", self.configs[HEAD].advertised)
+
+
+def asked(name: str, **spec: Any) -> dict[str, Any]:
+    """A session as people write it."""
+    given = {"scope": "Local", "source": {"name": "a"}, "mode": "Execute", "deadline": "2m", **spec}
+    return {"apiVersion": API_VERSION, "kind": sessions.KIND, "metadata": {"name": name}, "spec": given}
+
+
+def condition(item: dict[str, Any], type_: str) -> dict[str, Any]:
+    """A condition as `kubectl wait` reads it: of the present generation, or Unknown."""
+    for one in item.get("status", {}).get("conditions", []):
+        if one["type"] == type_ and one["observedGeneration"] >= item["metadata"]["generation"]:
+            return dict(one)
+    return {"status": "Unknown", "reason": "Stale"}
+
+
+class Fleet:
+    """The objects of a fleet in a namespace, as a test sees them: `api` is the test's own way."""
+
+    def __init__(self, api: Api, namespace: str, brokers: Brokers) -> None:
+        self.api, self.namespace, self.brokers = api, namespace, brokers
+        self.spec = brokers.resources.fleet.spec
+
+    async def make(self) -> None:
+        for item in self.brokers.objects:
+            await self.api.create({**item, "metadata": {**item["metadata"], "namespace": self.namespace}})
+
+    async def ask(self, name: str, **spec: Any) -> dict[str, Any]:
+        """Make a session."""
+        item = asked(name, **spec)
+        return await self.api.create({**item, "metadata": {**item["metadata"], "namespace": self.namespace}})
+
+    async def get(self, name: str) -> dict[str, Any]:
+        return await self.api.get(sessions.KIND, self.namespace, name)
+
+    async def change(self, name: str, **spec: Any) -> dict[str, Any]:
+        return await self.api.patch(sessions.KIND, self.namespace, name, {"spec": spec})
+
+    async def until(self, name: str, what: str, check: Any, seconds: float = 30.0) -> dict[str, Any]:
+        """A session's object once something is true of it."""
+        found: dict[str, Any] = {}
+
+        async def look() -> bool:
+            found.clear()
+            found.update(await self.get(name))
+            return bool(check(found))
+
+        try:
+            await eventually(look, what, seconds)
+        except AssertionError as error:
+            status = {key: value for key, value in found.get("status", {}).items() if key != "record"}
+            raise AssertionError(f"{name}: {error}; it is {status}") from None
+        return dict(found)
+
+    async def ended(self, name: str, seconds: float = 30.0) -> dict[str, Any]:
+        return await self.until(
+            name, "its end", lambda item: condition(item, "Succeeded")["status"] != "Unknown", seconds
+        )
+
+    async def in_phase(self, name: str, *phases: str) -> dict[str, Any]:
+        return await self.until(name, f"{phases}", lambda item: item.get("status", {}).get("phase") in phases)
+
+
+class Life:
+    """A mediator and what watches for it, as tasks: in an `async with`. `watch_api` is the watch's way."""
+
+    def __init__(self, fleet: Fleet, api: Api, lease_seconds: float = 0.0) -> None:
+        self.fleet = fleet
+        self.mediating = Mediating(api, fleet.namespace, "quotes", None, fleet.spec, lease_seconds=lease_seconds)
+        self._known: dict[str, dict[str, Any]] = {}
+
+    async def __aenter__(self) -> Life:
+        self.mediating.dial(self.fleet.brokers.peers, self.fleet.brokers.members)
+        self.began_at = time.monotonic()
+        self.running = asyncio.create_task(self.mediating.run())
+        self._watching = asyncio.create_task(self._watch())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in (self.running, self._watching):
+            task.cancel()
+        found = await asyncio.gather(self.running, self._watching, return_exceptions=True)
+        errors = [one for one in found if isinstance(one, Exception)]
+        if errors and not self.expected:
+            raise errors[0]
+
+    expected = False
+    """Whether its end by an error is what the test wants."""
+
+    async def _watch(self) -> None:
+        """Look again and again; the API server may be away."""
+        while True:
+            api, namespace = self.fleet.api, self.fleet.namespace
+            items = {item["metadata"]["uid"]: item for item in await api.list(sessions.KIND, namespace, retry=True)}
+            for item in _news(self._known, items):
+                self.mediating.session("MODIFIED", item)
+            for uid in self._known.keys() - items.keys():
+                self.mediating.session("DELETED", self._known[uid])
+            self._known = items
+            shown = [item for kind in ("BrokerFleet", "BrokerCluster", "EdgeBroker", "HardwareProfile")
+                     for item in await api.list(kind, namespace, retry=True)]  # fmt: skip
+            self.mediating.show(shown)
+            await asyncio.sleep(0.15)
+
+
+def _news(old: dict[str, dict[str, Any]], new: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for uid, item in new.items():
+        if uid not in old or old[uid]["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
+            yield item
