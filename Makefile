@@ -16,7 +16,7 @@ IMAGE_TAG ?= dev
 IMAGES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-spark demo balance compare test lint bench simulate soak images crds format lock clean
+.PHONY: help setup setup-spark demo balance compare test lint bench simulate soak images crds chart format lock clean
 
 help:  ## Say what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,10 @@ images:  ## Build the container images with docker, podman or buildah (IMAGE_TAG
 
 crds: setup  ## Write crds/ and the tables of docs/ anew from the code
 	@$(PY) scripts/make_crds.py
+
+chart: crds  ## Write the chart's copy of the definitions and its README anew
+	@cp crds/*.yaml helm/plimsoll/files/crds/
+	@$(PY) scripts/make_chart_readme.py
 
 format: setup  ## Put sources in their format and order, mend what has one safe mending
 	$(PY) -m ruff check --fix

@@ -1,6 +1,7 @@
 """A home of its own for each test, and `plimsoll` as a function and as a program."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -45,7 +46,12 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def program() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Run a command as a process; it is killed at the end if it still runs."""
+    """Run a command as a process; it is killed at the end if it still runs.
+
+    In the background of a shell SIGINT is ignored, and so it would be by what is started from here.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     started: list[subprocess.Popen[str]] = []
 
     def start(*arguments: str, text: str | None = None) -> subprocess.Popen[str]:

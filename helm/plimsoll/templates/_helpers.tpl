@@ -1,0 +1,95 @@
+{{/* The release's name for everything of this chart. */}}
+{{- define "plimsoll.fullname" -}}
+{{- if contains .Chart.Name .Release.Name -}}
+{{ .Release.Name | trunc 53 | trimSuffix "-" }}
+{{- else -}}
+{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 53 | trimSuffix "-" }}
+{{- end -}}
+{{- end -}}
+
+{{- define "plimsoll.account" -}}
+{{ default (include "plimsoll.fullname" .) .Values.serviceAccount.name }}
+{{- end -}}
+
+{{/* What selects the operator's pod; never changes. */}}
+{{- define "plimsoll.selector" -}}
+app.kubernetes.io/name: plimsoll-operator
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "plimsoll.labels" -}}
+{{ include "plimsoll.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "plimsoll.image" -}}
+{{ .image.repository }}:{{ default .chart.AppVersion .image.tag }}
+{{- end -}}
+
+{{/* The namespaces with fleets, as a list; without any, all of them. */}}
+{{- define "plimsoll.namespaces" -}}
+{{- if eq .Values.rbac.scope "Cluster" -}}
+{{ list | toJson }}
+{{- else -}}
+{{ (default (list .Release.Namespace) .Values.watchNamespaces) | toJson }}
+{{- end -}}
+{{- end -}}
+
+{{/* What the operator may do with a fleet. */}}
+{{- define "plimsoll.rules" -}}
+- apiGroups: [plimsoll.dev]
+  resources: [brokerfleets, brokerclusters, hardwareprofiles]
+  verbs: [get, list, watch, patch]
+- apiGroups: [plimsoll.dev]
+  resources: [edgebrokers, loadbalancingsessions]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [plimsoll.dev]
+  resources: [brokerfleets/status, brokerclusters/status, edgebrokers/status, hardwareprofiles/status, loadbalancingsessions/status]
+  verbs: [get, patch, update]
+- apiGroups: [plimsoll.dev]
+  resources: [brokerfleets/finalizers, brokerclusters/finalizers, edgebrokers/finalizers, loadbalancingsessions/finalizers]
+  verbs: [update]
+- apiGroups: [apps]
+  resources: [statefulsets]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [""]
+  resources: [services, configmaps, secrets]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch, patch, delete]
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [get, create, update, patch]
+- apiGroups: ["", events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+{{- if .Values.rbac.spark }}
+- apiGroups: [apps]
+  resources: [deployments]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [batch]
+  resources: [cronjobs]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [""]
+  resources: [serviceaccounts, persistentvolumeclaims]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [roles, rolebindings]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [""]
+  resources: [pods]  # an account may give a driver only what it has itself
+  verbs: [create, deletecollection]
+- apiGroups: [sparkoperator.k8s.io, spark.apache.org]
+  resources: [sparkapplications, scheduledsparkapplications]
+  verbs: [get, list, watch, create, patch, delete]
+{{- end }}
+{{- end -}}

@@ -1,0 +1,49 @@
+"""Renders the chart with Helm, where there is one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+CHART = ROOT / "helm" / "plimsoll"
+Objects = list[dict[str, Any]]
+Render = Callable[..., Objects]
+
+
+class RenderError(AssertionError):
+    """Helm refused; the message is Helm's."""
+
+
+@pytest.fixture(scope="session")
+def helm() -> str:
+    program = shutil.which("helm")
+    if program is None:
+        pytest.skip("helm is not on PATH: the chart is not rendered")
+    return program
+
+
+@pytest.fixture
+def render(helm: str) -> Render:
+    """`render(namespace=..., name=..., **values)`: the chart's objects; values are nested mappings."""
+
+    def rendered(name: str = "plimsoll", namespace: str = "ships", /, **values: Any) -> Objects:
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(values, file)
+            file.flush()
+            command = [helm, "template", name, str(CHART), "--namespace", namespace, "--kube-version", "1.35.0"]
+            command += ["--values", file.name]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RenderError(done.stderr)
+        return [item for item in yaml.safe_load_all(done.stdout) if item]
+
+    return rendered

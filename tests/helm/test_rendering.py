@@ -1,0 +1,129 @@
+"""What the chart renders, for what is set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.helm.conftest import Objects, Render, RenderError
+
+KINDS_BY_DEFAULT = {
+    "CustomResourceDefinition", "ServiceAccount", "Role", "RoleBinding", "Deployment", "Service", "PodDisruptionBudget",
+    "NetworkPolicy", "Pod",
+}  # fmt: skip
+
+
+def of(objects: Objects, kind: str) -> Objects:
+    return [item for item in objects if item["kind"] == kind]
+
+
+def only(objects: Objects, kind: str) -> dict[str, Any]:
+    (item,) = of(objects, kind)
+    return item
+
+
+def pods(objects: Objects) -> list[dict[str, Any]]:
+    return [only(objects, "Deployment")["spec"]["template"]["spec"], *(item["spec"] for item in of(objects, "Pod"))]
+
+
+def test_by_default(render: Render):
+    objects = render()
+    assert {item["kind"] for item in objects} == KINDS_BY_DEFAULT
+    assert {item["metadata"].get("namespace", "ships") for item in objects} == {"ships"}
+    assert len(of(objects, "CustomResourceDefinition")) == 5
+
+
+def test_names_follow_the_release(render: Render):
+    assert only(render(), "Deployment")["metadata"]["name"] == "plimsoll"
+    assert only(render("other"), "Deployment")["metadata"]["name"] == "other-plimsoll"
+
+
+def test_definitions_are_kept_unless_told_otherwise(render: Render):
+    def kept(objects: Objects) -> set[bool]:
+        return {
+            item["metadata"]["annotations"].get("helm.sh/resource-policy") == "keep"
+            for item in of(objects, "CustomResourceDefinition")
+        }
+
+    assert kept(render()) == {True}
+    assert of(render(crds={"install": False}), "CustomResourceDefinition") == []
+    loose = of(render(crds={"keep": False}), "CustomResourceDefinition")
+    assert all("helm.sh/resource-policy" not in item["metadata"].get("annotations", {}) for item in loose)
+
+
+@pytest.mark.parametrize("values", [{}, {"rbac": {"scope": "Cluster"}}])
+def test_pods_keep_to_restricted_security(render: Render, values: dict[str, Any]):
+    for pod in pods(render(**values)):
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in pod["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+
+
+def test_one_operator_at_a_time(render: Render):
+    spec = only(render(), "Deployment")["spec"]
+    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+
+
+def test_rights_are_of_the_watched_namespaces(render: Render):
+    objects = render(watchNamespaces=["east", "west"])
+    assert sorted(item["metadata"]["namespace"] for item in of(objects, "Role")) == ["east", "west"]
+    assert sorted(item["metadata"]["namespace"] for item in of(objects, "RoleBinding")) == ["east", "west"]
+    assert {s["namespace"] for item in of(objects, "RoleBinding") for s in item["subjects"]} == {"ships"}
+    assert environment(objects)["PLIMSOLL_NAMESPACES"] == "east,west"
+    assert of(objects, "ClusterRole") == []
+
+
+def test_rights_are_of_the_whole_cluster_by_one_value(render: Render):
+    objects = render(rbac={"scope": "Cluster"})
+    assert of(objects, "Role") == []
+    assert only(objects, "ClusterRole")["rules"] == only(render(), "Role")["rules"]
+    assert environment(objects)["PLIMSOLL_NAMESPACES"] == ""
+
+
+def test_nodes_are_read_with_cluster_wide_rights_only(render: Render):
+    rules = only(render(rbac={"scope": "Cluster", "readNodes": True}), "ClusterRole")["rules"]
+    assert rules[-1]["resources"] == ["nodes"]
+    with pytest.raises(RenderError, match="nodes belong to no namespace"):
+        render(rbac={"readNodes": True})
+
+
+def test_no_rule_has_a_wildcard(render: Render):
+    for rule in only(render(rbac={"spark": True}), "Role")["rules"]:
+        assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]]
+
+
+@pytest.mark.parametrize(
+    ("values", "complaint"),
+    [
+        ({"rbac": {"scope": "Everything"}}, "rbac"),
+        ({"replicas": 2}, "replicas"),
+        ({"watchNamespaces": ["Not A Name"]}, "watchNamespaces"),
+        ({"image": {"pullPolicy": "Sometimes"}}, "pullPolicy"),
+    ],
+)
+def test_wrong_values_are_refused_by_name(render: Render, values: dict[str, Any], complaint: str):
+    with pytest.raises(RenderError, match=complaint):
+        render(**values)
+
+
+def test_monitors_and_alerts_are_off_by_default_and_come_when_asked_for(render: Render):
+    values = {
+        "metrics": {
+            "serviceMonitor": {"enabled": True, "labels": {"release": "p"}},
+            "prometheusRule": {"enabled": True},
+        }
+    }
+    objects = render(**values)
+    assert {item["kind"] for item in objects} - KINDS_BY_DEFAULT == {"ServiceMonitor", "PodMonitor", "PrometheusRule"}
+    assert only(objects, "ServiceMonitor")["metadata"]["labels"]["release"] == "p"
+    assert only(objects, "PodMonitor")["spec"]["namespaceSelector"] == {"matchNames": ["ships"]}
+
+
+def environment(objects: Objects) -> dict[str, str]:
+    (container,) = only(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+    return {item["name"]: item.get("value", "") for item in container["env"]}
