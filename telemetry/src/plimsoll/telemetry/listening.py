@@ -17,7 +17,9 @@ from plimsoll.core import records, wire
 from plimsoll.core.config import Peer
 
 KNOWN_AGAIN_SECONDS: Final = 2.0
-"""Heads forget whom they have not heard of for 30 s."""
+"""Heads forget whom they have not heard of for 30 s, and all at once when they are started again."""
+KNOWN_EARLY_SECONDS: Final = 0.2
+"""As long as a head has not said anything."""
 AT_ONCE: Final = 1000
 """So many frames of one head are read before the next is looked at."""
 
@@ -43,6 +45,14 @@ class Curve:
             raise ValueError("not a Z85 secret key of 40 characters") from error
 
 
+@dataclass
+class _Line:
+    peer: Peer
+    socket: zmq.Socket[bytes]
+    has_spoken: bool = False
+    say_at: float = float("-inf")
+
+
 @dataclass(frozen=True)
 class Heard:
     """What one head said: reports, and frames that could not be read."""
@@ -59,9 +69,8 @@ class Listening:
         self._name, self._curve = name, curve
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._poller = zmq.Poller()
-        self._lines: dict[str, tuple[Peer, zmq.Socket[bytes]]] = {}
+        self._lines: dict[str, _Line] = {}
         self._cluster_of: dict[zmq.Socket[bytes], str] = {}
-        self._known_at = float("-inf")
 
     def close(self) -> None:
         for cluster in list(self._lines):
@@ -70,19 +79,16 @@ class Listening:
 
     def show(self, heads: Mapping[str, Peer]) -> None:
         """The heads to listen to now, by cluster; lines that stay the same are not disturbed."""
-        for cluster, (peer, _) in list(self._lines.items()):
-            if heads.get(cluster) != peer:
+        for cluster, line in list(self._lines.items()):
+            if heads.get(cluster) != line.peer:
                 self._hang_up(cluster)
         for cluster, peer in heads.items():
             if cluster not in self._lines:
                 self._dial(cluster, peer)
-                self._known_at = float("-inf")
 
     def hear(self, seconds: float, now: float) -> Iterator[Heard]:
         """Wait for at most so long; what each head has said. `now`: monotonic seconds."""
-        if now >= self._known_at + KNOWN_AGAIN_SECONDS or seconds > KNOWN_AGAIN_SECONDS:
-            self._say_who()
-            self._known_at = now
+        self._say_who(now)
         for socket, _ in self._poller.poll(max(0, int(seconds * 1000))):
             yield self._read(self._cluster_of[socket], socket)
 
@@ -100,23 +106,26 @@ class Listening:
             socket.setsockopt_string(zmq.CURVE_PUBLICKEY, self._curve.public)
             socket.setsockopt_string(zmq.CURVE_SECRETKEY, self._curve.secret)
         socket.connect(peer.control)
-        self._lines[cluster] = peer, socket
+        self._lines[cluster] = _Line(peer, socket)
         self._cluster_of[socket] = cluster
         self._poller.register(socket, zmq.POLLIN)
 
     def _hang_up(self, cluster: str) -> None:
-        _, socket = self._lines.pop(cluster)
+        socket = self._lines.pop(cluster).socket
         del self._cluster_of[socket]
         self._poller.unregister(socket)
         socket.close()
 
-    def _say_who(self) -> None:
+    def _say_who(self, now: float) -> None:
         frame = wire.control_frame(records.Identify(self._name, "collector", 0))
-        for _, socket in self._lines.values():
-            with contextlib.suppress(zmq.Again):  # not connected: it is said again
-                socket.send(frame, zmq.NOBLOCK)
+        for line in self._lines.values():
+            if now >= line.say_at:
+                line.say_at = now + (KNOWN_AGAIN_SECONDS if line.has_spoken else KNOWN_EARLY_SECONDS)
+                with contextlib.suppress(zmq.Again):  # not connected: it is said again
+                    line.socket.send(frame, zmq.NOBLOCK)
 
     def _read(self, cluster: str, socket: zmq.Socket[bytes]) -> Heard:
+        self._lines[cluster].has_spoken = True
         reports: list[Mapping[str, Any]] = []
         refused = 0
         with contextlib.suppress(zmq.Again):

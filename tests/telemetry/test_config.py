@@ -1,0 +1,66 @@
+"""A collector's configuration is read whole or refused with its field and a remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from plimsoll.core.config import Peer, Security
+from plimsoll.telemetry.config import CollectorConfig, ConfigError, Listened, encode, read
+
+HEAD = Listened(head=Peer(name="h", control="tcp://127.0.0.1:1"), brokers=("h", "e1"))
+
+
+def config(**changes: Any) -> CollectorConfig:
+    plain = CollectorConfig(name="c0", fleet="f", folder="/data", security=Security(plain=True), clusters={"c": HEAD})
+    return msgspec.structs.replace(plain, **changes)
+
+
+def test_what_is_written_is_read(tmp_path: Path):
+    (tmp_path / "c.json").write_bytes(encode(config(index=1, collectors=3)))
+    assert read(tmp_path / "c.json") == config(index=1, collectors=3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"index": 1}, "index: 1 is not below collectors"),
+        ({"http": "localhost"}, "http: 'localhost' is no HOST:PORT"),
+        ({"security": Security()}, "security.secret_key_file: is not set"),
+        ({"clusters": {"c": Listened(head=Peer(name="h", control="h:1"))}}, "clusters.c.head.control"),
+        ({"security": Security(secret_key_file="k")}, "clusters.c.head.public_key"),  # noqa: S106
+        ({"name": "C 0"}, r"\$.name"),
+        ({"interval_seconds": 0.0}, r"\$.interval_seconds"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_by_field(tmp_path: Path, changes: dict[str, Any], words: str):
+    (tmp_path / "c.json").write_bytes(encode(config(**changes)))
+    with pytest.raises(ConfigError, match=words):
+        read(tmp_path / "c.json")
+
+
+def test_a_missing_file_and_an_unknown_field_are_named(tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"cannot read .*none\.json"):
+        read(tmp_path / "none.json")
+    (tmp_path / "c.json").write_text('{"name": "c0", "fleet": "f", "folder": "/d", "colour": 1}')
+    with pytest.raises(ConfigError, match="colour"):
+        read(tmp_path / "c.json")
+
+
+def test_collectors_share_the_clusters():
+    clusters = {f"c{number}": HEAD for number in range(40)}
+    shares = [set(config(clusters=clusters, collectors=3, index=index).share) for index in range(3)]
+    assert set.union(*shares) == set(clusters)
+    assert sum(map(len, shares)) == 40
+
+
+def test_the_fold_waits_for_slow_reports():
+    assert [config(report_seconds=seconds).fresh_seconds for seconds in (0.1, 1.0, 5.0, 60.0)] == [5, 5, 12, 150]
+
+
+@pytest.mark.parametrize(("http", "address"), [("0.0.0.0:80", ("0.0.0.0", 80)), ("[::1]:7", ("::1", 7))])  # noqa: S104
+def test_the_address_of_the_service(http: str, address: tuple[str, int]):
+    assert config(http=http).address == address

@@ -1,0 +1,173 @@
+"""The process: it hears, writes and serves; it follows its file; it ends in good order and says what it cannot use."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import msgspec
+import pytest
+from tests.telemetry.rows import report
+from tests.telemetry.test_collector import config
+from tests.telemetry.test_listening import Head, load
+
+from plimsoll.core.config import Peer, Security
+from plimsoll.telemetry import arrow
+from plimsoll.telemetry.config import CollectorConfig, Listened, encode
+from plimsoll.telemetry.main import EXIT_CONFIG, EXIT_PLACE, Stop, Told, main
+from plimsoll.telemetry.schema import INCOMING, LOADS
+from plimsoll.telemetry.snapshot import decode
+
+
+class Process:
+    def __init__(self, path: Path) -> None:
+        self.log = path.with_suffix(".log")
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "plimsoll.telemetry", "--config", str(path)], stderr=log
+            )
+
+    def port(self) -> int:
+        wait_for(lambda: b"serves on port" in self.log.read_bytes())
+        return int(self.log.read_text().split("serves on port ")[1].split()[0])
+
+    def end(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(10)
+
+
+def wait_for(true: Callable[[], Any], seconds: float = 20.0) -> Any:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := true():
+            return found
+        time.sleep(0.02)
+    raise AssertionError("it did not come")
+
+
+@pytest.fixture
+def processes() -> Iterator[list[Process]]:
+    made: list[Process] = []
+    yield made
+    for each in made:
+        if each.process.poll() is None:
+            each.process.kill()
+            each.process.wait()
+
+
+@pytest.fixture
+def heads() -> Iterator[list[Head]]:
+    made: list[Head] = []
+    yield made
+    for head in made:
+        head.close()
+
+
+def hearing(root: Path, *heads: Head) -> CollectorConfig:
+    clusters = {
+        f"c{number}": Listened(
+            head=Peer(name=f"h{number}", control=f"tcp://127.0.0.1:{head.port}"), brokers=(f"e{number}",)
+        )
+        for number, head in enumerate(heads)
+    }
+    return msgspec.structs.replace(config(root / "data", clusters=clusters), interval_seconds=0.2)
+
+
+def now_us() -> int:
+    return time.time_ns() // 1000
+
+
+def test_it_hears_writes_serves_and_follows_its_file(tmp_path: Path, processes: list[Process], heads: list[Head]):
+    heads += [Head(), Head()]
+    path = tmp_path / "collector.json"
+    path.write_bytes(encode(hearing(tmp_path, heads[0])))
+    processes.append(Process(path))
+    port, folder = processes[0].port(), tmp_path / "data" / INCOMING
+    seq = 0
+
+    def said(head: int) -> int:
+        nonlocal seq
+        seq += 1
+        heads[head].answer(load(**report(f"e{head}", seq, now_us(), cluster=f"c{head}")))
+        return sum(path.suffix == ".parquet" for path in folder.iterdir())
+
+    wait_for(lambda: said(0))
+    path.write_bytes(encode(hearing(tmp_path, *heads)))
+
+    def seen() -> bool:
+        said(0)
+        said(1)
+        with urlopen(f"http://127.0.0.1:{port}/v1/fold", timeout=10) as answer:
+            found = decode(answer.read())
+        return (found.seen, found.expected) == (2, 2)
+
+    wait_for(seen)
+    assert processes[0].end() == 0
+    rows = [row for file in folder.iterdir() for row in arrow.read(file, LOADS)]
+    assert {row["broker"] for row in rows} == {"e0", "e1"}
+    assert len({(row["broker"], row["seq"]) for row in rows}) == len(rows)
+
+
+def test_what_waits_is_written_at_the_end(tmp_path: Path, processes: list[Process], heads: list[Head]):
+    heads.append(Head())
+    path = tmp_path / "collector.json"
+    path.write_bytes(encode(msgspec.structs.replace(hearing(tmp_path, heads[0]), interval_seconds=3600.0)))
+    processes.append(Process(path))
+    port = processes[0].port()
+
+    def counted() -> bool:
+        heads[0].answer(load(**report("e0", 1, now_us(), cluster="c0")))
+        with urlopen(f"http://127.0.0.1:{port}/v1/fold", timeout=10) as answer:
+            return decode(answer.read()).counts.counted == 1
+
+    wait_for(counted)
+    folder = tmp_path / "data" / INCOMING
+    assert list(folder.iterdir()) == []
+    assert processes[0].end() == 0
+    (file,) = folder.iterdir()
+    assert [row["broker"] for row in arrow.read(file, LOADS)] == ["e0"]
+
+
+def test_what_cannot_be_used_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "collector.json"
+    assert main(["--config", str(path)]) == EXIT_CONFIG
+    assert "cannot read" in capsys.readouterr().err
+    (tmp_path / "key").write_text("no key")
+    secured = Security(secret_key_file=str(tmp_path / "key"))
+    path.write_bytes(encode(config(tmp_path, security=secured, clusters={})))
+    assert main(["--config", str(path)]) == EXIT_CONFIG
+    assert "security.secret_key_file" in capsys.readouterr().err
+    (tmp_path / "file").write_text("")
+    path.write_bytes(encode(config(tmp_path / "file")))
+    assert main(["--config", str(path)]) == EXIT_PLACE
+    assert "file" in capsys.readouterr().err
+
+
+def test_a_bad_file_leaves_the_last_configuration_in_force(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    path = tmp_path / "collector.json"
+    path.write_bytes(encode(config(tmp_path)))
+    told = Told(path)
+    assert told.look(0.0) == config(tmp_path)
+    assert told.look(5.0) is None
+    path.write_text("{")
+    assert told.look(6.5) is None
+    assert "told before" in caplog.text
+    path.write_bytes(encode(config(tmp_path, fleet="g")))
+    assert told.look(7.0) is None, "it looks once a second"
+    assert told.look(8.0) == config(tmp_path, fleet="g")
+
+
+def test_it_stops_when_told_or_when_its_parent_is_gone():
+    stop = Stop(os.getppid())
+    assert not stop()
+    stop.on_signal(signal.SIGTERM, None)
+    assert stop()
+    assert Stop(os.getpid())(), "our parent is another process"
+    assert not Stop(None)()
