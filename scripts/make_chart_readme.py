@@ -17,8 +17,9 @@ CHART = Path(__file__).resolve().parent.parent / "helm" / "plimsoll"
 
 INTRODUCTION = """# The chart of Plimsoll
 
-Installs the operator, its rights, and the five definitions of `plimsoll.dev/v1alpha1`. Brokers are made by the operator from
-the objects that you apply; the chart never touches them, so `helm upgrade` and `helm uninstall` leave a running fleet as it is.
+Installs the operator, its rights, and the five definitions of `plimsoll.dev/v1alpha1`. Brokers are made by the operator
+from the objects that you apply; the chart never touches them, so `helm upgrade` and `helm uninstall` leave a running
+fleet as it is.
 
 ```
 helm install plimsoll helm/plimsoll --namespace plimsoll --create-namespace
@@ -30,7 +31,8 @@ helm test plimsoll --namespace plimsoll
 - **Definitions** are templates of the chart, so `helm upgrade` upgrades them. They are kept on `helm uninstall` unless
   `crds.keep` is false; with them go all fleets. Where they were applied by other means first, install with
   `--set crds.install=false`, or let Helm adopt them with `--take-ownership`.
-- **Rights**: by default a Role in the release's namespace. `watchNamespaces` names others; `rbac.scope=Cluster` watches all.
+- **Rights**: by default a Role in the release's namespace. `watchNamespaces` names others; `rbac.scope=Cluster` watches
+  all.
 - **Restricted** pod security is kept by everything that the chart and the operator make.
 
 ## Values
