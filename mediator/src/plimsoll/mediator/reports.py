@@ -37,6 +37,22 @@ class Seen:
     report: Mapping[str, Any] = field(default_factory=dict)
     stopping: bool = False
     waiting_seconds: float | None = None
+    pod: str = ""
+    node: str = ""
+    trouble: tuple[str, str] = ("", "")
+    """Why its pod does not run, as one word and a sentence; empty where it does or is about to."""
+
+    @property
+    def runs_as(self) -> str:
+        """The process or the pod that it is, if there is one."""
+        if self.pod:
+            return f"pod {self.pod}"
+        return "" if self.pid is None else f"process {self.pid}"
+
+    @property
+    def failing(self) -> bool:
+        """Whether it does not serve and will not by waiting alone."""
+        return bool(self.trouble[0]) or self.readiness().reason in ("BackOff", "NotAnswering")
 
     @property
     def ready(self) -> bool:
@@ -45,23 +61,29 @@ class Seen:
     def _readiness(self) -> tuple[bool, str, str]:
         if self.stopping:
             return False, "Stopping", "it lets its subscribers go elsewhere"
-        if self.pid is None and self.waiting_seconds is not None and not self.last_end:
-            return False, "Starting", "it starts as soon as the others have read its key"
-        if self.pid is None and self.waiting_seconds is not None:
-            return False, "BackOff", f"it {self.last_end}; starts again after {self.waiting_seconds:.0f} s"
-        if self.pid is None:
-            return False, "Stopped", "no process runs"
+        if self.trouble[0]:
+            return False, *self.trouble
+        if not self.runs_as:
+            return self._waiting()
         if self.answer_age is None:
-            return False, "Starting", f"process {self.pid} does not answer yet"
+            return False, "Starting", f"{self.runs_as} does not answer yet"
         if self.answer_age > UNANSWERED_SECONDS:
-            return False, "NotAnswering", f"process {self.pid} has stopped answering on {self.control}"
+            return False, "NotAnswering", f"{self.runs_as} has stopped answering on {self.control}"
         if not self.serving:
             return (
                 False,
                 "WaitingForPeers",
                 f"it waits for {self.waiting_for or ('its head' if self.role == 'edge' else 'others')}",
             )
-        return True, "Answering", f"process {self.pid} answers on {self.control}"
+        return True, "Answering", f"{self.runs_as} answers on {self.control}"
+
+    def _waiting(self) -> tuple[bool, str, str]:
+        """Why nothing runs."""
+        if self.waiting_seconds is None:
+            return False, "Stopped", "nothing runs"
+        if not self.last_end:
+            return False, "Starting", "it starts as soon as the others have read its key"
+        return False, "BackOff", f"it {self.last_end}; starts again after {self.waiting_seconds:.0f} s"
 
     def readiness(self) -> Condition:
         ready, reason, message = self._readiness()
@@ -82,22 +104,30 @@ def freshness(brokers: Sequence[Seen], interval_seconds: float) -> Condition:
     )
 
 
-def edge_status(edge: Mapping[str, Any], seen: Seen, interval_seconds: float, time: str) -> dict[str, Any]:
-    """The status of an EdgeBroker."""
+def edge_status(
+    edge: Mapping[str, Any], seen: Seen, interval_seconds: float, time: str, others: Sequence[Condition] = ()
+) -> dict[str, Any]:
+    """The status of an EdgeBroker; `others` are what the caller knows better."""
     generation = int(edge["metadata"].get("generation", 1))
     progressing = not seen.ready and seen.readiness().reason in ("Starting", "WaitingForPeers", "Stopping", "BackOff")
-    conditions = [
+    found = [
         seen.readiness(),
         _progress(progressing, seen.readiness().reason if progressing else "Settled"),
         freshness([seen], interval_seconds),
+        *others,
     ]
-    return {"observedGeneration": generation, **broker_status(seen), **_conditions(edge, conditions, time)}
+    return {"observedGeneration": generation, **broker_status(seen), **conditions(edge, found, time)}
 
 
 def cluster_status(
-    cluster: Mapping[str, Any], head: Seen, edges: Sequence[Seen], interval_seconds: float, time: str
+    cluster: Mapping[str, Any],
+    head: Seen,
+    edges: Sequence[Seen],
+    interval_seconds: float,
+    time: str,
+    others: Sequence[Condition] = (),
 ) -> dict[str, Any]:
-    """The status of a BrokerCluster."""
+    """The status of a BrokerCluster; `others` are what the caller knows better."""
     generation = int(cluster["metadata"].get("generation", 1))
     brokers = [head, *edges]
     return {
@@ -106,7 +136,7 @@ def cluster_status(
         "endpoint": head.data,
         "edges": {"desired": len(edges), "ready": sum(edge.ready for edge in edges)},
         "subscribers": sum(int(edge.report.get("subscribers", 0)) for edge in edges),
-        **_conditions(cluster, _summary(brokers, interval_seconds), time),
+        **conditions(cluster, [*summary(brokers, interval_seconds), *others], time),
     }
 
 
@@ -131,7 +161,7 @@ def fleet_status(
         "mediator": dict(mediator),
         "mediatorEpoch": old.get("mediatorEpoch", 0),
         "draining": old.get("draining", []),
-        **_conditions(fleet, _summary(brokers, interval_seconds), time),
+        **conditions(fleet, summary(brokers, interval_seconds), time),
     }
 
 
@@ -144,8 +174,9 @@ def broker_status(seen: Seen) -> dict[str, Any]:
         "restarts": seen.restarts,
         "load": load_summary(seen.report),
     }
-    if seen.pid is not None:
-        status["pid"] = seen.pid
+    for name, value in (("pid", seen.pid), ("pod", seen.pod), ("node", seen.node)):
+        if value:
+            status[name] = value
     if seen.last_end:
         status["lastEnd"] = seen.last_end
     if "subscribers" in seen.report:
@@ -178,9 +209,10 @@ def load_summary(report: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
-def _summary(brokers: Sequence[Seen], interval_seconds: float) -> list[Condition]:
+def summary(brokers: Sequence[Seen], interval_seconds: float) -> list[Condition]:
+    """What brokers come to together."""
     waiting = [broker for broker in brokers if not broker.ready]
-    failing = [broker for broker in waiting if broker.readiness().reason in ("BackOff", "NotAnswering")]
+    failing = [broker for broker in waiting if broker.failing]
     moving = [broker for broker in waiting if broker not in failing]
     ready = Condition("Ready", "True", "AllReady", f"{len(brokers)} of {len(brokers)} brokers are ready")
     if waiting:
@@ -201,9 +233,11 @@ def _progress(moving: bool, reason: str) -> Condition:
     return Condition("Progressing", "True" if moving else "False", reason)
 
 
-def _conditions(owner: Mapping[str, Any], conditions: Iterable[Condition], time: str) -> dict[str, Any]:
+def conditions(owner: Mapping[str, Any], found: Iterable[Condition], time: str) -> dict[str, Any]:
+    """The conditions of an object's status, merged with those it has; of one type the last holds."""
     old = owner.get("status", {}).get("conditions", [])
-    return {"conditions": merged(old, conditions, int(owner["metadata"].get("generation", 1)), time)}
+    last = {condition.type: condition for condition in found}
+    return {"conditions": merged(old, last.values(), int(owner["metadata"].get("generation", 1)), time)}
 
 
 def _some(names: Iterable[str]) -> str:

@@ -1,0 +1,82 @@
+"""What the watches have told, by namespace, together with what was written and has not come back yet.
+
+A watch is late by nature. What the operator has just written counts as seen until the watch shows that object, or a
+later one, or too much time has passed; so one change is not written twice.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from plimsoll.operator.names import Object
+from plimsoll.operator.objects import Ref, is_leaving, ref, uid
+
+BELIEVED_SECONDS = 10.0
+"""So long the operator goes by its own writing where no watch has confirmed it."""
+Watched = Callable[[str], Iterable[Object]]
+"""The objects of a namespace as the watches have them now."""
+
+
+@dataclass(frozen=True)
+class _Written:
+    """An object as it was stored, or its deletion in one life."""
+
+    item: Object
+    at: float
+    deleted: bool = False
+
+
+class Cache:
+    """Objects by namespace. `now` is seconds of one monotonic clock."""
+
+    def __init__(self, watched: Watched) -> None:
+        self._watched = watched
+        self._written: dict[str, dict[Ref, _Written]] = defaultdict(dict)
+
+    def objects(self, namespace: str, now: float) -> dict[Ref, Object]:
+        """All objects of a namespace that are known, by kind and name."""
+        found = {ref(item): item for item in self._watched(namespace)}
+        for key, written in list(self._written[namespace].items()):
+            present = found.get(key)
+            if now - written.at > BELIEVED_SECONDS or _is_confirmed(written, present):
+                del self._written[namespace][key]
+            elif written.deleted and present is not None:
+                found[key] = _leaving(present)
+            elif not written.deleted:
+                found[key] = written.item
+        return found
+
+    def stored(self, item: Object, now: float) -> None:
+        """Take notice of an object as the API server has answered a write with it."""
+        self._written[item["metadata"]["namespace"]][ref(item)] = _Written(item, now)
+
+    def deleted(self, item: Object, now: float) -> None:
+        """Take notice of a deletion that was asked for."""
+        self._written[item["metadata"]["namespace"]][ref(item)] = _Written(item, now, deleted=True)
+
+    def forget(self, namespace: str, key: Ref) -> None:
+        """Go by the watch again: a write has shown that what was believed is not so."""
+        self._written[namespace].pop(key, None)
+
+
+def _is_confirmed(written: _Written, present: Object | None) -> bool:
+    """Whether the watch has come as far as what was written."""
+    if written.deleted:
+        return present is None or uid(present) != uid(written.item) or is_leaving(present)
+    return present is not None and _version(present) >= _version(written.item)
+
+
+def _version(item: Mapping[str, Mapping[str, str]]) -> int:
+    """Versions of one API server grow (Kubernetes 1.35, KEP-5504)."""
+    text = item["metadata"].get("resourceVersion", "0")
+    return int(text) if text.isdecimal() else 0
+
+
+def _leaving(item: Object) -> Object:
+    if is_leaving(item):
+        return item
+    time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {**item, "metadata": {**item["metadata"], "deletionTimestamp": time}}

@@ -1,0 +1,138 @@
+"""What is to be done so that a fleet becomes what it should be: a pure function, in an order that harms nobody.
+
+Every change says why. What is as it should be gives none, so a second look at a fleet that has settled writes nothing.
+Objects that somebody else has made under a wanted name are left alone and said so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from plimsoll.operator import leaving, names, rolling
+from plimsoll.operator.change import Apply, Change, Delete, Patch, Taken, Wait
+from plimsoll.operator.desired import Desired
+from plimsoll.operator.names import Object
+from plimsoll.operator.objects import annotation, differs, is_leaving, is_ours, ref
+from plimsoll.operator.observed import Observed, is_lost, label
+
+CLEANED = ("StatefulSet", "Service", "ConfigMap", "Secret", "PodDisruptionBudget", "NetworkPolicy")
+"""Kinds of which a leftover of the operator's is deleted."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When, and how fast the fleet's clock goes."""
+
+    now: float
+    factor: float = 1.0
+
+
+def changes(desired: Desired, observed: Observed, moment: Moment) -> list[Change]:
+    """What is to be done now, in this order; what has to wait for something else says for what."""
+    found = _Changes(desired, observed, moment)
+    return [*found.all()]
+
+
+@dataclass(frozen=True)
+class _Changes:
+    desired: Desired
+    observed: Observed
+    moment: Moment
+    written: set[str] = field(default_factory=set)
+
+    def all(self) -> Iterator[Change]:
+        yield from self._edges()
+        for item in self.desired.shared:
+            yield from self._write(item)
+        yield from self._keys_read()
+        for broker in self.desired.brokers.values():
+            for item in broker.objects:
+                yield from self._write(item)
+        yield from leaving.changes(self.desired, self.observed, self.moment.now, self.moment.factor)
+        yield from rolling.changes(self.desired, self.observed, self.moment.now, self.moment.factor)
+        yield from self._lost()
+        yield from self._leftovers()
+
+    def _write(self, wanted: Object) -> Iterator[Change]:
+        """Write an object if it does not say what it should."""
+        live = self.observed.objects.get(ref(wanted))
+        if live is None:
+            yield Apply(wanted, "it is missing")
+        elif is_leaving(live):
+            yield Wait(ref(wanted), "it is being deleted, and is made anew after that")
+        elif not is_ours(live, wanted):
+            yield Taken(ref(wanted), f"somebody else has made {wanted['kind']}/{wanted['metadata']['name']}")
+        elif differs(live, wanted):
+            old, new = annotation(live, names.DESIRED_HASH), annotation(wanted, names.DESIRED_HASH)
+            yield Apply(wanted, "something else is asked for" if old != new else "somebody has changed it")
+
+    def _edges(self) -> Iterator[Change]:
+        """Clusters make EdgeBrokers, and ask for the deletion of those that they want no more."""
+        for edge in self.desired.edges:
+            yield from self._write(edge)
+        wanted = self.desired.names
+        for edge in self.observed.kind("EdgeBroker"):
+            name = edge["metadata"]["name"]
+            made = any(each.get("kind") == "BrokerCluster" for each in edge["metadata"].get("ownerReferences", []))
+            if is_leaving(edge):
+                continue
+            if made and name not in wanted:
+                yield Delete(edge, "its cluster does not ask for it any more")
+            elif names.FINALIZER not in edge["metadata"].get("finalizers", []):
+                finalizers = [*edge["metadata"].get("finalizers", []), names.FINALIZER]
+                version = edge["metadata"]["resourceVersion"]
+                patch = {"metadata": {"finalizers": finalizers, "resourceVersion": version}}
+                yield Patch(edge, patch, "it is to be evacuated before it goes")
+
+    def _keys_read(self) -> Iterator[Change]:
+        """A change of a pod makes its kubelet bring mounted keys up to date at once."""
+        wanted = self.desired.authorized_hash
+        stored = self.observed.get("ConfigMap", names.AUTHORIZED_KEYS)
+        if not wanted or stored is None:
+            return
+        told = [item for item in self.desired.shared if ref(item) == ("ConfigMap", names.AUTHORIZED_KEYS)]
+        if any(differs(stored, item) for item in told):
+            return
+        for broker in self.observed.brokers():
+            pod = self.observed.pod(broker)
+            if pod is not None and not is_leaving(pod) and annotation(pod, names.KEYS_HASH) != wanted:
+                patch = {"metadata": {"annotations": {names.KEYS_HASH: wanted}}}
+                yield Patch(pod, patch, "the authorized keys have changed")
+
+    def _lost(self) -> Iterator[Change]:
+        for pod in self.observed.kind("Pod"):
+            ours = label(pod, "app.kubernetes.io/managed-by") == names.MANAGER
+            if ours and is_lost(pod, self.observed.node_of(pod), self.moment.now):
+                yield Delete(pod, "its node has gone, and nobody else will say that it has ended", grace_seconds=0)
+
+    def _leftovers(self) -> Iterator[Change]:
+        """What the operator has made and nobody asks for; what belongs to a broker that leaves is needed until then."""
+        asked = {ref(item) for item in self.desired.objects()} | self._secrets()
+        staying = self._brokers()
+        made = frozenset(self.desired.brokers)
+        for kind in CLEANED:
+            for item in self.observed.kind(kind):
+                broker = label(item, names.BROKER)
+                if ref(item) in asked or is_leaving(item) or label(item, names.FLEET) != self.desired.fleet:
+                    continue
+                if label(item, "app.kubernetes.io/managed-by") != names.MANAGER or broker in staying - made:
+                    continue
+                yield Delete(item, "nobody asks for it any more")
+
+    def _brokers(self) -> frozenset[str]:
+        """Brokers that are asked for, and edges that have not been let go."""
+        return self.desired.names | {str(edge["metadata"]["name"]) for edge in self.observed.kind("EdgeBroker")}
+
+    def _secrets(self) -> set[tuple[str, str]]:
+        fleet = self.desired.resources.fleet.spec
+        brokers = self._brokers()
+        clients = (client.name for client in fleet.security.clients)
+        return {
+            ("Secret", name)
+            for name in (
+                names.MEDIATOR_KEYS,
+                *(names.keys_of(broker) for broker in brokers),
+                *(names.client_keys(client) for client in clients),
+            )
+        }

@@ -1,0 +1,423 @@
+"""One fleet, looked at again whenever something may have changed: an asyncio task per namespace.
+
+A look reads what the watches know, says what should be, and takes the steps from one to the other; it knows nothing
+about what has just happened, so a change that was missed is found by the next look. The fleet's mediator runs beside
+it, and is told what there is. Who waits for the API server here makes no other fleet wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from time import monotonic, time
+from typing import Any
+
+from plimsoll.core.config import Peer, Role
+from plimsoll.core.spec import InvalidResourcesError, Resources, head_name
+from plimsoll.core.spec.kinds import API_VERSION, BrokerFleetSpec
+from plimsoll.mediator import desired as asked
+from plimsoll.mediator.control import Curve, Members
+from plimsoll.operator import keys, names, rolling, rotation, status
+from plimsoll.operator.api import Api, ApiError, ConflictError, MissingError
+from plimsoll.operator.cache import Cache
+from plimsoll.operator.change import Apply, Change, Delete, Evacuate, Patch, Restart, Taken, Wait, subject
+from plimsoll.operator.changes import Moment, changes
+from plimsoll.operator.desired import Desired, Known, desire, identities
+from plimsoll.operator.health import Health
+from plimsoll.operator.mediating import Mediating
+from plimsoll.operator.metrics import Metrics
+from plimsoll.operator.names import Object
+from plimsoll.operator.objects import Ref, annotation, is_leaving, is_ours, ref, uid
+from plimsoll.operator.objects import owner as owning
+from plimsoll.operator.observed import Observed, label, seconds
+from plimsoll.operator.reach import reachable
+from plimsoll.operator.settings import Settings
+
+log = logging.getLogger(__name__)
+
+ROUND_SECONDS = 1.0
+"""Status is looked at so often."""
+QUIET_SECONDS = 0.05
+"""What is heard within so long of each other is looked at together."""
+RETRY_SECONDS = 2.0
+LATE_SECONDS = 3.0
+"""A namespace with clusters and no fleet gets one after so long: an apply of many files writes them one by one."""
+DEFAULT_FLEET = "default"
+
+
+class Fleet:
+    """The fleet of one namespace. `nodes` gives the nodes by name, or None where nobody may look at them."""
+
+    def __init__(
+        self,
+        namespace: str,
+        api: Api,
+        cache: Cache,
+        settings: Settings,
+        metrics: Metrics,
+        health: Health,
+        nodes: Callable[[], Mapping[str, Object] | None],
+    ) -> None:
+        self.namespace = namespace
+        self._api, self._cache, self._settings = api, cache, settings
+        self._metrics, self._health, self._nodes = metrics, health, nodes
+        self._woken = asyncio.Event()
+        self._mediating: Mediating | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self._served_as: object = None
+        self._desired: Desired | None = None
+        self._faults: dict[Ref, tuple[str, str]] = {}
+        self._waits: dict[Ref, str] = {}
+        self._invalid = ""
+        self._loads_at: dict[Ref, float] = {}
+        self._said: dict[Ref, str] = {}
+        self.idle = False
+
+    @property
+    def is_woken(self) -> bool:
+        """Whether something was heard of it that nobody has looked at."""
+        return self._woken.is_set()
+
+    def wake(self) -> None:
+        """Something of it has changed."""
+        self._woken.set()
+
+    def session(self, type_: str, item: Object) -> None:
+        """A session was made, changed, or has gone."""
+        if self._mediating is not None:
+            self._mediating.session(type_, item)
+
+    async def run(self) -> None:
+        """Serve the fleet until it has gone.
+
+        Raises:
+            DeposedError: somebody else mediates it.
+
+        """
+        look_at = 0.0
+        try:
+            while not self.idle:
+                self._health.beat(self.namespace)
+                if self._woken.is_set() or monotonic() >= look_at:
+                    self._woken.clear()
+                    look_at = monotonic() + await self._look_safely()
+                self._check_mediator()
+                await self._write_status()
+                await self._rest()
+        finally:
+            self._health.gone(self.namespace)
+            await self._stop_mediating()
+
+    async def _rest(self) -> None:
+        try:
+            await asyncio.wait_for(self._woken.wait(), ROUND_SECONDS)
+            await asyncio.sleep(QUIET_SECONDS)
+        except TimeoutError:
+            return
+
+    # -- looking
+
+    async def _look_safely(self) -> float:
+        """Look, and say how long until the next look at the latest."""
+        begun = monotonic()
+        result, again = "success", self._settings.resync_seconds
+        try:
+            await self._look()
+        except (ApiError, ConflictError, MissingError) as error:
+            log.warning("%s: %s; looked at again after %g s", self.namespace, error, RETRY_SECONDS)
+            result, again = "error", RETRY_SECONDS
+        if self._faults or self._waits:
+            again = min(again, RETRY_SECONDS)
+        self._metrics.reconciles.labels("fleet", result).inc()
+        self._metrics.reconcile_seconds.labels("fleet").observe(monotonic() - begun)
+        return again
+
+    async def _look(self) -> None:
+        observed = self._observe()
+        custom = [item for kind in asked.KINDS for item in observed.kind(kind)]
+        if not custom:
+            self.idle = True
+            return
+        if not any(item["kind"] == "BrokerFleet" for item in custom):
+            await self._make_fleet(custom)
+            return
+        resources = self._resources(custom)
+        if resources is None:
+            await self._say_invalid(custom)
+            return
+        held = await self._keys(resources, observed)
+        observed = self._observe()
+        known = Known(namespace=self.namespace, live=observed.objects, keys=held, still=observed.brokers())
+        self._desired = desired = desire(resources, known, self._settings)
+        moment = Moment(time(), resources.fleet.spec.time_scale_percent / 100)
+        await self._carry_out(changes(desired, observed, moment))
+        await self._mediate(desired, held)
+
+    def _observe(self) -> Observed:
+        return Observed(self._cache.objects(self.namespace, monotonic()), self._nodes())
+
+    def _resources(self, custom: Sequence[Object]) -> Resources | None:
+        try:
+            found = asked.resources(custom)
+        except InvalidResourcesError as error:
+            self._invalid = str(error).replace("<store>: ", "")
+            return None
+        self._invalid = ""
+        return found
+
+    async def _say_invalid(self, custom: Sequence[Object]) -> None:
+        """Everything stays as it is until somebody has mended what is asked for."""
+        fleet = next(item for item in custom if item["kind"] == "BrokerFleet")
+        await self._say(fleet, "Warning", "InvalidSpec", f"everything stays as it is: {self._invalid}")
+
+    async def _make_fleet(self, custom: Sequence[Object]) -> None:
+        """Clusters of a namespace without a fleet object are a fleet with nothing but defaults."""
+        clusters = [item for item in custom if item["kind"] == "BrokerCluster" and not is_leaving(item)]
+        made = [seconds(item["metadata"]["creationTimestamp"]) for item in clusters]
+        if not clusters or time() - max(made) < LATE_SECONDS:
+            return
+        labels = names.fleet_labels(DEFAULT_FLEET)
+        metadata = {"name": DEFAULT_FLEET, "namespace": self.namespace, "labels": labels}
+        fleet = {"apiVersion": API_VERSION, "kind": "BrokerFleet", "metadata": metadata, "spec": {}}
+        self._stored(await self._api.apply(fleet))
+
+    # -- keys
+
+    async def _keys(self, resources: Resources, observed: Observed) -> dict[str, keys.Keys]:
+        """The keys of everybody who needs some, made where there are none."""
+        found: dict[str, keys.Keys] = {}
+        for name, owner, labels in identities(resources, observed.objects):
+            secret = observed.get("Secret", name)
+            if secret is None:
+                secret = await self._make_keys(name, owner, labels)
+            if secret is None or (held := keys.read(secret)) is None:
+                self._faults["Secret", name] = ("NameTaken", f"Secret/{name} is not the operator's, or holds no keys")
+                continue
+            self._faults.pop(("Secret", name), None)
+            found[name] = keys.read(await self._rotate(secret, owner, observed)) or held
+        return {**keys.of_brokers(observed), **found}
+
+    async def _make_keys(self, name: str, owner: Object, labels: Mapping[str, str]) -> Object | None:
+        wanted = keys.new_secret(name, labels, owning(owner), self.namespace)
+        try:
+            return self._stored(await self._api.create(wanted))
+        except ConflictError:
+            found = await self._api.get("Secret", self.namespace, name)
+            return self._stored(found) if is_ours(found, wanted) else None
+
+    async def _rotate(self, secret: Object, owner: Object, observed: Observed) -> Object:
+        """Take the step to new keys that is due, if somebody has asked for them."""
+        fleets = [annotation(item, names.ROTATE) for item in observed.kind("BrokerFleet")]
+        wanted = " ".join(text for text in (*fleets, annotation(owner, names.ROTATE)) if text)
+        broker = label(secret, names.BROKER)
+        pod = observed.pod(broker) if broker else None
+        in_use = annotation(pod, names.KEY) if pod is not None else "" if broker else None
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        if secret["metadata"]["name"] == names.MEDIATOR_KEYS and self._mediating is not None:
+            in_use = self._curve_in_use
+        patch = rotation.step(secret, wanted, in_use=in_use, pair=keys.make(), time=now)
+        if patch is None:
+            return secret
+        return self._stored(await self._api.patch("Secret", self.namespace, secret["metadata"]["name"], patch))
+
+    # -- changes
+
+    async def _carry_out(self, steps: Sequence[Change]) -> None:
+        self._waits = {step.subject: step.reason for step in steps if isinstance(step, Wait)}
+        faults: dict[Ref, tuple[str, str]] = {key: why for key, why in self._faults.items() if key[0] == "Secret"}
+        for step in steps:
+            if isinstance(step, Taken):
+                faults[step.subject] = ("NameTaken", step.reason)
+            elif not isinstance(step, Wait):
+                try:
+                    await self._do(step, faults)
+                except ApiError as error:
+                    faults[subject(step)] = ("Refused", str(error))
+                except ConflictError as error:
+                    log.info("%s: %s", self.namespace, error)
+                    self._cache.forget(self.namespace, subject(step))
+                    self._woken.set()
+        self._faults = faults
+        for key, (reason, message) in faults.items():
+            await self._say_once(key, reason, message)
+
+    async def _do(self, step: Change, faults: dict[Ref, tuple[str, str]]) -> None:
+        log.info("%s: %s %s: %s", self.namespace, type(step).__name__, "/".join(subject(step)), _reason(step))
+        match step:
+            case Apply(item):
+                await self._apply(item, faults)
+            case Patch(item, patch):
+                await self._patch(item, patch)
+            case Delete(item, _, grace):
+                await self._delete(item, grace)
+            case Restart(broker, pod, reason):
+                await self._delete(pod, None)
+                await self._say(self._about(broker), "Normal", "Restarting", f"pod {pod['metadata']['name']}: {reason}")
+            case Evacuate(edge, session, reason):
+                wanted = {**session, "metadata": {**session["metadata"], "namespace": self.namespace}}
+                self._stored(await self._api.create(wanted))
+                message = f"session {session['metadata']['name']} moves its subscribers: {reason}"
+                await self._say(edge, "Normal", "Evacuating", message)
+        self._metrics.changes.labels(type(step).__name__, subject(step)[0]).inc()
+
+    async def _apply(self, item: Object, faults: dict[Ref, tuple[str, str]]) -> None:
+        """Write an object; one that the watches do not show may still be there, and somebody else's."""
+        kind, name = ref(item)
+        if (kind, name) not in self._cache.objects(self.namespace, monotonic()):
+            try:
+                there = await self._api.get(kind, self.namespace, name)
+            except MissingError:
+                there = None
+            if there is not None and not is_ours(there, item):
+                faults[kind, name] = ("NameTaken", f"somebody else has made {kind}/{name}")
+                return
+        self._stored(await self._api.apply(item))
+
+    async def _patch(self, item: Object, patch: Mapping[str, Any]) -> None:
+        kind, name = ref(item)
+        try:
+            changed = await self._api.patch(kind, self.namespace, name, patch)
+        except MissingError:
+            self._cache.deleted(item, monotonic())
+            return
+        if is_leaving(changed) and not changed["metadata"].get("finalizers"):
+            self._cache.deleted(changed, monotonic())
+        else:
+            self._stored(changed)
+
+    async def _delete(self, item: Object, grace_seconds: int | None) -> None:
+        kind, name = ref(item)
+        try:
+            await self._api.delete(kind, self.namespace, name, uid=uid(item), grace_seconds=grace_seconds)
+        except MissingError:
+            self._woken.set()
+        self._cache.deleted(item, monotonic())
+
+    def _stored(self, item: Object) -> Object:
+        self._cache.stored(item, monotonic())
+        return item
+
+    # -- the mediator
+
+    async def _mediate(self, desired: Desired, held: Mapping[str, keys.Keys]) -> None:
+        """Keep a mediator for the fleet, and tell it what there is."""
+        plain = desired.resources.fleet.spec.security.plain
+        own = held.get(names.MEDIATOR_KEYS)
+        if not plain and own is None:
+            return
+        curve = None if plain or own is None else Curve(own.public, own.secret)
+        spec = desired.resources.fleet.spec
+        serve_as = (desired.fleet, curve, spec.time_scale_percent, spec.telemetry.report_interval)
+        if self._serving is None or serve_as != self._served_as:
+            await self._stop_mediating()
+            self._begin_mediating(desired.fleet, spec, curve)
+            self._served_as, self._curve_in_use = serve_as, own.public if own is not None else ""
+        observed = self._observe()
+        mediating = self._mediating
+        if mediating is None:
+            return
+        mediating.show([item for kind in asked.KINDS for item in observed.kind(kind)])
+        mediating.dial(*self._lines(desired, observed))
+
+    _curve_in_use = ""
+
+    def _begin_mediating(self, fleet: str, spec: BrokerFleetSpec, curve: Curve | None) -> None:
+        self._mediating = Mediating(self._api, self.namespace, fleet, curve, spec)
+        self._serving = asyncio.create_task(self._mediating.run(), name=f"mediator of {self.namespace}")
+
+    def _check_mediator(self) -> None:
+        """Notice its end; it is begun anew at the next look, but for one that was deposed."""
+        if self._serving is None or not self._serving.done():
+            return
+        serving, self._serving, self._mediating = self._serving, None, None
+        error = serving.exception()
+        if error is None:
+            return
+        if isinstance(error, ApiError | ConflictError | MissingError):
+            log.error("%s: the mediator has ended and is begun anew: %s", self.namespace, error)
+            self._woken.set()
+            return
+        raise error
+
+    async def _stop_mediating(self) -> None:
+        serving, self._serving, self._mediating = self._serving, None, None
+        if serving is not None:
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+
+    def _lines(self, desired: Desired, observed: Observed) -> tuple[dict[str, tuple[Peer, Role]], dict[str, Members]]:
+        """Whom the mediator speaks to, and what heads are told of their edges."""
+        draining = self._mediating.draining if self._mediating is not None else frozenset()
+        closed = rolling.cordoned(desired, observed) | draining
+        running: dict[str, str] = {}
+        for kind in ("StatefulSet", "Pod"):
+            for item in observed.kind(kind):
+                if label(item, "app.kubernetes.io/component") == "edge":
+                    running[label(item, names.BROKER)] = label(item, names.CLUSTER)
+        wanted = {broker.name: broker.cluster for broker in desired.brokers.values() if broker.role == "edge"}
+        members: dict[str, Members] = {}
+        for cluster in desired.resources.clusters:
+            edges = sorted(name for name, of in {**running, **wanted}.items() if of == cluster)
+            leaving = {name for name in edges if name not in wanted}
+            shut = tuple(name for name in edges if name in closed | leaving)
+            members[head_name(cluster)] = Members(tuple(edges), shut)
+        brokers = {**observed.brokers(), **{name: broker.role for name, broker in desired.brokers.items()}}
+        return reachable(observed, brokers), members
+
+    # -- what is said
+
+    async def _write_status(self) -> None:
+        """The status of all objects, as far as it is due; one that has been changed meanwhile is due again later."""
+        if self._desired is None:
+            return
+        facts = status.Facts(
+            desired=self._desired,
+            observed=self._observe(),
+            heard=self._mediating.heard if self._mediating is not None else {},
+            faults=self._faults,
+            waits=self._waits,
+            invalid=self._invalid,
+            mediator={"pod": self._settings.pod_name} if self._settings.pod_name else {},
+            time=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        )
+        for item, wanted in status.statuses(facts):
+            now, key = monotonic(), ref(item)
+            age = now - self._loads_at.get(key, -self._settings.load_seconds)
+            if not status.is_due(item, wanted, age, self._settings.load_seconds):
+                continue
+            self._loads_at[key] = now
+            try:
+                self._stored(await self._api.replace_status({**item, "status": wanted}))
+            except (ConflictError, MissingError):
+                self._cache.forget(self.namespace, key)
+            except ApiError as error:
+                log.warning("%s: status of %s: %s", self.namespace, "/".join(key), error)
+
+    async def _say_once(self, key: Ref, reason: str, message: str) -> None:
+        if self._said.get(key) != message:
+            self._said[key] = message
+            about = self._observe().objects.get(key)
+            await self._say(about or self._about(key[1]), "Warning", reason, message)
+
+    async def _say(self, about: Object | None, type_: str, reason: str, message: str) -> None:
+        """An event for people; one that cannot be written is no reason to stop."""
+        if about is None:
+            return
+        try:
+            await self._api.event(about, type_, reason, message)
+        except (ApiError, ConflictError, MissingError) as error:
+            log.info("%s: no event was written: %s", self.namespace, error)
+
+    def _about(self, broker: str) -> Object | None:
+        """The object that stands for a broker, or else the fleet."""
+        observed = self._observe()
+        found = observed.get("EdgeBroker", broker)
+        if found is None and self._desired is not None and broker in self._desired.brokers:
+            found = observed.get("BrokerCluster", self._desired.brokers[broker].cluster)
+        return found or next(observed.kind("BrokerFleet"), None)
+
+
+def _reason(step: Change) -> str:
+    return step.reason

@@ -1,0 +1,64 @@
+"""How edges leave: evacuated by a session, then ended, then forgotten.
+
+The finalizer of an EdgeBroker stands for its subscribers: it goes when the pod has gone. An edge with no other edge to
+go to, as in a namespace that is deleted, leaves at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plimsoll.mediator import evacuation
+from plimsoll.operator import names
+from plimsoll.operator.change import Change, Delete, Evacuate, Patch, Wait
+from plimsoll.operator.desired import Desired
+from plimsoll.operator.names import Object
+from plimsoll.operator.objects import is_leaving, ref
+from plimsoll.operator.observed import Observed, emptying, is_ready
+
+
+def edges(observed: Observed) -> Iterator[Object]:
+    """EdgeBrokers that are to go and have not been let go yet."""
+    for edge in observed.kind("EdgeBroker"):
+        if is_leaving(edge) and names.FINALIZER in edge["metadata"].get("finalizers", []):
+            yield edge
+
+
+def brokers(observed: Observed) -> frozenset[str]:
+    """Their names."""
+    return frozenset(str(edge["metadata"]["name"]) for edge in edges(observed))
+
+
+def changes(desired: Desired, observed: Observed, now: float, factor: float) -> Iterator[Change]:
+    """The next step of each edge that leaves."""
+    for edge in edges(observed):
+        yield from _next(edge, desired, observed, now, factor)
+
+
+def _next(edge: Object, desired: Desired, observed: Observed, now: float, factor: float) -> Iterator[Change]:
+    name = edge["metadata"]["name"]
+    stateful_set, pod = observed.get("StatefulSet", name), observed.pod(name)
+    if stateful_set is None and pod is None:
+        finalizers = [each for each in edge["metadata"]["finalizers"] if each != names.FINALIZER]
+        version = edge["metadata"]["resourceVersion"]
+        patch = {"metadata": {"finalizers": finalizers, "resourceVersion": version}}
+        yield Patch(edge, patch, "it has left")
+    elif stateful_set is None or is_leaving(stateful_set):
+        yield Wait(ref(edge), "its pod lets the last subscribers go")
+    elif not _must_be_emptied(edge, desired, observed):
+        yield Delete(stateful_set, "its edge is not asked for any more, and serves nobody who could go elsewhere")
+    else:
+        session = evacuation.session(edge)
+        found = emptying(observed, session["metadata"]["name"], now, factor)
+        if found.over:
+            yield Delete(stateful_set, f"its edge has been evacuated: {found.reason}")
+        elif found.session is None:
+            yield Evacuate(edge, session, "its edge is deleted")
+        else:
+            yield Wait(ref(edge), f"session {session['metadata']['name']} moves its subscribers")
+
+
+def _must_be_emptied(edge: Object, desired: Desired, observed: Observed) -> bool:
+    """Whether there are subscribers to move: the pod serves, and there is somewhere to go."""
+    name, cluster = edge["metadata"]["name"], edge["spec"]["clusterRef"]["name"]
+    return is_ready(observed.pod(name)) and evacuation.has_refuge(desired.resources, name, cluster)

@@ -1,0 +1,113 @@
+"""What the operator counts, as Prometheus reads it. Labels are bounded: no object, subscriber or session is one."""
+
+from __future__ import annotations
+
+from collections import Counter as Counts
+from collections.abc import Callable, Iterable, Mapping
+from time import monotonic
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from plimsoll.mediator.sessions import KIND as SESSION
+from plimsoll.operator.names import Object
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+PHASES = (
+    "Requested", "Negotiating", "Sampling", "Planned", "Preparing", "Cutting", "Draining", "Stabilizing", "Succeeded",
+    "Failed", "RolledBack", "Rejected",
+)  # fmt: skip
+
+
+class Metrics:
+    """The operator's own counters. Times are of one monotonic clock."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.reconciles = Counter(
+            "plimsoll_reconcile",
+            "Looks at a fleet, by how they ended.",
+            ["controller", "result"],
+            registry=self.registry,
+        )
+        self.reconcile_seconds = Histogram(
+            "plimsoll_reconcile_duration_seconds", "Time of a look at a fleet.", ["controller"], buckets=SECONDS,
+            registry=self.registry,
+        )  # fmt: skip
+        self.queue_depth = Gauge(
+            "plimsoll_workqueue_depth", "Namespaces of which something was heard and not looked at.",
+            registry=self.registry,
+        )  # fmt: skip
+        self.lag_seconds = Gauge(
+            "plimsoll_event_loop_lag_seconds", "How late the event loop came to a task, at most of the last seconds.",
+            registry=self.registry,
+        )  # fmt: skip
+        self.heard_at = Gauge(
+            "plimsoll_watch_last_event_timestamp_seconds", "When a watch last told of an object.", ["kind"],
+            registry=self.registry,
+        )  # fmt: skip
+        self.changes = Counter(
+            "plimsoll_changes",
+            "Changes made to objects of fleets.",
+            ["change", "kind"],
+            registry=self.registry,
+        )
+        self.fleets = Gauge("plimsoll_fleets", "Fleets that are served.", registry=self.registry)
+        self.registry.register(Heard(self))
+        self.heard = monotonic()
+
+    def requests_of(self, requests: Mapping[tuple[str, str, int], int]) -> None:
+        """Count an API client's requests from now on."""
+        self.registry.register(Requests(requests))
+
+    def sessions_of(self, objects: Callable[[], Iterable[Object]]) -> None:
+        """Count sessions by phase whenever somebody asks."""
+        self.registry.register(Sessions(objects))
+
+
+class Requests(Collector):
+    """Requests to the API server by verb and code, as its client has counted them."""
+
+    def __init__(self, requests: Mapping[tuple[str, str, int], int]) -> None:
+        self._requests = requests
+
+    def collect(self) -> Iterable[Metric]:
+        counts: Counts[tuple[str, str]] = Counts()
+        for (verb, _, number), count in list(self._requests.items()):
+            counts[verb, str(number)] += count
+        family = CounterMetricFamily(
+            "plimsoll_api_requests", "Requests to the API server; code 0 is no answer.", labels=["verb", "code"]
+        )
+        for (verb, code), count in sorted(counts.items()):
+            family.add_metric([verb, code], count)
+        yield family
+
+
+class Heard(Collector):
+    """For how long the watches have been silent."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        yield GaugeMetricFamily(
+            "plimsoll_watch_silence_seconds", "Time since any watch told of anything.",
+            value=monotonic() - self._metrics.heard,
+        )  # fmt: skip
+
+
+class Sessions(Collector):
+    """Sessions that are stored, by phase."""
+
+    def __init__(self, objects: Callable[[], Iterable[Object]]) -> None:
+        self._objects = objects
+
+    def collect(self) -> Iterable[Metric]:
+        counts = Counts(
+            str(item.get("status", {}).get("phase", "Requested")) for item in self._objects() if item["kind"] == SESSION
+        )
+        family = GaugeMetricFamily("plimsoll_sessions", "Balancing sessions that are stored.", labels=["phase"])
+        for phase in PHASES:
+            family.add_metric([phase], counts[phase])
+        yield family

@@ -1,0 +1,103 @@
+"""What things are called on Kubernetes: objects of a broker, labels, annotations, ports and paths.
+
+Others rely on these words: the chart's rights, dashboards, `kubectl plimsoll`, and what runs already. They stay.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plimsoll.core.config import Role
+from plimsoll.core.spec.kinds import GROUP
+
+Object = dict[str, Any]
+
+MANAGER = "plimsoll-operator"
+"""The field manager of server-side apply, and the value of the managed-by label."""
+MEDIATOR = "plimsoll.mediator"
+"""The operator's name on the wire; brokers' names have no dot, so none can be called so."""
+FINALIZER = f"{GROUP}/evacuate"
+
+FLEET = f"{GROUP}/fleet"
+CLUSTER = f"{GROUP}/cluster"
+BROKER = f"{GROUP}/broker"
+CLIENT = f"{GROUP}/client"
+
+DESIRED_HASH = f"{GROUP}/desired-hash"
+"""On every child: what was asked for when it was written."""
+RESTART_HASH = f"{GROUP}/restart-hash"
+"""On a pod: all that it was told at its start and will not hear of again."""
+KEY = f"{GROUP}/public-key"
+"""On a pod: the key under which it answers."""
+HEAD_KEY = f"{GROUP}/head-key"
+"""On the pod of an edge: the key under which it looks for its head."""
+KEYS_HASH = f"{GROUP}/authorized-keys-hash"
+"""On a pod: changed by the operator, so that the kubelet brings the mounted authorized keys up to date at once."""
+ROTATE = f"{GROUP}/rotate-keys"
+"""On a fleet or an edge, by users: whatever new text stands here asks for new keys."""
+ROTATED = f"{GROUP}/rotated-keys"
+"""On a Secret: the text of `ROTATE` that its keys have followed."""
+
+DATA_PORT, CONTROL_PORT, HTTP_PORT = 7400, 7401, 7402
+CONFIG_FOLDER, KEYS_FOLDER, AUTHORIZED_FOLDER = "/etc/plimsoll/config", "/etc/plimsoll/keys", "/etc/plimsoll/authorized"
+CONFIG_FILE, SECRET_FILE, PUBLIC_FILE, AUTHORIZED_FILE = "config.json", "secret.key", "public.key", "authorized_keys"
+CONTAINER = "broker"
+USER = 10001
+
+AUTHORIZED_KEYS = "plimsoll-authorized-keys"
+MEDIATOR_KEYS = "plimsoll-mediator-keys"
+NETWORK_POLICY = "plimsoll-brokers"
+
+
+def config_of(broker: str) -> str:
+    """The ConfigMap of a broker."""
+    return f"{broker}-config"
+
+
+def keys_of(broker: str) -> str:
+    """The Secret of a broker."""
+    return f"{broker}-keys"
+
+
+def client_keys(client: str) -> str:
+    """The Secret of a client."""
+    return f"plimsoll-client-{client}"
+
+
+def external_of(broker: str) -> str:
+    """The Service by which a broker is reached from outside the cluster."""
+    return f"{broker}-external"
+
+
+def pod_of(broker: str) -> str:
+    """The pod of a broker's StatefulSet."""
+    return f"{broker}-0"
+
+
+def host_of(broker: str, namespace: str) -> str:
+    """The name by which pods reach a broker, wherever they are."""
+    return f"{broker}.{namespace}.svc"
+
+
+def fleet_labels(fleet: str) -> dict[str, str]:
+    """Labels of what belongs to the fleet as a whole."""
+    return {
+        "app.kubernetes.io/name": "plimsoll",
+        "app.kubernetes.io/part-of": fleet,
+        "app.kubernetes.io/managed-by": MANAGER,
+        FLEET: fleet,
+    }
+
+
+def broker_labels(fleet: str, cluster: str, broker: str, role: Role) -> dict[str, str]:
+    """Labels of everything that belongs to one broker."""
+    return {
+        "app.kubernetes.io/name": "plimsoll-broker",
+        "app.kubernetes.io/instance": broker,
+        "app.kubernetes.io/component": role,
+        "app.kubernetes.io/part-of": fleet,
+        "app.kubernetes.io/managed-by": MANAGER,
+        FLEET: fleet,
+        CLUSTER: cluster,
+        BROKER: broker,
+    }

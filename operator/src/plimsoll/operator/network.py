@@ -1,0 +1,104 @@
+"""How brokers are reached, and how their pods are kept from harm: Services, disruption budgets, network policies."""
+
+from __future__ import annotations
+
+from plimsoll.core.config import BrokerConfig
+from plimsoll.core.spec.kinds import ListenerSpec
+from plimsoll.operator import names
+from plimsoll.operator.names import Object
+from plimsoll.operator.pods import port_of
+
+NODE_PORTS = range(30000, 32768)
+"""Kubernetes' own range for ports of nodes, unless its API server was told another one."""
+OPERATOR_LABELS = {"app.kubernetes.io/name": "plimsoll-operator"}
+
+
+def service(config: BrokerConfig, metadata: Object) -> Object:
+    """The address of a broker: stable, and there before the broker is ready, because its peers dial it until it is."""
+    ports = {"data": port_of(config.data), "control": port_of(config.control), "http": names.HTTP_PORT}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {**metadata, "name": config.name, "labels": _labels(config)},
+        "spec": {
+            "type": "ClusterIP",
+            "publishNotReadyAddresses": True,
+            "selector": {names.BROKER: config.name},
+            "ports": [
+                {"name": name, "port": port, "targetPort": name, "protocol": "TCP"} for name, port in ports.items()
+            ],
+        },
+    }
+
+
+def external_service(config: BrokerConfig, listener: ListenerSpec, metadata: Object) -> Object | None:
+    """The address of a broker for clients outside the cluster, where one is asked for; the data socket alone.
+
+    A port in the range of node ports is opened on every node; another one asks for a load balancer. Without a port the
+    way to the advertised host is the user's own.
+    """
+    port = listener.advertised_port
+    if not listener.advertised_host or not port:
+        return None
+    opened = {"name": "data", "port": port, "targetPort": "data", "protocol": "TCP"}
+    spec: Object = {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "ports": [opened]}
+    if port in NODE_PORTS:
+        opened = {**opened, "port": port_of(config.data), "nodePort": port}
+        spec = {"type": "NodePort", "ports": [opened]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {**metadata, "name": names.external_of(config.name), "labels": _labels(config)},
+        "spec": {**spec, "publishNotReadyAddresses": True, "selector": {names.BROKER: config.name}},
+    }
+
+
+def disruption_budget(fleet: str, cluster: str, *, at_most: int, metadata: Object) -> Object:
+    """How many edges of a cluster may be evicted at once; with none, the operator evacuates them before they go."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {
+            **metadata,
+            "name": f"{cluster}-edges",
+            "labels": {**names.fleet_labels(fleet), names.CLUSTER: cluster},
+        },
+        "spec": {
+            "maxUnavailable": at_most,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": {"matchLabels": {names.CLUSTER: cluster, "app.kubernetes.io/component": "edge"}},
+        },
+    }
+
+
+def network_policy(fleet: str, ports: frozenset[tuple[int, int]], metadata: Object) -> Object:
+    """Clients and Prometheus reach a broker; its control port is for brokers of the fleet and the operator.
+
+    `ports`: the data and control ports in use.
+    """
+    brokers = {"podSelector": {"matchLabels": {names.FLEET: fleet, "app.kubernetes.io/name": "plimsoll-broker"}}}
+    operator = {"namespaceSelector": {}, "podSelector": {"matchLabels": OPERATOR_LABELS}}
+    data, control = sorted({data for data, _ in ports}), sorted({control for _, control in ports})
+    dns = [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {**metadata, "name": names.NETWORK_POLICY, "labels": names.fleet_labels(fleet)},
+        "spec": {
+            "podSelector": brokers["podSelector"],
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [
+                {"ports": _ports([*data, names.HTTP_PORT])},
+                {"from": [brokers, operator], "ports": _ports(control)},
+            ],
+            "egress": [{"to": [brokers], "ports": _ports(sorted({*data, *control}))}, {"ports": dns}],
+        },
+    }
+
+
+def _ports(numbers: list[int]) -> list[Object]:
+    return [{"port": number, "protocol": "TCP"} for number in numbers]
+
+
+def _labels(config: BrokerConfig) -> dict[str, str]:
+    return names.broker_labels(config.fleet, config.cluster, config.name, config.role)

@@ -1,0 +1,172 @@
+"""A fleet as the API server tells it: its objects, and what the states of pods, sessions and nodes come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from plimsoll.core.config import Role
+from plimsoll.mediator import evacuation
+from plimsoll.mediator.sessions import KIND as SESSION
+from plimsoll.mediator.sessions import is_over
+from plimsoll.operator import names
+from plimsoll.operator.names import Object
+from plimsoll.operator.objects import Ref, annotation, is_leaving, uid
+
+BROKEN_SECONDS = 30.0
+"""A pod that has not been ready for so long, while its head is, serves nobody."""
+_TAINTED = "DeletionByTaintManager"
+
+
+@dataclass(frozen=True)
+class Observed:
+    """All objects of one namespace that matter, by kind and name; `nodes` is None where nobody may look at them."""
+
+    objects: Mapping[Ref, Object]
+    nodes: Mapping[str, Object] | None = None
+
+    def kind(self, kind: str) -> Iterator[Object]:
+        """The objects of a kind, by name."""
+        return (self.objects[ref] for ref in sorted(self.objects) if ref[0] == kind)
+
+    def get(self, kind: str, name: str) -> Object | None:
+        return self.objects.get((kind, name))
+
+    def pod(self, broker: str) -> Object | None:
+        """The pod of a broker."""
+        found = self.get("Pod", names.pod_of(broker))
+        return found if found is not None and label(found, names.BROKER) == broker else None
+
+    def node_of(self, pod: Object) -> Object | None:
+        """The node of a pod, if nodes are watched."""
+        return (self.nodes or {}).get(str(pod.get("spec", {}).get("nodeName", "")))
+
+    def brokers(self) -> dict[str, Role]:
+        """Brokers of which something still runs, or is kept running."""
+        found: dict[str, Role] = {}
+        for kind in ("StatefulSet", "Pod"):
+            for item in self.kind(kind):
+                name, role = label(item, names.BROKER), label(item, "app.kubernetes.io/component")
+                if name and label(item, "app.kubernetes.io/managed-by") == names.MANAGER:
+                    found[name] = "head" if role == "head" else "edge"
+        return found
+
+
+def label(item: Mapping[str, object], key: str) -> str:
+    """The value of a label; empty without."""
+    metadata = item.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
+    return str((labels or {}).get(key, ""))
+
+
+def seconds(time: str) -> float:
+    """A time of the API server, in seconds since 1970."""
+    return datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp()
+
+
+# -- pods
+
+
+def condition(item: Object, type_: str) -> Mapping[str, str]:
+    """A condition of an object's status; empty if it has none of this type."""
+    found = (each for each in item.get("status", {}).get("conditions") or [] if each.get("type") == type_)
+    return next(found, {})
+
+
+def is_ready(pod: Object | None) -> bool:
+    """Whether a pod serves, and nobody has asked it to end."""
+    return pod is not None and not is_leaving(pod) and condition(pod, "Ready").get("status") == "True"
+
+
+def container(pod: Object) -> Object:
+    """The state of the broker's container; empty before there is one."""
+    states = pod.get("status", {}).get("containerStatuses") or []
+    return dict(next((each for each in states if each.get("name") == names.CONTAINER), {}))
+
+
+def trouble(pod: Object) -> tuple[str, str]:
+    """Why a pod does not run, as one word and a sentence; empty if it does or is about to."""
+    if condition(pod, "PodScheduled").get("status") == "False":
+        return "Unschedulable", condition(pod, "PodScheduled").get("message", "no node takes it")
+    waiting = container(pod).get("state", {}).get("waiting") or {}
+    if waiting and waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
+        return str(waiting["reason"]), str(waiting.get("message", "") or last_end(pod) or "its container waits")
+    return "", ""
+
+
+def last_end(pod: Object) -> str:
+    """How the container ended last."""
+    ended = container(pod).get("lastState", {}).get("terminated") or {}
+    if not ended:
+        return ""
+    if ended.get("reason") == "OOMKilled":
+        return "was ended because it used more memory than its profile allows"
+    return f"was ended by signal {ended['signal']}" if ended.get("signal") else f"exited with {ended.get('exitCode')}"
+
+
+def is_broken(pod: Object, now: float) -> bool:
+    """Whether a pod serves nobody, so that nobody loses by its end: its container does not run, or has long failed."""
+    if is_ready(pod):
+        return False
+    since = condition(pod, "Ready").get("lastTransitionTime")
+    return bool(trouble(pod)[0]) or (since is not None and now - seconds(since) >= BROKEN_SECONDS)
+
+
+def is_lost(pod: Object, node: Object | None, now: float) -> bool:
+    """Whether a pod is being deleted because its node has gone, where nobody is left to say that it has ended."""
+    if not is_leaving(pod):
+        return False
+    tainted = condition(pod, "DisruptionTarget").get("reason") == _TAINTED
+    gone = node is not None and condition(node, "Ready").get("status") != "True"
+    if tainted or gone:
+        return True
+    return now - seconds(pod["metadata"]["deletionTimestamp"]) > BROKEN_SECONDS  # the end of its grace period
+
+
+# -- nodes
+
+
+def is_drained(node: Object | None) -> bool:
+    """Whether a node takes no pods any more because somebody has said so."""
+    return node is not None and bool(node.get("spec", {}).get("unschedulable", False))
+
+
+def takes_pods(node: Object) -> bool:
+    """Whether pods can be placed on a node."""
+    return not is_drained(node) and condition(node, "Ready").get("status") == "True"
+
+
+# -- sessions
+
+
+@dataclass(frozen=True)
+class Emptying:
+    """An evacuation as far as it has come: not asked for, going on, or over."""
+
+    session: Object | None = None
+    over: bool = False
+    reason: str = field(default="")
+
+
+def emptying(observed: Observed, name: str, now: float, factor: float) -> Emptying:
+    """How far the session of a name has come; one that takes longer than any may is over."""
+    session = observed.get(SESSION, name)
+    if session is None:
+        return Emptying()
+    if is_over(session):
+        return Emptying(session, True, str(session.get("status", {}).get("phase", "ended")))
+    begun = session["metadata"].get("creationTimestamp")
+    late = begun is not None and now - seconds(begun) > evacuation.LONGEST_SECONDS * factor
+    return Emptying(session, late, "it takes too long" if late else "")
+
+
+def restarting(observed: Observed, edge: str) -> str:
+    """The name of the session that empties an edge before its present pod is replaced; empty without a pod."""
+    pod = observed.pod(edge)
+    return "" if pod is None or not uid(pod) else f"restart-{edge[:40].rstrip('-')}-{uid(pod)[:8]}"
+
+
+def restart_hash(pod: Object) -> str:
+    """What a pod was told at its start."""
+    return annotation(pod, names.RESTART_HASH)

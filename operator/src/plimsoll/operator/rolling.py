@@ -1,0 +1,167 @@
+"""How running brokers are replaced when what they were told at their start has changed, or their node is drained.
+
+Edges go one at a time in each cluster, emptied by a session first; one that serves nobody goes at once. A head is
+replaced when none of its edges is on the move, one head of the fleet at a time: its edges keep their subscribers, and
+resume. A head with a new key goes before its edges, since they cannot reach it under the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from plimsoll.core.spec import head_name
+from plimsoll.mediator import evacuation
+from plimsoll.operator import names
+from plimsoll.operator.change import Change, Evacuate, Restart, Wait
+from plimsoll.operator.desired import Desired, DesiredBroker
+from plimsoll.operator.names import Object
+from plimsoll.operator.objects import annotation, differs, is_leaving, uid
+from plimsoll.operator.observed import (
+    Observed,
+    emptying,
+    is_broken,
+    is_drained,
+    is_ready,
+    restart_hash,
+    restarting,
+    takes_pods,
+    trouble,
+)
+
+
+def changes(desired: Desired, observed: Observed, now: float, factor: float) -> Iterator[Change]:
+    """The next step of each cluster in which something has to be replaced."""
+    head_moves = any(
+        broker.role == "head" and not is_ready(observed.pod(broker.name)) for broker in desired.brokers.values()
+    )
+    for cluster in sorted(desired.resources.clusters):
+        rolling = _Rolling(desired, observed, now, factor, cluster)
+        for change in rolling.steps(head_moves=head_moves):
+            head_moves = head_moves or (isinstance(change, Restart) and change.broker == head_name(cluster))
+            yield change
+
+
+def cordoned(desired: Desired, observed: Observed) -> frozenset[str]:
+    """Edges that take no newcomers because they are about to be replaced or to leave."""
+    found = {
+        broker.name
+        for broker in desired.brokers.values()
+        if broker.role == "edge" and observed.get("LoadBalancingSession", restarting(observed, broker.name)) is not None
+    }
+    return frozenset(found | {
+        str(edge["metadata"]["name"]) for edge in observed.kind("EdgeBroker")
+        if is_leaving(edge) or edge["spec"].get("cordoned", False)
+    })  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Rolling:
+    desired: Desired
+    observed: Observed
+    now: float
+    factor: float
+    cluster: str
+
+    def steps(self, *, head_moves: bool) -> Iterator[Change]:
+        head = self.desired.brokers.get(head_name(self.cluster))
+        edges = [
+            broker
+            for broker in self.desired.brokers.values()
+            if broker.cluster == self.cluster and broker.role == "edge"
+        ]
+        if head is None:
+            return
+        if self._rekeyed(head) or self._is_broken(head):
+            yield from self._head(head, waits="" if not head_moves else "another head is starting")
+            return
+        outdated = [edge for edge in edges if self._reason(edge)]
+        for edge in outdated:
+            if self._serves_nobody(edge, head):
+                yield self._restart(edge)
+        rest = [edge for edge in outdated if not self._serves_nobody(edge, head)]
+        moving = [edge.name for edge in edges if edge not in rest and not is_ready(self.observed.pod(edge.name))]
+        if rest:
+            yield from self._edge(rest[0], head, moving)
+        elif self._reason(head):
+            waits = f"{moving[0]} is not ready" if moving else "another head is starting" if head_moves else ""
+            yield from self._head(head, waits)
+
+    def _edge(self, edge: DesiredBroker, head: DesiredBroker, moving: list[str]) -> Iterator[Change]:
+        """One edge after the other, while its head and the other edges are there to take what it has."""
+        subject, pod = ("EdgeBroker", edge.name), self.observed.pod(edge.name)
+        stored = self.observed.get("EdgeBroker", edge.name)
+        if pod is None or stored is None:
+            return
+        if moving:
+            yield Wait(subject, f"it is replaced ({self._reason(edge)}) when {moving[0]} is ready")
+        elif not evacuation.has_refuge(self.desired.resources, edge.name, self.cluster):
+            yield self._restart(edge)
+        elif not is_ready(self.observed.pod(head.name)):
+            yield Wait(subject, f"it is replaced ({self._reason(edge)}) when {head.name} is ready")
+        else:
+            yield from self._empty(edge, stored)
+
+    def _empty(self, edge: DesiredBroker, stored: Object) -> Iterator[Change]:
+        name = restarting(self.observed, edge.name)
+        found = emptying(self.observed, name, self.now, self.factor)
+        if found.over:
+            yield self._restart(edge)
+        elif found.session is None:
+            session = evacuation.session(stored)
+            session = {**session, "metadata": {**session["metadata"], "name": name}}
+            yield Evacuate(stored, session, self._reason(edge))
+        else:
+            yield Wait(("EdgeBroker", edge.name), f"session {name} moves its subscribers ({self._reason(edge)})")
+
+    def _head(self, head: DesiredBroker, waits: str) -> Iterator[Change]:
+        pod = self.observed.pod(head.name)
+        if pod is None or is_leaving(pod):
+            return
+        if waits and not is_broken(pod, self.now):
+            why = f"{head.name} is replaced ({self._reason(head)}) later: {waits}"
+            yield Wait(("BrokerCluster", self.cluster), why)
+        else:
+            yield self._restart(head)
+
+    def _restart(self, broker: DesiredBroker) -> Restart:
+        pod = self.observed.pod(broker.name)
+        return Restart(broker.name, pod or {}, self._reason(broker))
+
+    def _serves_nobody(self, edge: DesiredBroker, head: DesiredBroker) -> bool:
+        """Whether an edge can be replaced without more ado: it is down while its head is not, or cannot reach it."""
+        pod, over = self.observed.pod(edge.name), self.observed.pod(head.name)
+        if pod is None or is_ready(pod):
+            return False
+        if trouble(pod)[0]:
+            return True
+        if over is None or not is_ready(over):
+            return False
+        return annotation(pod, names.HEAD_KEY) != annotation(over, names.KEY) or is_broken(pod, self.now)
+
+    def _reason(self, broker: DesiredBroker) -> str:
+        """Why a broker's present pod has to be replaced; empty if it has not, or if that cannot be done yet."""
+        pod, stateful_set = self.observed.pod(broker.name), self.observed.get("StatefulSet", broker.name)
+        if pod is None or is_leaving(pod) or not uid(pod) or stateful_set is None:
+            return ""
+        status, generation = stateful_set.get("status", {}), stateful_set["metadata"].get("generation", 1)
+        if differs(stateful_set, broker.objects[-1]) or status.get("observedGeneration", 0) < generation:
+            return ""  # it would be made anew as it was
+        if restart_hash(pod) != broker.restart_hash:
+            return "it was started with something else"
+        if broker.role == "edge" and is_drained(self.observed.node_of(pod)) and self._elsewhere():
+            return "its node is drained"
+        return ""
+
+    def _elsewhere(self) -> bool:
+        return any(takes_pods(node) for node in (self.observed.nodes or {}).values())
+
+    def _is_broken(self, head: DesiredBroker) -> bool:
+        """Whether a head that has to be replaced is of no use to its edges as it is."""
+        pod = self.observed.pod(head.name)
+        return pod is not None and bool(self._reason(head)) and is_broken(pod, self.now)
+
+    def _rekeyed(self, head: DesiredBroker) -> bool:
+        """Whether a head is to answer under another key than it does."""
+        pod = self.observed.pod(head.name)
+        return pod is not None and bool(self._reason(head)) and annotation(pod, names.KEY) != head.public_key

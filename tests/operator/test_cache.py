@@ -1,0 +1,57 @@
+"""What was written counts until the watch has come as far."""
+
+from plimsoll.operator.cache import BELIEVED_SECONDS, Cache
+
+
+def item(version: int, uid: str = "u", **metadata: str) -> dict[str, object]:
+    return {
+        "kind": "Service",
+        "metadata": {"name": "s", "namespace": "ns", "uid": uid, "resourceVersion": str(version), **metadata},
+    }
+
+
+class Watch:
+    def __init__(self) -> None:
+        self.items: list[dict[str, object]] = []
+        self.cache = Cache(lambda namespace: self.items)
+
+    def seen(self, now: float = 0.0):
+        return self.cache.objects("ns", now).get(("Service", "s"))
+
+
+def test_a_write_counts_before_the_watch_has_it():
+    watch = Watch()
+    watch.cache.stored(item(5), 0.0)
+    assert watch.seen() == item(5)
+    watch.items = [item(4)]
+    assert watch.seen() == item(5)
+    watch.items = [item(9)]
+    assert watch.seen() == item(9)
+    watch.items = []
+    assert watch.seen() is None  # it has been seen, and has gone
+
+
+def test_it_is_not_believed_for_ever():
+    watch = Watch()
+    watch.cache.stored(item(5), 0.0)
+    assert watch.seen(BELIEVED_SECONDS) == item(5)
+    assert watch.seen(BELIEVED_SECONDS + 1) is None
+
+
+def test_a_deletion_counts_for_one_life():
+    watch = Watch()
+    watch.items = [item(5)]
+    watch.cache.deleted(item(5), 0.0)
+    seen = watch.seen()
+    assert seen is not None
+    assert "deletionTimestamp" in seen["metadata"]
+    watch.items = [item(7, uid="another")]
+    assert watch.seen() == item(7, uid="another")
+
+
+def test_a_write_that_went_wrong_is_forgotten():
+    watch = Watch()
+    watch.items = [item(4)]
+    watch.cache.stored(item(5), 0.0)
+    watch.cache.forget("ns", ("Service", "s"))
+    assert watch.seen() == item(4)

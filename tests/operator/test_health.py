@@ -1,0 +1,63 @@
+"""Alive or not, and the endpoint that says so."""
+
+import asyncio
+
+import aiohttp
+
+from plimsoll.operator.health import STUCK_SECONDS, Endpoint, Health, measure_lag
+from plimsoll.operator.metrics import Metrics
+
+
+def test_a_fleet_that_nobody_looks_at_is_stuck():
+    health = Health(silent_seconds=90)
+    health.beats["ns"] = 100.0
+    assert health.trouble(100.0 + STUCK_SECONDS) == ""
+    assert "ns" in health.trouble(101.0 + STUCK_SECONDS)
+    health.gone("ns")
+    assert health.trouble(1e9) == ""
+
+
+def test_watches_that_do_not_hear_the_canary_are_deaf():
+    health = Health(silent_seconds=90, canary_heard=100.0)
+    assert health.trouble(1000.0) == ""  # nothing was written that they could have heard
+    health.canary_written = 130.0
+    assert health.trouble(190.0) == ""
+    assert "91 s" in health.trouble(191.0)
+    health.canary_heard = 185.0
+    assert health.trouble(191.0) == ""
+
+
+def test_the_endpoint():
+    async def ask() -> list[tuple[int, str]]:
+        health, metrics = Health(silent_seconds=90), Metrics()
+        metrics.requests_of({("get", "pods", 200): 3, ("get", "secrets", 200): 2})
+        metrics.sessions_of(lambda: [{"kind": "LoadBalancingSession", "status": {"phase": "Cutting"}}])
+        async with Endpoint(health, metrics, 0) as endpoint, aiohttp.ClientSession() as client:
+            said: list[tuple[int, str]] = []
+            for path in ("livez", "readyz", "metrics"):
+                async with client.get(f"http://127.0.0.1:{endpoint.port}/{path}") as answer:
+                    said.append((answer.status, await answer.text()))
+            health.ready = True
+            health.beats["ns"] = -1e9
+            for path in ("livez", "readyz"):
+                async with client.get(f"http://127.0.0.1:{endpoint.port}/{path}") as answer:
+                    said.append((answer.status, await answer.text()))
+            return said
+
+    livez, readyz, metrics, stuck, ready = asyncio.run(ask())
+    assert (livez[0], readyz[0], stuck[0], ready[0]) == (200, 503, 503, 200)
+    assert 'plimsoll_api_requests_total{code="200",verb="get"} 5.0' in metrics[1]
+    assert 'plimsoll_sessions{phase="Cutting"} 1.0' in metrics[1]
+    assert "plimsoll_watch_silence_seconds" in metrics[1]
+
+
+def test_lag_is_measured():
+    async def run() -> float:
+        metrics = Metrics()
+        task = asyncio.create_task(measure_lag(metrics))
+        while not (seen := metrics.registry.get_sample_value("plimsoll_event_loop_lag_seconds")):
+            await asyncio.sleep(0.01)
+        task.cancel()
+        return seen
+
+    assert asyncio.run(run()) > 0

@@ -1,0 +1,195 @@
+"""Who is replaced when: one edge at a time, emptied first; heads when no edge is on the move."""
+
+from typing import Any
+
+import pytest
+from tests.operator.world import FLEET, World
+
+from plimsoll.operator import names
+from plimsoll.operator.change import Evacuate, Restart, Wait
+from plimsoll.operator.rolling import cordoned
+from plimsoll.operator.settings import Settings
+
+TWO = (
+    FLEET
+    + """---
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerCluster
+metadata: {name: west}
+spec:
+  head: {profile: small}
+  neighbors: [{name: east}]
+  edges:
+  - {name: west, profile: small, replicas: 1}
+"""
+)
+
+
+def settled(text: str = FLEET, settings: Settings | None = None) -> World:
+    world = World(text, settings or Settings())
+    world.settle()
+    return world
+
+
+def image(world: World, name: str = "new:1") -> None:
+    world.spec("BrokerFleet", "stocks", pods={"image": name})
+
+
+def story(world: World, rounds: int = 80) -> list[str]:
+    """What happens until nothing does: evacuations and restarts in their order, each pod ready a round later."""
+    told: list[str] = []
+    for _ in range(rounds):
+        steps = world.round()
+        told += [f"empty {step.edge['metadata']['name']}" for step in steps if isinstance(step, Evacuate)]
+        told += [f"restart {step.broker}" for step in steps if isinstance(step, Restart)]
+        for name in world.sessions():
+            world.end_session(name)
+        if not steps:
+            return told
+    raise AssertionError(f"no end: {told}")
+
+
+def test_a_new_image_rolls_through_edges_then_the_head():
+    world = settled()
+    image(world)
+    assert story(world) == [
+        "empty edge-0", "restart edge-0", "empty edge-1", "restart edge-1", "empty edge-2", "restart edge-2",
+        "restart east-head",
+    ]  # fmt: skip
+    images = {item["spec"]["containers"][0]["image"] for key, item in world.objects.items() if key[0] == "Pod"}
+    assert images == {"new:1"}
+
+
+def test_another_profile_of_the_edges_leaves_the_head_alone():
+    world = settled()
+    world.spec("BrokerCluster", "east", edges=[{"name": "edge", "profile": "large", "replicas": 3}])
+    told = story(world)
+    assert "restart east-head" not in told
+    assert [word for word in told if word.startswith("restart")] == [f"restart edge-{n}" for n in range(3)]
+    limits = world.objects["Pod", "edge-1-0"]["spec"]["containers"][0]["resources"]["limits"]
+    assert limits == {"cpu": "1000m", "memory": str(128 * 1024 * 1024)}
+
+
+def test_the_next_edge_waits_until_the_last_one_serves():
+    world = settled()
+    image(world)
+    world.round()
+    world.round()
+    world.end_session(world.sessions()[0])
+    world.ready = False  # the new pod does not come up
+    for _ in range(20):
+        steps = world.round()
+        assert not any(isinstance(step, Evacuate) for step in steps)
+    assert any(isinstance(step, Wait) and "edge-0" in step.reason for step in steps)
+
+
+def test_a_session_that_ends_badly_does_not_hold_the_roll():
+    world = settled()
+    image(world)
+    world.round()
+    world.round()
+    world.end_session(world.sessions()[0], "Failed")
+    assert any(isinstance(step, Restart) and step.broker == "edge-0" for step in world.round())
+
+
+def test_who_serves_nobody_goes_at_once():
+    world = settled()
+    for broker in ("edge-0", "edge-1"):
+        world.set_pod(broker, ready=False, waiting="ImagePullBackOff")
+    image(world)
+    world.round()
+    assert {step.broker for step in world.round() if isinstance(step, Restart)} == {"edge-0", "edge-1"}
+
+
+def test_a_head_that_does_not_run_is_replaced_before_its_edges():
+    world = settled()
+    world.set_pod("east-head", ready=False, waiting="ImagePullBackOff")
+    for edge in range(3):
+        world.set_pod(f"edge-{edge}", ready=False)
+    image(world)
+    world.round()
+    assert [step.broker for step in world.round() if isinstance(step, Restart)] == ["east-head"]
+
+
+def test_an_edge_that_waits_for_its_head_is_not_taken_for_broken():
+    world = settled()
+    world.set_pod("east-head", ready=False)
+    world.set_pod("edge-0", ready=False)
+    image(world)
+    for _ in range(20):
+        assert not any(isinstance(step, Restart) for step in world.round())
+
+
+def test_heads_go_one_after_the_other():
+    world = settled(TWO)
+    image(world)
+    told = [word for word in story(world) if "head" in word]
+    assert sorted(told) == ["restart east-head", "restart west-head"]
+    world.ready = False
+    image(world, "new:2")
+    started = []
+    for _ in range(40):
+        for name in world.sessions():
+            world.end_session(name)
+        started += [step.broker for step in world.round() if isinstance(step, Restart)]
+    assert not {"east-head", "west-head"} <= set(started)
+
+
+def test_a_lone_edge_is_replaced_without_a_session():
+    world = settled(FLEET.replace("replicas: 3", "replicas: 1"))
+    image(world)
+    assert story(world) == ["restart edge-0", "restart east-head"]
+
+
+def test_who_is_being_emptied_takes_no_newcomers_until_it_serves_anew():
+    world = settled()
+    image(world)
+    world.round()
+    world.round()
+    assert cordoned(world.desired(), world.observed()) == {"edge-0"}
+    world.end_session(world.sessions()[0])
+    assert cordoned(world.desired(), world.observed()) == {"edge-0"}  # until its pod has gone
+    world.round()
+    assert cordoned(world.desired(), world.observed()) == frozenset()
+
+
+def test_a_user_cordons():
+    world = settled()
+    world.spec("EdgeBroker", "edge-1", cordoned=True)
+    assert cordoned(world.desired(), world.observed()) == {"edge-1"}
+    assert world.look() == []  # which the cluster does not take back
+
+
+def node(name: str, *, drained: bool = False) -> dict[str, Any]:
+    ready = {"type": "Ready", "status": "True"}
+    return {"metadata": {"name": name}, "spec": {"unschedulable": drained}, "status": {"conditions": [ready]}}
+
+
+def test_edges_of_a_drained_node_are_emptied_one_by_one():
+    world = settled(settings=Settings(read_nodes=True))
+    assert world.objects["PodDisruptionBudget", "east-edges"]["spec"]["maxUnavailable"] == 0
+    world.nodes = {"n1": node("n1", drained=True)}
+    assert world.look() == []  # nobody else would take them
+    world.nodes["n2"] = node("n2")
+    assert [step.edge["metadata"]["name"] for step in world.round() if isinstance(step, Evacuate)] == ["edge-0"]
+    world.end_session(world.sessions()[0])
+    assert [step.broker for step in world.round() if isinstance(step, Restart)] == ["edge-0"]
+
+
+@pytest.mark.parametrize("drained", [True, False])
+def test_without_rights_on_nodes_drains_take_one_edge_at_a_time(drained: bool):
+    world = settled()
+    world.nodes = None
+    assert world.objects["PodDisruptionBudget", "east-edges"]["spec"]["maxUnavailable"] == 1
+    assert world.look() == []
+
+
+def test_a_head_with_a_new_key_goes_first_and_its_edges_follow_at_once():
+    world = settled()
+    secret = world.objects["Secret", "east-head-keys"]
+    secret["data"] = {names.SECRET_FILE: "eA==", names.PUBLIC_FILE: "eQ=="}
+    world.round()
+    assert [step.broker for step in world.round() if isinstance(step, Restart)] == ["east-head"]
+    for edge in range(3):
+        world.set_pod(f"edge-{edge}", ready=False)  # they do not reach it
+    assert {step.broker for step in world.round() if isinstance(step, Restart)} == {"edge-0", "edge-1", "edge-2"}

@@ -1,0 +1,83 @@
+"""What status says, and how often it is written."""
+
+from typing import Any
+
+from tests.operator.world import World
+
+from plimsoll.operator import status
+from plimsoll.operator.mediating import Heard
+
+
+def heard(**report: Any) -> Heard:
+    return Heard({"ready": True}, 0.1, {"state": "OK", "input_utilization": 0.25, "subscribers": 7, **report}, 0.5)
+
+
+def settled() -> World:
+    world = World()
+    world.settle()
+    return world
+
+
+def told(world: World, **given: Any) -> dict[tuple[str, str], dict[str, Any]]:
+    brokers = {name: heard() for name in world.of("StatefulSet")}
+    facts = status.Facts(
+        desired=world.desired(), observed=world.observed(), time=world.time, **{"heard": brokers, **given}
+    )
+    return {(item["kind"], item["metadata"]["name"]): wanted for item, wanted in status.statuses(facts)}
+
+
+def condition(found: dict[str, Any], type_: str) -> tuple[str, str]:
+    (one,) = [each for each in found["conditions"] if each["type"] == type_]
+    return one["status"], one["reason"]
+
+
+def test_a_fleet_that_serves():
+    found = told(settled())
+    edge, cluster, fleet = (
+        found["EdgeBroker", "edge-0"], found["BrokerCluster", "east"], found["BrokerFleet", "stocks"],
+    )  # fmt: skip
+    assert condition(edge, "Ready") == ("True", "Answering")
+    assert (edge["pod"], edge["node"], edge["subscribers"]) == ("edge-0-0", "n1", 7)
+    assert edge["load"]["inputUtilizationPercent"] == 25
+    assert cluster["edges"] == {"desired": 3, "ready": 3}
+    assert (cluster["replicas"], cluster["subscribers"]) == (3, 21)
+    assert condition(cluster, "Ready") == condition(fleet, "Ready") == ("True", "AllReady")
+    assert condition(fleet, "Degraded") == ("False", "AsExpected")
+    assert fleet["brokers"] == {"desired": 4, "ready": 4}
+
+
+def test_a_pod_that_cannot_run_says_why():
+    world = settled()
+    world.set_pod("edge-1", ready=False, waiting="ImagePullBackOff")
+    found = told(world)
+    assert condition(found["EdgeBroker", "edge-1"], "Ready") == ("False", "ImagePullBackOff")
+    assert condition(found["BrokerCluster", "east"], "Degraded") == ("True", "ImagePullBackOff")
+
+
+def test_what_could_not_be_done_is_said_where_it_belongs():
+    found = told(settled(), faults={("Service", "edge-2"): ("NameTaken", "somebody else has made Service/edge-2")})
+    assert condition(found["EdgeBroker", "edge-2"], "Degraded") == ("True", "NameTaken")
+    assert condition(found["BrokerCluster", "east"], "Degraded") == ("True", "NameTaken")
+    assert not any(each["type"] == "Degraded" for each in found["EdgeBroker", "edge-0"]["conditions"])
+
+
+def test_what_waits_is_progress():
+    waits = {("EdgeBroker", "edge-0"): "session s moves its subscribers"}
+    assert condition(told(settled(), waits=waits)["BrokerCluster", "east"], "Progressing") == ("True", "Rolling")
+
+
+def test_a_specification_that_cannot_be_is_said():
+    assert condition(told(settled(), invalid="east: no such profile")["BrokerCluster", "east"], "Degraded") == (
+        "True", "InvalidSpec",
+    )  # fmt: skip
+
+
+def test_loads_are_written_seldom_and_conditions_at_once():
+    before = {"metadata": {"name": "e"}, "status": {"state": "OK", "load": {"a": 1}, "conditions": []}}
+    louder = {"state": "OK", "load": {"a": 2}, "conditions": []}
+    assert not status.is_due(before, louder, 9.9, 10.0)
+    assert status.is_due(before, louder, 10.0, 10.0)
+    assert status.is_due(before, {**louder, "state": "BUSY"}, 0.0, 10.0)
+    assert not status.is_due(before, before["status"], 1e9, 10.0)
+    nested = {"status": {"head": {"load": {"a": 1}, "state": "OK"}}}
+    assert not status.is_due(nested, {"head": {"load": {"a": 2}, "state": "OK"}}, 0.0, 10.0)

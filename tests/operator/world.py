@@ -1,0 +1,224 @@
+"""A namespace in memory for pure functions: changes are carried out, and controllers do what Kubernetes' own do.
+
+It stands in for no API server: what an API server refuses or adds is tested against a real one.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import yaml
+
+from plimsoll.mediator import desired as asked
+from plimsoll.operator import keys, names
+from plimsoll.operator.change import Apply, Change, Delete, Evacuate, Patch, Restart
+from plimsoll.operator.changes import Moment, changes
+from plimsoll.operator.desired import Desired, Known, desire, identities
+from plimsoll.operator.names import Object
+from plimsoll.operator.objects import Ref, is_leaving, owner, ref
+from plimsoll.operator.observed import Observed
+from plimsoll.operator.settings import Settings
+
+FLEET = """
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerFleet
+metadata: {name: stocks}
+spec:
+  security:
+    clients:
+    - {name: app}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: HardwareProfile
+metadata: {name: small}
+spec: {cpu: 250m, memory: 64Mi}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: HardwareProfile
+metadata: {name: large}
+spec: {cpu: "1", memory: 128Mi}
+---
+apiVersion: plimsoll.dev/v1alpha1
+kind: BrokerCluster
+metadata: {name: east}
+spec:
+  head: {profile: small}
+  edges:
+  - {name: edge, profile: small, replicas: 3}
+"""
+SETTINGS = Settings()
+_uids = itertools.count(1)
+
+
+class World:
+    """The objects of one namespace. `now` is in seconds since 1970, and goes on when told to."""
+
+    def __init__(self, text: str = FLEET, settings: Settings = SETTINGS) -> None:
+        self.objects: dict[Ref, Object] = {}
+        self.settings, self.now = settings, 1_800_000_000.0
+        self.nodes: dict[str, Object] | None = None
+        self.ready = True
+        for item in yaml.safe_load_all(text):
+            self.put(item)
+
+    # -- objects
+
+    @property
+    def time(self) -> str:
+        return datetime.fromtimestamp(self.now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def put(self, item: Object) -> Object:
+        """Make or replace an object, as an API server would keep it."""
+        item = copy.deepcopy(item)
+        old = self.objects.get(ref(item))
+        metadata = item["metadata"]
+        metadata.setdefault("namespace", "ns")
+        if old is None:
+            metadata |= {"uid": f"{next(_uids):08x}-1111", "creationTimestamp": self.time, "generation": 1}
+        else:
+            kept = {key: old["metadata"][key] for key in ("uid", "creationTimestamp") if key in old["metadata"]}
+            changed = old.get("spec") != item.get("spec")
+            metadata |= {**kept, "generation": old["metadata"]["generation"] + changed}
+            if "data" in old and old["kind"] == "Secret":
+                item["data"] = {**old["data"], **item["data"]}
+            item.setdefault("status", old.get("status", {}))
+        metadata["resourceVersion"] = str(next(_uids))
+        self.objects[ref(item)] = item
+        return item
+
+    def spec(self, kind: str, name: str, **changed: Any) -> None:
+        """Change fields of a specification, as a user does."""
+        item = copy.deepcopy(self.objects[kind, name])
+        item["spec"] = {**item["spec"], **changed}
+        self.put(item)
+
+    def annotate(self, kind: str, name: str, **annotations: str) -> None:
+        item = copy.deepcopy(self.objects[kind, name])
+        item["metadata"]["annotations"] = {**item["metadata"].get("annotations", {}), **annotations}
+        self.put(item)
+
+    def delete(self, key: Ref) -> None:
+        """Ask for a deletion: finalizers stand before it, pods take a moment, and what is owned goes with it."""
+        item = self.objects.get(key)
+        if item is None:
+            return
+        item["metadata"].setdefault("deletionTimestamp", self.time)
+        if not item["metadata"].get("finalizers") and item["kind"] != "Pod":
+            self._gone(key)
+
+    def _gone(self, key: Ref) -> None:
+        gone = self.objects.pop(key)
+        for other, item in list(self.objects.items()):
+            owners = [each["uid"] for each in item["metadata"].get("ownerReferences", [])]
+            if gone["metadata"]["uid"] in owners:
+                self.delete(other)
+
+    def of(self, kind: str) -> list[str]:
+        return sorted(name for known, name in self.objects if known == kind)
+
+    # -- what controllers do
+
+    def controllers(self) -> None:
+        """StatefulSets have pods, pods are ready, and those that were to end have."""
+        for key in [key for key, item in self.objects.items() if key[0] == "Pod" and is_leaving(item)]:
+            self._gone(key)
+        for key, item in list(self.objects.items()):
+            if key[0] != "StatefulSet" or is_leaving(item):
+                continue
+            item["status"] = {"observedGeneration": item["metadata"]["generation"]}
+            if ("Pod", f"{key[1]}-0") not in self.objects:
+                template = copy.deepcopy(item["spec"]["template"])
+                self.put({
+                    "apiVersion": "v1", "kind": "Pod", "spec": {**template["spec"], "nodeName": "n1"},
+                    "metadata": {**template["metadata"], "name": f"{key[1]}-0", "ownerReferences": [owner(item)]},
+                    "status": self.pod_status(ready=self.ready),
+                })  # fmt: skip
+
+    def pod_status(self, *, ready: bool, waiting: str = "") -> Object:
+        state = {"waiting": {"reason": waiting, "message": "it does not run"}} if waiting else {"running": {}}
+        ended = {"type": "Ready", "status": str(ready), "lastTransitionTime": self.time}
+        return {"conditions": [ended], "containerStatuses": [{"name": names.CONTAINER, "state": state}]}
+
+    def set_pod(self, broker: str, *, ready: bool, waiting: str = "") -> None:
+        self.objects["Pod", f"{broker}-0"]["status"] = self.pod_status(ready=ready, waiting=waiting)
+
+    def sessions(self) -> list[str]:
+        return [
+            name for name in self.of("LoadBalancingSession")
+            if "endedAt" not in self.objects["LoadBalancingSession", name].get("status", {})
+        ]  # fmt: skip
+
+    def end_session(self, name: str, phase: str = "Succeeded") -> None:
+        self.objects["LoadBalancingSession", name]["status"] = {"phase": phase, "endedAt": self.time}
+
+    # -- what the operator does
+
+    def observed(self) -> Observed:
+        return Observed(copy.deepcopy(self.objects), self.nodes)
+
+    def desired(self) -> Desired:
+        custom = [item for item in self.objects.values() if item["kind"] in asked.KINDS]
+        resources = asked.resources(custom)
+        held: dict[str, keys.Keys] = {}
+        for name, owned_by, labels in identities(resources, self.objects):
+            if ("Secret", name) not in self.objects:
+                self.put(keys.new_secret(name, labels, owner(owned_by), "ns"))
+            found = keys.read(self.objects["Secret", name])
+            assert found is not None
+            held[name] = found
+        held = {**keys.of_brokers(self.observed()), **held}
+        known = Known(namespace="ns", live=self.objects, keys=held, still=self.observed().brokers())
+        return desire(resources, known, self.settings)
+
+    def look(self) -> list[Change]:
+        desired = self.desired()
+        return changes(desired, self.observed(), Moment(self.now))
+
+    def carry_out(self, steps: Iterable[Change]) -> None:
+        for step in steps:
+            match step:
+                case Apply(item):
+                    self.put(item)
+                case Evacuate(_, session):
+                    self.put(session)
+                case Patch(item, patch):
+                    self._patch(ref(item), patch)
+                case Delete(item, _, grace):
+                    self.delete(ref(item))
+                    if grace == 0:
+                        self._gone(ref(item))
+                case Restart(_, pod):
+                    self.delete(ref(pod))
+
+    def _patch(self, key: Ref, patch: Mapping[str, Any]) -> None:
+        item = copy.deepcopy(self.objects[key])
+        for part, value in patch["metadata"].items():
+            if part == "annotations":
+                item["metadata"]["annotations"] = {**item["metadata"].get("annotations", {}), **value}
+            elif part == "finalizers":
+                item["metadata"]["finalizers"] = value
+        self.put(item)
+        if is_leaving(item) and not item["metadata"].get("finalizers"):
+            self.objects[key]["metadata"]["deletionTimestamp"] = self.time
+            self._gone(key)
+
+    def round(self) -> list[Change]:
+        """One look, what it asks for, and what controllers make of it."""
+        steps = self.look()
+        self.carry_out(steps)
+        self.controllers()
+        self.now += 1
+        return steps
+
+    def settle(self, rounds: int = 60) -> None:
+        """Until there is nothing to do; sessions end as soon as they are asked for."""
+        for _ in range(rounds):
+            for name in self.sessions():
+                self.end_session(name)
+            if not self.round():
+                return
+        raise AssertionError(f"not settled after {rounds} rounds: {self.look()}")
