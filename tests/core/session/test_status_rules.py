@@ -222,8 +222,15 @@ def test_without_both_sides_there_is_no_error_of_loads(side: str):
 
 def test_an_edge_that_is_idle_now_is_measured_too():
     one = forecast(utilization_measured=0.0, subscribers_measured=0)
-    [edge] = status(session(plan=plan("x", forecasts=[one, forecast()])), 12.0)["measured"]["edges"]
-    assert edge == {"name": "a", "utilizationPercent": 0, "subscribers": 0, "errorPercent": 60}
+    measured = status(session(plan=plan("x", forecasts=[one, forecast()])), 12.0)["measured"]
+    edge = {"name": "a", "utilizationPercent": 0, "subscribers": 0, "errorPercent": 60}
+    assert measured == {"edges": [edge], "errorPercentMax": 60}
+
+
+def test_a_matching_delay_of_seconds_is_told_to_the_microsecond():
+    loads = Loads(input=0.9, output=0.4, match_seconds=2.25)
+    shown = status(session(plan=plan("x", forecasts=[forecast(before=loads)])), 12.0)
+    assert shown["predicted"]["edges"][0]["before"]["matchMicroseconds"] == 2_250_000
 
 
 def test_how_long_batches_drained():
