@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from plimsoll.core.spec.about import About, Described, fields
-from plimsoll.core.spec.quantities import Duration, Quantity
+from plimsoll.core.spec.quantities import DURATION, Duration, Quantity
 from plimsoll.core.spec.reading import AMOUNT_MAX_LENGTH
 from plimsoll.core.spec.reference import bounds, default_text
 from plimsoll.core.spec.resources import written
@@ -28,8 +28,6 @@ QUANTITY = rf"^[+]?{_DIGITS}{_SUFFIX}$"
 
 SOME_QUANTITY = rf"^[+]?(0*[1-9][0-9]*\.?[0-9]*|0*\.0*[1-9][0-9]*){_SUFFIX}$"
 """More than nothing: said by its form, where a list would make reckoning with every item too dear."""
-
-DURATION = r"^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$"
 
 
 def block(kind: type, *, in_list: bool = False, status: bool = False) -> Schema:
@@ -148,7 +146,7 @@ def _number(limit: int | Fraction) -> str:
 
 def _duration(about: About) -> Schema:
     schema: Schema = {
-        "type": "string", "format": "duration", "maxLength": AMOUNT_MAX_LENGTH, "pattern": DURATION,
+        "type": "string", "format": "duration", "maxLength": AMOUNT_MAX_LENGTH, "pattern": f"^{DURATION}$",
     }  # fmt: skip
     tests = []
     if about.above is not None:

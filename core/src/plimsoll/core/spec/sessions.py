@@ -36,7 +36,7 @@ class ApprovalSpec:
 class SelectSpec:
     """How many move, or who: one of the three."""
 
-    count: Annotated[int | None, About("So many subscribers, the first by name.", low=1)] = None
+    count: Annotated[int | None, About("So many subscribers, the first by name.", low=1, high=1_000_000)] = None
     share_percent: Annotated[
         int | None, About("This share of the source's subscribers.", unit="percent", low=1, high=100)
     ] = None
@@ -74,7 +74,9 @@ class TriggerSpec:
 class SessionLimits:
     """How much a session may do."""
 
-    max_moves: Annotated[int | None, About("Subscribers moved at most; absent: as planned.", low=1)] = None
+    max_moves: Annotated[int | None, About("Subscribers moved at most; absent: as planned.", low=1, high=1_000_000)] = (
+        None
+    )
     max_in_flight: Annotated[int, About("Subscribers between two brokers at one time.", low=1, high=100_000)] = 256
     move_interval: Annotated[
         Duration, About("A subscriber that was moved less long ago stays where it is, but for a drain.")
