@@ -1,5 +1,6 @@
 """The control-plane client against a ROUTER that stands for a broker: CURVE, restarts, rubbish."""
 
+import socket
 import time
 
 import pytest
@@ -170,3 +171,24 @@ def test_lines_that_were_hung_up_say_nothing(plane, router):
     plane.hang_up("e")
     plane.ask("e")
     assert list(plane.poll(0.0)) == []
+
+
+def test_a_line_on_which_somebody_else_answered_is_dialled_anew(plane, router, monkeypatch):
+    """Libzmq does not try again after an answer that is not ZeroMQ's."""
+    monkeypatch.setattr("plimsoll.mediator.control.SILENT_SECONDS", 0.5)
+    stranger = socket.create_server(("127.0.0.1", 0))
+    endpoint = f"tcp://127.0.0.1:{stranger.getsockname()[1]}"
+    plane.dial(Peer(name="e", control=endpoint), "edge")
+    connection, _ = stranger.accept()
+    connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    connection.close()
+    stranger.close()
+    router.socket.bind(endpoint)
+    router.endpoint = endpoint
+
+    def ask():
+        plane.ask("e")
+        if router.socket.poll(0):
+            router.say(router.hear()[0], records.StatusReply(1, {"ready": True}))
+
+    assert said(plane, ask) == Answered("e", {"ready": True})

@@ -8,6 +8,7 @@ connected.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,10 @@ import zmq
 
 from plimsoll.core import records, wire
 from plimsoll.core.config import Peer, Role
+
+SILENT_SECONDS = 5.0
+"""A broker that is asked and has said nothing for so long is dialled anew: libzmq gives up for good on a line on which
+somebody else has answered, as where an address was reached before its routes were there."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,8 @@ class _Line:
     peer: Peer
     role: Role
     socket: zmq.Socket[bytes]
+    heard_at: float
+    """When the broker last said something, or when it was dialled; on a monotonic clock."""
 
 
 class ControlPlane:
@@ -105,7 +112,7 @@ class ControlPlane:
             socket.setsockopt_string(zmq.CURVE_PUBLICKEY, self._curve.public)
             socket.setsockopt_string(zmq.CURVE_SECRETKEY, self._curve.secret)
         socket.connect(peer.control)
-        self._lines[peer.name] = _Line(peer, role, socket)
+        self._lines[peer.name] = _Line(peer, role, socket, time.monotonic())
         self._poller.register(socket, zmq.POLLIN)
 
     @property
@@ -122,6 +129,10 @@ class ControlPlane:
     def ask(self, broker: str, members: Members | None = None) -> None:
         """Ask for its status; heads also learn, again and again, to whom reports go, and which edges are theirs."""
         line = self._lines.get(broker)
+        if line is not None and time.monotonic() - line.heard_at > SILENT_SECONDS:
+            self.hang_up(broker)
+            self.dial(line.peer, line.role)
+            line = self._lines[broker]
         if line is None:
             return
         self._asked += 1
@@ -152,6 +163,7 @@ class ControlPlane:
             line.socket.send(wire.control_frame(*said), zmq.NOBLOCK)
 
     def _heard(self, line: _Line, data: bytes) -> Iterator[Said]:
+        line.heard_at = time.monotonic()
         try:
             frame = wire.decode_frame(data)
             if not isinstance(frame, wire.Control):
