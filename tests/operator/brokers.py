@@ -86,6 +86,8 @@ class Brokers:
         self.configs = {one.name: one for one in plan(self.resources, addresses)}
         self._folder = folder
         self.processes: dict[str, Process] = {}
+        self.epoch = 0
+        """The highest epoch that heads have heard of: they outlive fleets of one test."""
 
     def __enter__(self) -> Brokers:
         for name in self.configs:
@@ -146,6 +148,11 @@ class Fleet:
     async def make(self) -> None:
         for item in self.brokers.objects:
             await self.api.create({**item, "metadata": {**item["metadata"], "namespace": self.namespace}})
+        await self.api.set_status("BrokerFleet", self.namespace, "quotes", lambda _: {"mediatorEpoch": self.epoch})
+
+    @property
+    def epoch(self) -> int:
+        return self.brokers.epoch
 
     async def ask(self, name: str, **spec: Any) -> dict[str, Any]:
         """Make a session."""
@@ -201,6 +208,7 @@ class Life:
     async def __aexit__(self, *_: object) -> None:
         for task in (self.running, self._watching):
             task.cancel()
+        self.fleet.brokers.epoch = max(self.fleet.brokers.epoch, self.mediating.epoch)
         found = await asyncio.gather(self.running, self._watching, return_exceptions=True)
         errors = [one for one in found if isinstance(one, Exception)]
         if errors and not self.expected:

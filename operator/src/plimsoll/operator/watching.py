@@ -37,7 +37,7 @@ class Pauses:
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
-def settings(*, interval_seconds: float = 600.0) -> kopf.OperatorSettings:
+def settings(*, interval_seconds: int = 600) -> kopf.OperatorSettings:
     """How kopf watches: it posts no events, obeys no peers, and never gives up on the API server."""
     found = kopf.OperatorSettings()
     found.peering.standalone = True  # one replica, Recreate; fencing is the brokers'
@@ -66,7 +66,8 @@ class Watches:
         self._nodes = nodes
         kopf.on.login(registry=self.registry)(_login)
         kopf.on.startup(registry=self.registry)(self._begin)
-        for kind in (*OWN, *CHILDREN, *((NODE,) if nodes else ())):
+        self._kinds = (*OWN, *CHILDREN, *((NODE,) if nodes else ()))
+        for kind in self._kinds:
             self._watch(kind)
 
     def objects(self, namespace: str) -> Iterable[Object]:
@@ -86,7 +87,7 @@ class Watches:
         return {item["metadata"]["name"]: item for item in self.everywhere(NODE)} if self._nodes else None
 
     async def _begin(self, **given: Any) -> None:
-        self._indices = given["indices"]
+        self._indices = {kind: given[kind] for kind in self._kinds}
 
     def _watch(self, kind: str) -> None:
         known = KINDS[kind]
