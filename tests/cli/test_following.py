@@ -13,6 +13,7 @@ from tests.cli import asked
 from plimsoll.cli import following
 from plimsoll.cli.codes import FAILED, OK, CommandError
 from plimsoll.cli.following import follow, line, succeeded
+from plimsoll.cli.here import Here
 from plimsoll.local import asking
 from plimsoll.local.home import FleetFolder
 from plimsoll.local.store import Store
@@ -46,7 +47,7 @@ def test_a_line_whenever_it_has_come_further(folder, script, capsys):
         step(folder, phase="Draining", progress=moving),
         step(folder, **asked.ended("Succeeded", True, progress={**NOBODY, "planned": 5, "moved": 5})),
     )
-    assert follow(folder, "one") == OK
+    assert follow(Here(folder), "one") == OK
     out, err = capsys.readouterr()
     assert (out.splitlines(), err) == (
         [
@@ -61,7 +62,7 @@ def test_a_line_whenever_it_has_come_further(folder, script, capsys):
 
 def test_an_end_that_was_not_asked_for_is_a_failure(folder, script, capsys):
     script(step(folder, **asked.ended("RolledBack", False)))
-    assert follow(folder, "one") == FAILED
+    assert follow(Here(folder), "one") == FAILED
     out, err = capsys.readouterr()
     assert out.splitlines()[-1] == "   0.1 s  RolledBack   RolledBack: so it is"
     assert err == "plimsoll: one has not succeeded; `plimsoll describe lbs one` says more\n"
@@ -69,7 +70,7 @@ def test_an_end_that_was_not_asked_for_is_a_failure(folder, script, capsys):
 
 def test_a_program_reads_the_object_and_people_the_rest(folder, script, capsys):
     script(step(folder, **asked.ended("Failed", False)))
-    assert follow(folder, "one", "json") == FAILED
+    assert follow(Here(folder), "one", "json") == FAILED
     out, err = capsys.readouterr()
     assert json.loads(out)["status"]["phase"] == "Failed"
     assert [line.split()[2] for line in err.splitlines()] == ["Requested", "Failed"]
@@ -78,10 +79,10 @@ def test_a_program_reads_the_object_and_people_the_rest(folder, script, capsys):
 def test_a_plan_that_waited_for_approval_is_not_its_end(folder, script, capsys):
     asked.becomes(folder, "one", **asked.ended("Planned", True, planHash="0123456789abcdef"))
     script()
-    assert follow(folder, "one") == OK, "without an approval it is: a dry run has its plan"
+    assert follow(Here(folder), "one") == OK, "without an approval it is: a dry run has its plan"
     asking.approve(folder, "one")
     script(step(folder, **asked.ended("Failed", False)))
-    assert follow(folder, "one", approved=True) == FAILED
+    assert follow(Here(folder), "one", approved=True) == FAILED
     assert "so it is" in capsys.readouterr().out
 
 
@@ -92,7 +93,7 @@ def test_who_waits_is_told_when_nobody_works_any_more(home, script):
     asking.begin(folder, "one", MOVE)
     script(lambda: next(fleet, None))  # lets go of the lock
     with pytest.raises(CommandError, match=r"^fleet default was stopped; one goes on when it is started again") as end:
-        follow(folder, "one")
+        follow(Here(folder), "one")
     assert end.value.code == FAILED
 
 
@@ -103,7 +104,7 @@ def test_who_waits_is_told_when_the_session_goes(folder, script):
 
     script(delete)
     with pytest.raises(CommandError, match=r"^session one was deleted") as end:
-        follow(folder, "one")
+        follow(Here(folder), "one")
     assert end.value.code == FAILED
 
 

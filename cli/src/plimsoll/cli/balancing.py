@@ -11,16 +11,16 @@ import secrets
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from plimsoll.cli import fleets
+from plimsoll.cli import places
 from plimsoll.cli.codes import BAD_INPUT, CONFLICT, NOT_FOUND, OK, CommandError
 from plimsoll.cli.following import follow
 from plimsoll.cli.output import complain, say
+from plimsoll.cli.places import Place
 from plimsoll.core.spec.problems import nearest
 from plimsoll.core.spec.quantities import Duration
-from plimsoll.local import asking
-from plimsoll.local.home import FleetFolder
-from plimsoll.local.store import MissingError, Object, Store
+from plimsoll.local.store import MissingError, Object
 from plimsoll.mediator import views
+from plimsoll.mediator.asking import NotAskableError
 from plimsoll.mediator.sessions import KIND
 
 T = TypeVar("T")
@@ -28,11 +28,11 @@ T = TypeVar("T")
 
 def rebalance(options: argparse.Namespace) -> int:
     """Move subscribers from one edge to others."""
-    folder = _running(options)
-    edges = _edges(folder)
+    place = _running(options)
+    edges = _edges(place)
     parties = [name for name in (options.source, options.target) if name is not None]
     for name in parties:
-        _known(name, edges, folder)
+        _known(name, edges, place)
     if options.source == options.target:
         raise CommandError(BAD_INPUT, f"--from and --to are both {options.source}: name two edges")
     if options.target is not None:
@@ -42,24 +42,24 @@ def rebalance(options: argparse.Namespace) -> int:
         "scope": "Local" if len(clusters) == 1 else "Global",
         "source": {"name": options.source},
         **({} if options.target is None else {"target": {"name": options.target}}),
-        **_selected(options, folder, clusters),
+        **_selected(options, place, clusters),
         **_common(options, edges),
     }
-    return _begin(folder, options, "rebalance", spec)
+    return _begin(place, options, "rebalance", spec)
 
 
 def drain(options: argparse.Namespace) -> int:
     """Move all subscribers of an edge elsewhere, and keep newcomers away from it afterwards."""
-    folder = _running(options)
-    edges = _edges(folder)
-    _known(options.edge, edges, folder)
+    place = _running(options)
+    edges = _edges(place)
+    _known(options.edge, edges, place)
     if len(edges) == 1:
-        raise CommandError(CONFLICT, f"{options.edge} is the only edge of fleet {folder.fleet}: there is nowhere to go")
+        raise CommandError(CONFLICT, f"{options.edge} is the only edge of {place.title}: there is nowhere to go")
     spec = {"scope": "Global", "source": {"name": options.edge}, "action": "Drain", **_common(options, edges)}
-    if not options.dry_run and asking.cordon(folder, options.edge, cordoned=True):
+    if not options.dry_run and place.cordon(options.edge, cordoned=True):
         _note(options, f"edgebroker/{options.edge} cordoned")
     options.source = options.edge
-    return _begin(folder, options, "drain", spec)
+    return _begin(place, options, "drain", spec)
 
 
 def cordon(options: argparse.Namespace) -> int:
@@ -74,16 +74,16 @@ def uncordon(options: argparse.Namespace) -> int:
 
 def approve(options: argparse.Namespace) -> int:
     """Let the plan of a session run."""
-    folder = _running(options)
-    approved = _asked(folder, options.session, lambda: asking.approve(folder, options.session, options.hash or ""))
+    place = _running(options)
+    approved = _asked(place, options.session, lambda: place.approve(options.session, options.hash or ""))
     _note(options, f"plan {approved} of {options.session} approved")
-    return follow(folder, options.session, options.output, approved=True) if options.wait else OK
+    return follow(place, options.session, options.output, approved=True) if options.wait else OK
 
 
 def stop(options: argparse.Namespace) -> int:
     """Let a session begin nothing more."""
-    folder = _running(options)
-    _asked(folder, options.session, lambda: asking.stop(folder, options.session))
+    place = _running(options)
+    _asked(place, options.session, lambda: place.stop(options.session))
     say(f"loadbalancingsession/{options.session} stops: nothing more begins, and what is behind its cut ends")
     return OK
 
@@ -91,14 +91,13 @@ def stop(options: argparse.Namespace) -> int:
 # ---------------------------------------------------------------- what they share
 
 
-def _selected(options: argparse.Namespace, folder: FleetFolder, clusters: set[str]) -> dict[str, Any]:
+def _selected(options: argparse.Namespace, place: Place, clusters: set[str]) -> dict[str, Any]:
     """How many move; without a number the policy of the edge's cluster chooses, if it has one."""
     if options.share is not None:
         return {"select": {"sharePercent": options.share}}
     if options.subscribers is not None:
         return {"select": {"count": options.subscribers}}
-    with Store(folder.store) as store:
-        known = views.policies(store.objects("BrokerCluster", "BrokerFleet")[1])
+    known = views.policies(place.objects("BrokerCluster", "BrokerFleet"))
     why = f"cluster {min(clusters)} has no policy that could choose" if min(clusters) not in known else ""
     if len(clusters) > 1:
         why = "between clusters no policy chooses yet"
@@ -107,11 +106,11 @@ def _selected(options: argparse.Namespace, folder: FleetFolder, clusters: set[st
     return {}
 
 
-def _begin(folder: FleetFolder, options: argparse.Namespace, what: str, spec: dict[str, Any]) -> int:
+def _begin(place: Place, options: argparse.Namespace, what: str, spec: dict[str, Any]) -> int:
     name = options.name or f"{what}-{options.source[:40].rstrip('-')}-{secrets.token_hex(3)}"
-    asking.begin(folder, name, spec)
+    place.begin(name, spec)
     _note(options, f"loadbalancingsession/{name} created")
-    return follow(folder, name, options.output) if options.wait else OK
+    return follow(place, name, options.output) if options.wait else OK
 
 
 def _note(options: argparse.Namespace, text: str) -> None:
@@ -119,23 +118,22 @@ def _note(options: argparse.Namespace, text: str) -> None:
     (say if options.output == "table" else complain)(text)
 
 
-def _running(options: argparse.Namespace) -> FleetFolder:
-    folder = fleets.choose(options.fleet)
-    if folder.running_pid() is None:
-        raise CommandError(NOT_FOUND, f"fleet {folder.fleet} does not run: start it with `plimsoll up -f FILE`")
-    return folder
+def _running(options: argparse.Namespace) -> Place:
+    place = places.choose(options)
+    if why := place.why_not_running():
+        raise CommandError(NOT_FOUND, why)
+    return place
 
 
-def _edges(folder: FleetFolder) -> dict[str, Object]:
-    with Store(folder.store) as store:
-        return {item["metadata"]["name"]: item for item in store.objects("EdgeBroker")[1]}
+def _edges(place: Place) -> dict[str, Object]:
+    return {item["metadata"]["name"]: item for item in place.objects("EdgeBroker")}
 
 
-def _known(name: str, edges: dict[str, Object], folder: FleetFolder) -> None:
+def _known(name: str, edges: dict[str, Object], place: Place) -> None:
     if name not in edges:
         close = nearest(name, list(edges))
         hint = f'Did you mean "{close}"?' if close else f"Edges: {', '.join(sorted(edges))}."
-        raise CommandError(NOT_FOUND, f'no edge "{name}" in fleet {folder.fleet}. {hint}')
+        raise CommandError(NOT_FOUND, f'no edge "{name}" in {place.title}. {hint}')
 
 
 def _can_take(edge: Object, name: str) -> None:
@@ -162,22 +160,21 @@ def _common(options: argparse.Namespace, edges: dict[str, Object]) -> dict[str, 
     return spec
 
 
-def _asked(folder: FleetFolder, name: str, ask: Callable[[], T]) -> T:
+def _asked(place: Place, name: str, ask: Callable[[], T]) -> T:
     try:
         return ask()
-    except asking.NotAskableError as error:
+    except NotAskableError as error:
         raise CommandError(CONFLICT, str(error)) from error
     except MissingError as error:
-        with Store(folder.store) as store:
-            close = nearest(name, [item["metadata"]["name"] for item in store.objects(KIND)[1]])
+        close = nearest(name, [item["metadata"]["name"] for item in place.objects(KIND)])
         hint = f' Did you mean "{close}"?' if close else " `plimsoll get lbs` lists them."
-        raise CommandError(NOT_FOUND, f'no session "{name}" in fleet {folder.fleet}.{hint}') from error
+        raise CommandError(NOT_FOUND, f'no session "{name}" in {place.title}.{hint}') from error
 
 
 def _cordon(options: argparse.Namespace, *, cordoned: bool) -> int:
-    folder = fleets.choose(options.fleet)
-    _known(options.edge, _edges(folder), folder)
-    changed = asking.cordon(folder, options.edge, cordoned=cordoned)
+    place = places.choose(options)
+    _known(options.edge, _edges(place), place)
+    changed = place.cordon(options.edge, cordoned=cordoned)
     say(f"edgebroker/{options.edge} {'' if changed else 'already '}{'cordoned' if cordoned else 'uncordoned'}")
     return OK
 

@@ -9,33 +9,32 @@ from typing import Any
 from plimsoll.cli.codes import FAILED, OK, CommandError
 from plimsoll.cli.columns import duration
 from plimsoll.cli.output import complain, objects_text, say
+from plimsoll.cli.places import Place
 from plimsoll.core.session.record import OUTCOMES
-from plimsoll.local.home import FleetFolder
-from plimsoll.local.store import MissingError, Object, Store
+from plimsoll.local.store import MissingError, Object
 from plimsoll.mediator.sessions import KIND, is_over
 
 POLL_SECONDS = 0.1
 
 
-def follow(folder: FleetFolder, name: str, form: str = "table", *, approved: bool = False) -> int:
+def follow(place: Place, name: str, form: str = "table", *, approved: bool = False) -> int:
     """Wait for the end of a session; 0 only if it succeeded, or a dry run has its plan.
 
     `approved`: it has just been, so a plan that waited until now is not its end.
     """
     began, last = time.monotonic(), ""
     tell = say if form == "table" else complain
-    with Store(folder.store) as store:
-        while True:
-            item = _session(store, name)
-            text = line(item)
-            if text != last:
-                last = text
-                tell(f"{time.monotonic() - began:6.1f} s  {text}")
-            if is_over(item) and not (approved and _is_old(item)):
-                break
-            if folder.running_pid() is None:
-                raise CommandError(FAILED, f"fleet {folder.fleet} was stopped; {name} goes on when it is started again")
-            time.sleep(POLL_SECONDS)
+    while True:
+        item = _session(place, name)
+        text = line(item)
+        if text != last:
+            last = text
+            tell(f"{time.monotonic() - began:6.1f} s  {text}")
+        if is_over(item) and not (approved and _is_old(item)):
+            break
+        if place.why_not_running():
+            raise CommandError(FAILED, f"{place.title} was stopped; {name} goes on when it is started again")
+        time.sleep(POLL_SECONDS)
     if form != "table":
         say(objects_text([item], form, single=True))
     elif not succeeded(item):
@@ -43,9 +42,9 @@ def follow(folder: FleetFolder, name: str, form: str = "table", *, approved: boo
     return OK if succeeded(item) else FAILED
 
 
-def _session(store: Store, name: str) -> Object:
+def _session(place: Place, name: str) -> Object:
     try:
-        return store.get(KIND, name)
+        return place.get(KIND, name)
     except MissingError as error:
         raise CommandError(FAILED, f"session {name} was deleted") from error
 

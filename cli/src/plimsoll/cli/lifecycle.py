@@ -7,6 +7,7 @@ import argparse
 from plimsoll.cli import fleets
 from plimsoll.cli.codes import CONFLICT, FAILED, NOT_FOUND, OK, CommandError
 from plimsoll.cli.output import say
+from plimsoll.cli.places import choose
 from plimsoll.core.spec import InvalidResourcesError, Resources, parse, places
 from plimsoll.core.spec.planning import carried_bytes_per_second, log_bytes
 from plimsoll.core.spec.quantities import bytes_text
@@ -46,20 +47,20 @@ def down(options: argparse.Namespace) -> int:
 
 def apply(options: argparse.Namespace) -> int:
     """Change a fleet's objects."""
-    folder = fleets.choose(options.fleet)
-    for what, item in runtime.apply(folder, manifests.load(options.files)):
-        say(f"{item.subject} {what}")
+    place = choose(options)
+    for what, subject in place.apply(manifests.load(options.files)):
+        say(f"{subject} {what}")
     return OK
 
 
 def delete(options: argparse.Namespace) -> int:
     """Delete one object."""
-    folder = fleets.choose(options.fleet)
+    place = choose(options)
     kind = fleets.kind(options.kind)
     try:
-        runtime.delete(folder, kind.name, options.name)
+        place.delete(kind.name, options.name)
     except MissingError as error:
-        raise CommandError(NOT_FOUND, f"{error} in fleet {folder.fleet}") from error
+        raise CommandError(NOT_FOUND, f'there is no {kind.name} "{options.name}" in {place.title}') from error
     except runtime.RefusedError:
         raise
     except InvalidResourcesError as error:

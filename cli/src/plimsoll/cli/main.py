@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version as installed_version
 
-from plimsoll.cli import balancing, lifecycle, reading
+from plimsoll.cli import balancing, lifecycle, places, reading
 from plimsoll.cli.codes import BAD_INPUT, CONFLICT, FAILED, INTERRUPTED, MEANINGS, OK, CommandError
 from plimsoll.cli.output import FORMATS, complain, say
 from plimsoll.core.spec import API_VERSION, KINDS, InvalidResourcesError
@@ -39,6 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
+def kubectl(arguments: Sequence[str] | None = None) -> int:
+    """`kubectl plimsoll`: the same commands, at the API server."""
+    os.environ.setdefault(places.KUBERNETES, "1")
+    return main(arguments)
+
+
 def _run(command: Command, options: argparse.Namespace) -> int:
     try:
         return command(options)
@@ -60,12 +66,15 @@ def parser() -> argparse.ArgumentParser:
     """The commands and their arguments."""
     top = argparse.ArgumentParser(
         prog="plimsoll",
-        description="Run, watch and try a fleet of content-based publish/subscribe brokers on this machine.",
+        description="Run, watch and try a fleet of content-based publish/subscribe brokers, here or on Kubernetes.",
         epilog=MEANINGS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--fleet", metavar="NAME", help="which fleet; default: $PLIMSOLL_FLEET, or the only one")
+    where = common.add_argument_group("where", "a fleet of this machine, or of a Kubernetes cluster")
+    where.add_argument("--fleet", metavar="NAME", help="which fleet; default: $PLIMSOLL_FLEET, or the only one")
+    where.add_argument("-n", "--namespace", metavar="NAME", help="at the API server: in this namespace")
+    where.add_argument("--context", metavar="NAME", help="at the API server of this context of the kubeconfig")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
     def add(name: str, command: Command, text: str) -> argparse.ArgumentParser:

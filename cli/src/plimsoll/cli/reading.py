@@ -9,18 +9,17 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from plimsoll.cli import fleets, telling
+from plimsoll.cli import fleets, places, telling
 from plimsoll.cli.codes import BAD_INPUT, NOT_FOUND, OK, CommandError
 from plimsoll.cli.columns import columns, duration, row
 from plimsoll.cli.output import now, objects_text, say, table, yaml_text
+from plimsoll.cli.places import Place
 from plimsoll.core.spec import KINDS, Document
 from plimsoll.core.spec.parsing import read
 from plimsoll.core.spec.problems import nearest
 from plimsoll.core.spec.reference import reference
 from plimsoll.core.spec.resources import written
-from plimsoll.local import runtime
-from plimsoll.local.home import FleetFolder
-from plimsoll.local.store import Change, Event, ExpiredError, Object, Store
+from plimsoll.local.store import Change, Event, Object
 from plimsoll.mediator.sessions import KIND as SESSION
 from plimsoll.mediator.sessions import parent
 
@@ -29,18 +28,19 @@ POLL_SECONDS = 0.2
 
 def get(options: argparse.Namespace) -> int:
     """Show objects of a kind, or of all kinds."""
-    folder = fleets.choose(options.fleet)
+    place = places.choose(options)
     kind = None if options.kind == "all" else fleets.kind(options.kind).name
-    with Store(folder.store) as store:
-        version, items = store.objects(*_kinds(kind))
-        items = _named(runtime.shown(folder, items), kind, options.name, folder)
-        text = objects_text(items, options.output, single=options.name is not None)
-        if text:
-            say(text)
-        elif not options.watch:
-            print(f"no {kind or 'objects'} in fleet {folder.fleet}", file=sys.stderr)
-        if options.watch:
-            _follow(store, version, kind, options)
+    if options.watch:
+        items, changes = place.watch(*_kinds(kind))
+    else:
+        items, changes = place.objects(*_kinds(kind)), iter(())
+    items = _named(place.shown(items), kind, options.name, place)
+    text = objects_text(items, options.output, single=options.name is not None)
+    if text:
+        say(text)
+    elif not options.watch:
+        print(f"no {kind or 'objects'} in {place.title}", file=sys.stderr)
+    _follow(changes, options)
     return OK
 
 
@@ -74,60 +74,57 @@ def _explain_session(options: argparse.Namespace) -> int:
     kind = fleets.kind(word).name
     if kind != SESSION:
         raise CommandError(BAD_INPUT, f"only sessions are explained one by one: `plimsoll explain {word}` shows fields")
-    folder = fleets.choose(options.fleet)
-    with Store(folder.store) as store:
-        items = store.objects(SESSION)[1]
-    [item] = _named(items, kind, name, folder)
+    place = places.choose(options)
+    items = place.objects(SESSION)
+    [item] = _named(items, kind, name, place)
     children = [other for other in items if parent(other) == item["metadata"]["uid"]]
-    for line in telling.explanation(item, children):
+    for line in telling.explanation(place.whole(item), children):
         say(line)
     return OK
 
 
 def describe(options: argparse.Namespace) -> int:
     """Show everything about one object: specification with defaults, status, conditions, events."""
-    folder = fleets.choose(options.fleet)
+    place = places.choose(options)
     kind = fleets.kind(options.kind).name
-    with Store(folder.store) as store:
-        [item] = _named(runtime.shown(folder, store.objects(kind)[1]), kind, options.name, folder)
-        for line in description(item, store.events(kind, options.name), now()):
-            say(line)
+    [item] = _named(place.shown(place.objects(kind)), kind, options.name, place)
+    if kind == SESSION:
+        item = place.whole(item)
+    for line in description(item, place.events(kind, options.name), now()):
+        say(line)
     return OK
 
 
 def events(options: argparse.Namespace) -> int:
     """Show what happened, oldest first."""
-    folder = fleets.choose(options.fleet)
-    with Store(folder.store) as store:
-        found = store.events()
-        for line in table(EVENT_TITLES, [event_row(event, now()) for event in found]):
-            say(line)
-        last = found[-1].id if found else 0
-        while options.watch:
-            time.sleep(POLL_SECONDS)
-            for event in (event for event in store.events() if event.id > last):
-                last = event.id
-                say("  ".join(event_row(event, now())))
+    place = places.choose(options)
+    found = place.events()
+    for line in table(EVENT_TITLES, [event_row(event, now()) for event in found]):
+        say(line)
+    last = max((event.id for event in found), default=0)
+    while options.watch:
+        time.sleep(POLL_SECONDS)
+        new = [event for event in place.events() if event.id > last]
+        for event in new:
+            say("  ".join(event_row(event, now())))
+        last = max([last, *(event.id for event in new)])
     return OK
 
 
 def watch(options: argparse.Namespace) -> int:
     """Show the fleet as it changes: a table that is redrawn, or without a terminal a line for each change."""
-    folder = fleets.choose(options.fleet)
+    place = places.choose(options)
     kinds = ("BrokerFleet", "BrokerCluster", "EdgeBroker")
-    with Store(folder.store) as store:
-        if not sys.stdout.isatty():
-            before: dict[str, str] = {}
-            while True:
-                for item in runtime.shown(folder, store.objects()[1]):
-                    if item["kind"] in kinds:
-                        _say_change(item, before)
-                time.sleep(POLL_SECONDS)
+    if not sys.stdout.isatty():
+        before: dict[str, str] = {}
         while True:
-            items = [item for item in runtime.shown(folder, store.objects()[1]) if item["kind"] in kinds]
-            text = objects_text(items, "table", single=False)
-            say(f"\x1b[H\x1b[2J{now():%H:%M:%S}  fleet {folder.fleet}  (Ctrl-C ends)\n\n{text}")
-            time.sleep(options.interval)
+            for item in place.shown(place.objects(*kinds)):
+                _say_change(item, before)
+            time.sleep(POLL_SECONDS)
+    while True:
+        text = objects_text(place.shown(place.objects(*kinds)), "table", single=False)
+        say(f"\x1b[H\x1b[2J{now():%H:%M:%S}  {place.title}  (Ctrl-C ends)\n\n{text}")
+        time.sleep(options.interval)
 
 
 def description(item: Object, happened: list[Event], at: datetime) -> Iterator[str]:
@@ -173,31 +170,24 @@ def _kinds(kind: str | None) -> tuple[str, ...]:
     return () if kind is None else (kind,)
 
 
-def _named(items: list[Object], kind: str | None, name: str | None, folder: FleetFolder) -> list[Object]:
+def _named(items: list[Object], kind: str | None, name: str | None, place: Place) -> list[Object]:
     if name is None:
         return items
     found = [item for item in items if item["metadata"]["name"] == name]
     if not found:
         close = nearest(name, [item["metadata"]["name"] for item in items])
         hint = f' Did you mean "{close}"?' if close else ""
-        raise CommandError(NOT_FOUND, f'no {kind or "object"} "{name}" in fleet {folder.fleet}.{hint}')
+        raise CommandError(NOT_FOUND, f'no {kind or "object"} "{name}" in {place.title}.{hint}')
     return found
 
 
-def _follow(store: Store, version: int, kind: str | None, options: argparse.Namespace) -> None:
+def _follow(portions: Iterator[list[Change]], options: argparse.Namespace) -> None:
     """Print a line for each change of what the table shows, or each changed object whole."""
     before: dict[str, str] = {}
-    while True:
-        try:
-            changes = store.changes(version)
-        except ExpiredError:
-            version, items = store.objects(*_kinds(kind))
-            changes = [Change(version, "MODIFIED", i["kind"], i["metadata"]["name"], i) for i in items]
-        for change in changes:
-            version = max(version, change.version)
-            if kind in (None, change.kind) and options.name in (None, change.name):
+    for portion in portions:
+        for change in portion:
+            if options.name in (None, change.name):
                 _say_followed(change, options.output, before)
-        time.sleep(POLL_SECONDS)
 
 
 def _say_followed(change: Change, form: str, before: dict[str, str]) -> None:

@@ -1,0 +1,38 @@
+"""Which place is meant: a fleet here, unless a namespace or a context is named or the environment says so."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from plimsoll.cli import main, places
+
+
+def options(**given: str | None) -> argparse.Namespace:
+    return argparse.Namespace(**{"fleet": None, "namespace": None, "context": None, **given})
+
+
+@pytest.mark.parametrize(
+    ("environment", "given", "expected"),
+    [
+        ("", {}, False),
+        ("0", {}, False),
+        ("1", {}, True),
+        ("1", {"fleet": "quotes"}, False),
+        ("", {"namespace": "ships"}, True),
+        ("", {"context": "kind"}, True),
+        ("0", {"fleet": "quotes", "namespace": "ships"}, True),
+    ],
+)
+def test_where(monkeypatch: pytest.MonkeyPatch, environment: str, given: dict[str, str], expected: bool):
+    monkeypatch.setenv(places.KUBERNETES, environment)
+    assert places.is_kubernetes(options(**given)) is expected
+
+
+def test_as_a_plugin_it_speaks_to_the_api_server(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.delenv(places.KUBERNETES, raising=False)
+    assert main.kubectl(["version"]) == 0
+    assert places.is_kubernetes(options())
+    monkeypatch.delenv(places.KUBERNETES)
+    assert "plimsoll" in capsys.readouterr().out
