@@ -124,7 +124,7 @@ def _described(block: type, content: Any, way: Way) -> Iterator[tuple[Way, Descr
         if not _is_block(inner) or (is_list and not inside):
             continue
         if is_list:
-            yield from _described(inner, inside[0], (*here, 0))
+            yield from _described(inner, (inside or [{}])[0], (*here, 0))
         elif inside is not None or item.default is not None:
             yield from _described(inner, inside or {}, here)
 

@@ -110,7 +110,7 @@ def test_units_bounds_and_defaults_read_as_sentences():
     cluster = dict(nodes(schema_of("BrokerCluster")))
     assert cluster["spec.head.profile"]["description"] == "Its hardware. Names a HardwareProfile."
     assert cluster["status.load.cpuPercent"]["description"] == (
-        "Processor time by what the profile allows. Percent."
+        "Processor time by what the profile allows. In percent."
     )  # fmt: skip
 
 

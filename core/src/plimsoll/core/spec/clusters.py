@@ -119,7 +119,10 @@ class BrokerClusterSpec:
     ] = ()
     scale: Annotated[
         ScaleSpec | None,
-        About("Overrides the replicas of one group, for whom scales by command; absent: as edges say."),
+        About(
+            "Overrides the replicas of one group: for `kubectl scale`, which writes it, and for autoscalers, which want"
+            " it to be there; absent: as edges say."
+        ),
     ] = None
     neighbors: Annotated[
         tuple[NamedReference, ...],

@@ -72,7 +72,7 @@ BLOCKS: dict[type, tuple[Rule, ...]] = {
     BrokerClusterSpec: (
         Rule(
             "!has(self.scale) || (has(self.edges) && self.edges.exists(e, has(e.replicas) &&"
-            " (self.scale.group == '' || e.name == self.scale.group)))",
+            " (!has(self.scale.group) || self.scale.group == '' || e.name == self.scale.group)))",
             "no group of that name has `replicas`: give one of `edges` its `replicas`, or remove `scale`",
             ".scale",
         ),

@@ -52,7 +52,10 @@ def _field(item: Described, *, in_list: bool, status: bool) -> Schema:
 def description(item: Described, *, status: bool = False) -> str:
     """What a field is, its unit and bounds, and what holds if it is left out."""
     words = [item.about.text]
-    if limits := bounds(item.hint, item.about):
+    limits = bounds(item.hint, item.about)
+    if limits and limits == item.about.unit:
+        words.append(f"In {limits}.")
+    elif limits:
         words.append(f"{limits[:1].upper()}{limits[1:]}.")
     default = "" if status else default_text(item)
     if default:

@@ -31,7 +31,7 @@ class ProgressStatus(OutcomesStatus):
     planned: Annotated[int, About("Subscribers that are to move.")]
     percent: Annotated[int, About("The part of them that has come to an end.", unit="percent")]
     moves_per_minute: Annotated[int, About("How fast it goes.", unit="subscribers/min")]
-    eta_seconds: Annotated[int, About("How long the rest takes at this rate.", unit="s")]
+    eta_seconds: Annotated[int, About("How long the rest takes at this rate.", unit="seconds")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class PhaseTimeStatus:
     """Time in one phase."""
 
     phase: Annotated[str, About("The phase.")]
-    milliseconds: Annotated[int, About("How long it was there.", unit="ms")]
+    milliseconds: Annotated[int, About("How long it was there.", unit="milliseconds")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +128,7 @@ class PredictedEdgeStatus:
 class PredictedStatus:
     """What was promised."""
 
-    drain_milliseconds: Annotated[int, About("How long the source takes to deliver what it has.", unit="ms")]
+    drain_milliseconds: Annotated[int, About("How long the source takes to deliver what it has.", unit="milliseconds")]
     edges: Annotated[tuple[PredictedEdgeStatus, ...], About("Edges before and after; the first twenty.")]
 
 
@@ -152,8 +152,10 @@ class MeasuredStatus:
 
     edges: Annotated[tuple[MeasuredEdgeStatus, ...], About("Edges as they were measured; the first twenty.")]
     error_percent_max: Annotated[int, About("The largest error of an edge.", unit="percent")]
-    drain_milliseconds_max: Annotated[int, About("The longest time from the cut of a batch to its end.", unit="ms")]
-    drain_milliseconds_mean: Annotated[int, About("The mean of these times.", unit="ms")]
+    drain_milliseconds_max: Annotated[
+        int, About("The longest time from the cut of a batch to its end.", unit="milliseconds")
+    ]
+    drain_milliseconds_mean: Annotated[int, About("The mean of these times.", unit="milliseconds")]
 
 
 @dataclass(frozen=True, kw_only=True)

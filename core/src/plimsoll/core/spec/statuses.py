@@ -38,8 +38,10 @@ class LoadStatus:
     publications_per_second: Annotated[int, About("Publications that come in.", unit="publications/s")]
     deliveries_per_second: Annotated[int, About("Deliveries that go out.", unit="deliveries/s")]
     output_bytes_per_second: Annotated[int, About("Bytes that go out.", unit="bytes/s")]
-    input_queue_delay_milliseconds: Annotated[int, About("How long publications wait to be matched.", unit="ms")]
-    output_queue_delay_milliseconds: Annotated[int, About("How long deliveries wait to go out.", unit="ms")]
+    input_queue_delay_milliseconds: Annotated[
+        int, About("How long publications wait to be matched.", unit="milliseconds")
+    ]
+    output_queue_delay_milliseconds: Annotated[int, About("How long deliveries wait to go out.", unit="milliseconds")]
     input_queue_messages: Annotated[int, About("Publications that wait to be matched.")]
     output_queue_messages: Annotated[int, About("Deliveries that wait to go out.")]
     output_queue_bytes: Annotated[int, About("Bytes that wait to go out.", unit="bytes")]

@@ -1,0 +1,240 @@
+"""Each CEL rule refuses what it should, with its message, and lets the rest pass: asked of a real API server."""
+
+from __future__ import annotations
+
+import copy
+import secrets
+from typing import Any
+
+import pytest
+from tests.crds.corpus import FULL, changed
+from tests.crds.server import Server
+from tests.crds.structural import nodes, schema_of
+
+from plimsoll.core.spec import KINDS
+from plimsoll.core.spec.rules import BLOCKS, FIXED, ROOT, Rule
+
+Object = dict[str, Any]
+CLUSTER, FLEET, SESSION = FULL["BrokerCluster"], FULL["BrokerFleet"], FULL["LoadBalancingSession"]
+
+
+def with_spec(content: Object, **spec: Any) -> Object:
+    """The object with fields of its specification set; None takes one away."""
+    for field, value in spec.items():
+        content = changed(content, ("spec", field), value)
+    return content
+
+
+def policy(**fields: Any) -> Object:
+    return with_spec(CLUSTER, policy={"type": "Padres", **fields})
+
+
+def overload(lower: Any, higher: Any) -> Object:
+    return policy(detection={"overload": {"cpu": {"lower": lower, "higher": higher}}})
+
+
+def select(**fields: Any) -> Object:
+    return with_spec(SESSION, select=fields)
+
+
+def renamed(content: Object, name: str) -> Object:
+    return changed(content, ("metadata", "name"), name)
+
+
+GROUP = [{"name": "g" * 61, "profile": "p", "replicas": 10}]
+
+CREATED: list[tuple[str, Object, Object]] = [
+    ("`lower` is above `higher`", overload("901m", "0.9"), overload("900m", "0.9")),
+    ("`lower` is above `higher`", overload(1, "950m"), overload("950m", 1)),
+    ("parameters of Ring", policy(estimation={"type": "Press", "ring": {}}), policy(estimation={"ring": {}})),
+    ("parameters of Press", policy(estimation={"press": {}}), policy(estimation={"type": "Press", "press": {}})),
+    ("parameters of Padres", policy(type="Greedy", padres={}), policy(padres={})),
+    ("parameters of Random", policy(random={}), policy(type="Random", random={"seed": 4})),
+    ("parameters of LeastLoaded", policy(leastLoaded={}), policy(type="LeastLoaded", leastLoaded={})),
+    ("parameters of Greedy", policy(greedy={}), policy(type="Greedy", greedy={})),
+    (
+        "no group of that name",
+        with_spec(CLUSTER, scale={"group": "f", "replicas": 2}),
+        with_spec(CLUSTER, scale={"replicas": 2}),
+    ),
+    ("no group of that name", with_spec(CLUSTER, edges=None), with_spec(CLUSTER, edges=None, scale=None)),
+    (
+        "would have more than 63 characters: shorten the name of the group",
+        with_spec(CLUSTER, edges=[{**GROUP[0], "replicas": 11}], scale=None),
+        with_spec(CLUSTER, edges=GROUP, scale=None),
+    ),
+    ("write one of `count`", select(count=1, sharePercent=50), select(sharePercent=50)),
+    ("write one of `count`", select(names=[]), select(names=["a/1"])),
+    ("write one of `count`", select(), select(count=1)),
+    ("say what to drain", with_spec(SESSION, action="Drain", source=None, select=None),
+     with_spec(SESSION, action="Drain", select=None)),
+    ("target is source", with_spec(SESSION, target={"name": "w-0"}), with_spec(SESSION, target=None)),
+    ("select by themselves", with_spec(SESSION, action="Shuffle"), with_spec(SESSION, action="Shuffle", select=None)),
+    ("within a cluster only", with_spec(SESSION, scope="Global", handover="Replay"),
+     with_spec(SESSION, handover="Replay")),
+    ("in exclusions.brokers", with_spec(SESSION, exclusions={"brokers": ["v", "w-0"]}),
+     with_spec(SESSION, exclusions={"brokers": ["v"]})),
+    ("in exclusions.brokers", with_spec(SESSION, exclusions={"brokers": ["w-1"]}), with_spec(SESSION, exclusions={})),
+    ("cannot be its own neighbor", with_spec(CLUSTER, neighbors=[{"name": "east"}]),
+     with_spec(CLUSTER, neighbors=[{"name": "west"}])),
+    ("NAME-head, its head", renamed(CLUSTER, "c" * 59), renamed(CLUSTER, "c" * 58)),
+]  # fmt: skip
+"""What a rule says, an object that it refuses, and one beside it that it accepts."""
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(("message", "refused", "accepted"), CREATED, ids=[f"{n}" for n in range(len(CREATED))])
+def test_what_is_refused_when_it_is_created(server: Server, message: str, refused: Object, accepted: Object):
+    no, yes = server.create(refused, dry=True), server.create(accepted, dry=True)
+    assert no.code == 422
+    assert message in no.message
+    assert yes.accepted, yes.message
+
+
+@pytest.mark.cluster
+def test_bounds_say_what_they_are(server: Server):
+    """Those of quantities and durations; the corpus tries each of them."""
+    reply = server.create(with_spec(FULL["HardwareProfile"], memory="1Mi"), dry=True)
+    assert "spec.memory: Invalid value" in reply.message
+    assert "must be at least 33554432 bytes" in reply.message
+    reply = server.create(with_spec(SESSION, deadline="0s"), dry=True)
+    assert "spec.deadline: Invalid value" in reply.message
+    assert "must be more than 0 s" in reply.message
+
+
+@pytest.mark.cluster
+def test_names_are_labels_as_those_of_brokers_must_be(server: Server):
+    for kind in KINDS:
+        reply = server.create(renamed(FULL[kind], "a.b"), dry=True)
+        assert reply.code == 422
+        assert "metadata.name" in reply.message
+
+
+# ---------------------------------------------------------------- what may change
+
+
+def stored(server: Server, content: Object) -> str:
+    """An object of this kind and specification, under a name of its own."""
+    name = f"{content['metadata']['name']}-{secrets.token_hex(3)}"
+    reply = server.create(renamed(content, name))
+    assert reply.accepted, reply.message
+    return name
+
+
+@pytest.mark.cluster
+def test_an_edge_keeps_its_cluster(server: Server):
+    name = stored(server, FULL["EdgeBroker"])
+    reply = server.patch("EdgeBroker", name, {"spec": {"clusterRef": {"name": "west"}}})
+    assert (reply.code, "an edge does not change its cluster" in reply.message) == (422, True)
+    assert server.patch("EdgeBroker", name, {"spec": {"cordoned": True, "profile": "q"}}).accepted
+
+
+def planned(server: Server, **status: Any) -> str:
+    """A session of which a plan stands in status."""
+    name = stored(server, SESSION)
+    found = {"phase": "Planned", "planHash": "3f2a9c", **status}
+    assert server.patch("LoadBalancingSession", name, {"status": found}, sub="status").accepted
+    return name
+
+
+CHANGES: dict[str, Any] = {
+    "scope": "Global",
+    "source": None,
+    "target": {"name": "e"},
+    "action": "Shuffle",
+    "select": {"count": 4},
+    "candidates": [{"name": "w-1", "metric": "Output"}],
+    "trigger": {"broker": "v"},
+    "exclusions": {"subscribers": ["a/1", "a/2"]},
+    "handover": "Drain",
+}
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("field", FIXED)
+def test_what_a_plan_is_made_from_stays_while_the_plan_does(server: Server, field: str):
+    name = stored(server, SESSION)
+    change = {"spec": {field: CHANGES[field]}}
+    if field == "action":
+        change["spec"]["select"] = None
+    assert server.patch("LoadBalancingSession", name, change, dry=True).accepted, "there is no plan yet"
+    status = {"status": {"phase": "Planned", "planHash": "3f2a9c"}}
+    assert server.patch("LoadBalancingSession", name, status, sub="status").accepted
+    reply = server.patch("LoadBalancingSession", name, change)
+    assert reply.code == 422
+    assert f"spec.{field}: Invalid value" in reply.message
+    assert "there is a plan (status.planHash)" in reply.message
+    gone = {"status": {"phase": "Requested", "planHash": None}}
+    assert server.patch("LoadBalancingSession", name, gone, sub="status").accepted
+    assert server.patch("LoadBalancingSession", name, change).accepted, "another attempt has no plan yet"
+
+
+@pytest.mark.cluster
+def test_commands_are_taken_while_a_plan_stands(server: Server):
+    name = planned(server)
+    for change in (
+        {"stop": True}, {"retries": 3}, {"deadline": "3m"}, {"ttl": "1h"}, {"mode": "Execute"},
+        {"limits": {"maxInFlight": 4}}, {"approval": {"policy": "Manual"}},
+    ):  # fmt: skip
+        reply = server.patch("LoadBalancingSession", name, {"spec": change})
+        assert reply.accepted, reply.message
+
+
+@pytest.mark.cluster
+def test_only_the_plan_that_stands_can_be_approved(server: Server):
+    approve = {"spec": {"mode": "Execute", "approval": {"planHash": "3f2a9c"}}}
+    other = {"spec": {"approval": {"planHash": "999999"}}}
+    unplanned = stored(server, SESSION)
+    reply = server.patch("LoadBalancingSession", unplanned, approve)
+    assert (reply.code, "this is not the plan that stands now" in reply.message) == (422, True)
+    name = planned(server)
+    reply = server.patch("LoadBalancingSession", name, other)
+    assert (reply.code, "spec.approval.planHash" in reply.message) == (422, True)
+    assert server.patch("LoadBalancingSession", name, approve).accepted
+    replanned = {"status": {"planHash": "777777"}}
+    assert server.patch("LoadBalancingSession", name, replanned, sub="status").accepted, "what was approved stays"
+    assert server.patch("LoadBalancingSession", name, {"spec": {"stop": True}}).accepted, "and keeps nothing else back"
+    assert server.patch("LoadBalancingSession", name, {"spec": {"approval": {"planHash": ""}}}).accepted
+
+
+@pytest.mark.cluster
+def test_an_approval_may_come_with_the_object_as_from_a_backup(server: Server):
+    given = copy.deepcopy(SESSION)
+    given["spec"]["approval"] = {"planHash": "3f2a9c"}
+    assert server.create(given, dry=True).accepted
+
+
+# ---------------------------------------------------------------- nothing is left out
+
+
+def messages(rules: dict[Any, tuple[Rule, ...]]) -> set[str]:
+    return {rule.message for some in rules.values() for rule in some}
+
+
+def test_every_rule_has_its_test():
+    """Those of whole objects that speak of changes are tried above, each by itself."""
+    of_changes = {rule.message for some in ROOT.values() for rule in some if "oldSelf" in rule.cel}
+    untried = [
+        message
+        for message in messages(BLOCKS) | messages(ROOT)
+        if message not in of_changes and not any(words in message for words, _, _ in CREATED)
+    ]
+    assert untried == []
+    assert of_changes == {
+        "an edge does not change its cluster: delete it, and create one there",
+        "there is a plan (status.planHash), and what it is made from does not change: stop this session, or create"
+        " another one",
+        "this is not the plan that stands now (status.planHash): look at it, and approve that one",
+    }
+
+
+def test_rules_in_the_definitions_are_these_and_bounds():
+    known = messages(BLOCKS) | messages(ROOT)
+    found = {
+        rule["message"]
+        for kind in KINDS
+        for _, node in nodes(schema_of(kind))
+        for rule in node.get("x-kubernetes-validations", [])
+    }
+    assert {message for message in found - known if not message.startswith("must be ")} == set()
+    assert known - found == set()

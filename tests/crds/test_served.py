@@ -1,0 +1,165 @@
+"""What an API server makes of the definitions: defaults, columns, scale, explanations, statuses kept whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+from tests.crds.corpus import FULL, changed, make
+from tests.crds.server import Server
+from tests.crds.structural import defaulted, definitions, schema_of
+from tests.crds.test_schema import LEAST
+from tests.crds.test_statuses import NOW, SEEN, item
+
+from plimsoll.core.spec import KINDS, Document
+from plimsoll.core.spec.parsing import read
+from plimsoll.mediator import reports
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
+Object = dict[str, Any]
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_defaults_are_filled_in_as_the_parser_has_them(server: Server, kind: str):
+    reply = server.create(make(kind, "least", **LEAST[kind]), dry=True)
+    assert reply.accepted, reply.message
+    assert reply.content["spec"] == defaulted(schema_of(kind)["properties"]["spec"], LEAST[kind])
+    [ours], _ = read([Document(make(kind, "least", **LEAST[kind]))])
+    [theirs], problems = read([Document(reply.content)])
+    assert problems == []
+    assert theirs.spec == ours.spec
+
+
+def test_a_fleet_needs_no_specification(server: Server):
+    for kind in ("BrokerFleet", "HardwareProfile"):
+        content = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": "bare"}}
+        reply = server.create(content, dry=True)
+        assert reply.accepted, reply.message
+        assert reply.content["spec"] == defaulted(schema_of(kind)["properties"]["spec"], {})
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_names_and_category(server: Server, kind: str):
+    resources = server.ask("GET", "/apis/plimsoll.dev/v1alpha1").content["resources"]
+    [found] = [each for each in resources if each["name"] == KINDS[kind].plural]
+    assert (found["shortNames"], found["categories"]) == ([KINDS[kind].short], ["plimsoll"])
+    assert f"{KINDS[kind].plural}/status" in {each["name"] for each in resources}
+
+
+def table(server: Server, kind: str, name: str) -> dict[str, Any]:
+    """A line of `kubectl get -o wide`."""
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    found = server.ask("GET", server.path(kind, name), accept=accept).content
+    titles = [column["name"] for column in found["columnDefinitions"]]
+    return dict(zip(titles, found["rows"][0]["cells"], strict=True))
+
+
+def test_columns_tell_the_story_of_a_cluster_and_its_edge(server: Server):
+    for kind, name in (("BrokerCluster", "columns"), ("EdgeBroker", "columns")):
+        assert server.create(changed(FULL[kind], ("metadata", "name"), name)).accepted
+    cluster = reports.cluster_status(item("BrokerCluster"), SEEN, [SEEN, SEEN], 1.0, NOW)
+    cluster |= {"imbalancePercent": 31, "lastSession": {"name": "s", "reason": "Moved"}}
+    edge = reports.edge_status(item("EdgeBroker"), SEEN, 1.0, NOW)
+    assert server.patch("BrokerCluster", "columns", {"status": cluster}, sub="status").accepted
+    assert server.patch("EdgeBroker", "columns", {"status": edge}, sub="status").accepted
+    told = table(server, "BrokerCluster", "columns")
+    assert {key: told[key] for key in ("Edges", "Up", "Ready", "Reason", "Imbalance%", "Subs", "LastSession")} == {
+        "Edges": 2, "Up": 2, "Ready": "True", "Reason": "AllReady", "Imbalance%": 31, "Subs": 8,
+        "LastSession": "Moved",
+    }  # fmt: skip
+    told = table(server, "EdgeBroker", "columns")
+    assert {key: told[key] for key in ("Cluster", "Profile", "Ready", "State", "Cordoned", "Subs", "In%", "Out%")} == {
+        "Cluster": "east", "Profile": "p", "Ready": "True", "State": "OK", "Cordoned": False, "Subs": 4, "In%": 50,
+        "Out%": 25,
+    }  # fmt: skip
+
+
+def test_columns_tell_the_story_of_a_session(server: Server):
+    assert server.create(changed(FULL["LoadBalancingSession"], ("metadata", "name"), "columns")).accepted
+    status = {
+        "source": "w-0", "target": "w-1", "phase": "Draining", "reason": "", "message": "", "planHash": "3f2a9c",
+        "progress": {"planned": 9, "moved": 4, "etaSeconds": 12}, "measured": {"errorPercentMax": 3},
+        "conditions": [
+            {"type": "Succeeded", "status": "Unknown", "reason": "Draining", "message": "", "observedGeneration": 1,
+             "lastTransitionTime": NOW},
+        ],
+    }  # fmt: skip
+    assert server.patch("LoadBalancingSession", "columns", {"status": status}, sub="status").accepted
+    told = table(server, "LoadBalancingSession", "columns")
+    del told["Age"]
+    assert told == {
+        "Name": "columns", "Source": "w-0", "Target": "w-1", "Mode": "DryRun", "Phase": "Draining", "Reason": "",
+        "Moved": 4, "Planned": 9, "ETA": 12, "Err%": 3, "Succeeded": "Unknown", "Action": "Rebalance",
+        "Trigger": "w-0", "Plan": "3f2a9c", "Message": "",
+    }  # fmt: skip
+
+
+# ---------------------------------------------------------------- scale
+
+
+def test_scaling_writes_what_the_cluster_reads(server: Server):
+    name = "scaled"
+    assert server.create(changed(FULL["BrokerCluster"], ("metadata", "name"), name)).accepted
+    status = {"status": {"replicas": 2, "selector": "plimsoll.dev/cluster=scaled"}}
+    assert server.patch("BrokerCluster", name, status, sub="status").accepted
+    scale = server.ask("GET", server.path("BrokerCluster", name, "scale")).content
+    assert scale["spec"]["replicas"] == 3
+    assert scale["status"] == {"replicas": 2, "selector": "plimsoll.dev/cluster=scaled"}
+    wanted = {**scale, "spec": {"replicas": 5}}
+    reply = server.ask("PUT", server.path("BrokerCluster", name, "scale"), wanted)
+    assert reply.accepted, reply.message
+    assert server.get("BrokerCluster", name)["spec"]["scale"] == {"group": "e", "replicas": 5}
+    wanted = {**reply.content, "spec": {"replicas": 1001}}
+    reply = server.ask("PUT", server.path("BrokerCluster", name, "scale"), wanted)
+    assert (reply.code, "1000" in reply.message) == (422, True)
+
+
+def test_a_cluster_that_was_never_scaled_is_scaled_by_its_first_group(server: Server):
+    """`kubectl scale` reads, changes and writes: what it reads may say nothing of replicas."""
+    name = "unscaled"
+    content = changed(changed(FULL["BrokerCluster"], ("spec", "scale"), None), ("metadata", "name"), name)
+    assert server.create(content).accepted
+    patch = {"spec": {"replicas": 4}}
+    reply = server.patch("BrokerCluster", name, patch, sub="scale")
+    assert reply.accepted, reply.message
+    assert server.get("BrokerCluster", name)["spec"]["scale"] == {"group": "", "replicas": 4}
+
+
+# ---------------------------------------------------------------- explanations
+
+
+def test_what_is_explained_is_what_stands_in_the_definitions(server: Server):
+    group = server.ask("GET", "/openapi/v3/apis/plimsoll.dev/v1alpha1").content
+    for kind, definition in definitions().items():
+        published = group["components"]["schemas"][f"dev.plimsoll.v1alpha1.{kind}"]
+        schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        assert published["description"] == schema["description"]
+        assert published["properties"]["spec"] == schema["properties"]["spec"]
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        (
+            "brokerclusters.spec.edges",
+            ["The brokers that subscribers connect to.", "-required-", "replicas\t<integer>"],
+        ),
+        ("brokerclusters.spec.edges.replicas", ["How many edges, called NAME-0 onwards", "At least 0, at most 1000."]),
+        ("brokerfleets.spec.defaults.subscribers", ["More than 0 bytes. Default: 1Mi.", "DropOldest"]),
+        ("loadbalancingsessions.spec.approval", ["Manual waits in `Planned` until planHash names the plan."]),
+        ("hardwareprofiles.spec", ["Processor time. More than 0 cores. Default: 1."]),
+        ("loadbalancingsessions.status.progress", ["How long the rest takes at this rate. In seconds."]),
+    ],
+)
+def test_kubectl_explains_fields(server: Server, path: str, words: list[str]):
+    asked = ["kubectl", "explain", "--api-version=plimsoll.dev/v1alpha1", path]
+    found = subprocess.run(asked, capture_output=True, text=True, check=False, env={**os.environ}, timeout=60)
+    assert found.returncode == 0, found.stderr
+    text = " ".join(found.stdout.split(" "))
+    shown = " ".join(text.split())
+    for each in words:
+        assert " ".join(each.split()) in shown, found.stdout
