@@ -7,22 +7,24 @@ from typing import Any
 import pytest
 from tests.telemetry.rows import NOW_US
 
+from plimsoll.core.session.record import Forecast, Loads, Plan, Session
+from plimsoll.core.session.status import status as written
 from plimsoll.telemetry import outcomes
 from plimsoll.telemetry.outcomes import Outcomes, is_over, row
 from plimsoll.telemetry.schema import OUTCOMES
 
 
 def session(name: str = "s1", **status: Any) -> dict[str, Any]:
-    loads = {"input": 0.25, "output": 0.5, "matchSeconds": 0.001}
+    loads = {"inputPercent": 25, "outputPercent": 50, "matchMicroseconds": 1500}
     found = {
         "phase": "Succeeded", "reason": "Moved", "requestedAt": "2026-01-01T00:00:00Z",
         "endedAt": "2026-01-01T00:00:09Z", "source": "e1", "target": "e2", "attempt": 2,
         "plan": {"handover": "replay", "policy": "Padres", "metric": "output", "subscribers": 5},
-        "predicted": {"drainSeconds": 0.5, "edges": [
-            {"name": "e1", "utilizationBefore": 0.9, "utilizationAfter": 0.5, "after": loads},
-            {"name": "e2", "utilizationBefore": 0.1, "utilizationAfter": 0.4},
+        "predicted": {"drainMilliseconds": 500, "edges": [
+            {"name": "e1", "utilizationBeforePercent": 90, "utilizationAfterPercent": 50, "after": loads},
+            {"name": "e2", "utilizationBeforePercent": 10, "utilizationAfterPercent": 40},
         ]},
-        "measured": {"drainSecondsMax": 0.75, "edges": [{"name": "e1", "utilization": 0.55, "after": loads}]},
+        "measured": {"drainMillisecondsMax": 750, "edges": [{"name": "e1", "utilizationPercent": 55, "after": loads}]},
         "progress": {"planned": 5, "moved": 4, "stayed": 1, "percent": 100},
     }  # fmt: skip
     return {
@@ -46,7 +48,41 @@ def test_a_session_becomes_a_row():
         0.55,
         0.5,
     )
+    assert (first["match_predicted_seconds"], first["utilization_before"]) == (0.0015, 0.9)
+    assert (found["drain_predicted_seconds"], found["drain_measured_seconds"]) == (0.5, 0.75)
     assert (second["broker"], second["utilization_measured"], second["input_predicted"]) == ("e2", None, None)
+
+
+def test_the_status_that_mediators_write_can_be_read():
+    """Field for field: what a session's status is called is decided elsewhere."""
+    loads = Loads(input=0.25, output=0.5, match_seconds=0.0015)
+    forecast = Forecast(
+        edge="e1", utilization_before=0.9, utilization_after=0.5, subscribers_before=9, subscribers_after=5,
+        before=loads, after=loads, measured=loads, utilization_measured=0.55, subscribers_measured=5,
+    )  # fmt: skip
+    plan = _plan(forecast)
+    assert set(plan["predicted"]["edges"][0]) >= {
+        "name",
+        "utilizationBeforePercent",
+        "utilizationAfterPercent",
+        "after",
+    }
+    found = row(session(**plan), "f", "c0", NOW_US)
+    assert found["edges"][0] == {
+        "broker": "e1", "utilization_before": 0.9, "utilization_predicted": 0.5, "utilization_measured": 0.55,
+        "input_predicted": 0.25, "input_measured": 0.25, "output_predicted": 0.5, "output_measured": 0.5,
+        "match_predicted_seconds": 0.0015, "match_measured_seconds": 0.0015,
+    }  # fmt: skip
+    assert found["drain_predicted_seconds"] == 0.25
+
+
+def _plan(forecast: Forecast) -> dict[str, Any]:
+    plan = Plan(hash="x", pairs=[], made_at=0.0, forecasts=[forecast], drain_seconds=0.25)
+    made = Session(
+        uid="u", name="s", requested_at=0.0, queued_at=0.0, deadline_at=1.0, phase="Succeeded", phase_at=0.0, plan=plan,
+    )  # fmt: skip
+    status = written(made, 1.0)
+    return {name: status[name] for name in ("plan", "predicted", "measured")}
 
 
 def test_a_session_that_ended_early_has_no_plan():
@@ -98,3 +134,10 @@ def test_what_is_remembered_and_waits_is_bounded(monkeypatch: pytest.MonkeyPatch
     taken.back(rows)
     assert len(taken.waiting) == 2
     assert taken.dropped == 2
+
+
+def test_what_is_sent_is_all_that_a_row_needs():
+    whole = session(record={"large": True}, moves=["many"])
+    told = outcomes.brief(whole)
+    assert row(told, "f", "c0", NOW_US) == row(whole, "f", "c0", NOW_US)
+    assert "record" not in told["status"]

@@ -1,12 +1,14 @@
-"""The mediator's process: started with the fleet, started again when it ends, ended with the fleet.
+"""A process beside the brokers: started with the fleet, started again when it ends, ended with the fleet.
 
-Its end harms nothing: sessions stand in the store, and brokers go on with what they have been told.
+So the mediator is kept, and so are collectors. Their end harms nothing: sessions stand in the store, and brokers go on
+with what they have been told.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,10 +27,20 @@ def mediator_command(folder: FleetFolder) -> Sequence[str]:
 
 
 class Keeper:
-    """Keeps one mediator running. `now` is seconds of one monotonic clock."""
+    """Keeps one process running: the mediator, unless told otherwise. `now` is seconds of one monotonic clock.
 
-    def __init__(self, folder: FleetFolder) -> None:
-        self._folder = folder
+    `kind` begins the reasons of its events, and `name` names its log.
+    """
+
+    def __init__(
+        self,
+        folder: FleetFolder,
+        name: str = MEDIATOR,
+        kind: str = "Mediator",
+        command: Callable[[], Sequence[str]] | None = None,
+    ) -> None:
+        self._folder, self._name, self._kind = folder, name, kind
+        self._command = command if command is not None else lambda: mediator_command(folder)
         self._process: Process | None = None
         self._restarts = Restarts()
         self._start_at: float | None = 0.0
@@ -42,18 +54,27 @@ class Keeper:
             words = self._process.last_words()
             self._process = None
             self._restarts, self._start_at = self._restarts.ended(now)
-            message = f"mediator {self._last_end}{f': {words}' if words else ''}"
-            record("Warning", "MediatorExited", f"{message}; starts again after {self._start_at - now:.0f} s")
+            who = self._name.rpartition(".")[2]
+            message = f"{who} {self._last_end}{f': {words}' if words else ''}"
+            record("Warning", f"{self._kind}Exited", f"{message}; starts again after {self._start_at - now:.0f} s")
         elif self._process is None and self._start_at is not None and now >= self._start_at:
-            self._process = Process(mediator_command(self._folder), self._folder.log(MEDIATOR))
+            self._process = Process(self._command(), self._folder.log(self._name))
             self._start_at = None
             self._restarts = self._restarts.ready(now)
-            record("Normal", "MediatorStarted", f"process {self._process.pid}")
+            record("Normal", f"{self._kind}Started", f"process {self._process.pid}")
 
-    def end(self) -> None:
-        """End it; nothing starts it again."""
+    def terminate(self) -> None:
+        """Ask it to end; nothing starts it again."""
         self._start_at = None
         if self._process is not None:
+            self._process.terminate()
+
+    def end(self, until: float = 0.0) -> None:
+        """End it, and nothing starts it again; who was asked to end has until this time of the monotonic clock."""
+        self._start_at = None
+        if self._process is not None:
+            while self._process.ended() is None and time.monotonic() < until:
+                time.sleep(0.02)
             self._process.kill()
             self._process = None
 

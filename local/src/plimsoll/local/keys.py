@@ -45,10 +45,16 @@ def pair(folder: FleetFolder, name: str) -> KeyPair:
     return KeyPair(public_file.read_text(encoding="ascii").strip(), secret_file)
 
 
-def authorize(folder: FleetFolder, brokers: Iterable[tuple[str, Role]]) -> None:
-    """Write who may do what; brokers read the file again when it changes."""
+def collectors(count: int) -> tuple[str, ...]:
+    """The names of so many collectors on the wire."""
+    return tuple(f"local.collector-{number}" for number in range(count))
+
+
+def authorize(folder: FleetFolder, brokers: Iterable[tuple[str, Role]], collecting: Iterable[str] = ()) -> None:
+    """Write who may do what; brokers read the file again when it changes. `collecting`: names of collectors."""
     lines = [f"{pair(folder, name).public} {role} {name}\n" for name, role in brokers]
     lines.extend(f"{pair(folder, name).public} mediator {name}\n" for name in (SUPERVISOR, MEDIATOR))
+    lines.extend(f"{pair(folder, name).public} collector {name}\n" for name in collecting)
     # Publishers and subscribers of this user call themselves what they like.
     lines.append(f"{pair(folder, CLIENTS).public} client {ANY_NAME}\n")
     write_private(folder.authorized_keys, "".join(lines))

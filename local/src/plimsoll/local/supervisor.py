@@ -19,6 +19,7 @@ from plimsoll.core.spec import Address, InvalidResourcesError, Resources, edge_b
 from plimsoll.core.spec.brokers import head_name
 from plimsoll.local import keys, ports
 from plimsoll.local.brokers import Broker
+from plimsoll.local.collecting import Collectors
 from plimsoll.local.home import FleetFolder
 from plimsoll.local.keeper import Keeper
 from plimsoll.local.processes import Command, broker_command
@@ -62,6 +63,7 @@ class Supervisor:
         self._plain = self._resources.fleet.spec.security.plain
         self._control = ControlPlane(keys.SUPERVISOR, self._curve(), 0)  # it commands nothing, so it needs no epoch
         self._keeper = Keeper(folder)
+        self._collectors = Collectors(folder, self._fleet, self._resources.fleet.spec)
         self._cordoned: set[str] = set()
         self._evacuating: dict[str, tuple[str, float]] = {}
         self._known: object = None
@@ -93,6 +95,7 @@ class Supervisor:
             self._keeper.end()
             for broker in self._brokers.values():
                 broker.kill()
+            self._collectors.end()
             self._write_status(time.monotonic())
             self._control.close()
 
@@ -139,6 +142,7 @@ class Supervisor:
             if broker.stopping and not broker.running and not self._stop:
                 self._forget(broker)
         self._keeper.step(now, self._record_fleet)
+        self._collectors.step(now, self._record_fleet)
         if now >= self._ask_at:
             for name, broker in self._brokers.items():
                 self._control.ask(name, self._members_of(broker))
@@ -147,6 +151,9 @@ class Supervisor:
         for said in self._control.poll(seconds):
             self._heard(said, time.monotonic())
         if now >= self._status_at:
+            if not self._stop:
+                self._collectors.show(self._brokers.values())
+            self._collectors.tell_sessions(self._store)
             self._write_status(now)
 
     def _heard(self, said: Said, now: float) -> None:
@@ -248,7 +255,7 @@ class Supervisor:
         """Keys of what should run, and of what still does: a broker on its way out talks to its head until the end."""
         roles = {broker.name: broker.config.role for broker in self._brokers.values()}
         roles |= {place.name: place.role for place in places(resources)}
-        keys.authorize(self._folder, sorted(roles.items()))
+        keys.authorize(self._folder, sorted(roles.items()), self._collectors.names)
 
     def _with_keys(self, name: str, address: Address) -> Address:
         pair = keys.pair(self._folder, name)
@@ -350,7 +357,10 @@ class Supervisor:
                 interval_seconds=interval,
                 time=text,
             )
-            self._set("BrokerFleet", self._fleet, change)
+            self._set("BrokerFleet", self._fleet, lambda old: {**change(old), **self._telemetry()})
+
+    def _telemetry(self) -> dict[str, Any]:
+        return {"telemetry": self._collectors.status()} if self._collectors.names else {}
 
     def _set(self, kind: str, name: str, change: Callable[[dict[str, Any]], Mapping[str, Any]]) -> None:
         try:

@@ -33,7 +33,8 @@ class Listened(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class CollectorConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Collector `index` of `collectors`. `clusters` has the whole fleet; each collector hears its share of it.
 
-    `http`: host and port of the service, port 0 for any; empty: none. `token_file`: who sends session outcomes must
+    `http`: host and port of the service, port 0 for any; empty: none. `address_file`: where to
+    write which it has become. `token_file`: who sends session outcomes must
     know what is in it; empty: nobody may send them. `report_seconds`: how often brokers report. `max_age_seconds`: how
     old a snapshot of Spark may be that is served.
     """
@@ -48,8 +49,8 @@ class CollectorConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     report_seconds: Positive = 1.0
     max_age_seconds: Positive = 45.0
     http: str = "127.0.0.1:7410"
+    address_file: str = ""
     token_file: str = ""
-    public_key: str = ""
     security: Security = Security()
     clusters: dict[str, Listened] = {}
 

@@ -6,6 +6,7 @@ Exit codes: 0 it was told to stop; 2 the configuration cannot be used; 3 the fol
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import os
 import signal
@@ -88,6 +89,7 @@ def run(path: Path, stop: Callable[[], bool]) -> int:
             service = Service(collector, time.monotonic, _wall_us)
             service.start()
             log.info("%s serves on port %d", config.name, service.port)
+            _say_address(config, service.port)
         _listen(path, collector, listening, stop)
         collector.write()
     finally:
@@ -138,6 +140,15 @@ class Told:
         except (OSError, ConfigError) as error:
             log.warning("goes on with what it was told before: %s", error)
             return None
+
+
+def _say_address(config: CollectorConfig, port: int) -> None:
+    if config.address_file:
+        said = {"http": f"{config.http.rpartition(':')[0]}:{port}", "pid": os.getpid()}
+        path = Path(config.address_file)
+        partial = path.with_name(f".{path.name}.partial")
+        partial.write_text(json.dumps(said), encoding="ascii")
+        partial.replace(path)
 
 
 def _curve(config: CollectorConfig) -> Curve | None:

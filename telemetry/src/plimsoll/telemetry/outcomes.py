@@ -18,31 +18,31 @@ WAITING_AT_MOST: Final = 10_000
 
 
 class _Loads(Struct, frozen=True, rename="camel"):
-    input: float
-    output: float
-    match_seconds: float
+    input_percent: int
+    output_percent: int
+    match_microseconds: int
 
 
 class _Predicted(Struct, frozen=True, rename="camel"):
     name: str
-    utilization_before: float
-    utilization_after: float
+    utilization_before_percent: int
+    utilization_after_percent: int
     after: _Loads | None = None
 
 
 class _Measured(Struct, frozen=True, rename="camel"):
     name: str
-    utilization: float
+    utilization_percent: int
     after: _Loads | None = None
 
 
 class _Promise(Struct, frozen=True, rename="camel"):
-    drain_seconds: float | None = None
+    drain_milliseconds: int | None = None
     edges: list[_Predicted] = []
 
 
 class _Result(Struct, frozen=True, rename="camel"):
-    drain_seconds_max: float | None = None
+    drain_milliseconds_max: int | None = None
     edges: list[_Measured] = []
 
 
@@ -98,6 +98,16 @@ def is_over(item: Mapping[str, Any]) -> bool:
     return status.get("phase") in OVER and "endedAt" in status
 
 
+def brief(item: Mapping[str, Any]) -> dict[str, Any]:
+    """What `row` needs of a session, without the rest, which may be large."""
+    status = item.get("status") or {}
+    return {
+        "metadata": {name: item["metadata"].get(name, "") for name in ("name", "uid")},
+        "spec": {name: item["spec"][name] for name in ("scope", "mode") if name in item.get("spec", {})},
+        "status": {name: status[name] for name in _READ if name in status},
+    }
+
+
 def row(item: Mapping[str, Any], fleet: str, collector: str, received_us: int) -> dict[str, Any]:
     """The row of a LoadBalancingSession that is over.
 
@@ -120,8 +130,8 @@ def row(item: Mapping[str, Any], fleet: str, collector: str, received_us: int) -
         "planned": progress.planned, "moved": progress.moved, "stayed": progress.stayed,
         "returned": progress.returned, "detached": progress.detached,
         "unknown": progress.unknown,
-        "drain_predicted_seconds": status.predicted.drain_seconds,
-        "drain_measured_seconds": status.measured.drain_seconds_max,
+        "drain_predicted_seconds": _of(status.predicted.drain_milliseconds, 1000),
+        "drain_measured_seconds": _of(status.measured.drain_milliseconds_max, 1000),
         "edges": [_edge(one, status.measured.edges) for one in status.predicted.edges],
     }  # fmt: skip
 
@@ -131,20 +141,32 @@ def _edge(promised: _Predicted, measured: Iterable[_Measured]) -> dict[str, Any]
     loads, then = promised.after, came.after if came is not None else None
     return {
         "broker": promised.name,
-        "utilization_before": promised.utilization_before,
-        "utilization_predicted": promised.utilization_after,
-        "utilization_measured": came.utilization if came is not None else None,
-        "input_predicted": loads.input if loads is not None else None,
-        "input_measured": then.input if then is not None else None,
-        "output_predicted": loads.output if loads is not None else None,
-        "output_measured": then.output if then is not None else None,
-        "match_predicted_seconds": loads.match_seconds if loads is not None else None,
-        "match_measured_seconds": then.match_seconds if then is not None else None,
+        "utilization_before": promised.utilization_before_percent / 100,
+        "utilization_predicted": promised.utilization_after_percent / 100,
+        "utilization_measured": _of(came.utilization_percent if came is not None else None, 100),
+        **_loads("predicted", loads),
+        **_loads("measured", then),
     }
+
+
+def _loads(which: str, loads: _Loads | None) -> dict[str, float | None]:
+    return {
+        f"input_{which}": _of(loads.input_percent if loads is not None else None, 100),
+        f"output_{which}": _of(loads.output_percent if loads is not None else None, 100),
+        f"match_{which}_seconds": _of(loads.match_microseconds if loads is not None else None, 1_000_000),
+    }
+
+
+def _of(whole: int | None, parts: int) -> float | None:
+    """From a whole number of parts, as statuses have them, to the unit of the column."""
+    return None if whole is None else whole / parts
 
 
 def _microseconds(at: datetime) -> int:
     return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1e6)
+
+
+_READ: Final = tuple(field.encode_name for field in msgspec.structs.fields(_Status))
 
 
 class Outcomes:
