@@ -145,6 +145,30 @@ class ProcessStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CollectorStatus:
+    """One collector of telemetry."""
+
+    name: Annotated[str, About("Its name.")]
+    http: Annotated[str, About("Where it serves snapshots, as HOST:PORT; absent while it does not.")]
+    pid: Annotated[int, About("Its process; on one machine only.")]
+    restarts: Annotated[int, About("How often it was started again.")]
+    last_end: Annotated[str, About("How it ended last.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TelemetryStatus:
+    """What becomes of load reports, and what is known by them."""
+
+    folder: Annotated[str, About("Where the files are; on one machine only.")]
+    collectors: Annotated[tuple[CollectorStatus, ...], About("Who collects.", key="name")]
+    source: Annotated[Literal["Spark", "Fold"], About("Which snapshot can be decided by.")]
+    reason: Annotated[str, About("Why it is not Spark's, as `Fault: sentence`; empty where it is.")]
+    snapshot_age_seconds: Annotated[int, About("Since the end of the window of Spark's snapshot.", unit="seconds")]
+    brokers_seen: Annotated[int, About("Brokers that Spark's snapshot has heard of lately.")]
+    brokers_expected: Annotated[int, About("Brokers that it should have heard of.")]
+
+
+@dataclass(frozen=True, kw_only=True)
 class FleetStatus:
     """What was observed of a fleet."""
 
@@ -158,6 +182,7 @@ class FleetStatus:
     mediator: Annotated[ProcessStatus, About("Who carries out its sessions.")]
     mediator_epoch: Annotated[int, About("The life of its mediator: heads obey the highest, and no other.")]
     draining: Annotated[tuple[str, ...], About("Edges that are being drained, and take no newcomers.")]
+    telemetry: Annotated[TelemetryStatus, About("Collectors and the snapshot; absent without collectors.")]
 
 
 @dataclass(frozen=True, kw_only=True)
