@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import random
 import statistics
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from tests.telemetry.rows import NOW_US, row
 
 from plimsoll.telemetry.figures import NANO
-from plimsoll.telemetry.fold import Header, Point, aggregate, fold
+from plimsoll.telemetry.fold import Header, Point, aggregate, fold, merged
 from plimsoll.telemetry.schema import METRICS
 from plimsoll.telemetry.snapshot import WINDOWS_SECONDS, Counts
 
@@ -116,3 +117,27 @@ def test_old_reports_are_not_in_the_fold():
     found = fold(points, {"c": ["e1", "e2"]}, header(), Counts())
     assert found.clusters["c"].missing == ["e1"]
     assert found.windows_seconds == [5]
+
+
+def test_folds_of_several_collectors_make_one():
+    one = fold({"a": [Point.of(row("e1"))]}, {"a": ["e1"]}, header(), Counts(rows_in=3, counted=1, late=2))
+    two = fold({"b": [Point.of(row("e2"))]}, {"b": ["e2", "e3"]}, header(), Counts(rows_in=1, invalid=1))
+    both = merged([one, two], header())
+    points = {"a": [Point.of(row("e1"))], "b": [Point.of(row("e2"))]}
+    counts = Counts(rows_in=4, counted=1, late=2, invalid=1)
+    assert both == fold(points, {"a": ["e1"], "b": ["e2", "e3"]}, header(), counts)
+
+
+def test_of_a_cluster_that_changes_hands_the_fuller_fold_counts():
+    silent = fold({}, {"a": ["e1"]}, header(), Counts())
+    heard = fold({"a": [Point.of(row("e1"))]}, {"a": ["e1"]}, header(), Counts())
+    assert merged([silent, heard], header()) == merged([heard, silent], header()) == heard
+
+
+def test_folds_that_do_not_belong_together_are_refused():
+    one = fold({}, {"a": ["e1"]}, header(), Counts())
+    longer = fold({}, {"b": ["e1"]}, header(), Counts(), fresh_seconds=9)
+    with pytest.raises(ValueError, match=r"windows of \[9\]"):
+        merged([one, longer], header())
+    with pytest.raises(ValueError, match="of fleet f among those of g"):
+        merged([one], dataclasses.replace(header(), fleet="g"))

@@ -147,3 +147,32 @@ def fold(
         for name in {*newest, *expected}
     }
     return assemble(header, clusters, counts, (fresh_seconds,), fresh_seconds)
+
+
+def merged(folds: Sequence[Snapshot], header: Header) -> Snapshot:
+    """One fold of a fleet out of those of its collectors, who share its clusters; `folds` is not empty.
+
+    Where two have the same cluster, as for a moment when shares change, the one that has seen more of it counts.
+
+    Raises:
+        ValueError: they are not of the header's fleet, or of windows of the same length.
+
+    """
+    first = folds[0]
+    for each in folds:
+        if each.fleet != header.fleet:
+            raise ValueError(f"a fold of fleet {each.fleet} among those of {header.fleet}")
+        if (each.windows_seconds, each.seen_seconds) != (first.windows_seconds, first.seen_seconds):
+            raise ValueError(
+                f"windows of {each.windows_seconds} and of {first.windows_seconds} s cannot be put together"
+            )
+    clusters: dict[str, Cluster] = {}
+    for each in folds:
+        for name, cluster in each.clusters.items():
+            known = clusters.get(name)
+            if known is None or (cluster.seen, cluster.expected) > (known.seen, known.expected):
+                clusters[name] = cluster
+    counts = Counts(
+        **{name: sum(getattr(each.counts, name) for each in folds) for name in Counts.__struct_fields__},
+    )
+    return assemble(header, clusters, counts, first.windows_seconds, first.seen_seconds)
