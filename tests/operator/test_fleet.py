@@ -1,0 +1,99 @@
+"""A fleet on a real cluster: it comes up, grows and shrinks under load, rolls, and goes; and at rest nobody writes."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from tests.operator.running import FLEET, Running, running
+
+from plimsoll.operator import names
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.skipif("KUBECONFIG" not in os.environ, reason="needs a Kubernetes cluster, named by KUBECONFIG"),
+    pytest.mark.timeout(600),
+]
+
+
+def on_a_cluster(folder: Path, story: Callable[[Running], Awaitable[None]], text: str = FLEET) -> None:
+    async def run() -> None:
+        async with running(folder, text) as fleet:
+            await story(fleet)
+
+    asyncio.run(run())
+
+
+def requests(fleet: Running) -> dict[str, float]:
+    with urlopen(f"http://127.0.0.1:{fleet.port}/metrics", timeout=10) as answer:
+        lines = answer.read().decode().splitlines()
+    return {
+        line.split(" ")[0]: float(line.split(" ")[1])
+        for line in lines if line.startswith(("plimsoll_changes_total", "plimsoll_reconcile_total"))
+    }  # fmt: skip
+
+
+def test_a_fleet_lives_under_load(tmp_path: Path):
+    async def story(fleet: Running) -> None:
+        took = await fleet.ready(3)
+        print(f"from apply to Ready: {took:.1f} s")
+        await fleet.traffic()
+        await fleet.scale(5)
+        print(f"scaled to 5 in {await fleet.ready(5):.1f} s")
+        await fleet.scale(2)
+        print(f"scaled to 2 in {await fleet.ready(2):.1f} s")
+        before = {name: (await fleet.get("Pod", f"{name}-0"))["metadata"]["uid"] for name in ("edge-0", "edge-1")}
+        head = (await fleet.get("Pod", "east-head-0"))["metadata"]["uid"]
+        await fleet.scale(2, profile="large")
+
+        async def replaced() -> bool:
+            pods = [
+                item for item in await fleet.api.list("Pod", fleet.namespace) if item["metadata"]["name"] != "traffic"
+            ]
+            new = {item["metadata"]["name"] for item in pods if item["metadata"]["uid"] not in before.values()}
+            return {"edge-0-0", "edge-1-0"} <= new and await fleet.is_ready(2)
+
+        print(f"rolled in {await fleet.until('both edges have been replaced', replaced, 240):.1f} s")
+        assert (await fleet.get("Pod", "east-head-0"))["metadata"]["uid"] == head
+        verdict = await fleet.verdict()
+        print(verdict)
+        assert verdict["sent"] > 500
+        assert (verdict["lost"], verdict["repeated"], verdict["reordered"], verdict["gaps"]) == (0, 0, 0, [])
+
+    on_a_cluster(tmp_path, story)
+
+
+def test_at_rest_nothing_is_written(tmp_path: Path):
+    async def story(fleet: Running) -> None:
+        await fleet.ready(2)
+        await asyncio.sleep(5)  # until pods have been told of the keys
+        before = requests(fleet)
+        looks = before['plimsoll_reconcile_total{controller="fleet",result="success"}']
+
+        async def looked() -> bool:
+            return requests(fleet)['plimsoll_reconcile_total{controller="fleet",result="success"}'] >= looks + 3
+
+        await fleet.until("the fleet has been looked at again", looked)
+        after = requests(fleet)
+        changed = {key: value for key, value in after.items() if key.startswith("plimsoll_changes_total")}
+        assert changed == {key: value for key, value in before.items() if key in changed}
+
+    on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
+
+
+def test_what_is_deleted_goes_and_leaves_nothing(tmp_path: Path):
+    async def story(fleet: Running) -> None:
+        await fleet.ready(1)
+        for kind, name in (("BrokerCluster", "east"), ("BrokerFleet", "stocks")):
+            await fleet.api.delete(kind, fleet.namespace, name)
+
+        async def gone() -> bool:
+            kinds = ("EdgeBroker", "StatefulSet", "Pod", "Service", "Secret", "PodDisruptionBudget", "NetworkPolicy")
+            return not any([await fleet.named(kind) for kind in kinds])
+
+        await fleet.until("everything has gone", gone)
+        assert [name for name in await fleet.named("ConfigMap") if names.AUTHORIZED_KEYS in name] == []
+
+    on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 1"))
