@@ -1,12 +1,9 @@
-"""One small Spark for all tests of jobs; without Java they are skipped, and say that it is Java that they lack."""
+"""One small Spark for all tests of jobs. Test modules that use it begin with `from tests.sparkjobs import needs`."""
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,30 +11,25 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-HERE = Path(__file__).parent
 
-
-def lack() -> str:
-    """What keeps Spark from running here; empty if nothing."""
-    if importlib.util.find_spec("pyspark") is None:
-        return "pyspark is not installed: `make setup-spark` does that where there is a Java"
-    if shutil.which("java") is None:
-        return "there is no Java on PATH, which Spark runs on"
-    return ""
-
-
-collect_ignore_glob: list[str] = []
+# Tests have hundreds of rows: a JVM that compiles little is several times faster with them.
+SETTINGS = {
+    "spark.sql.streaming.pollingDelay": "20ms",
+    "spark.log.level": "OFF",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+}
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    if why := lack():
-        pytest.skip(why)
-    from plimsoll.sparkjobs.session import make_session  # noqa: PLC0415
+    from plimsoll.sparkjobs.session import make_session
 
     with warnings.catch_warnings():
-        # Spark closes sockets and pipes of its gateway when they are collected, not before.
+        # Sockets and pipes of Spark's gateway are closed when they are collected, not before.
         warnings.simplefilter("ignore", ResourceWarning)
-        session = make_session("plimsoll-tests", {"spark.sql.streaming.pollingDelay": "20ms"})
+        session = make_session("plimsoll-tests", SETTINGS)
         yield session
         session.stop()

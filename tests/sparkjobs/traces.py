@@ -7,9 +7,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.telemetry.rows import row
+
 from plimsoll.telemetry import arrow
 from plimsoll.telemetry.schema import EXPECTED, INCOMING, LOADS, MAJOR, METRICS
-from tests.telemetry.rows import row
 
 Row = dict[str, Any]
 FLEET = "f"
@@ -77,7 +78,7 @@ def write_files(root: Path, rows: list[Row], files: int, prefix: str = "c0") -> 
 
 
 def expect(root: Path, clusters: dict[str, list[str]]) -> None:
-    import msgspec  # noqa: PLC0415
+    import msgspec
 
     path = root / EXPECTED
     path.parent.mkdir(parents=True, exist_ok=True)

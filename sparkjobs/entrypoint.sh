@@ -1,0 +1,37 @@
+#!/bin/bash
+# What a pod of this image is: `driver ...` submits a job from here, `executor` joins the driver that asked for it, and
+# anything else is run as it stands.
+set -euo pipefail
+
+case ${1:-} in
+  driver)
+    shift
+    # In cluster mode Spark passes properties and a class of its own before the job's file; in client mode we do.
+    exec "$SPARK_HOME/bin/spark-submit" --deploy-mode client \
+      --conf "spark.driver.bindAddress=${SPARK_DRIVER_BIND_ADDRESS:?the address of this pod}" "$@"
+    ;;
+  executor)
+    # The driver hands over options of the virtual machine as SPARK_JAVA_OPT_0, SPARK_JAVA_OPT_1 and so on.
+    options=()
+    number=0
+    while name=SPARK_JAVA_OPT_$number; [[ -n ${!name+set} ]]; do
+      options+=("${!name}")
+      number=$((number + 1))
+    done
+    classpath=${SPARK_CONF_DIR:-$SPARK_HOME/conf}:$SPARK_HOME/jars/*
+    exec java ${options[@]+"${options[@]}"} \
+      "-Xms${SPARK_EXECUTOR_MEMORY:?}" "-Xmx$SPARK_EXECUTOR_MEMORY" \
+      -cp "${SPARK_CLASSPATH:+$SPARK_CLASSPATH:}$classpath" \
+      org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \
+      --driver-url "${SPARK_DRIVER_URL:?}" \
+      --executor-id "${SPARK_EXECUTOR_ID:?}" \
+      --cores "${SPARK_EXECUTOR_CORES:?}" \
+      --app-id "${SPARK_APPLICATION_ID:?}" \
+      --hostname "${SPARK_EXECUTOR_POD_IP:?}" \
+      --resourceProfileId "${SPARK_RESOURCE_PROFILE_ID:?}" \
+      --podName "${SPARK_EXECUTOR_POD_NAME:?}"
+    ;;
+  *)
+    exec "$@"
+    ;;
+esac

@@ -1,0 +1,28 @@
+"""`python -m plimsoll.sparkjobs JOB ARGUMENT...`: one file that `spark-submit` can be given for every job."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+JOBS: Final = ("live", "oracle", "compact", "history", "audit", "accuracy", "similarity", "shuffle")
+
+
+def main(arguments: Sequence[str]) -> int:
+    if not arguments or arguments[0] not in JOBS:
+        sys.stderr.write(f"name a job: {', '.join(JOBS)}\n")
+        return 2
+    module = importlib.import_module(f"plimsoll.sparkjobs.{arguments[0]}")
+    from plimsoll.sparkjobs.session import NoSparkError
+
+    try:
+        return int(module.main(arguments[1:]))
+    except NoSparkError as error:
+        sys.stderr.write(f"{error}\n")
+        return 3
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

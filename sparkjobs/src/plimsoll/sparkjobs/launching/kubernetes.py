@@ -1,0 +1,274 @@
+"""Jobs as plain objects of Kubernetes: the driver is a pod of ours, which asks for its executors itself (client mode).
+
+- live: a Deployment of one, `Recreate`, so that never two drivers work on a checkpoint. If the driver's pod goes, its
+  executors go; the next one goes on from the checkpoint.
+- oracle and compact each hour, history and accuracy each day: CronJobs of one pod, which need no rights at all.
+- Without a volume that collectors and jobs share, live can only be a container in the collector's own pod (`sidecar`),
+  with two cores and no executors.
+
+The driver's rights are pods of its namespace and nothing else; settings below keep Spark from asking for more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from plimsoll.sparkjobs.launching.values import (
+    DATA,
+    JOB_FILE,
+    UID,
+    Launch,
+    Object,
+    container_security,
+    labels,
+    live_arguments,
+    metadata,
+    mounts,
+    placed,
+    pod_security,
+    volumes,
+)
+from plimsoll.telemetry.schema import LATEST
+
+POD_VERBS: Final = ["get", "list", "watch", "create", "delete", "deletecollection"]
+SCHEDULES: Final = {"oracle": "7 * * * *", "compact": "22 * * * *", "history": "37 1 * * *", "accuracy": "47 1 * * *"}
+TEMPLATE: Final = "executor.yaml"
+TEMPLATES: Final = "/opt/templates"
+
+
+def objects(launch: Launch) -> list[Object]:
+    """All objects of a fleet's jobs, to be applied in this order.
+
+    Raises:
+        ValueError: no volume is named; then `sidecar` is the way.
+
+    """
+    if not launch.claim:
+        raise ValueError("jobs in pods of their own read what collectors wrote: name the claim of the shared volume")
+    return [
+        *account(launch),
+        template(launch),
+        deployment(launch),
+        *(cron_job(launch, job, schedule) for job, schedule in SCHEDULES.items()),
+    ]
+
+
+def account(launch: Launch) -> list[Object]:
+    """Who the driver is, and what it may: its executors' pods."""
+    named = metadata(launch, launch.name, "live")
+    group = "rbac.authorization.k8s.io"
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": named, "automountServiceAccountToken": False},
+        {
+            "apiVersion": f"{group}/v1", "kind": "Role", "metadata": named,
+            "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": POD_VERBS}],
+        },
+        {
+            "apiVersion": f"{group}/v1", "kind": "RoleBinding", "metadata": named,
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": launch.name},
+            "subjects": [{"kind": "ServiceAccount", "name": launch.name, "namespace": launch.namespace}],
+        },
+    ]  # fmt: skip
+
+
+def executor_pod(launch: Launch) -> Object:
+    """The template of an executor's pod. Spark adds image, command, ports and the data volume."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"labels": labels(launch, "live")},
+        "spec": {
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "securityContext": pod_security(),
+            "containers": [
+                {
+                    "name": "executor",
+                    "securityContext": container_security(),
+                    "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 - inside the pod
+                }
+            ],
+            "volumes": [{"name": "tmp", "emptyDir": {}}],
+            **placed(launch),
+        },
+    }
+
+
+def template(launch: Launch) -> Object:
+    """The executors' template, where the driver reads it. JSON is YAML."""
+    text = msgspec.json.format(msgspec.json.encode(executor_pod(launch)), indent=1).decode()
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata(launch, f"{launch.name}-executor", "live"),
+        "data": {TEMPLATE: text},
+    }
+
+
+def settings(launch: Launch) -> dict[str, str]:
+    """How the driver finds its cluster and makes its executors, with rights to pods alone."""
+    volume = "spark.kubernetes.executor.volumes.persistentVolumeClaim.data"
+    return {
+        "spark.master": "k8s://https://kubernetes.default.svc",
+        "spark.kubernetes.namespace": launch.namespace,
+        "spark.kubernetes.container.image": launch.image,
+        "spark.kubernetes.container.image.pullPolicy": "IfNotPresent",
+        "spark.kubernetes.driver.pod.name": "$(POD_NAME)",  # owner of the executors: they go with it
+        "spark.driver.port": "7078",
+        "spark.driver.memory": f"{launch.driver_memory_mb}m",
+        "spark.executor.instances": str(launch.executors),
+        "spark.executor.cores": "1",
+        "spark.executor.memory": f"{launch.executor_memory_mb}m",
+        "spark.executor.memoryOverhead": "400m",  # the Python workers live in it
+        "spark.kubernetes.executor.request.cores": "100m",
+        "spark.kubernetes.executor.podTemplateFile": f"{TEMPLATES}/{TEMPLATE}",
+        "spark.kubernetes.executor.podTemplateContainerName": "executor",
+        f"{volume}.options.claimName": launch.claim,
+        f"{volume}.mount.path": DATA,
+        "spark.ui.enabled": "false",
+        "spark.log.level": "WARN",
+        # Each of these would ask for rights to config maps, services or claims.
+        "spark.kubernetes.executor.disableConfigMap": "true",
+        "spark.kubernetes.driver.service.deleteOnTermination": "false",
+        "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
+    }
+
+
+def deployment(launch: Launch) -> Object:
+    """The live job."""
+    conf = [part for name, value in settings(launch).items() for part in ("--conf", f"{name}={value}")]
+    container: Object = {
+        "name": "driver",
+        "image": launch.image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": ["driver", *conf, JOB_FILE, *live_arguments(launch)],
+        "env": [
+            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            {"name": "SPARK_DRIVER_BIND_ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+            {"name": "SPARK_LOCAL_DIRS", "value": "/tmp"},  # noqa: S108 - inside the pod
+        ],
+        "ports": [{"name": "driver", "containerPort": 7078}],
+        "resources": _resources(launch.driver_memory_mb + 500),
+        "securityContext": container_security(),
+        "volumeMounts": [*mounts(launch), {"name": "template", "mountPath": TEMPLATES, "readOnly": True}],
+    }
+    pod: Object = {
+        "serviceAccountName": launch.name,
+        "automountServiceAccountToken": True,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": 10,
+        "securityContext": pod_security(),
+        "containers": [container],
+        "volumes": [*volumes(launch), {"name": "template", "configMap": {"name": f"{launch.name}-executor"}}],
+        **placed(launch),
+    }
+    selected = {"plimsoll.dev/fleet": launch.fleet, "plimsoll.dev/job": "live", "plimsoll.dev/part": "driver"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata(launch, launch.live_name, "live"),
+        "spec": {
+            "replicas": 1,
+            "strategy": {"type": "Recreate"},
+            "revisionHistoryLimit": 2,
+            "selector": {"matchLabels": selected},
+            "template": {
+                "metadata": {"labels": {**labels(launch, "live"), "plimsoll.dev/part": "driver"}},
+                "spec": pod,
+            },
+        },
+    }  # fmt: skip
+
+
+def cron_job(launch: Launch, job: str, schedule: str) -> Object:
+    """A job that ends, again and again, one at a time."""
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": metadata(launch, f"{launch.name}-{job}", job),
+        "spec": {
+            "schedule": schedule,
+            "timeZone": "Etc/UTC",
+            "concurrencyPolicy": "Forbid",
+            "startingDeadlineSeconds": 600,
+            "successfulJobsHistoryLimit": 1,
+            "failedJobsHistoryLimit": 2,
+            "jobTemplate": {
+                "metadata": {"labels": labels(launch, job)},
+                "spec": _job(launch, job, arguments(launch, job)),
+            },
+        },
+    }  # fmt: skip
+
+
+def arguments(launch: Launch, job: str) -> list[str]:
+    """Of the jobs that run by the clock."""
+    fleet = ["--fleet", launch.fleet]
+    checkpoint = f"{DATA}/checkpoints/live-v1"
+    return {
+        "oracle": [DATA, *fleet, "--against", f"{DATA}/{LATEST}", "--checkpoint", checkpoint],
+        "compact": [DATA],
+        "history": [DATA, *fleet],
+        "accuracy": [DATA, f"{DATA}/model/v1/accuracy.json", *fleet],
+    }[job]
+
+
+def job(launch: Launch, name: str, job_name: str, given: Sequence[str]) -> Object:
+    """One run of a job, by hand: audit, similarity, shuffle."""
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata(launch, name, job_name),
+        "spec": _job(launch, job_name, given),
+    }
+
+
+def _job(launch: Launch, job_name: str, given: Sequence[str]) -> Object:
+    container: Object = {
+        "name": job_name,
+        "image": launch.image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": ["python3", "-m", "plimsoll.sparkjobs", job_name, *given],
+        "env": [{"name": "SPARK_LOCAL_DIRS", "value": "/tmp"}],  # noqa: S108 - inside the pod
+        "resources": _resources(1500),
+        "securityContext": container_security(),
+        "volumeMounts": mounts(launch),
+    }
+    pod: Object = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": pod_security(),
+        "containers": [container],
+        "volumes": volumes(launch),
+        **placed(launch),
+    }
+    return {
+        "backoffLimit": 1,
+        "activeDeadlineSeconds": 3000,
+        "ttlSecondsAfterFinished": 86_400,
+        "template": {"metadata": {"labels": labels(launch, job_name)}, "spec": pod},
+    }
+
+
+def sidecar(launch: Launch, volume: str) -> Object:
+    """The live job as a container of the collector's pod, which shares an emptyDir of this name with it."""
+    tmp = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - inside the pod
+    return {
+        "name": "spark-live",
+        "image": launch.image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": ["python3", "-m", "plimsoll.sparkjobs", *live_arguments(launch)],
+        "env": [{"name": "SPARK_LOCAL_DIRS", "value": "/tmp"}],  # noqa: S108 - inside the pod
+        "resources": _resources(1500),
+        "securityContext": {**container_security(), "runAsUser": UID},
+        "volumeMounts": [tmp, {"name": volume, "mountPath": DATA}],
+    }
+
+
+def _resources(memory_mb: int) -> Object:
+    """A JVM that is throttled is slow, one that is out of memory is dead: memory has a limit, CPU has none."""
+    return {"requests": {"cpu": "250m", "memory": f"{memory_mb}Mi"}, "limits": {"memory": f"{memory_mb}Mi"}}

@@ -1,0 +1,145 @@
+"""The live job as an object of an operator for Spark, where a cluster has one: Kubeflow's, or Apache's.
+
+Both submit in cluster mode: they make the driver's pod, and it makes the executors'. What they are given is the same
+image, file, arguments and restrictions as in `kubernetes`. `fields` says which fields they have; neither operator is
+needed to render or check an object.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from plimsoll.sparkjobs.launching.values import (
+    JOB_FILE,
+    SPARK_VERSION,
+    Launch,
+    Object,
+    container_security,
+    labels,
+    live_arguments,
+    metadata,
+    mounts,
+    placed,
+    pod_security,
+    volumes,
+)
+
+RESTART_AFTER_SECONDS: Final = 30
+RESTARTS: Final = 3
+STEADY_SECONDS: Final = 3600
+"""A driver that has worked so long begins to count its restarts anew."""
+
+
+def spark_operator(launch: Launch) -> Object:
+    """`SparkApplication` of Kubeflow's operator (sparkoperator.k8s.io/v1beta2)."""
+    return {
+        "apiVersion": "sparkoperator.k8s.io/v1beta2",
+        "kind": "SparkApplication",
+        "metadata": metadata(launch, launch.live_name, "live"),
+        "spec": {
+            "type": "Python",
+            "pythonVersion": "3",
+            "mode": "cluster",
+            "sparkVersion": SPARK_VERSION,
+            "image": launch.image,
+            "imagePullPolicy": "IfNotPresent",
+            "mainApplicationFile": f"local://{JOB_FILE}",
+            "arguments": live_arguments(launch),
+            "sparkConf": _settings(),
+            # It restarts without counting: whether it helps is seen by the age of the snapshot.
+            "restartPolicy": {
+                "type": "Always",
+                "onFailureRetries": RESTARTS,
+                "onFailureRetryInterval": RESTART_AFTER_SECONDS,
+                "onSubmissionFailureRetries": RESTARTS,
+                "onSubmissionFailureRetryInterval": RESTART_AFTER_SECONDS,
+            },
+            "driver": {
+                "cores": 1,
+                "memory": f"{launch.driver_memory_mb}m",
+                "memoryOverhead": "500m",
+                "serviceAccount": launch.name,
+                "labels": labels(launch, "live"),
+                "template": _pod(launch, "spark-kubernetes-driver"),
+            },
+            "executor": {
+                "instances": launch.executors,
+                "cores": 1,
+                "memory": f"{launch.executor_memory_mb}m",
+                "memoryOverhead": "400m",
+                "labels": labels(launch, "live"),
+                "template": _pod(launch, "spark-kubernetes-executor"),
+            },
+        },
+    }
+
+
+def spark_application(launch: Launch) -> Object:
+    """`SparkApplication` of Apache's operator (spark.apache.org/v1)."""
+    return {
+        "apiVersion": "spark.apache.org/v1",
+        "kind": "SparkApplication",
+        "metadata": metadata(launch, launch.live_name, "live"),
+        "spec": {
+            "pyFiles": f"local://{JOB_FILE}",
+            "driverArgs": live_arguments(launch),
+            "deploymentMode": "ClusterMode",
+            "runtimeVersions": {"sparkVersion": SPARK_VERSION},
+            "sparkConf": {
+                **_settings(),
+                "spark.kubernetes.namespace": launch.namespace,
+                "spark.kubernetes.container.image": launch.image,
+                "spark.kubernetes.container.image.pullPolicy": "IfNotPresent",
+                "spark.kubernetes.authenticate.driver.serviceAccountName": launch.name,
+                "spark.driver.memory": f"{launch.driver_memory_mb}m",
+                "spark.driver.memoryOverhead": "500m",
+                "spark.executor.instances": str(launch.executors),
+                "spark.executor.cores": "1",
+                "spark.executor.memory": f"{launch.executor_memory_mb}m",
+                "spark.executor.memoryOverhead": "400m",
+            },
+            "applicationTolerations": {
+                "restartConfig": {
+                    "restartPolicy": "Always",
+                    "maxRestartAttempts": RESTARTS,
+                    "restartBackoffMillis": RESTART_AFTER_SECONDS * 1000,
+                    "restartCounterResetMillis": STEADY_SECONDS * 1000,
+                },
+                "resourceRetainPolicy": "OnFailure",
+            },
+            "driverSpec": {"podTemplateSpec": _pod(launch, "spark-kubernetes-driver")},
+            "executorSpec": {"podTemplateSpec": _pod(launch, "spark-kubernetes-executor")},
+        },
+    }
+
+
+def _settings() -> dict[str, str]:
+    return {
+        "spark.ui.enabled": "false",
+        "spark.log.level": "WARN",
+        "spark.local.dir": "/tmp",  # noqa: S108 - inside the pod
+        "spark.kubernetes.driver.request.cores": "250m",
+        "spark.kubernetes.executor.request.cores": "100m",
+        "spark.kubernetes.driver.service.deleteOnTermination": "true",
+        "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
+    }
+
+
+def _pod(launch: Launch, container: str) -> Object:
+    """A pod template: Spark and the operator add what they have fields for, and find the container by its name."""
+    restricted: Object = {
+        "name": container,
+        "securityContext": container_security(),
+        "volumeMounts": mounts(launch),
+    }
+    return {
+        "metadata": {"labels": labels(launch, "live")},
+        "spec": {
+            "enableServiceLinks": False,
+            "automountServiceAccountToken": container.endswith("driver"),
+            "securityContext": pod_security(),
+            "containers": [restricted],
+            "volumes": volumes(launch),
+            **placed(launch),
+        },
+    }

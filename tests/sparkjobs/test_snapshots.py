@@ -1,0 +1,63 @@
+"""Where snapshots go, and that the latest never goes back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plimsoll.sparkjobs.snapshots import KEEP_BATCHES, batch_path, publish, read_latest, write_snapshot
+from plimsoll.telemetry.schema import LATEST
+from plimsoll.telemetry.snapshot import Counts, Snapshot, decode
+
+ONE = Snapshot(
+    source="spark", fleet="f", run_us=5, batch=7, window_end_us=10, written_us=11, windows_seconds=[10], seen_seconds=60,
+    seen=0, expected=0, counts=Counts(), clusters={},
+)  # fmt: skip
+
+
+def of(run_us: int, batch: int) -> Snapshot:
+    return msgspec.structs.replace(ONE, run_us=run_us, batch=batch)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "moves"),
+    [((5, 7), (5, 8), True), ((5, 7), (5, 7), True), ((5, 7), (5, 6), False), ((5, 7), (4, 9), False),
+     ((5, 7), (6, 0), True)],
+)  # fmt: skip
+def test_the_latest_moves_forward_only(tmp_path: Path, first: tuple[int, int], second: tuple[int, int], moves: bool):
+    assert publish(tmp_path, of(*first))
+    assert publish(tmp_path, of(*second)) is moves
+    latest = read_latest(tmp_path)
+    assert latest is not None
+    assert latest.order == (second if moves else first)
+    assert decode(batch_path(tmp_path, second[1]).read_bytes()).order == second
+
+
+def test_a_latest_that_cannot_be_read_is_replaced(tmp_path: Path):
+    assert read_latest(tmp_path) is None
+    publish(tmp_path, of(9, 9))
+    (tmp_path / LATEST).write_bytes(b'{"schema": "plimsoll.snapshot/1", "batch":')
+    assert read_latest(tmp_path) is None
+    assert publish(tmp_path, of(1, 1))
+
+
+def test_old_batches_go_and_nothing_half_written_stays(tmp_path: Path):
+    publish(tmp_path, of(5, 0))
+    publish(tmp_path, of(5, KEEP_BATCHES))
+    assert [path.name for path in batch_path(tmp_path, 0).parent.iterdir()] == [f"batch={KEEP_BATCHES}.json"]
+
+
+def test_a_snapshot_that_cannot_be_written_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "latest.json"
+    write_snapshot(path, ONE)
+    before = path.read_bytes()
+
+    def fails(_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fails)
+    with pytest.raises(OSError, match="No space"):
+        write_snapshot(path, of(6, 6))
+    assert path.read_bytes() == before
