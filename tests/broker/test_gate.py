@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from plimsoll.broker.gate import Gate
-from plimsoll.broker.security import Authority
+from plimsoll.broker.security import Authority, Identity
 from plimsoll.core import records, wire
 
 
@@ -16,8 +16,8 @@ def hello(name: str, role: str = "client") -> bytes:
 
 
 def test_a_hello_must_be_of_the_name_beside_the_key():
-    gate = Gate(Authority(Path("none"), names={"ann": "client"}))
-    users = {b"1": "ann"}
+    gate = Gate(Authority(Path("none"), {"A": Identity("client", "ann")}))
+    users = {b"1": "A"}
     data = [b"\x98\x01\x00 data", hello("ann"), hello("bob"), hello("ann", "edge"), b"\x92\x01\x02", b""]
     assert gate.admit(b"1", data, users) == [data[0], data[1], b"\x92\x01\x02", b""]
     assert gate.counters["names_refused"] == 2
@@ -29,8 +29,8 @@ def test_a_hello_must_be_of_the_name_beside_the_key():
 
 
 def test_an_identification_must_be_of_the_name_beside_the_key():
-    gate = Gate(Authority(Path("none"), names={"m": "mediator"}))
-    users = {b"1": "m"}
+    gate = Gate(Authority(Path("none"), {"M": Identity("mediator", "m")}))
+    users = {b"1": "M"}
     good = wire.control_frame(records.Identify("m", "mediator", 1), records.StatusQuery(1))
     bad = wire.control_frame(records.StatusQuery(1), records.Identify("h", "head", 1))
     assert gate.admit_control(b"1", good, users)
@@ -40,8 +40,8 @@ def test_an_identification_must_be_of_the_name_beside_the_key():
 
 
 def test_a_collector_says_who_it_is_and_nothing_else():
-    gate = Gate(Authority(Path("none"), names={"c0": "collector"}))
-    users = {b"1": "c0"}
+    gate = Gate(Authority(Path("none"), {"C": Identity("collector", "c0")}))
+    users = {b"1": "C"}
     known = records.Identify("c0", "collector", 0)
     assert gate.admit_control(b"1", wire.control_frame(known), users)
     for more in (

@@ -69,7 +69,12 @@ def test_who_is_asked_to_leave_is_unready_at_once_and_still_alive(world: World):
 
 def test_metrics_are_written_once_per_snapshot(world: World, monkeypatch: pytest.MonkeyPatch):
     written: list[object] = []
-    monkeypatch.setattr(health, "render", lambda shown: written.append(shown) or b"text")
+
+    def render(shown: object) -> bytes:
+        written.append(shown)
+        return b"text"
+
+    monkeypatch.setattr(health, "render", render)
     first, second = snapshot(at=100.0), snapshot(at=101.0)
     for shown in (first, first, second, second):
         world.health.show(shown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from plimsoll.broker.loop import REST_SECONDS, Loop
 from plimsoll.broker.meter import Usage
 from plimsoll.broker.sockets import Sockets
 from plimsoll.core.config import Hardware, Limits
+from plimsoll.core.grants import EVERYTHING, Grant
 from plimsoll.core.node import Dial, Hangup
 
 DEADLINE_SECONDS = 60
@@ -27,6 +28,7 @@ class Toy:
         self.control_out: list[tuple[Any, bytes]] = []
         self.dials: list[Dial | Hangup] = []
         self.left = self.stays = False
+        self.grant_of: Callable[[Any], Grant | None] = lambda peer: EVERYTHING
         self.tick_at = 0.0
 
     def receive(self, peer: Any, frames: list[bytes], now: float) -> None:
@@ -64,6 +66,13 @@ class Toy:
 
     def status(self) -> dict[str, Any]:
         return {}
+
+    def regrant(self, now: float) -> None:
+        self.told.append(("regrant",))
+
+    def expel(self, peer: Any, text: str, now: float) -> None:
+        self.told.append(("expel", text))
+        self.out.append((peer, text.encode()))
 
     def leave(self, now: float) -> None:
         self.told.append(("leave",))
@@ -249,8 +258,10 @@ def test_whoever_asks_knows_that_it_leaves_before_the_loop_has_noticed(rig: Rig)
     assert not rig.loop.is_leaving
     rig.watch.signals = 1
     assert rig.loop.is_leaving
-    rig.watch.signals, rig.watch.orphaned = 0, True
-    assert not rig.loop.is_leaving
+
+
+def test_a_loop_whose_parent_has_gone_is_leaving(rig: Rig):
+    rig.watch.orphaned = True
     rig.toy.tick_at = time.monotonic()
     rig.loop.round()
     assert rig.loop.is_leaving

@@ -24,6 +24,7 @@ from plimsoll.broker.security import (
     read_secret_key,
     z85,
 )
+from plimsoll.core.grants import Grant
 
 KEY, OTHER = (zmq.curve_keypair()[0].decode() for _ in range(2))
 PATIENCE_MS = 5_000
@@ -39,26 +40,49 @@ def test_z85_is_that_of_zeromq(raw: bytes):
 
 def test_lines_become_identities():
     text = f"# who may come\n\n{KEY} client ann  # until spring\n{OTHER}\tmediator\tm\n"
-    assert parse_authorized_keys(text, "keys") == {KEY: Identity("client", "ann"), OTHER: Identity("mediator", "m")}
+    ann = Identity("client", "ann", Grant("ann"))
+    assert parse_authorized_keys(text, "keys") == {KEY: ann, OTHER: Identity("mediator", "m")}
+
+
+def test_behind_a_clients_name_stands_what_it_may_do():
+    text = f"{KEY} client ann publish publications/s=10 # as agreed\n{OTHER} client bob subscriptions=3"
+    assert parse_authorized_keys(text, "keys") == {
+        KEY: Identity("client", "ann", Grant("ann", subscribes=False, publications_per_second=10.0)),
+        OTHER: Identity("client", "bob", Grant("bob", max_subscriptions=3)),
+    }
 
 
 def test_a_key_may_begin_like_a_comment():
     key = "#" + KEY[1:]
-    assert parse_authorized_keys(f"{key} client ann\n#{key} client bob", "keys") == {key: Identity("client", "ann")}
+    assert parse_authorized_keys(f"{key} client ann\n#{key} client bob", "keys") == {
+        key: Identity("client", "ann", Grant("ann"))
+    }
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         (f"{KEY} client", "keys:1: expected `public-key role name`, found 2 fields"),
-        (f"\n{KEY} client ann bob", "keys:2: expected `public-key role name`, found 4 fields"),
+        (f"\n{KEY} client ann bob", "keys:2: 'bob': what a client may do is publish, subscribe or none"),
+        (f"{KEY} edge e publish", "keys:1: found 'publish' behind the name; only a client is granted anything"),
+        (f"{KEY} client ann publish\n{OTHER} client ann", "keys:2: ann may do something else above"),
         (f"{KEY[:-1]} client ann", "keys:1: a public key is 40 characters of Z85, found 39"),
         (f"{KEY} admin ann", "keys:1: unknown role 'admin'; roles are client, collector, edge, head, mediator"),
         (f"{KEY} head *", "keys:1: only a client may have the name '*'"),
         (f"{KEY} client ann\n{KEY} client bob", "keys:2: this key is already listed for ann"),
         (f"{KEY} client ann\n{OTHER} edge ann", "keys:2: ann is a client above and a edge here; a name has one role"),
     ],
-    ids=["two-fields", "four-fields", "short-key", "unknown-role", "any-head", "key-twice", "name-twice"],
+    ids=[
+        "two-fields",
+        "unknown-grant",
+        "granted-edge",
+        "two-grants",
+        "short-key",
+        "unknown-role",
+        "any-head",
+        "key-twice",
+        "name-twice",
+    ],
 )
 def test_a_bad_line_is_named(text: str, said: str):
     with pytest.raises(SecurityError) as refused:
@@ -92,7 +116,7 @@ def request(key: str, domain: str = DATA_DOMAIN, mechanism: bytes = b"CURVE") ->
 
 
 def test_a_known_key_is_admitted_under_its_name(authority: Authority):
-    assert authority.answer(request(KEY)) == [b"1.0", b"7", b"200", b"OK", b"ann", b""]
+    assert authority.answer(request(KEY)) == [b"1.0", b"7", b"200", b"OK", KEY.encode(), b""]
     assert (authority.admitted, authority.refused) == (1, 0)
 
 
@@ -128,7 +152,10 @@ def test_a_changed_file_is_read_again_and_a_broken_one_is_not_taken(authority: A
     assert not authority.refresh()
     authority.path.write_text(f"{KEY} client ann\n{OTHER} client ann\n")
     assert authority.refresh()
-    assert authority.names == {"ann": "client"}
+    assert authority.keys == {
+        KEY: Identity("client", "ann", Grant("ann")),
+        OTHER: Identity("client", "ann", Grant("ann")),
+    }
     authority.path.write_text("nonsense")
     assert not authority.refresh()
     assert "authorized-keys:1" in authority.fault
@@ -149,7 +176,7 @@ def test_a_file_that_was_replaced_is_seen_even_with_the_same_time_and_size(autho
     os.utime(other, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     other.replace(authority.path)
     assert authority.refresh()
-    assert authority.names == {"eve": "client", "m": "mediator"}
+    assert {identity.name for identity in authority.keys.values()} == {"eve", "m"}
 
 
 def test_a_file_that_cannot_be_used_at_the_start_is_an_error(tmp_path: Path):
@@ -158,13 +185,23 @@ def test_a_file_that_cannot_be_used_at_the_start_is_an_error(tmp_path: Path):
 
 
 def test_names_are_bound_to_keys():
-    authority = Authority(Path("none"), names={"ann": "client", "*": "client", "e": "edge"})
-    assert authority.refusal("ann", "client", "ann") == ""
-    assert authority.refusal("*", "client", "anybody") == ""
-    assert "not for the name bob" in authority.refusal("ann", "client", "bob")
-    assert "role edge, not head" in authority.refusal("e", "head", "e")
-    assert "role client, not edge" in authority.refusal("*", "edge", "e")
-    assert "no longer authorised" in authority.refusal("gone", "client", "gone")
+    known = {"1": ("client", "ann"), "2": ("client", "*"), "3": ("edge", "e")}
+    authority = Authority(Path("none"), {key: Identity(*each) for key, each in known.items()})
+    assert authority.refusal("1", "client", "ann") == ""
+    assert authority.refusal("2", "client", "anybody") == ""
+    assert authority.refusal("1", "client", "bob") == "the key of ann is not for the name bob"
+    assert authority.refusal("3", "head", "e") == "the key of e is for the role edge, not head"
+    assert authority.refusal("2", "edge", "e") == "the key of * is for the role client, not edge"
+    assert authority.refusal("4", "client", "ann") == "the key of ann is no longer authorised"
+
+
+def test_who_may_do_nothing_need_not_come():
+    nothing = Identity("client", "ann", Grant("ann", publishes=False, subscribes=False))
+    authority = Authority(Path("none"), {"1": nothing})
+    assert "ann may neither publish nor subscribe" in authority.refusal("1", "client", "ann")
+    for half in (Grant("ann", publishes=False), Grant("ann", subscribes=False)):
+        authority.keys["1"] = Identity("client", "ann", half)
+        assert authority.refusal("1", "client", "ann") == ""
 
 
 # -- libzmq ------------------------------------------------------------------------------------------------------------

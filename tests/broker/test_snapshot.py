@@ -34,7 +34,7 @@ def test_a_head_that_waits_for_its_edges_says_for_which():
     taken = take(head, "1.2", {"curve": 3}, Durations(), 9.0)
     assert (taken.at, taken.epoch, taken.unready) == (9.0, head.epoch, "waiting for e1, e2 to report")
     assert taken.labels == {"broker": "h", "cluster": "c", "fleet": "f", "role": "head", "version": "1.2"}
-    assert (taken.sessions, taken.arriving, taken.refusals) == (0, 0, {"curve": 3})
+    assert (taken.sessions, taken.arriving, taken.refusals) == (0, 0, {"curve": 3, "role": 0})
     assert taken.report["publishers"] == 0
 
 

@@ -272,6 +272,9 @@ class Keys:
         lines = [f"{self.pairs[name][0].decode()} {role} {name}" for name, role in self.roles.items()]
         self.path.write_text("\n".join(lines))
 
+    def public(self, name: str) -> str:
+        return self.pairs[name][0].decode()
+
     def connect(self, context: zmq.Context, name: str, endpoint: str) -> zmq.Socket:
         public, secret = self.pairs[name]
         return dealer(
@@ -300,7 +303,7 @@ def test_known_keys_are_let_in_under_their_names_and_others_are_not(keys: Keys, 
     pump(keys.sockets, lane, lambda: bool(got) and keys.authority.refused >= 2, got)
     pump(keys.sockets, lane, lambda: lane.counters["connections_handshake_failed"] >= 1, got)
     assert all_frames(got) == [b"ann"]
-    assert list(lane.users.values()) == ["ann"]
+    assert list(lane.users.values()) == [keys.public("ann")]
 
 
 def test_the_control_socket_has_its_own_roles(keys: Keys, context: zmq.Context):
@@ -318,17 +321,32 @@ def test_a_key_that_is_taken_back_is_not_heard_any_more(keys: Keys, context: zmq
     for name, client in clients.items():
         client.send(name.encode())
     pump(keys.sockets, lane, lambda: len(got) == 2, got)
-    ann = next(peer for peer, user in lane.users.items() if user == "ann")
+    ann = next(peer for peer, key in lane.users.items() if key == keys.public("ann"))
     del keys.roles["ann"]
     keys.write()
     assert keys.authority.refresh()
-    assert lane.deny(keys.authority.names) == {ann}
-    assert lane.deny(keys.authority.names) == set()
+    assert lane.strangers(keys.authority.keys) == {ann}
+    lane.deny(keys.authority.keys)
+    assert lane.strangers(keys.authority.keys) == set()
+    assert lane.send([(ann, b"nothing for you")]) == []
     got.clear()
     for client in clients.values():
         client.send(b"again")
     pump(keys.sockets, lane, lambda: lane.counters["frames_of_revoked_keys"] == 1 and bool(got), got)
-    assert [lane.users[peer] for peer, _ in got] == ["bob"]
+    assert [lane.users[peer] for peer, _ in got] == [keys.public("bob")]
+    assert not clients["ann"].poll(0)
+
+
+def test_who_was_forgotten_and_speaks_again_is_heard_only_by_a_key_that_is_still_good(keys: Keys, context: zmq.Context):
+    client, lane = keys.connect(context, "ann", keys.endpoint), keys.sockets.data
+    client.send(b"before")
+    got: list = []
+    pump(keys.sockets, lane, lambda: bool(got), got)
+    lane.users.clear()
+    lane.deny([keys.public("bob")])
+    client.send(b"after")
+    pump(keys.sockets, lane, lambda: lane.counters["frames_of_revoked_keys"] == 1, got)
+    assert all_frames(got) == [b"before"]
 
 
 def test_when_the_handler_has_failed_nobody_new_is_let_in_and_that_is_known(keys: Keys, context: zmq.Context):

@@ -9,6 +9,7 @@ from tests.core.fleet import STOCK, Client, Fleet, Publishing, one_cluster, resu
 from tests.core.handover.script import S, Stage, is_empty, members
 
 from plimsoll.core import records as r
+from plimsoll.core.grants import NOT_GRANTED, Grant
 
 
 def start(fleet: Fleet, *attach: r.Resume) -> tuple[Client, Publishing]:
@@ -239,3 +240,43 @@ def test_who_detaches_keeps_its_place_unless_it_withdraws():
     assert stage.edge("a").holdings.cover.member_count == 1
     stage.ask("a", r.Detach(1, True))
     assert stage.state("a", "x") == "closed", "it is not attached any more, and has no say"
+
+
+# -- what an identity may do
+
+
+def test_who_may_not_subscribe_is_shut_out_and_others_are_not():
+    fleet = one_cluster()
+    fleet.edge("e1").grant_of = lambda peer: Grant("ann", subscribes=False)
+    client, _ = start(fleet, resume(1, "s", STOCK))
+    (shut,) = client.of("e1", r.Shut)
+    assert (shut.attachment, shut.code) == (1, NOT_GRANTED)
+    assert "may not subscribe" in shut.text
+    assert fleet.edge("e1").records == {}
+    assert fleet.edge("e1").counters["roles_refused"] == 1
+
+
+def test_who_may_not_subscribe_any_more_is_shut_out():
+    fleet = one_cluster()
+    client, publisher = start(fleet, resume(1, "s", STOCK), resume(2, "t", STOCK))
+    edge = fleet.edge("e1")
+    edge.grant_of = lambda peer: Grant("ann", publishes=False)
+    edge.regrant(fleet.now)
+    fleet.run(0.2)
+    assert client.of("e1", r.Shut) == []
+    edge.grant_of = lambda peer: Grant("ann", subscribes=False)
+    edge.regrant(fleet.now)
+    fleet.run(0.2)
+    assert sorted((shut.attachment, shut.code) for shut in client.of("e1", r.Shut)) == [(1, "role"), (2, "role")]
+    publisher.publish(3)
+    fleet.run(0.2)
+    assert client.numbers("e1", 1) == client.numbers("e1", 2) == []
+    assert edge.counters["roles_refused"] == 2
+
+
+def test_subscriptions_of_an_identity_have_its_own_bound():
+    fleet = one_cluster(max_subscriptions_per_subscriber=3)
+    fleet.edge("e1").grant_of = lambda peer: Grant("ann", max_subscriptions=2)
+    client, _ = start(fleet, resume(1, "s", *(f"[n,=,{n}]" for n in range(4))))
+    assert [refused.id for refused in client.of("e1", r.SubRefused)] == [3, 4]
+    assert "at most 2 subscriptions" in client.of("e1", r.SubRefused)[0].text

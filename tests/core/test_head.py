@@ -11,6 +11,7 @@ from tests.core.fleet import STOCK, Client, Fleet, Publishing, one_cluster, publ
 from plimsoll.core import node, wire
 from plimsoll.core import records as r
 from plimsoll.core.config import Emulation, Hardware
+from plimsoll.core.grants import Grant
 
 
 def refused(client: Client, head: str = "h") -> list[tuple[int, str]]:
@@ -399,3 +400,19 @@ def test_a_restart_of_the_head_reaches_a_subscriber_with_several_subscriptions()
     second.publish(1)
     fleet.run(1.0)
     assert client.numbers("e1", 1) == [1, 2, 2]
+
+
+def test_who_may_not_publish_any_more_is_told_and_nothing_more_is_taken():
+    fleet = one_cluster()
+    client = fleet.client("pub", "h")
+    publisher = Publishing(client, "h")
+    fleet.run(0.5)
+    publisher.publish(1)
+    fleet.run(0.2)
+    head = fleet.head()
+    head.grant_of = lambda peer: Grant("ann", publishes=False)
+    head.regrant(fleet.now)
+    publisher.publish(1)
+    fleet.run(0.2)
+    assert [(refused.seq, refused.code) for refused in client.of("h", r.Refused)] == [(0, "role"), (2, "not-open")]
+    assert head.log.last == 1

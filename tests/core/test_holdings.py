@@ -10,8 +10,10 @@ from plimsoll.core import records as r
 from plimsoll.core.attachment import Attachment
 from plimsoll.core.config import Limits
 from plimsoll.core.holdings import Holdings
+from plimsoll.core.link import Link, LinkLimits
+from plimsoll.core.wire import Info
 
-NOBODY: Any = None
+LINK = Link(b"c", local=Info("e", "edge", 1), limits=LinkLimits(), initiator=False, new_id=lambda: 1, now=0.0)
 WIDE, NARROW = "[class,=,'STOCK']", "[class,=,'STOCK'],[n,>,3]"
 
 
@@ -20,7 +22,7 @@ def holdings(**limits: Any) -> Holdings:
 
 
 def attachment(name: str = "s") -> Attachment:
-    return Attachment(name, 1, NOBODY, (1, 2), 1, [])
+    return Attachment(name, 1, LINK, (1, 2), 1, [])
 
 
 def installed(held: Holdings, *texts: str, name: str = "s") -> Attachment:

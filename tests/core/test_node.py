@@ -11,6 +11,7 @@ from tests.core.fleet import one_cluster, resume
 from plimsoll.core import node as module
 from plimsoll.core import records as r
 from plimsoll.core import wire
+from plimsoll.core.grants import EVERYTHING, NOTHING, Grant
 from plimsoll.core.link import FRAME_BYTES, Link, LinkLimits
 from plimsoll.core.load import Bucket
 from plimsoll.core.node import Dial, Hangup, Node, fitting
@@ -35,6 +36,9 @@ class Echo(Node):
 
     def on_lost(self, link: Link) -> None:
         self.events.append(("lost", link.id))
+
+    def on_granted(self, link: Link) -> None:
+        self.events.append(("granted", link.grant.identity))
 
     def on_refused(self, link: Link, code: str, text: str) -> None:
         self.events.append(("refused", code))
@@ -140,6 +144,50 @@ def test_bye_ends_a_link_at_once():
     echo = Echo()
     echo.hear(hello())
     echo.hear(wire.bye_frame(5, "done"))
+    assert echo.events == [("open", 5), ("lost", 5)]
+    assert echo.accepted_links() == []
+
+
+# -- what peers may do
+
+
+def test_a_link_has_what_its_peer_is_granted_and_hears_of_changes_alone():
+    echo = Echo()
+    echo.hear(hello())
+    (link,) = echo.accepted_links()
+    assert link.grant is EVERYTHING
+    echo.grant_of = lambda peer: Grant("ann")
+    for _ in range(2):
+        echo.regrant(1.0)
+    assert link.grant == Grant("ann")
+    echo.grant_of = lambda peer: None
+    echo.regrant(2.0)
+    assert link.grant == Grant("ann"), "of whom the shell does not know now, nothing changes"
+    assert echo.events == [("open", 5), ("granted", "ann")]
+
+
+def test_of_whom_nothing_is_known_nothing_is_granted():
+    echo = Echo()
+    echo.grant_of = lambda peer: None
+    echo.hear(hello())
+    assert [link.grant for link in echo.accepted_links()] == [NOTHING]
+
+
+def test_a_link_that_comes_back_on_another_connection_has_what_that_is_granted():
+    echo = Echo()
+    echo.grant_of = lambda peer: Grant(peer.decode())
+    echo.hear(hello())
+    echo.hear(hello(known=True), peer=b"q")
+    assert echo.events == [("open", 5), ("granted", "q")]
+
+
+def test_who_is_expelled_is_told_why_and_its_link_is_over():
+    echo = Echo()
+    echo.hear(hello())
+    echo.expel(b"p", "go", 1.0)
+    echo.expel(b"p", "go", 1.0)
+    echo.expel(b"nobody", "go", 1.0)
+    assert [wire.decode_frame(data) for _, data in echo.take()] == [wire.Refuse(1, wire.REFUSE, 5, "refused", "go")]
     assert echo.events == [("open", 5), ("lost", 5)]
     assert echo.accepted_links() == []
 

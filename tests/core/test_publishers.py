@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.core import records as r
 from plimsoll.core.config import Limits
+from plimsoll.core.grants import Grant
 from plimsoll.core.link import Link, LinkLimits
 from plimsoll.core.publishers import Publishers
-from plimsoll.core.wire import Info
+from plimsoll.core.wire import Info, WireError
 
 
 def link(name: str = "c") -> Link:
@@ -152,3 +154,97 @@ def test_nobody_is_held_without_a_quota():
     publishers, at = Publishers(Limits()), link()
     opened(publishers, at)
     assert publishers.wake_at(0.0) == float("inf")
+
+
+# -- what an identity may do
+
+
+def granted(at: Link, **grant: Any) -> Link:
+    at.grant = Grant("ann", **grant)
+    return at
+
+
+def test_who_may_not_publish_cannot_open_and_is_told_so():
+    publishers, at = Publishers(Limits()), granted(link(), publishes=False)
+    with pytest.raises(WireError, match="ann may not publish") as refused:
+        opened(publishers, at)
+    assert refused.value.code == "role"
+    assert (len(publishers), publishers.roles_refused) == (0, 1)
+
+
+def test_who_may_not_publish_any_more_is_told_for_each_publisher_and_no_other():
+    publishers, at, other = Publishers(Limits()), granted(link()), granted(link("d"))
+    for handle in (1, 2):
+        opened(publishers, at, handle, f"p{handle}")
+    opened(publishers, other, name="q")
+    granted(at, publishes=False)
+    text = "ann may not publish; its roles lack publish"
+    assert list(publishers.regranted(at, 0.0)) == [r.Refused(1, 0, "role", text), r.Refused(2, 0, "role", text)]
+    assert publishers.get(at, 1) is publishers.get(at, 2) is None
+    assert publishers.get(other, 1) is not None
+    assert list(publishers.regranted(at, 0.0)) == []
+    assert publishers.roles_refused == 2
+
+
+def test_the_quota_of_an_identity_is_of_all_its_publishers_together():
+    publishers = Publishers(Limits(publisher_window=100, publisher_rate_per_second=1000.0))
+    ann = [granted(link(name), publications_per_second=10.0) for name in "cd"]
+    for n, at in enumerate(ann):
+        opened(publishers, at, name=f"p{n}")
+    for seq in range(1, 11):
+        take(publishers, ann[0], seq)
+    assert answers(publishers) == [r.Accepted(1, 10)]
+    assert publishers.times_held == 1
+    # The other one has its credit already; what it uses is owed, and neither is given more before it is paid.
+    for seq in range(1, 6):
+        take(publishers, ann[1], seq)
+    answers(publishers)
+    assert answers(publishers, 0.4) == []
+    assert publishers.wake_at(0.4) == pytest.approx(0.6, abs=0.01)
+    later = answers(publishers, 0.7)
+    assert {type(answer) for answer in later} == {r.Credit}
+    assert publishers.times_held == 2
+
+
+def test_a_quota_of_an_identity_takes_the_place_of_the_brokers_own_and_no_more():
+    publishers = Publishers(Limits(publisher_window=100, publisher_bytes_per_second=150.0))
+    at = granted(link(), publications_per_second=50.0)
+    assert opened(publishers, at) == r.Opened(1, "h", 5, 0, 50)
+    for seq in range(1, 31):
+        take(publishers, at, seq, now=0.0)
+    assert answers(publishers) == [r.Accepted(1, 30)], "the bytes of one publisher have their limit still"
+    granted(at, bytes_per_second=1e6)
+    assert list(publishers.regranted(at, 0.0)) == []
+    assert answers(publishers) == [r.Credit(1, 130)]
+
+
+def test_publishers_of_other_identities_do_not_share():
+    publishers = Publishers(Limits(publisher_window=100))
+    ann, bob = granted(link(), publications_per_second=1.0), link("b")
+    bob.grant = Grant("bob", publications_per_second=10.0)
+    opened(publishers, ann)
+    opened(publishers, bob, name="q")
+    take(publishers, ann, 1)
+    for seq in range(1, 6):
+        take(publishers, bob, seq)
+    assert r.Credit(1, 15) in answers(publishers)
+
+
+def test_who_has_gone_takes_no_part_of_the_quota():
+    publishers = Publishers(Limits(publisher_window=100))
+    first, second = (granted(link(name), publications_per_second=10.0) for name in "cd")
+    assert opened(publishers, first).through == 10
+    assert opened(publishers, second, name="q").through == 5
+    publishers.lost(second)
+    publishers.close(first, 1)
+    assert opened(publishers, second, name="r").through == 10
+
+
+def test_opening_again_does_not_refill_a_quota():
+    publishers = Publishers(Limits(publisher_window=100))
+    at = granted(link(), publications_per_second=10.0)
+    opened(publishers, at)
+    for seq in range(1, 11):
+        take(publishers, at, seq)
+    assert opened(publishers, at, incarnation=2).through == 0
+    assert opened(publishers, at, name="q").through == 0

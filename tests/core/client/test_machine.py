@@ -19,6 +19,7 @@ from plimsoll.core.client import (
 )
 from plimsoll.core.config import BrokerConfig, Limits, Peer
 from plimsoll.core.edge import Edge
+from plimsoll.core.grants import NOTHING
 from plimsoll.core.head import Head
 
 EDGES = ("e1", "e2")
@@ -257,3 +258,17 @@ def test_a_token_and_watermarks_carry_over_to_the_next_life(cluster: Cluster, ki
     cluster.run(2.0)
     assert cluster.numbers("s") == [1, 2, 3, 4, 5]
     assert cluster.app.of(GapNotice) == []
+
+
+def test_who_may_not_subscribe_or_publish_is_told_for_good(cluster: Cluster):
+    for broker in cluster.wire.nodes:
+        broker.grant_of = lambda peer: NOTHING
+    subscriber, publisher = cluster.client.subscriber("s"), cluster.client.publisher("p")
+    subscriber.subscribe("[n,>,0]")
+    publisher.publish({"n": 1}, sent_us=0)
+    cluster.run(2.0)
+    assert subscriber.failed is not None
+    assert publisher.failed is not None
+    assert (subscriber.failed.code, publisher.failed.code) == ("role", "role")
+    assert "may not subscribe" in subscriber.failed.text
+    assert "may not publish" in publisher.failed.text

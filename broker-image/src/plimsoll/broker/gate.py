@@ -18,7 +18,7 @@ _HELLO: Final = bytes([wire.HELLO])
 
 
 class Gate:
-    """Frames of accepted connections on their way to the machine. `users`: who holds which connection."""
+    """Frames of accepted connections on their way to the machine. `users`: the key by which a connection came."""
 
     def __init__(self, authority: Authority) -> None:
         self._authority = authority
@@ -55,11 +55,12 @@ class Gate:
             )
         except WireError:
             return True  # the machine refuses and counts it
-        user = users.get(peer, "")
-        only_hears = self._authority.names.get(user) == "collector"
+        key = users.get(peer, "")
+        identity = self._authority.keys.get(key)
+        only_hears = identity is not None and identity.role == "collector"
         for record in said:
             if isinstance(record, records.Identify):
-                if self._authority.refusal(user, record.role, record.name):
+                if self._authority.refusal(key, record.role, record.name):
                     self.counters["names_refused"] += 1
                     return False
             elif only_hears:

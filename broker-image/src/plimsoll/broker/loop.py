@@ -19,6 +19,7 @@ from plimsoll.broker.process import Watch
 from plimsoll.broker.security import Authority
 from plimsoll.broker.sockets import Peer, Sockets
 from plimsoll.core.config import Hardware
+from plimsoll.core.grants import Grant
 from plimsoll.core.node import Dial, Hangup
 
 log = logging.getLogger(__name__)
@@ -42,6 +43,8 @@ ORPHAN_SECONDS: Final = 1.0
 class Machine(Protocol):
     """What the loop needs of a head or an edge."""
 
+    grant_of: Callable[[Any], Grant | None]
+
     def receive(self, peer: Any, frames: list[bytes], now: float) -> None: ...
     def receive_control(self, peer: Any, data: bytes, now: float) -> None: ...
     def gone(self, peer: Any, now: float) -> None: ...
@@ -52,6 +55,8 @@ class Machine(Protocol):
     def take_dials(self) -> list[Dial | Hangup]: ...
     def served(self, frames: int, seconds: float) -> None: ...
     def status(self) -> dict[str, Any]: ...
+    def regrant(self, now: float) -> None: ...
+    def expel(self, peer: Any, text: str, now: float) -> None: ...
     def leave(self, now: float) -> None: ...
     def done(self) -> bool: ...
 
@@ -75,6 +80,9 @@ class Loop:
     ) -> None:
         self.machine, self.sockets, self.watch, self.authority = machine, sockets, watch, authority
         self.gate = None if authority is None else Gate(authority)
+        self.links_ended = 0
+        if authority is not None:
+            machine.grant_of = self._grant_of
         self.leave_seconds, self.on_usage, self._rest = leave_seconds, on_usage, rest
         self.meter = Meter(hardware, time.monotonic())
         self.collector = Collector(time.monotonic())
@@ -137,7 +145,9 @@ class Loop:
         return {
             "curve": self.authority.refused,
             "name": self.gate.counters["names_refused"],
+            "role": self.gate.counters["commands_of_collectors_refused"],
             "revoked": sum(lane.counters["frames_of_revoked_keys"] for lane in lanes),
+            "ended": self.links_ended,
         }
 
     # -- in ------------------------------------------------------------------------------------------------------------
@@ -199,11 +209,27 @@ class Loop:
         fault = authority.fault
         if authority.refresh():
             log.info("authorised keys read again: %d keys", len(authority.keys))
-            self.sockets.control.deny(authority.names)
-            for peer in sorted(self.sockets.data.deny(authority.names)):
-                self.machine.gone(peer, now)
+            self._expel(authority, now)
+            self.machine.regrant(now)
         if authority.fault and authority.fault != fault:
             log.error("%s; the keys read before stay in force", authority.fault)
+
+    def _expel(self, authority: Authority, now: float) -> None:
+        """End the connections of keys that have been removed. They are told so, and then neither heard nor told."""
+        data, control = self.sockets.data, self.sockets.control
+        gone = sorted(data.strangers(authority.keys))
+        for peer in gone:
+            self.machine.expel(peer, "the key of this connection is no longer authorised", now)
+        self.links_ended += len(gone) + len(control.strangers(authority.keys))
+        self._send()
+        for lane in (data, control):
+            lane.deny(authority.keys)
+
+    def _grant_of(self, peer: bytes) -> Grant | None:
+        """What the key by which this connection came is good for."""
+        known = {} if self.authority is None else self.authority.keys
+        identity = known.get(self.sockets.data.users.get(peer, ""))
+        return None if identity is None else identity.grant
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

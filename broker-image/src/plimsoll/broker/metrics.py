@@ -155,8 +155,7 @@ def _refused(now: Snapshot) -> Iterator[Metric]:
             if name.startswith(prefix):
                 refused.add_metric((kind, name.removeprefix(prefix)), count)
     yield refused
-    held = now.counters.get("quota_held", 0)
-    yield _counter("quota_held", "Times that a publisher had to wait because its identity was over its quota.", held)
+    yield _counter("quota_holds", "Times that a publisher had to wait for its quota.", now.quota_holds)
 
 
 def _process(now: Snapshot) -> Iterator[Metric]:

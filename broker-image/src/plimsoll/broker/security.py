@@ -3,11 +3,12 @@
 CURVE proves that a peer holds a key; this module says what the key is worth. It fails closed: a key that is not in the
 file and a request that is not understood are answered with a refusal. It opens no socket.
 
-The file has one `Z85-public-key role name` per line; `#` starts a comment. Roles are client, collector,
-edge, head and mediator; a collector of telemetry may hear reports and ask for nothing else.
+The file has one `Z85-public-key role name` per line; `#` starts a comment. Roles are client, collector, edge, head and
+mediator; a collector of telemetry may hear reports and ask for nothing else. Behind the name of a client may stand what
+it may do, and how much (`granting`).
 A name has one role, and may have several keys, so that a key can be replaced without a pause: add the new one, change
-over, remove the old one. The name `*` is for clients that may call themselves anything; all others must use the name
-that stands beside their key.
+over, remove the old one. What is true of a connection is true of the key by which it came: it ends with that key. The
+name `*` is for clients that may call themselves anything; all others must use the name that stands beside their key.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
+
+from plimsoll.broker import granting
+from plimsoll.core.grants import EVERYTHING, Grant
 
 DATA_DOMAIN: Final = "plimsoll.data"
 CONTROL_DOMAIN: Final = "plimsoll.control"
@@ -44,10 +49,11 @@ class SecurityError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a key is worth."""
+    """What a key is worth. Only to a client is something granted."""
 
     role: str
     name: str
+    grant: Grant = EVERYTHING
 
 
 def z85(raw: bytes) -> str:
@@ -68,7 +74,7 @@ def parse_authorized_keys(text: str, where: str) -> dict[str, Identity]:
 
     """
     found: dict[str, Identity] = {}
-    role_of: dict[str, str] = {}
+    known: dict[str, Identity] = {}
     for number, line in enumerate(text.splitlines(), 1):
         # A key may hold a '#', so a comment is a line that starts with one or text behind the name.
         fields = line.split()
@@ -79,19 +85,24 @@ def parse_authorized_keys(text: str, where: str) -> dict[str, Identity]:
             raise SecurityError(
                 f"{where}:{number}: this key is already listed for {found[key].name}; a key has one owner"
             )
-        if role_of.setdefault(identity.name, identity.role) != identity.role:
+        above = known.setdefault(identity.name, identity)
+        if above.role != identity.role:
             raise SecurityError(
-                f"{where}:{number}: {identity.name} is a {role_of[identity.name]} above and a {identity.role} here; "
+                f"{where}:{number}: {identity.name} is a {above.role} above and a {identity.role} here; "
                 "a name has one role"
+            )
+        if above.grant != identity.grant:
+            raise SecurityError(
+                f"{where}:{number}: {identity.name} may do something else above; each line of a name says the same"
             )
         found[key] = identity
     return found
 
 
 def _parse_fields(fields: list[str], where: str) -> tuple[str, Identity]:
-    if len(fields) < 3 or (len(fields) > 3 and not fields[3].startswith("#")):
+    if len(fields) < 3:
         raise SecurityError(f"{where}: expected `public-key role name`, found {len(fields)} fields")
-    key, role, name = fields[:3]
+    (key, role, name), granted = fields[:3], list(takewhile(lambda field: not field.startswith("#"), fields[3:]))
     if not is_key(key):
         raise SecurityError(
             f"{where}: a public key is {KEY_CHARACTERS} characters of Z85, found {len(key)}: {key[:8]}..."
@@ -100,7 +111,14 @@ def _parse_fields(fields: list[str], where: str) -> tuple[str, Identity]:
         raise SecurityError(f"{where}: unknown role {role!r}; roles are {', '.join(ROLES)}")
     if name == ANY_NAME and role != "client":
         raise SecurityError(f"{where}: only a client may have the name {ANY_NAME!r}; give the {role} its own name")
-    return key, Identity(role, name)
+    if role != "client":
+        if granted:
+            raise SecurityError(f"{where}: found {granted[0]!r} behind the name; only a client is granted anything")
+        return key, Identity(role, name)
+    try:
+        return key, Identity(role, name, granting.parse(granted, name))
+    except ValueError as error:
+        raise SecurityError(f"{where}: {error}") from error
 
 
 def read_secret_key(path: str) -> str:
@@ -130,7 +148,6 @@ class Authority:
 
     path: Path
     keys: dict[str, Identity] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
     fault: str = ""
     admitted: int = 0
     refused: int = 0
@@ -166,11 +183,10 @@ class Authority:
             return False
         changed = keys != self.keys
         self.keys, self._seen, self.fault = keys, seen, ""
-        self.names = {identity.name: identity.role for identity in keys.values()}
         return changed
 
     def answer(self, request: Sequence[bytes]) -> list[bytes]:
-        """The reply to one ZAP request. User-Id is the name beside the key."""
+        """The reply to one ZAP request. User-Id is the key: a connection is worth what its key is worth."""
         if len(request) < 6 or request[0] != _ZAP_VERSION:
             self.refused += 1
             return [_ZAP_VERSION, request[1] if len(request) > 1 else b"", _FAILED, b"not a ZAP 1.0 request", b"", b""]
@@ -185,15 +201,17 @@ class Authority:
             self.refused += 1
             return [_ZAP_VERSION, request_id, _REFUSED, b"this role may not use this socket", b"", b""]
         self.admitted += 1
-        return [_ZAP_VERSION, request_id, _OK, b"OK", identity.name.encode(), b""]
+        return [_ZAP_VERSION, request_id, _OK, b"OK", z85(credentials[0]).encode(), b""]
 
-    def refusal(self, user: str, role: str, name: str) -> str:
-        """Why the holder of the key of `user` may not present itself so; an empty string if it may."""
-        known = self.names.get(user)
+    def refusal(self, key: str, role: str, name: str) -> str:
+        """Why the holder of this key may not present itself so; an empty string if it may."""
+        known = self.keys.get(key)
         if known is None:
-            return f"the key of {user} is no longer authorised"
-        if role != known:
-            return f"the key of {user} is for the role {known}, not {role}"
-        if user not in (ANY_NAME, name):
-            return f"the key of {user} is not for the name {name}"
+            return f"the key of {name} is no longer authorised"
+        if role != known.role:
+            return f"the key of {known.name} is for the role {known.role}, not {role}"
+        if known.name not in (ANY_NAME, name):
+            return f"the key of {known.name} is not for the name {name}"
+        if not (known.grant.publishes or known.grant.subscribes):
+            return f"{known.name} may neither publish nor subscribe; give it a role"
         return ""

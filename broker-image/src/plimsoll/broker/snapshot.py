@@ -35,6 +35,7 @@ class Snapshot:
     arriving: int
     outcomes: Mapping[str, int]
     process: Mapping[str, Any]
+    quota_holds: int
     refusals: Mapping[str, int]
     rounds: Durations
 
@@ -54,6 +55,8 @@ def take(machine: Head | Edge, version: str, refusals: Mapping[str, int], rounds
     config, meter = machine.config, machine.meter
     labels = {"broker": config.name, "cluster": config.cluster, "fleet": config.fleet, "role": config.role}
     office = machine.office.status() if isinstance(machine, Head) else {}
+    publishers = machine.publishers if isinstance(machine, Head) else None
+    roles_refused = publishers.roles_refused if publishers else machine.counters["roles_refused"]
     return Snapshot(
         at=now,
         labels={**labels, "version": version},
@@ -69,6 +72,7 @@ def take(machine: Head | Edge, version: str, refusals: Mapping[str, int], rounds
         arriving=len(machine.receiving.slots) if isinstance(machine, Edge) else 0,
         outcomes=office.get("outcomes", {}),
         process=machine.process,
-        refusals=refusals,
+        quota_holds=publishers.times_held if publishers else 0,
+        refusals={**refusals, "role": refusals.get("role", 0) + roles_refused},
         rounds=rounds.copy(),
     )

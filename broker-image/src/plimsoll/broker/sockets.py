@@ -80,7 +80,7 @@ class Curve:
 
 
 class Lane:
-    """One purpose: the bound ROUTER, the dialled DEALERs, what waits, and who speaks from where.
+    """One purpose: the bound ROUTER, the dialled DEALERs, what waits, and by which key who speaks from where came.
 
     `has_more`: the last look at its sockets ended at a limit, before there was nothing left to take.
     """
@@ -95,6 +95,7 @@ class Lane:
         self.users: dict[bytes, str] = {}
         self.has_more = False
         self.denied: set[bytes] = set()
+        self._allowed: frozenset[str] | None = None  # None: every key that was let in
         self.router = self._socket(zmq.ROUTER)
         self.router.router_mandatory = True
         self.router.backlog = BACKLOG
@@ -212,30 +213,36 @@ class Lane:
             pass
 
     def _remember(self, peer: bytes, part: zmq.Frame) -> None:
-        user = part.get("User-Id")
+        key = str(part.get("User-Id"))
         if len(self.users) >= KNOWN_USERS:
             oldest = next(iter(self.users))
             del self.users[oldest]
             self.denied.discard(oldest)
-        self.users[peer] = str(user)
+        self.users[peer] = key
+        if self._allowed is not None and key not in self._allowed:
+            self.denied.add(peer)
 
-    def deny(self, names: Iterable[str]) -> set[bytes]:
-        """From now on only connections of these names are heard and answered; returns those that newly are not."""
-        allowed = set(names)
-        denied = {peer for peer, user in self.users.items() if user not in allowed}
-        newly = denied - self.denied
-        self.denied = denied
-        return newly
+    def strangers(self, keys: Iterable[str]) -> set[bytes]:
+        """Connections that came by another key than these, and are heard still."""
+        allowed = frozenset(keys)
+        return {peer for peer, key in self.users.items() if key not in allowed} - self.denied
+
+    def deny(self, keys: Iterable[str]) -> None:
+        """From now on only connections that came by these keys are heard and answered."""
+        self._allowed = frozenset(keys)
+        self.denied = {peer for peer, key in self.users.items() if key not in self._allowed}
 
     # -- sending -------------------------------------------------------------------------------------------------------
 
     def send(self, frames: Iterable[tuple[Peer, bytes]]) -> list[Peer]:
         """Put frames on their way, in order per peer; returns the peers that are not connected any more."""
-        router, waiting, send = self.router, self.waiting, _send
+        router, waiting, send, denied = self.router, self.waiting, _send, self.denied
         unreachable: list[Peer] = []
         for peer, data in frames:
             if waiting and peer in waiting:
                 self._wait(peer, data)
+                continue
+            if denied and peer in denied:
                 continue
             try:
                 if type(peer) is bytes:

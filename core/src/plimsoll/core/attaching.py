@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plimsoll.core import records as r
 from plimsoll.core.attachment import REFUSALS, Attachment, State, out_of_bounds
+from plimsoll.core.grants import NOT_GRANTED
 from plimsoll.core.handover.receiving import Receiving
 from plimsoll.core.link import Link
 from plimsoll.core.roster import Host, Roster
@@ -19,7 +20,8 @@ class Attaching:
         """handover.md, Resume: its list, its token and its epoch, in one step with the cover."""
         x = resume.subscriber
         old = self.roster.records.get(x)
-        if code := self._refusal(resume, old):
+        if code := self._refusal(link, resume, old):
+            self.host.counters["roles_refused"] += code == NOT_GRANTED
             self.host.say(link, r.Shut(resume.attachment, code, REFUSALS[code]))
             return
         removes: list[int] = []
@@ -31,7 +33,9 @@ class Attaching:
         cover = self.roster.install({attachment: taken}, removes)
         self.host.up(r.ResumeUp(x, resume.epoch, cover, resume.token, resume.session))
 
-    def _refusal(self, resume: r.Resume, old: Attachment | None) -> str:
+    def _refusal(self, link: Link, resume: r.Resume, old: Attachment | None) -> str:
+        if not link.grant.subscribes:
+            return NOT_GRANTED
         if self.host.is_leaving:
             return "leaving"
         if old is not None and old.epoch >= resume.epoch:

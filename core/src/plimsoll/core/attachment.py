@@ -13,6 +13,7 @@ from typing import Protocol
 
 from plimsoll.core import wire
 from plimsoll.core.config import Limits
+from plimsoll.core.grants import NOT_GRANTED
 from plimsoll.core.link import Link
 from plimsoll.core.log import Origin, raise_to
 from plimsoll.core.predicates import Subscription
@@ -34,6 +35,7 @@ REFUSALS = {
     "epoch": "the subscriber is attached here with this owner epoch or a later one; raise it",
     "range": "the number of an owner epoch and the position of a token are below 2^62",
     "session": "there is no place for the subscriber in this hand-over here; stay at the edge that serves you",
+    NOT_GRANTED: "the key of this connection may not subscribe; its identity lacks the role",
     "policy": f"policy.slow is one of {', '.join(POLICIES[1:])}, policy.block_seconds a finite number of at least 0",
 }
 """Why a RESUME or an ATTACH is answered with SHUT, by code."""

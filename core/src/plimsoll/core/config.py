@@ -76,7 +76,7 @@ class Security(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """CURVE for every socket, unless `plain` is set, which status shows.
 
     `secret_key_file` holds this broker's Z85 secret key. `authorized_keys_file` holds one `Z85-public-key role name`
-    per line and is read again when it changes; a key that is not in it is refused.
+    per line, for clients with what they may do, and is read again when it changes; a key that is not in it is refused.
     """
 
     plain: bool = False

@@ -18,6 +18,7 @@ from plimsoll.core.balancing import settings
 from plimsoll.core.balancing.watch import Note, Watch
 from plimsoll.core.catchup import Cursor
 from plimsoll.core.config import BrokerConfig
+from plimsoll.core.grants import NOT_GRANTED
 from plimsoll.core.handover.giving import Giving
 from plimsoll.core.handover.receiving import Receiving
 from plimsoll.core.holdings import Holdings
@@ -154,6 +155,13 @@ class Edge(Node):
         self.queues.forget(port)
         for attachment in list(port.attachments.values()):
             self.roster.close(attachment)
+
+    def on_granted(self, link: Link) -> None:
+        """Whoever may not subscribe any more is shut out for good; its record stays like that of any other who is away."""
+        if isinstance(port := link.owner, Port) and not link.grant.subscribes:
+            for attachment in list(port.attachments.values()):
+                self.counters["roles_refused"] += 1
+                self.roster.shut(attachment, NOT_GRANTED, link.grant.why_not_subscribe)
 
     def holds(self, link: Link) -> bool:
         """What clients ask for travels to the head; while it does not answer, no more is taken."""

@@ -1,10 +1,8 @@
 """The head of a cluster: accepts publications, gives them a position, and sends each to the links that need it.
 
 A publication is matched once, when it is logged. Everything that defines a point in a stream travels in that stream,
-behind what
-was sent before it. A restarted head has a new epoch and an empty log; it works again when its edges and neighbours
-have reported
-what they hold, or their lease has passed.
+behind what was sent before it. A restarted head has a new epoch and an empty log; it works again when its edges and
+neighbours have reported what they hold, or their lease has passed.
 """
 
 from __future__ import annotations
@@ -158,6 +156,10 @@ class Head(Node):
             self.office.neighbor_lost(outlet.name)
         else:
             self.membership.lost(outlet)
+
+    def on_granted(self, link: Link) -> None:
+        for refused in self.publishers.regranted(link, self.now):
+            self.say(link, refused)
 
     def holds(self, link: Link) -> bool:
         """Publishers that open while this head is starting wait here, and are asked to say no more."""

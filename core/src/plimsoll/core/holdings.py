@@ -53,8 +53,9 @@ class Holdings:
         limits = self.limits
         if item.id in attachment.subscriptions:
             raise ValueError(f"subscription {item.id} is there already; remove it first")
-        if len(attachment.subscriptions) >= limits.max_subscriptions_per_subscriber:
-            raise ValueError(f"a subscriber has at most {limits.max_subscriptions_per_subscriber} subscriptions here")
+        most = attachment.link.grant.max_subscriptions or limits.max_subscriptions_per_subscriber
+        if len(attachment.subscriptions) >= most:
+            raise ValueError(f"a subscriber has at most {most} subscriptions here")
         if len(self) >= limits.max_subscriptions:
             raise ValueError(f"edge {self.edge} has its {limits.max_subscriptions} subscriptions")
         subscription = predicates.parse(item.text)

@@ -20,6 +20,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
 from plimsoll.core import wire
+from plimsoll.core.grants import EVERYTHING
 from plimsoll.core.wire import Info
 
 Peer = Hashable
@@ -69,6 +70,7 @@ class Link:
         "credit",
         "credit_told",
         "expected",
+        "grant",
         "id",
         "inflight_bytes",
         "initiator",
@@ -99,6 +101,7 @@ class Link:
         self.peer, self.local, self.limits, self.initiator, self._new_id = peer, local, limits, initiator, new_id
         self.remote: Info | None = None
         self.owner: object = None
+        self.grant = EVERYTHING
         self.rtt_seconds = 0.0
         self._flags = 0
         self.is_stuck = False

@@ -16,6 +16,7 @@ from typing import Any
 
 from plimsoll.core import records, wire
 from plimsoll.core.config import BrokerConfig
+from plimsoll.core.grants import EVERYTHING, NOTHING, Grant
 from plimsoll.core.link import FRAME_BYTES, Link, LinkLimits, Peer, seal_small
 from plimsoll.core.load import Bucket, Sealed
 from plimsoll.core.wire import Info, WireError
@@ -88,6 +89,8 @@ class Node:
         self.dirty: dict[Link, None] = {}
         self.sealed = Sealed()
         self._next_beat = 0.0
+        self.grant_of: Callable[[Any], Grant | None] = lambda peer: EVERYTHING
+        """What the shell knows of a peer: what it may do; None if it does not know it now."""
         self.process: dict[str, Any] = {}
         """What the shell knows of its process: scalars, for `status`."""
 
@@ -102,6 +105,9 @@ class Node:
 
     def on_lost(self, link: Link) -> None:
         """A link that was open is over for good; what it carried and was not acknowledged is gone."""
+
+    def on_granted(self, link: Link) -> None:
+        """The peer of an open link may do something else than before: `link.grant`."""
 
     def on_data(self, link: Link, frame: wire.Data, size: int) -> None:
         """A frame of records, in order. The subclass calls `took` once it has dealt with it."""
@@ -164,6 +170,22 @@ class Node:
         link = self.links.pop(peer, None)
         if link is not None and not link.initiator:
             link.open = False
+
+    def regrant(self, now: float) -> None:
+        """Ask anew what peers may do: the shell knows of a change."""
+        self.now = now
+        for link in list(self.links.values()):
+            if not link.initiator:
+                self._grant(link)
+
+    def expel(self, peer: Peer, text: str, now: float) -> None:
+        """End the link of a peer that may not be here any more, and say so."""
+        self.now = now
+        link = self.links.get(peer)
+        if link is not None and not link.initiator:
+            self._out.append((peer, wire.refuse_frame(link.id, "refused", text)))
+            self._forget(link)
+            self.on_lost(link)
 
     def tick(self, now: float) -> None:
         """End a round: let time pass, then flush what has gathered."""
@@ -406,7 +428,18 @@ class Node:
             self._accepted[hello.info.name, hello.link] = link
         self._bind(link, peer)
         self._out += [(peer, frame) for frame in link.on_hello(hello, self.now)]
-        self.on_open(link) if fresh else self._room(link)
+        if fresh:
+            link.grant = self.grant_of(peer) or NOTHING
+            self.on_open(link)
+        else:
+            self._grant(link)
+            self._room(link)
+
+    def _grant(self, link: Link) -> None:
+        granted = self.grant_of(link.peer)
+        if granted is not None and granted != link.grant:
+            link.grant = granted
+            self.on_granted(link)
 
     def _end_older(self, name: str) -> None:
         """A peer that starts anew has lost what it had before: its older link is over."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from plimsoll.core.config import Limits
+from plimsoll.core.grants import NOT_GRANTED, Grant
 from plimsoll.core.link import Link
 from plimsoll.core.load import Bucket
 from plimsoll.core.records import Accepted, Credit, Open, Opened, Refused, Unconfirmed
@@ -35,6 +36,21 @@ class Pending:
 
 
 @dataclass(slots=True)
+class Quota:
+    """What may be published in a second; `sharers` publish out of it now."""
+
+    messages: Bucket | None
+    bytes: Bucket | None
+    sharers: int = 0
+
+    @classmethod
+    def of(cls, messages: float | None, octets: float | None, now: float) -> Quota:
+        """A second's worth may be saved up; None: not limited."""
+        first, second = (None if rate is None else Bucket(rate, max(rate, 1.0), now) for rate in (messages, octets))
+        return cls(first, second)
+
+
+@dataclass(slots=True)
 class Publisher:
     """One publisher, as long as the head remembers it. `through`: the highest number that it may use."""
 
@@ -47,6 +63,9 @@ class Publisher:
     through: int = 0
     messages: Bucket | None = None
     bytes: Bucket | None = None
+    own: Quota | None = None
+    shared: Quota | None = None
+    is_held: bool = False
     pending: deque[Pending] = field(default_factory=deque)
     singled_out: deque[Refused | Unconfirmed] = field(default_factory=deque)
     """The last answers to single publications: said again on a new link, for the old one may have lost them."""
@@ -66,6 +85,8 @@ class Publishers:
         self._touched: dict[str, Publisher] = {}
         self._held: dict[str, Publisher] = {}
         self._counted: list[Publisher] = []
+        self._shared: dict[str, tuple[Grant, Quota]] = {}  # by identity
+        self.roles_refused = self.times_held = 0
 
     def __len__(self) -> int:
         return len(self.by_name)
@@ -77,9 +98,12 @@ class Publishers:
         """Open or re-open a publisher; None if its name is used by a newer incarnation.
 
         Raises:
-            WireError: `full`.
+            WireError: `full`, or `role`: its identity may not publish.
 
         """
+        if why := link.grant.why_not_publish:
+            self.roles_refused += 1
+            raise WireError(NOT_GRANTED, why)
         known = self.by_name.get(opening.publisher)
         if known is not None and known.incarnation > opening.incarnation:
             return None
@@ -94,6 +118,7 @@ class Publishers:
         known.link, known.handle, known.seen_at = link, opening.handle, now
         self._by_handle[link, opening.handle] = known
         known.through, known.answered = max(known.through, known.last_seq), 0
+        self._share(known, link.grant, now)
         self._touched[known.name] = known
         self._grant(known, now)
         return Opened(opening.handle, head, epoch, known.last_seq, known.through)
@@ -102,26 +127,54 @@ class Publishers:
         if publisher.link is not None:
             self._by_handle.pop((publisher.link, publisher.handle), None)
             publisher.link = None
+            if publisher.shared is not None:
+                publisher.shared.sharers -= 1
+                publisher.shared = None
 
     def _new(self, opening: Open, now: float) -> Publisher:
         limits = self.limits
-        publisher = Publisher(opening.publisher, opening.incarnation)
-        if (rate := limits.publisher_rate_per_second) is not None:
-            publisher.messages = Bucket(rate, max(rate, 1.0), now)
-        if (rate := limits.publisher_bytes_per_second) is not None:
-            publisher.bytes = Bucket(rate, max(rate, 1.0), now)
+        own = Quota.of(limits.publisher_rate_per_second, limits.publisher_bytes_per_second, now)
+        publisher = Publisher(opening.publisher, opening.incarnation, own=own)
         self.by_name[opening.publisher] = publisher
         return publisher
 
     def close(self, link: Link, handle: int) -> None:
-        publisher = self._by_handle.pop((link, handle), None)
-        if publisher is not None:
-            publisher.link = None
+        if (publisher := self._by_handle.get((link, handle))) is not None:
+            self._unbind(publisher)
 
     def lost(self, link: Link) -> None:
         """A link is over; its publishers are remembered, in case they come back and ask again."""
-        for key in [key for key in self._by_handle if key[0] is link]:
-            self._by_handle.pop(key).link = None
+        for publisher in self._of(link):
+            self._unbind(publisher)
+
+    def _of(self, link: Link) -> list[Publisher]:
+        return [publisher for (at, _), publisher in self._by_handle.items() if at is link]
+
+    # -- what an identity may do
+
+    def regranted(self, link: Link, now: float) -> Iterator[Refused]:
+        """Its publishers go on under its new quota; if it may not publish any more they end, and are told this."""
+        for publisher in self._of(link):
+            if why := link.grant.why_not_publish:
+                self.roles_refused += 1
+                self._unbind(publisher)
+                yield Refused(publisher.handle, 0, NOT_GRANTED, why)
+            else:
+                self._share(publisher, link.grant, now)
+
+    def _share(self, publisher: Publisher, grant: Grant, now: float) -> None:
+        """Let a publisher draw on the quota of its identity, where that has one, and on its own where not."""
+        known = self._shared.get(grant.identity)
+        if known is None or known[0] != grant:
+            quota = Quota.of(grant.publications_per_second, grant.bytes_per_second, now)
+            known = self._shared[grant.identity] = (grant, quota)
+        shared, own = known[1], publisher.own or Quota(None, None)
+        if publisher.shared is not shared:
+            if publisher.shared is not None:
+                publisher.shared.sharers -= 1
+            publisher.shared = shared
+            shared.sharers += 1
+        publisher.messages, publisher.bytes = shared.messages or own.messages, shared.bytes or own.bytes
 
     def forget_idle(self, now: float, seconds: float) -> None:
         """Forget publishers that have been away for so long."""
@@ -217,9 +270,14 @@ class Publishers:
             return False
         if not all(bucket is None or bucket.open(now) for bucket in (publisher.messages, publisher.bytes)):
             self._held[publisher.name] = publisher
+            if publisher.through <= publisher.last_seq and not publisher.is_held:
+                publisher.is_held = True
+                self.times_held += 1
             return False
+        publisher.is_held = False
         if publisher.messages is not None:
-            window = max(1, min(window, int(publisher.messages.burst)))
+            sharers = publisher.shared.sharers if publisher.shared and publisher.shared.messages else 1
+            window = max(1, min(window, int(publisher.messages.burst) // sharers))
         through = publisher.last_seq + window
         if through <= publisher.through:
             return False

@@ -22,6 +22,7 @@ from plimsoll.core.client.limits import Address, ClientLimits
 from plimsoll.core.client.publisher import Confirm, Publisher
 from plimsoll.core.client.seeking import Seeker
 from plimsoll.core.client.subscriber import Phase, Subscriber
+from plimsoll.core.grants import NOT_GRANTED
 from plimsoll.core.link import Link
 from plimsoll.core.node import NEVER, Node
 from plimsoll.core.wire import Info, Token, WireError
@@ -396,7 +397,7 @@ class Client(Node):
         if (handover := moving.target_of(attachment)) is not None:
             moving.lose(self, attachment, handover, willing=shut.code not in moving.UNWILLING)
             return
-        if shut.code == "slow":
+        if shut.code in ("slow", NOT_GRANTED):
             self.detach(subscriber)
             subscriber.fail(shut.code, shut.text)
             return

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from plimsoll.core import records as r
 from plimsoll.core.attachment import REFUSALS, Attachment, State, out_of_bounds
+from plimsoll.core.grants import NOT_GRANTED
 from plimsoll.core.link import Link
 from plimsoll.core.roster import Host, Roster
 
@@ -109,7 +110,7 @@ class Receiving:
 
     def on_attach(self, link: Link, attach: r.Attach) -> None:
         self.roster.vacate(link, attach.attachment)
-        if code := self._refusal(attach):
+        if code := self._refusal(link, attach):
             self.host.say(link, r.Shut(attach.attachment, code, REFUSALS[code]))
             self._give_up(attach.subscriber, attach.session, REFUSALS[code])
             return
@@ -119,7 +120,9 @@ class Receiving:
             self.host.say(link, r.Held(attachment.id, attach.version))
             self._attached[attach.session].append(attach.subscriber)
 
-    def _refusal(self, attach: r.Attach) -> str:
+    def _refusal(self, link: Link, attach: r.Attach) -> str:
+        if not link.grant.subscribes:
+            return NOT_GRANTED
         if self.host.is_leaving:
             return "leaving"
         slot = self.slots.get(attach.subscriber)
