@@ -44,7 +44,7 @@ class SubscriptionRefusedError(ClientError, ValueError):
 
 
 class FailedError(ClientError):
-    """The end of a subscriber or publisher that nothing will mend. `code`: `slow`, `conflict`, `incarnation`, `role`."""
+    """The end of a subscriber or publisher for good. `code`: `slow`, `conflict`, `incarnation`, `role`."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)

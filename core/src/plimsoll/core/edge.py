@@ -157,7 +157,7 @@ class Edge(Node):
             self.roster.close(attachment)
 
     def on_granted(self, link: Link) -> None:
-        """Whoever may not subscribe any more is shut out for good; its record stays like that of any other who is away."""
+        """Whoever may not subscribe any more is shut out for good; its record stays, like that of any who is away."""
         if isinstance(port := link.owner, Port) and not link.grant.subscribes:
             for attachment in list(port.attachments.values()):
                 self.counters["roles_refused"] += 1
