@@ -74,6 +74,8 @@ class Service:
             clusterwide=not self.settings.namespaces,
             namespaces=self.settings.namespaces,
             standalone=True,
+            # Without one kopf asks for the name of the user, and in a pod the user has none.
+            identity=self.settings.pod_name or "plimsoll",  # type: ignore[arg-type]  # its NewType is not exported
             stop_flag=stop,
             ready_flag=ready,
         )
