@@ -1,0 +1,170 @@
+"""kubectl and helm, as people use them, with what they print taken apart; and waiting for what should become true."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+CROWD = Path(__file__).with_name("crowd.py")
+TAG = os.environ.get("PLIMSOLL_IMAGE_TAG", "dev")
+Object = dict[str, Any]
+T = TypeVar("T")
+
+
+class CommandError(AssertionError):
+    """A command ended with another code than 0; the message has all that it said."""
+
+
+def run(*command: str, text: str | None = None, seconds: float = 120.0) -> str:
+    """What a command prints."""
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=seconds)
+    if done.returncode:
+        raise CommandError(f"{' '.join(command)}: {done.stderr}{done.stdout}")
+    return done.stdout
+
+
+class Cluster:
+    """One namespace, in which a release of the chart looks after a fleet."""
+
+    def __init__(self, namespace: str) -> None:
+        self.namespace = namespace
+
+    def kubectl(self, *arguments: str, text: str | None = None, seconds: float = 120.0) -> str:
+        return run("kubectl", "--namespace", self.namespace, *arguments, text=text, seconds=seconds)
+
+    def helm(self, *arguments: str, seconds: float = 300.0) -> str:
+        return run("helm", *arguments, "--namespace", self.namespace, seconds=seconds)
+
+    def plimsoll(self, *arguments: str, seconds: float = 300.0) -> str:
+        program = str(ROOT / ".venv" / "bin" / "plimsoll")
+        return run(program, arguments[0], "--namespace", self.namespace, *arguments[1:], seconds=seconds)
+
+    def apply(self, *objects: Mapping[str, Any]) -> None:
+        self.kubectl("apply", "--server-side", "-f", "-", text=yaml.safe_dump_all(objects))
+
+    def get(self, kind: str, name: str = "") -> Any:
+        """One object, or all of a kind."""
+        found = json.loads(self.kubectl("get", kind, *([name] if name else []), "-o", "json"))
+        return found if name else found["items"]
+
+    def condition(self, kind: str, name: str, type_: str) -> Object:
+        conditions = self.get(kind, name).get("status", {}).get("conditions", [])
+        return next((each for each in conditions if each["type"] == type_), {})
+
+    def is_true(self, kind: str, name: str, type_: str) -> bool:
+        """Whether a condition holds, for the object as it is now."""
+        item = self.get(kind, name)
+        found = [each for each in item.get("status", {}).get("conditions", []) if each["type"] == type_]
+        return [(each["status"], each["observedGeneration"]) for each in found] == [
+            ("True", item["metadata"]["generation"])
+        ]
+
+    def wait(self, condition: Callable[[], T], seconds: float, what: str) -> T:
+        """What becomes true; without it, an error with what the cluster says."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                if found := condition():
+                    return found
+            except CommandError as error:  # what is not there yet
+                last = str(error)
+            else:
+                last = ""
+            if time.monotonic() > deadline:
+                raise AssertionError(f"waited {seconds:g} s for {what}. {last}\n{self.told()}")
+            time.sleep(0.5)
+
+    def told(self) -> str:
+        """What a person would look at."""
+        parts = [("get", "plimsoll,pods,statefulsets"), ("get", "events", "--sort-by=.lastTimestamp")]
+        parts.append(("logs", "--tail=60", "-l", "app.kubernetes.io/name=plimsoll-operator"))
+        said = []
+        for part in parts:
+            try:
+                said.append(self.kubectl(*part))
+            except CommandError as error:
+                said.append(str(error))
+        return "\n".join(said)
+
+
+class Crowd:
+    """Publishers and subscribers of one fleet, in a pod."""
+
+    def __init__(self, cluster: Cluster, name: str, of: str, subscribers: int, per_second: float) -> None:
+        self.cluster, self.name, self.subscribers = cluster, name, subscribers
+        environment = {
+            "CROWD_NAME": name, "CROWD_CLUSTER": of, "CROWD_SUBSCRIBERS": subscribers, "CROWD_PER_SECOND": per_second,
+        }  # fmt: skip
+        cluster.apply(_script(name), _pod(name, environment))
+        cluster.wait(self.progress, 180, f"{subscribers} subscribers to be served")
+
+    def _read(self, file: str) -> Object:
+        found: Object = json.loads(self.cluster.kubectl("exec", self.name, "--", "cat", f"/tmp/{file}"))
+        return found
+
+    def progress(self) -> Object:
+        return self._read("progress.json")
+
+    def at(self) -> dict[str, int]:
+        """How many each edge serves."""
+        found: dict[str, int] = self.progress()["at"]
+        return found
+
+    def verdict(self) -> Object:
+        """Stop publishing, and judge every delivery."""
+        self.cluster.kubectl("exec", self.name, "--", "touch", "/tmp/stop")
+        return self.cluster.wait(lambda: self._read("verdict.json"), 240, "the verdict")
+
+
+def _script(name: str) -> Object:
+    return {
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"{name}-script"},
+        "data": {"crowd.py": CROWD.read_text()},
+    }  # fmt: skip
+
+
+def _pod(name: str, environment: Mapping[str, Any]) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app.kubernetes.io/name": "plimsoll-crowd"}},
+        "spec": {
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "terminationGracePeriodSeconds": 1,
+            "securityContext": {
+                "runAsNonRoot": True, "runAsUser": 10001, "fsGroup": 10001,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [{
+                "name": "crowd",
+                "image": f"plimsoll/broker:{TAG}",
+                "imagePullPolicy": "IfNotPresent",
+                "command": ["python", "/crowd/crowd.py"],
+                "env": [{"name": key, "value": str(value)} for key, value in environment.items()],
+                "securityContext": {
+                    "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+                    "capabilities": {"drop": ["ALL"]},
+                },
+                "volumeMounts": [
+                    {"name": "script", "mountPath": "/crowd"},
+                    {"name": "keys", "mountPath": "/etc/plimsoll/client"},
+                    {"name": "tmp", "mountPath": "/tmp"},
+                ],
+            }],
+            "volumes": [
+                {"name": "script", "configMap": {"name": f"{name}-script"}},
+                {"name": "keys", "secret": {"secretName": f"plimsoll-client-{name}", "defaultMode": 0o440}},
+                {"name": "tmp", "emptyDir": {}},
+            ],
+        },
+    }  # fmt: skip

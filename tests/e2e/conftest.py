@@ -1,0 +1,59 @@
+"""A namespace under restricted pod security with the chart in it, where a cluster and the images are there."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from tests.e2e.cluster import ROOT, TAG, Cluster, run
+
+
+def missing() -> str:
+    """What these tests need and is not there; empty if all is."""
+    if not os.environ.get("KUBECONFIG"):
+        return "needs a Kubernetes cluster: KUBECONFIG is not set"
+    for program in ("kubectl", "helm"):
+        if shutil.which(program) is None:
+            return f"needs {program} on PATH"
+    if not os.environ.get("PLIMSOLL_IMAGE_TAG"):
+        return "needs the images in the cluster: PLIMSOLL_IMAGE_TAG is not set"
+    return ""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """The namespace; all that is in it goes with it."""
+    if why := missing():
+        pytest.skip(why)
+    name = f"plimsoll-test-{secrets.token_hex(4)}"
+    run("kubectl", "create", "namespace", name)
+    run("kubectl", "label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted")
+    found = Cluster(name)
+    # The definitions are the cluster's, and other tests use them, too: they are applied, not owned by this release.
+    run("kubectl", "apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds"))
+    try:
+        yield found
+    finally:
+        clear(found)
+
+
+def clear(cluster: Cluster) -> None:
+    """Nothing may keep the namespace: whoever takes finalizers off may be gone."""
+    kinds = "edgebrokers,brokerclusters,brokerfleets,loadbalancingsessions"
+    names = cluster.kubectl("get", kinds, "-o", "name").split()
+    for name in names:
+        cluster.kubectl("patch", name, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    run("kubectl", "delete", "namespace", cluster.namespace, "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def installed(cluster: Cluster) -> Cluster:
+    """With the operator running."""
+    chart = str(ROOT / "helm" / "plimsoll")
+    sets = [f"image.tag={TAG}", f"brokerImage.tag={TAG}", f"sparkImage.tag={TAG}", "crds.install=false"]
+    arguments = [part for each in sets for part in ("--set", each)]
+    cluster.helm("install", "plimsoll", chart, *arguments, "--wait", "--timeout", "120s")
+    return cluster

@@ -1,0 +1,158 @@
+"""Runs in a pod: one publisher and many subscribers of a fleet, and in the end the audit of every delivery.
+
+Told by its environment; speaks through files below /tmp: `progress.json` once a second, `verdict.json` after `stop`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from plimsoll import client
+from plimsoll.core.verify import Observation, audit
+from plimsoll.core.verify import observations as seen
+
+FILES = Path(os.environ.get("CROWD_FILES", "/tmp"))
+KEYS = Path("/etc/plimsoll/client")
+LIFE = 1
+PREDICATES = (("class", "=", "STOCK"),)
+
+
+class Crowd:
+    """`subscribers` of one link, who want everything that its one publisher says."""
+
+    def __init__(self, name: str, cluster: str, subscribers: int, per_second: float) -> None:
+        head = json.loads((KEYS / "heads.json").read_text())[cluster]
+        security = client.Curve(secret=str(KEYS / "secret.key"), server=head["publicKey"])
+        self._lock = threading.Lock()
+        self._seen: list[Observation] = []
+        self._edges: dict[str, str] = {}
+        self._last: dict[str, int] = {}
+        self._sent = self.gaps = 0
+        self._unanswered: dict[int, tuple[float, client.Receipt, dict[str, Any]]] = {}
+        self._stopped = threading.Event()
+        self._interval = 1.0 / per_second
+        self._connections = [client.Connection(head["endpoint"], security=security, name=name) for _ in range(2)]
+        self._publisher = client.Publisher(self._connections[0], name=f"{name}-quotes")
+        self._subscribers = [self._subscriber(f"{name}-{number:04}") for number in range(subscribers)]
+        for one in self._subscribers:
+            one.wait_acknowledged(120)
+        self._thread = threading.Thread(target=self._publish)
+        self._thread.start()
+
+    def progress(self) -> dict[str, Any]:
+        with self._lock:
+            at: dict[str, int] = {}
+            for edge in self._edges.values():
+                at[edge] = at.get(edge, 0) + 1
+            return {
+                "at": at, "sent": self._sent, "gaps": self.gaps, "subscribers": len(self._subscribers),
+                "behind": self._sent - min(self._last.values(), default=0),
+            }  # fmt: skip
+
+    def verdict(self, seconds: float) -> dict[str, Any]:
+        """End the publishing, wait for the last publication at each subscriber, and judge."""
+        self._stopped.set()
+        self._thread.join(60)
+        self._publisher.flush(60)
+        deadline = time.monotonic() + seconds
+        while self._waits() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        for number, (at, receipt, attributes) in self._unanswered.items():
+            answer = receipt.answer
+            if answer is None:
+                return {"ok": False, "why": f"publication {number} has no answer"}
+            seq = answer.first_seq + number - answer.first
+            self._note(seen.Published(self._publisher.name, answer.incarnation, seq, attributes, at))
+            self._note(seen.Answered(self._publisher.name, answer.incarnation, seq, answer.answer, time.monotonic()))
+        found = audit(self._seen)
+        names = ("lost", "duplicated", "reordered", "gaps", "delivered")
+        return {"ok": found.ok, "sent": self._sent, **{name: getattr(found, name) for name in names}}
+
+    def _waits(self) -> bool:
+        with self._lock:
+            return len(self._last) < len(self._subscribers) or min(self._last.values()) < self._sent
+
+    def _note(self, one: Observation) -> None:
+        with self._lock:
+            self._seen.append(one)
+
+    def _publish(self) -> None:
+        due = time.monotonic()
+        while not self._stopped.wait(max(0.0, due - time.monotonic())):
+            due += self._interval
+            attributes: dict[str, Any] = {"class": "STOCK", "n": self._sent + 1}
+            at = time.monotonic()
+            receipt = self._publisher.publish(attributes)
+            self._unanswered[receipt.number] = (at, receipt, attributes)
+            self._sent += 1
+
+    def _subscriber(self, name: str) -> client.Subscriber:
+        with self._lock:
+            one = client.Subscriber(
+                self._connections[1], name=name,
+                on_batch=lambda items: self._on_batch(name, items), on_state=lambda state: self._on_state(name, state),
+            )  # fmt: skip
+            number = one.subscribe("[class,=,'STOCK']", wait=False).id
+            self._seen.append(seen.Subscribed(name, LIFE, number, PREDICATES, time.monotonic()))
+        return one
+
+    def _on_batch(self, name: str, items: Any) -> None:
+        at = time.monotonic()
+        with self._lock:
+            for item in items:
+                if isinstance(item, client.Delivery):
+                    self._seen.append(seen.Delivered(name, LIFE, item.identity, item.origin, at, item.token))
+                    self._last[name] = int(item.attributes["n"])
+                else:
+                    self.gaps += 1
+                    last = [(head, epoch, offset) for head, epoch, offset in item.last]
+                    self._seen.append(
+                        seen.GapTold(
+                            name, LIFE, item.head, item.low_epoch, item.low, item.epoch, item.high, last, item.reason,
+                            at,
+                        )
+                    )  # fmt: skip
+
+    def _on_state(self, name: str, state: Any) -> None:
+        at = time.monotonic()
+        with self._lock:
+            if isinstance(state, client.Attached):
+                self._edges[name] = state.edge
+            elif isinstance(state, client.Acknowledged):
+                self._seen.append(seen.Acknowledged(name, LIFE, state.ids, state.head, state.unreached, at))
+            elif isinstance(state, client.Lapsed):
+                self._seen.append(seen.Lapsed(name, LIFE, at))
+
+
+def write(name: str, content: dict[str, Any]) -> None:
+    """In one step, so that a reader finds all of it or what was there before."""
+    partial = FILES / f"{name}.new"
+    partial.write_text(json.dumps(content))
+    partial.replace(FILES / name)
+
+
+def main() -> None:
+    """Until `stop` is there; then judge, and stay, so that the verdict can be read."""
+    environment = os.environ
+    crowd = Crowd(
+        environment["CROWD_NAME"], environment["CROWD_CLUSTER"], int(environment["CROWD_SUBSCRIBERS"]),
+        float(environment["CROWD_PER_SECOND"]),
+    )  # fmt: skip
+    until = time.monotonic() + float(environment.get("CROWD_SECONDS", "1800"))
+    while not (FILES / "stop").exists() and time.monotonic() < until:
+        write("progress.json", crowd.progress())
+        time.sleep(1.0)
+    found = crowd.verdict(120.0)
+    write("verdict.json", found)
+    print(json.dumps(found), flush=True)
+    while time.monotonic() < until:
+        time.sleep(1.0)
+
+
+if __name__ == "__main__":
+    main()

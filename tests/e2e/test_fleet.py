@@ -1,0 +1,137 @@
+"""The whole story in pods: install, apply, overload, balance, scale, lose a pod, drain, change hardware, uninstall.
+
+The tests of this module go on from one another, under one crowd whose every delivery is judged at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.e2e.cluster import Cluster, CommandError, Crowd
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(600)]
+
+SUBSCRIBERS = 500
+PER_SECOND = 20.0
+Object = dict[str, Any]
+
+
+def manifest(kind: str, name: str, **spec: Any) -> Object:
+    return {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def profile(name: str, microseconds: int) -> Object:
+    """Hardware of which a publication takes so long for each subscription."""
+    return manifest(
+        "HardwareProfile", name, cpu="500m", memory="96Mi", emulation={"perSubscription": f"{microseconds}us"}
+    )
+
+
+FLEET = manifest(
+    "BrokerFleet", "fleet", timeScalePercent=25, security={"clients": [{"name": "crowd"}]},
+    defaults={"policy": {"type": "Padres", "detection": {"stabilizeFor": "10s"}}},
+)  # fmt: skip
+
+
+def broker_cluster(replicas: int, hardware: str = "slow") -> Object:
+    edges = [{"name": "edge", "profile": hardware, "replicas": 3}]
+    return manifest("BrokerCluster", "east", head={"profile": "quick"}, edges=edges, scale={"replicas": replicas})
+
+
+@pytest.fixture(scope="module")
+def fleet(installed: Cluster) -> Cluster:
+    """One head and three edges, of which but one takes newcomers."""
+    installed.apply(FLEET, profile("quick", 0), profile("slow", 60), broker_cluster(3))
+    installed.wait(lambda: installed.is_true("brokercluster", "east", "Ready"), 120, "the cluster to be ready")
+    for edge in ("edge-1", "edge-2"):
+        installed.plimsoll("cordon", edge)
+    return installed
+
+
+@pytest.fixture(scope="module")
+def crowd(fleet: Cluster) -> Iterator[Crowd]:
+    """Publishes all the time; whatever the tests do, nothing may be lost, repeated or reordered."""
+    crowd = Crowd(fleet, "crowd", "east", SUBSCRIBERS, PER_SECOND)
+    yield crowd
+    found = crowd.verdict()
+    assert (found["lost"], found["duplicated"], found["reordered"], found["gaps"]) == (0, 0, 0, 0), found
+    assert found["ok"], found
+    assert found["delivered"] >= SUBSCRIBERS * found["sent"] - found["lost"]
+
+
+def settled(cluster: Cluster, crowd: Crowd, edges: int) -> bool:
+    """All subscribers are served, by so many edges at most, all of which are ready."""
+    at = crowd.at()
+    names = {item["metadata"]["name"] for item in cluster.get("edgebrokers")}
+    return sum(at.values()) == SUBSCRIBERS and set(at) <= names and len(names) == edges
+
+
+def test_an_overloaded_edge_is_relieved_by_itself(fleet: Cluster, crowd: Crowd):
+    assert crowd.at() == {"edge-0": SUBSCRIBERS}
+    for edge in ("edge-1", "edge-2"):
+        fleet.plimsoll("uncordon", edge)
+
+    def succeeded() -> list[Object]:
+        sessions = fleet.get("loadbalancingsessions")
+        return [one for one in sessions if one.get("status", {}).get("progress", {}).get("moved", 0) > 0
+                and one["status"].get("phase") == "Succeeded"]  # fmt: skip
+
+    [first, *_] = fleet.wait(succeeded, 180, "a session that moved somebody to succeed")
+    fleet.kubectl("wait", f"lbs/{first['metadata']['name']}", "--for=condition=Succeeded", "--timeout=10s")
+    assert first["spec"]["trigger"]["broker"] == "edge-0"
+    explained = fleet.plimsoll("explain", f"lbs/{first['metadata']['name']}")
+    assert "Chosen by:   Padres" in explained
+    fleet.wait(lambda: fleet.is_true("brokercluster", "east", "Balanced"), 240, "the cluster to be balanced")
+    assert max(crowd.at().values()) < SUBSCRIBERS / 2
+
+
+def test_it_grows_and_shrinks_under_load(fleet: Cluster, crowd: Crowd):
+    fleet.kubectl("scale", "brokercluster/east", "--replicas=5")
+    fleet.wait(lambda: len(fleet.get("edgebrokers")) == 5, 60, "five edges")
+    fleet.wait(lambda: fleet.is_true("brokercluster", "east", "Ready"), 120, "five edges to be ready")
+    fleet.kubectl("scale", "brokercluster/east", "--replicas=2")
+    fleet.wait(lambda: settled(fleet, crowd, 2), 240, "two edges to serve all")
+
+
+def test_a_deleted_pod_comes_back_and_nothing_is_lost(fleet: Cluster, crowd: Crowd):
+    fleet.kubectl("delete", "pod", "edge-1-0", "--wait=false")
+    fleet.wait(lambda: fleet.get("edgebroker", "edge-1")["status"].get("restarts", 1) is not None, 10, "its status")
+    fleet.wait(lambda: fleet.is_true("brokercluster", "east", "Ready") and settled(fleet, crowd, 2), 180, "all again")
+
+
+def test_an_edge_is_drained(fleet: Cluster, crowd: Crowd):
+    fleet.plimsoll("drain", "edge-1")
+    fleet.wait(lambda: crowd.at() == {"edge-0": SUBSCRIBERS}, 60, "all at the other edge")
+    fleet.plimsoll("uncordon", "edge-1")
+
+
+def test_other_hardware_comes_one_edge_at_a_time(fleet: Cluster, crowd: Crowd):
+    def hardware() -> set[str]:
+        return {item["status"].get("profile") for item in fleet.get("edgebrokers")}
+
+    fleet.apply(profile("fast", 10), broker_cluster(2, "fast"))
+    fleet.wait(lambda: hardware() == {"fast"}, 240, "both edges on the new hardware")
+    fleet.wait(lambda: fleet.is_true("brokercluster", "east", "Ready") and settled(fleet, crowd, 2), 120, "all served")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (manifest("HardwareProfile", "tiny", memory="1Mi"), "memory"),
+        (manifest("LoadBalancingSession", "both", scope="Local", select={"count": 1, "sharePercent": 5}), "select"),
+        (manifest("BrokerCluster", "own", head={"profile": "quick"}, neighbors=[{"name": "own"}]), "neighbor"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_a_clear_message(fleet: Cluster, wrong: Object, message: str):
+    with pytest.raises(CommandError, match=message):
+        fleet.apply(wrong)
+
+
+def test_without_the_operator_the_fleet_goes_on(fleet: Cluster, crowd: Crowd):
+    before = crowd.progress()["sent"]
+    fleet.helm("uninstall", "plimsoll", "--wait")
+    fleet.wait(lambda: crowd.progress()["sent"] > before + 5 * PER_SECOND, 60, "five more seconds of publications")
+    assert crowd.progress()["behind"] < 10 * PER_SECOND
+    assert len(fleet.get("statefulsets")) == 3
