@@ -42,7 +42,7 @@ class Collector:
         self._write_at: float | None = None
         self._house_at = 0.0
         self._alive_at = 0.0
-        self._told: object = None
+        self._told: CollectorConfig | None = None
         self._latest: tuple[bytes, Snapshot] | None = None
         self._used: tuple[int, int] | None = None
 
@@ -123,14 +123,12 @@ class Collector:
 
     def _say_expected(self, now_us: int) -> None:
         """Once for the fleet, by the first collector, whenever it has changed; again if it could not be written."""
-        if self.config.index != 0:
+        if self.config.index != 0 or self._told is self.config:
             return
         clusters = {name: list(each.brokers) for name, each in sorted(self.config.clusters.items())}
-        if clusters == self._told:
-            return
         said = Expected(schema=MAJOR, fleet=self.config.fleet, written_us=now_us, clusters=clusters)
         if self.files.say_expected(said):
-            self._told = clusters
+            self._told = self.config
 
     # -- what is served
 

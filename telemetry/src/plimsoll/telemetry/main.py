@@ -28,6 +28,8 @@ log = logging.getLogger("plimsoll.telemetry")
 EXIT_CONFIG: Final = 2
 EXIT_PLACE: Final = 3
 ROUND_SECONDS: Final = 0.2
+PACE_SECONDS: Final = 0.05
+"""Between two rounds: reports can wait so long, and many at once cost less than each alone."""
 CONFIG_SECONDS: Final = 1.0
 
 
@@ -111,6 +113,7 @@ def _listen(path: Path, collector: Collector, listening: Listening, stop: Callab
             log.info("hears %d of %d clusters", len(config.share), len(config.clusters))
         for heard in listening.hear(ROUND_SECONDS, now):
             collector.heard(heard, _wall_us())
+        time.sleep(PACE_SECONDS)
         collector.step(time.monotonic(), _wall_us())
         if collector.files.fault != fault:
             fault = collector.files.fault
