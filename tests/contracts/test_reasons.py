@@ -24,7 +24,6 @@ BESIDE_SESSIONS = [
     "mediator/src/plimsoll/mediator/reports.py",
     "mediator/src/plimsoll/mediator/desired.py",
     "local/src/plimsoll/local/brokers.py",
-    "local/src/plimsoll/local/keeper.py",
     "local/src/plimsoll/local/mediator.py",
     "local/src/plimsoll/local/supervisor.py",
     "operator/src/plimsoll/operator/balanced.py",
@@ -34,6 +33,9 @@ BESIDE_SESSIONS = [
     "operator/src/plimsoll/operator/status.py",
 ]
 """Modules that give reasons to brokers, clusters and fleets."""
+
+OF_KEPT = {f"{kind}{what}" for kind in ("Mediator", "Collector") for what in ("Started", "Exited")}
+"""What local/keeper.py puts together."""
 
 NONE = {
     *ANSWERS, *CONDITIONS, *kinds.KINDS,
@@ -69,7 +71,7 @@ def said_of_sessions() -> set[str]:
 
 
 def said_of_others() -> set[str]:
-    return {word for name in BESIDE_SESSIONS for word in constants(ROOT / name)} - NONE
+    return {word for name in BESIDE_SESSIONS for word in constants(ROOT / name)} - NONE | OF_KEPT
 
 
 def names(*sections: reasons.Section) -> set[str]:
@@ -94,6 +96,11 @@ def test_each_reason_of_a_broker_a_cluster_or_a_fleet_is_explained():
 
 def test_no_other_reason_is_explained_that_is_never_said():
     assert names(*OTHERS) - said_of_others() - {"Ready"} == set()
+
+
+def test_what_is_put_together_is_put_together_there():
+    text = (ROOT / "local/src/plimsoll/local/keeper.py").read_text()
+    assert set(re.findall(r'"\{self\._kind\}(\w+)"', text)) == {"Started", "Exited"}
 
 
 def test_words_that_are_no_reasons_are_still_there():

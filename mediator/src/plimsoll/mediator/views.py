@@ -9,6 +9,7 @@ from typing import Any
 from plimsoll.core.config import Peer
 from plimsoll.core.session import EdgeView, HeadView, Overview, View
 from plimsoll.core.spec import head_name
+from plimsoll.core.spec.clusters import MaintenanceWindow
 from plimsoll.core.spec.fleets import GlobalBalancingSpec
 from plimsoll.core.spec.parsing import block
 from plimsoll.core.spec.policy import PolicySpec
@@ -120,7 +121,17 @@ def view(objects: Iterable[Object], known: Known, now: float, loads: Loads | Non
         policies(items),
         neighbors(items),
         _overview(items, loads),
+        windows(items),
     )
+
+
+def windows(items: Iterable[Object]) -> dict[str, tuple[MaintenanceWindow, ...]]:
+    """The maintenance windows of each cluster that has some."""
+    written = {
+        item["metadata"]["name"]: item["spec"].get("maintenanceWindows", [])
+        for item in items if item["kind"] == "BrokerCluster"
+    }  # fmt: skip
+    return {name: tuple(block(MaintenanceWindow, each) for each in some) for name, some in written.items() if some}
 
 
 def neighbors(items: Iterable[Object]) -> dict[str, frozenset[str]]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from plimsoll.core.records import Outcome, ProfileReply, Served, Stated, Trigger
-from plimsoll.core.session import batches, ending, family, joining, moving, overview, planned, states, triggers
+from plimsoll.core.session import batches, ending, family, joining, moving, overview, planned, states, triggers, windows
 from plimsoll.core.session.events import Asked, Deleted, Deposed, Effect, Event, Forget, Heard, Save, Viewed
 from plimsoll.core.session.record import MOVING, Session, Verdict, earlier
 from plimsoll.core.session.status import conditioned
@@ -170,7 +170,8 @@ class Mediator:
             case ProfileReply():
                 self._turn.profiles.heard(self._turn, said)
             case Trigger():
-                triggers.heed(self._turn, said)
+                if windows.lets(self._turn, said.edge):
+                    triggers.heed(self._turn, said)
 
     def _told(self, head: str, told: Outcome) -> None:
         if told.mediator > self.epoch:
@@ -301,7 +302,7 @@ def _stop(turn: Turn, request: Request, session: Session) -> Verdict | None:
         parent = turn.book.get(session.parent)
         if parent is None or parent.is_over or parent.verdict is not None:
             return Verdict(reason="ParentStopped", message="its parent has ended, or begins nothing more")
-    return None
+    return windows.outside(turn, request, session)
 
 
 def _reopened(turn: Turn, request: Request, session: Session) -> Session:

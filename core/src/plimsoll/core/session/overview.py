@@ -14,7 +14,7 @@ from typing import Any
 from plimsoll.core.detector import Detector, Finding
 from plimsoll.core.policies.fleet import BrokerLoad, State, aggregate
 from plimsoll.core.policies.registry import parameters
-from plimsoll.core.session import loads
+from plimsoll.core.session import loads, windows
 from plimsoll.core.session.events import Create
 from plimsoll.core.session.record import Session
 from plimsoll.core.session.turn import Turn, is_running
@@ -112,7 +112,8 @@ def look(turn: Turn) -> None:
         finding = _look_at(turn, view, cluster, own, others)
         if turn.watched[cluster].looks < LOOKS_RUNNING:
             continue
-        if not _is_wanted_already(turn, cluster, finding.actions[0].target):
+        target = finding.actions[0].target
+        if not _is_wanted_already(turn, cluster, target) and windows.lets(turn, cluster, target):
             turn.effects.append(Create(_name(turn, cluster, finding), "", "", _spec(view, cluster, finding)))
 
 

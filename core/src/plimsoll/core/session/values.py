@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from plimsoll.core.policies import LeastLoaded, Placer
+from plimsoll.core.spec.clusters import MaintenanceWindow
 from plimsoll.core.spec.kinds import LoadBalancingSessionSpec, PolicySpec
 from plimsoll.core.spec.quantities import Duration
 
@@ -78,7 +79,7 @@ class View:
     """The fleet as the shell knows it, by name; `policies` are those of clusters that have one.
 
     `neighbors`: the clusters whose heads are linked. `overview`: how clusters are balanced with one another; None: they
-    are not.
+    are not. `windows`: when a cluster may be balanced without being asked to; always, where there are none.
     """
 
     heads: Mapping[str, HeadView] = field(default_factory=dict)
@@ -86,6 +87,7 @@ class View:
     policies: Mapping[str, PolicySpec] = field(default_factory=dict)
     neighbors: Mapping[str, frozenset[str]] = field(default_factory=dict)
     overview: Overview | None = None
+    windows: Mapping[str, tuple[MaintenanceWindow, ...]] = field(default_factory=dict)
 
     def policy_of(self, edge: str) -> PolicySpec | None:
         """The policy of an edge's cluster."""

@@ -209,6 +209,13 @@ EVENTS = Section(
             "the mediator has ended; it is started again, and goes on where it was",
             "Read its log if it happens again.",
         ),
+        Reason("CollectorStarted", "Normal", "a collector of telemetry was started"),
+        Reason(
+            "CollectorExited",
+            "Warning",
+            "a collector of telemetry has ended; it is started again",
+            "Read its log if it happens again.",
+        ),
         Reason(
             "PlanLost",
             "Warning",

@@ -142,6 +142,13 @@ ENDS = Section(
             "This is a fault of the policy: please report it.",
         ),
         Reason(
+            "OutsideWindow",
+            "Rejected, RolledBack or Failed",
+            "a broker or the detector wanted it, and no maintenance window of its clusters is open, or the last one has"
+            " closed before the end; the message says when the next one opens",
+            "Wait for it, widen `maintenanceWindows`, or ask for a session yourself: that does not wait.",
+        ),
+        Reason(
             "NoTarget",
             "Rejected",
             "no edge can take subscribers: all are cordoned, leaving, down or full",
