@@ -187,3 +187,27 @@ def test_differs_sees_what_is_missing():
     assert not differs({**wanted, "spec": {"cpu": "1", "more": 1}}, wanted)
     assert differs({**wanted, "spec": {"cpu": "2"}}, wanted)
     assert differs({**wanted, "metadata": {}}, wanted)
+
+
+def test_a_newcomer_starts_when_its_head_has_read_its_key(world: World):
+    """Who connects before is refused, and ZeroMQ does not try again."""
+    scale(world, 4)
+    world.round()  # its object
+    told = world.round()
+    assert ("EdgeBroker", "edge-3") in [subject(step) for step in told if isinstance(step, Wait)]
+    assert names.AUTHORIZED_KEYS in [subject(step)[1] for step in told if isinstance(step, Apply)]
+    begun = world.now
+    while "edge-3" not in world.of("StatefulSet"):
+        world.round()
+    assert 4 <= world.now - begun <= 8
+
+
+def test_at_first_everybody_starts_at_once():
+    world = World()
+    rounds = 0
+    while len(world.of("StatefulSet")) < 4:
+        world.round()
+        rounds += 1
+    assert rounds == 2  # objects of edges, then everything else
+    lines = world.objects["ConfigMap", names.AUTHORIZED_KEYS]["data"][names.AUTHORIZED_FILE]
+    assert all(name in lines for name in ["east-head", *EDGES])

@@ -55,8 +55,12 @@ def test_lag_is_measured():
     async def run() -> float:
         metrics = Metrics()
         task = asyncio.create_task(measure_lag(metrics))
-        while not (seen := metrics.registry.get_sample_value("plimsoll_event_loop_lag_seconds")):
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(10):
+            seen = 0.0
+            for _ in range(1000):
+                await asyncio.sleep(0.01)
+                if seen := metrics.registry.get_sample_value("plimsoll_event_loop_lag_seconds") or 0.0:
+                    break
         task.cancel()
         return seen
 

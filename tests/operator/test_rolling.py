@@ -193,3 +193,17 @@ def test_a_head_with_a_new_key_goes_first_and_its_edges_follow_at_once():
     for edge in range(3):
         world.set_pod(f"edge-{edge}", ready=False)  # they do not reach it
     assert {step.broker for step in world.round() if isinstance(step, Restart)} == {"edge-0", "edge-1", "edge-2"}
+
+
+def test_an_edge_that_is_cut_off_from_a_head_that_serves_begins_anew():
+    world = settled()
+    world.now += 100
+    world.set_pod("edge-1", ready=False)
+    world.now += 59
+    assert world.look() == []
+    world.now += 1
+    (step,) = world.look()
+    assert isinstance(step, Restart)
+    assert (step.broker, "does not reach" in step.reason) == ("edge-1", True)
+    world.set_pod("east-head", ready=True)  # it has just come back: its edges will, too
+    assert world.look() == []

@@ -8,6 +8,7 @@ import json
 import sys
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 
 from plimsoll import client
@@ -80,7 +81,7 @@ def main() -> None:
             "delivered": sum(len(each) for each in seen.values()),
             "lost": sum(len(set(wanted) - set(each)) for each in seen.values()),
             "repeated": sum(len(each) - len(set(each)) for each in seen.values()),
-            "reordered": sum(sum(b < a for a, b in zip(each, each[1:], strict=False)) for each in seen.values()),
+            "reordered": sum(sum(b < a for a, b in pairwise(each)) for each in seen.values()),
             "gaps": gaps[:10],
             "edges": sorted(set(edges.values())),
         }

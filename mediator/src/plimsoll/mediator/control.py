@@ -143,7 +143,9 @@ class ControlPlane:
         self._send(line, *said)
 
     def send(
-        self, broker: str, record: records.Command | records.Serving | records.State | records.ProfileQuery
+        self,
+        broker: str,
+        record: records.Command | records.Serving | records.State | records.ProfileQuery | records.Joined,
     ) -> None:
         """Say something to a head; lost if it is not connected."""
         line = self._lines.get(broker)

@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from plimsoll.core.spec import head_name
 from plimsoll.operator import leaving, names, rolling
 from plimsoll.operator.change import Apply, Change, Delete, Patch, Taken, Wait
-from plimsoll.operator.desired import Desired
+from plimsoll.operator.desired import Desired, DesiredBroker
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import annotation, differs, is_leaving, is_ours, ref
-from plimsoll.operator.observed import Observed, is_lost, label
+from plimsoll.operator.observed import Observed, container, is_lost, label, rfc3339, seconds
 
 CLEANED = ("StatefulSet", "Service", "ConfigMap", "Secret", "PodDisruptionBudget", "NetworkPolicy")
 """Kinds of which a leftover of the operator's is deleted."""
+
+
+KEYS_READ_SECONDS = 4.0
+"""A broker has read the authorized keys so long after its pod was told: its kubelet writes, it looks every second."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +47,37 @@ class _Changes:
     written: set[str] = field(default_factory=set)
 
     def all(self) -> Iterator[Change]:
-        yield from self._edges()
+        edges = list(self._edges())
+        yield from edges
+        if any(isinstance(step, Apply) for step in edges):
+            return  # all edges first: then the first authorized keys that anybody reads name all of them
         for item in self.desired.shared:
             yield from self._write(item)
         yield from self._keys_read()
         for broker in self.desired.brokers.values():
-            for item in broker.objects:
-                yield from self._write(item)
+            yield from self._broker(broker)
         yield from leaving.changes(self.desired, self.observed, self.moment.now, self.moment.factor)
         yield from rolling.changes(self.desired, self.observed, self.moment.now, self.moment.factor)
         yield from self._lost()
         yield from self._leftovers()
+
+    def _broker(self, broker: DesiredBroker) -> Iterator[Change]:
+        """A broker that is new starts when its head has read its key: libzmq does not try again who was refused."""
+        is_new = self.observed.get("StatefulSet", broker.name) is None
+        if is_new and broker.role == "edge" and not self._is_known(head_name(broker.cluster)):
+            yield Wait(("EdgeBroker", broker.name), f"it starts when {head_name(broker.cluster)} has read its key")
+            return
+        for item in broker.objects:
+            yield from self._write(item)
+
+    def _is_known(self, head: str) -> bool:
+        """Whether a running head has the authorized keys of now."""
+        pod, wanted = self.observed.pod(head), self.desired.authorized_hash
+        if pod is None or not wanted or "running" not in container(pod).get("state", {}):
+            return True
+        told = annotation(pod, names.KEYS_AT)
+        current = annotation(pod, names.KEYS_HASH) == wanted and bool(told)
+        return current and self.moment.now - seconds(told) >= KEYS_READ_SECONDS
 
     def _write(self, wanted: Object) -> Iterator[Change]:
         """Write an object if it does not say what it should."""
@@ -97,7 +122,8 @@ class _Changes:
         for broker in self.observed.brokers():
             pod = self.observed.pod(broker)
             if pod is not None and not is_leaving(pod) and annotation(pod, names.KEYS_HASH) != wanted:
-                patch = {"metadata": {"annotations": {names.KEYS_HASH: wanted}}}
+                now = {names.KEYS_HASH: wanted, names.KEYS_AT: rfc3339(self.moment.now)}
+                patch = {"metadata": {"annotations": now}}
                 yield Patch(pod, patch, "the authorized keys have changed")
 
     def _lost(self) -> Iterator[Change]:

@@ -13,7 +13,7 @@ from plimsoll.operator import names
 from plimsoll.operator.change import Change, Delete, Evacuate, Patch, Wait
 from plimsoll.operator.desired import Desired
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects import is_leaving, ref
+from plimsoll.operator.objects import is_leaving, owner, ref
 from plimsoll.operator.observed import Observed, emptying, is_ready
 
 
@@ -48,7 +48,7 @@ def _next(edge: Object, desired: Desired, observed: Observed, now: float, factor
     elif not _must_be_emptied(edge, desired, observed):
         yield Delete(stateful_set, "its edge is not asked for any more, and serves nobody who could go elsewhere")
     else:
-        session = evacuation.session(edge)
+        session = kept(evacuation.session(edge), observed, edge["spec"]["clusterRef"]["name"])
         found = emptying(observed, session["metadata"]["name"], now, factor)
         if found.over:
             yield Delete(stateful_set, f"its edge has been evacuated: {found.reason}")
@@ -56,6 +56,13 @@ def _next(edge: Object, desired: Desired, observed: Observed, now: float, factor
             yield Evacuate(edge, session, "its edge is deleted")
         else:
             yield Wait(ref(edge), f"session {session['metadata']['name']} moves its subscribers")
+
+
+def kept(session: Object, observed: Observed, cluster: str) -> Object:
+    """A session that stays, as what was done, when its edge has gone: it belongs to the cluster."""
+    found = observed.get("BrokerCluster", cluster)
+    owners = [owner(found)] if found is not None else []
+    return {**session, "metadata": {**session["metadata"], "ownerReferences": owners}}
 
 
 def _must_be_emptied(edge: Object, desired: Desired, observed: Observed) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 from plimsoll.core.config import Role
 from plimsoll.mediator import evacuation
@@ -16,6 +16,8 @@ from plimsoll.operator.objects import Ref, annotation, is_leaving, uid
 
 BROKEN_SECONDS = 30.0
 """A pod that has not been ready for so long, while its head is, serves nobody."""
+UNREACHED_SECONDS = 60.0
+"""An edge that has not been ready for so long, while its head is, does not reach it any more."""
 _TAINTED = "DeletionByTaintManager"
 
 
@@ -65,6 +67,11 @@ def seconds(time: str) -> float:
     return datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp()
 
 
+def rfc3339(at: float) -> str:
+    """A time in seconds since 1970 as the API server writes it."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 # -- pods
 
 
@@ -111,6 +118,13 @@ def is_broken(pod: Object, now: float) -> bool:
         return False
     since = condition(pod, "Ready").get("lastTransitionTime")
     return bool(trouble(pod)[0]) or (since is not None and now - seconds(since) >= BROKEN_SECONDS)
+
+
+def is_stuck(pod: Object, now: float) -> bool:
+    """Whether a pod runs and has not been ready for so long that it will not be by itself."""
+    ready = condition(pod, "Ready")
+    since = ready.get("lastTransitionTime")
+    return ready.get("status") == "False" and since is not None and now - seconds(since) >= UNREACHED_SECONDS
 
 
 def is_lost(pod: Object, node: Object | None, now: float) -> bool:

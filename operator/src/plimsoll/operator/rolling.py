@@ -15,16 +15,22 @@ from plimsoll.mediator import evacuation
 from plimsoll.operator import names
 from plimsoll.operator.change import Change, Evacuate, Restart, Wait
 from plimsoll.operator.desired import Desired, DesiredBroker
+from plimsoll.operator.leaving import kept
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import annotation, differs, is_leaving, uid
 from plimsoll.operator.observed import (
+    UNREACHED_SECONDS,
     Observed,
+    condition,
+    container,
     emptying,
     is_broken,
     is_drained,
     is_ready,
+    is_stuck,
     restart_hash,
     restarting,
+    seconds,
     takes_pods,
     trouble,
 )
@@ -75,6 +81,7 @@ class _Rolling:
         if self._rekeyed(head) or self._is_broken(head):
             yield from self._head(head, waits="" if not head_moves else "another head is starting")
             return
+        yield from self._stuck(edges, head)
         outdated = [edge for edge in edges if self._reason(edge)]
         for edge in outdated:
             if self._serves_nobody(edge, head):
@@ -86,6 +93,22 @@ class _Rolling:
         elif self._reason(head):
             waits = f"{moving[0]} is not ready" if moving else "another head is starting" if head_moves else ""
             yield from self._head(head, waits)
+
+    def _stuck(self, edges: list[DesiredBroker], head: DesiredBroker) -> Iterator[Change]:
+        """An edge that has long been cut off from a head that serves begins anew: it serves nobody as it is."""
+        over = self.observed.pod(head.name)
+        if over is None or not is_ready(over) or not self._is_settled(over):
+            return
+        for edge in edges:
+            pod = self.observed.pod(edge.name)
+            if pod is None or is_leaving(pod) or self._reason(edge) or not is_stuck(pod, self.now):
+                continue
+            if "running" in container(pod).get("state", {}):
+                yield Restart(edge.name, pod, f"it does not reach {head.name}, which is ready")
+
+    def _is_settled(self, head: Object) -> bool:
+        """Whether a head has been ready long enough for its edges to have come back."""
+        return self.now - seconds(condition(head, "Ready")["lastTransitionTime"]) >= UNREACHED_SECONDS
 
     def _edge(self, edge: DesiredBroker, head: DesiredBroker, moving: list[str]) -> Iterator[Change]:
         """One edge after the other, while its head and the other edges are there to take what it has."""
@@ -108,7 +131,7 @@ class _Rolling:
         if found.over:
             yield self._restart(edge)
         elif found.session is None:
-            session = evacuation.session(stored)
+            session = kept(evacuation.session(stored), self.observed, self.cluster)
             session = {**session, "metadata": {**session["metadata"], "name": name}}
             yield Evacuate(stored, session, self._reason(edge))
         else:
