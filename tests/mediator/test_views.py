@@ -98,3 +98,12 @@ def test_clusters_are_looked_at_where_the_fleet_wants_it():
     overview = view([fleet, cluster("a")], known(), 10.5, Loads("fold", {"a": {"input_utilization": 0.5}})).overview
     assert overview is not None
     assert (overview.source, overview.loads) == ("fold", {"a": {"input_utilization": 0.5}})
+
+
+def test_windows_of_clusters_that_have_some():
+    night = {"name": "night", "schedule": "0 2 * * *", "duration": "2h"}
+    windowed = {**cluster("a"), "spec": {"maintenanceWindows": [night]}}
+    shown = view([windowed, cluster("b")], known(), 10.5)
+    assert list(shown.windows) == ["a"]
+    [window] = shown.windows["a"]
+    assert (window.name, window.schedule, window.duration.seconds) == ("night", "0 2 * * *", 7200.0)
