@@ -53,7 +53,7 @@ class Faults:
             await load_kube_config(config_file=self.upstream, client_configuration=configuration)
             self._host = configuration.host
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(ssl=RESTClientObject(configuration).ssl_context), auto_decompress=False
+                connector=aiohttp.TCPConnector(ssl=RESTClientObject(configuration).ssl_context)
             )
         await self.up()
         return self

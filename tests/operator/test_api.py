@@ -8,6 +8,7 @@ from itertools import chain, repeat
 from typing import Any
 
 import pytest
+from aiohttp import web
 from tests.operator import kube
 from tests.operator.faults import Faults, eventually
 
@@ -51,9 +52,21 @@ def test_refusals_are_errors_that_say_what_was_asked(code, error):
 def test_an_answer_that_is_not_json_is_kept_in_the_message():
     async def run():
         async with Faults(answers=[]) as server, Api(server.configuration) as api:
-            server._next_answer = lambda: __import__("aiohttp").web.Response(status=502, text="<html>bad gateway")
+            server._next_answer = lambda: web.Response(status=502, text="<html>bad gateway")
             with pytest.raises(ApiError, match="502: <html>bad gateway"):
                 await api.get("Pod", "n", "p")
+
+    asyncio.run(run())
+
+
+def test_a_success_that_cannot_be_read_is_none():
+    """Else half a list would be taken for the whole."""
+
+    async def run():
+        async with Faults(answers=[]) as server, Api(server.configuration) as api:
+            server._next_answer = lambda: web.Response(text='{"items": [')
+            with pytest.raises(ApiError, match="no answer"):
+                await api.list("Pod", "n")
 
     asyncio.run(run())
 

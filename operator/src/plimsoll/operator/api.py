@@ -309,7 +309,7 @@ class Api:
             response = await self._client.rest_client.request(  # type: ignore[no-untyped-call]
                 method, self._client.configuration.host + url, headers=headers, body=body, _request_timeout=_TIMEOUT
             )
-            code, answer = int(response.status), _read(await response.read())
+            code, answer = _read(int(response.status), await response.read())
             after = _seconds(response.headers.get("Retry-After", ""))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             code, answer = 0, {"message": f"{type(error).__name__}: {error}"}
@@ -337,13 +337,15 @@ def _placed(obj: Mapping[str, Any]) -> tuple[str, str]:
     return obj["kind"], obj["metadata"].get("namespace", "")
 
 
-def _read(data: bytes) -> Object:
-    """What was answered; an answer that is not the API server's own is kept as its message."""
+def _read(code: int, data: bytes) -> tuple[int, Object]:
+    """The code and what was answered. What is not the API server's own is no success, whatever its code says."""
     try:
         found = msgspec.json.decode(data) if data else {}
     except msgspec.DecodeError:
-        return {"message": data[:200].decode(errors="replace")}
-    return found if isinstance(found, dict) else {"message": str(found)[:200]}
+        found = data[:200].decode(errors="replace")
+    if isinstance(found, dict):
+        return code, found
+    return 0 if code < HTTPStatus.MULTIPLE_CHOICES else code, {"message": str(found)[:200]}
 
 
 def _seconds(text: str) -> float:

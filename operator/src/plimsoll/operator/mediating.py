@@ -168,14 +168,14 @@ class Mediating:
         try:
             while True:
                 try:
-                    await self._live()
+                    await self._live(telling)
                 except OvertakenError as error:
                     log.warning("fleet %s/%s: %s; reading again", self._namespace, self._fleet, error)
         finally:
             telling.cancel()
             await asyncio.gather(telling, return_exceptions=True)
 
-    async def _live(self) -> None:
+    async def _live(self, telling: asyncio.Task[None]) -> None:
         loaded = await self._begin()
         control = self._control = ControlPlane(MEDIATOR, self._curve, self.epoch)
         hearing = asyncio.create_task(self._hear(control))
@@ -186,8 +186,9 @@ class Mediating:
             await self._adopt(loaded.items)
             while True:
                 await self._turn()
-                if hearing.done():
-                    hearing.result()
+                for task in (hearing, telling):
+                    if task.done():
+                        task.result()
         finally:
             hearing.cancel()
             await asyncio.gather(hearing, return_exceptions=True)
