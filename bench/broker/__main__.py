@@ -165,7 +165,9 @@ def measure(scale: float, say: Callable[[str], None]) -> dict[str, Any]:
     report["curve"] = {"plain": plain, "curve": curve, **kept(curve, plain)}
     say(line("plain, 100 links", plain))
     say(line("CURVE, 100 links", curve))
-    say("CURVE keeps " + ", ".join(f"{value:.0%} {name}" for name, value in kept(curve, plain).items()))
+    say("CURVE keeps " + shares(kept(curve, plain)))
+    report["observed"] = observed(load, max(size(60_000), 30_000))
+    say("HTTP and a scrape every second keep " + shares(report["observed"]))
     report["two_hops"] = []
     for what, links in ((load, 100), (few, FEW)):
         case = chain_case(what, links, size(6_000 if what is load else 60_000), 8 * max(scale, 0.25))
@@ -187,6 +189,20 @@ def kept(curve: dict[str, Any], plain: dict[str, Any]) -> dict[str, float]:
         "by the wall clock": curve["deliveries_per_second"] / plain["deliveries_per_second"],
         "by CPU of the process": plain["process_cpu_us_per_delivery"] / curve["process_cpu_us_per_delivery"],
     }
+
+
+def shares(found: dict[str, float]) -> str:
+    return ", ".join(f"{value:.1%} {name}" for name, value in found.items())
+
+
+def observed(load: Load, count: int) -> dict[str, float]:
+    """What is kept while the HTTP endpoint is there and asked, of seconds without and seconds with it by turns."""
+    runs = [
+        (edge_case(load, 100, count, COALESCED), edge_case(load, 100, count, COALESCED, observed=True))
+        for _ in range(3)
+    ]
+    found = [kept(with_it, without) for without, with_it in runs]
+    return {name: sum(each[name] for each in found) / len(found) for name in found[0]}
 
 
 def line(name: str, case: dict[str, Any]) -> str:

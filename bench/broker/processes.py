@@ -11,6 +11,7 @@ import itertools
 import multiprocessing as mp
 import os
 import time
+import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -24,7 +25,7 @@ from bench.broker.machines import edge_config, head_config
 from msgspec import Raw
 
 from plimsoll.broker.loop import Loop
-from plimsoll.broker.main import new_id
+from plimsoll.broker.main import new_id, report_usage, serve_http
 from plimsoll.broker.process import Watch, raise_open_files
 from plimsoll.broker.security import Authority
 from plimsoll.broker.sockets import Curve, Sockets
@@ -36,6 +37,8 @@ from plimsoll.core.head import Head
 
 FORK = mp.get_context("fork")
 PATIENCE_SECONDS = 30.0
+SCRAPE_SECONDS = 1.0
+"""As often as there are new figures; Prometheus asks every 15 to 60 seconds."""
 NAMES = {HEAD: "head", EDGE: "edge", "feeder": "head", "publisher": "client", "sink": "client"}
 
 
@@ -128,10 +131,12 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: Keys, option
         # One frame of the stream per round, while acknowledgements are taken as they come.
         drain = sockets.data.drain_dealer
         sockets.data.drain_dealer = lambda peer, frames, size: drain(peer, 1, size)  # type: ignore[method-assign]
-    watch = Watch(os.getppid())
+    watch, is_observed = Watch(os.getppid()), options.pop("observed", False)
     loop = Loop(machine, sockets, watch, config.hardware, authority=authority, **options)
+    loop.on_usage = lambda usage: report_usage(machine, sockets, authority, usage)
+    server = serve_http("tcp://127.0.0.1:*", machine, loop) if is_observed else None
     sockets.watch(pipe.fileno())
-    pipe.send((data, control))
+    pipe.send((data, control, server.endpoint if server else ""))
     loop.collector.start()
     profiler = None
     while not (watch.signals or watch.parent_is_gone()):
@@ -156,6 +161,8 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: Keys, option
         profiler.disable()
         pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
     pipe.send(None)
+    if server is not None:
+        server.close()
     sockets.close()
     watch.close()
 
@@ -428,6 +435,7 @@ class EdgeRun(Run):
         super().__init__()
         self.feeder, at_head = self.child(feed, keys, bodies)
         self.edge, at_edge = self.child(serve, "edge", at_head, keys, options or {})
+        self.url, self.scrapes = at_edge[2].replace("tcp:", "http:"), 0
         wait_until(lambda: self.edge.ask("status")["ready"])
         self.sink, _ = self.child(sink, at_edge[0], keys, spread(texts, links), 0, decode, False)
 
@@ -444,6 +452,8 @@ class EdgeRun(Run):
                 raise TimeoutError(f"{now[0] - got[0]} of {deliveries} deliveries arrived; {self.edge.ask('status')}")
             time.sleep(0.02)
             now = self.sink.ask("count")
+            if self.url and time.monotonic() > started + self.scrapes * SCRAPE_SECONDS:
+                self.scrape()
         seconds = time.monotonic() - started
         after, rounds_after = self.edge.ask("cpu")
         used = after.since(before)
@@ -456,6 +466,11 @@ class EdgeRun(Run):
             "process_cpu": used.process,
             "publications": count,
         }
+
+    def scrape(self) -> None:
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=PATIENCE_SECONDS) as answer:  # noqa: S310  # loopback
+            answer.read()
+        self.scrapes += 1
 
 
 class ChainRun(Run):

@@ -45,8 +45,10 @@ print(json.dumps(found))
 class Place:
     """A namespace that admits restricted pods only."""
 
+    api: Any
+
     def __init__(self) -> None:
-        self.api: Any = client.CoreV1Api(config.new_client_from_config(os.environ["KUBECONFIG"]))
+        self.api = client.CoreV1Api(config.new_client_from_config(os.environ["KUBECONFIG"]))
         self.name = f"plimsoll-test-{secrets.token_hex(4)}"
         labels = {"pod-security.kubernetes.io/enforce": "restricted"}
         self.api.create_namespace({"metadata": {"name": self.name, "labels": labels}})

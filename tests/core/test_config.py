@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from plimsoll.core import config
-from plimsoll.core.config import BrokerConfig, Emulation, Hardware, Limits, Peer, Security
+from plimsoll.core.config import COMPILING_FROM_BYTES, BrokerConfig, Emulation, Hardware, Limits, Peer, Security
+from plimsoll.core.edge import Edge
+from plimsoll.core.head import Head
 
 FULL = BrokerConfig(
     name="h", role="head", cluster="east", data="tcp://127.0.0.1:7000", control="tcp://127.0.0.1:7001",
@@ -58,3 +60,16 @@ def test_who_is_the_head_and_where_clients_go():
     edge = BrokerConfig(name="e", role="edge", cluster="c", data="tcp://a:1", control="", head=Peer(name="h"))
     assert (FULL.head_name, edge.head_name) == ("h", "h")
     assert (FULL.advertised, edge.advertised) == ("tcp://east.example:7000", "tcp://a:1")
+
+
+def test_what_has_little_memory_compiles_nothing():
+    small, enough = Hardware(memory_bytes=COMPILING_FROM_BYTES - 1), Hardware(memory_bytes=COMPILING_FROM_BYTES)
+    assert (small.may_compile, enough.may_compile, Hardware().may_compile) == (False, True, True)
+    for hardware, compiles in ((small, False), (enough, True)):
+        head = Head(msgspec.structs.replace(FULL, hardware=hardware), 1, lambda: 1)
+        edge = Edge(
+            msgspec.structs.replace(FULL, name="e1", role="edge", head=FULL.neighbors[0], hardware=hardware),
+            1,
+            lambda: 1,
+        )
+        assert head.routes._index._may_compile is edge.index._may_compile is compiles

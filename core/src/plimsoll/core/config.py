@@ -15,6 +15,10 @@ Role = Literal["head", "edge"]
 SlowPolicy = Literal["block", "drop-oldest", "disconnect"]
 
 
+COMPILING_FROM_BYTES = 256 * 1024 * 1024
+"""The compiled loop of matching brings its compiler, 120 MB of it: with less memory than this Python does the work."""
+
+
 class Emulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Hardware that is not there: a publication occupies the broker for `base + per_subscription * n` seconds.
 
@@ -33,6 +37,11 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     memory_bytes: int = 256 * 1024 * 1024
     cpu_millicores: int = 1000
     emulation: Emulation | None = None
+
+    @property
+    def may_compile(self) -> bool:
+        """Whether there is memory for the compiled loop of matching."""
+        return self.memory_bytes >= COMPILING_FROM_BYTES
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

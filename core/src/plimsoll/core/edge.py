@@ -54,7 +54,7 @@ class Edge(Node):
             raise ValueError(f"edge {config.name}: config.head is missing; an edge needs the head that it belongs to")
         self.config, self.epoch, self.public_key = config, epoch, public_key
         self.position = self.head_epoch = 0
-        self.holdings = Holdings(config.name, config.limits)
+        self.holdings = Holdings(config.name, config.limits, compiled=config.hardware.may_compile)
         self.ports: dict[Link, Port] = {}
         self.cursor = Cursor()
         self.queues = Queues(self, self.cursor, self.ports)

@@ -49,7 +49,7 @@ class Head(Node):
         self.log = Log(config.limits.log_bytes)
         self.origin = (config.name, epoch)
         self.offset = 0
-        self.routes = Routes(peer.name for peer in config.neighbors)
+        self.routes = Routes((peer.name for peer in config.neighbors), compiled=config.hardware.may_compile)
         self.owners = Owners()
         self.publishers = Publishers(config.limits)
         self.seats = Seats()

@@ -25,9 +25,9 @@ Numbered = tuple[int, Subscription]
 class Holdings:
     """`holders`: the attachment of each number in the index. `several`: those that have more than one there."""
 
-    def __init__(self, edge: str, limits: Limits) -> None:
+    def __init__(self, edge: str, limits: Limits, *, compiled: bool = True) -> None:
         self.edge, self.limits = edge, limits
-        self.index: Index = Index()
+        self.index: Index = Index(compiled=compiled)
         self.holders: dict[int, Attachment] = {}
         self.several: set[Attachment] = set()
         self.cover: CoveringSet[int] = CoveringSet()

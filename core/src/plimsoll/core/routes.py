@@ -56,10 +56,10 @@ class Wait:
 class Routes:
     """Covers by link key. Keys of neighbours are their names; a key of an edge names one incarnation of its link."""
 
-    def __init__(self, neighbors: Iterable[str]) -> None:
+    def __init__(self, neighbors: Iterable[str], *, compiled: bool = True) -> None:
         self.upstreams = {name: Upstream() for name in neighbors}
         self.waits: list[Wait] = []
-        self._index: Index = Index()
+        self._index: Index = Index(compiled=compiled)
         self._covers: dict[str, dict[int, int]] = {}
         self._owner: dict[int, str] = {}
         self._subscriptions: dict[int, Subscription] = {}

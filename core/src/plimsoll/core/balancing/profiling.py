@@ -14,6 +14,7 @@ from plimsoll.core import predicates
 from plimsoll.core import records as r
 from plimsoll.core.attachment import HANDLE_BYTES, SERVED, Attachment
 from plimsoll.core.balancing.pieces import PARTS_AT_MOST, PROFILE_BYTES, encoded, pieces
+from plimsoll.core.config import BrokerConfig
 from plimsoll.core.matching import Index
 from plimsoll.core.policies.press import Press
 from plimsoll.core.policies.profile import Row, rows_of
@@ -33,6 +34,7 @@ class Host(Protocol):
     """What profiling needs of its edge."""
 
     epoch: int
+    config: BrokerConfig
     counters: Counter[str]
     index: Index
     holders: dict[int, Attachment]
@@ -95,7 +97,7 @@ class Profiling:
             self._answer = []
 
     def _profiled(self, query: r.ProfileQuery, texts: list[str], samples: Ring | Press) -> Iterator[None]:
-        accepting: Index = Index()
+        accepting: Index = Index(compiled=self.host.config.hardware.may_compile)
         for number, text in enumerate(texts):
             try:
                 accepting.add(number, predicates.parse(text))
