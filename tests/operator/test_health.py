@@ -46,7 +46,7 @@ def test_the_endpoint():
 
     livez, readyz, metrics, stuck, ready = asyncio.run(ask())
     assert (livez[0], readyz[0], stuck[0], ready[0]) == (200, 503, 503, 200)
-    assert 'plimsoll_api_requests_total{code="200",verb="get"} 5.0' in metrics[1]
+    assert 'plimsoll_api_requests_total{code="200",resource="pods",verb="get"} 3.0' in metrics[1]
     assert 'plimsoll_sessions{phase="Cutting"} 1.0' in metrics[1]
     assert "plimsoll_watch_silence_seconds" in metrics[1]
 

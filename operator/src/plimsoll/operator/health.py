@@ -70,7 +70,8 @@ class Endpoint:
         self._runner = web.AppRunner(application, access_log=None, handle_signals=False, shutdown_timeout=1.0)
         await self._runner.setup()
         await web.TCPSite(self._runner, port=self._port).start()
-        self.port = int(self._runner.addresses[0][1])
+        # With port 0 each family of addresses has a port of its own: IPv4's is told, which every machine has.
+        self.port = next(int(port) for _, port, *more in self._runner.addresses if not more)
         return self
 
     async def __aexit__(self, *_: object) -> None:

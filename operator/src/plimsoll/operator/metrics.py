@@ -67,20 +67,18 @@ class Metrics:
 
 
 class Requests(Collector):
-    """Requests to the API server by verb and code, as its client has counted them."""
+    """Requests to the API server as its client has counted them: what the rights of the chart are held against."""
 
     def __init__(self, requests: Mapping[tuple[str, str, int], int]) -> None:
         self._requests = requests
 
     def collect(self) -> Iterable[Metric]:
-        counts: Counts[tuple[str, str]] = Counts()
-        for (verb, _, number), count in list(self._requests.items()):
-            counts[verb, str(number)] += count
         family = CounterMetricFamily(
-            "plimsoll_api_requests", "Requests to the API server; code 0 is no answer.", labels=["verb", "code"]
-        )
-        for (verb, code), count in sorted(counts.items()):
-            family.add_metric([verb, code], count)
+            "plimsoll_api_requests", "Requests to the API server, beside its watches; code 0 is no answer.",
+            labels=["verb", "resource", "code"],
+        )  # fmt: skip
+        for (verb, resource, code), count in sorted(self._requests.items()):
+            family.add_metric([verb, resource, str(code)], count)
         yield family
 
 
