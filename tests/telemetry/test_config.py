@@ -64,3 +64,13 @@ def test_the_fold_waits_for_slow_reports():
 @pytest.mark.parametrize(("http", "address"), [("0.0.0.0:80", ("0.0.0.0", 80)), ("[::1]:7", ("::1", 7))])  # noqa: S104
 def test_the_address_of_the_service(http: str, address: tuple[str, int]):
     assert config(http=http).address == address
+
+
+def test_several_read_one_file_and_know_who_they_are(tmp_path: Path):
+    (tmp_path / "c.json").write_bytes(encode(config(collectors=3)))
+    found = read(tmp_path / "c.json", "quotes-telemetry-2")
+    assert (found.name, found.index) == ("quotes-telemetry-2", 2)
+    with pytest.raises(ConfigError, match="index: 3 is not below collectors, 3"):
+        read(tmp_path / "c.json", "quotes-telemetry-3")
+    with pytest.raises(ConfigError, match="--name: 'telemetry' does not end"):
+        read(tmp_path / "c.json", "telemetry")

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests.telemetry.rows import row
 
 from plimsoll.telemetry import arrow
-from plimsoll.telemetry.schema import LOADS, METRICS, TABLES, Field, columns, ddl
+from plimsoll.telemetry.schema import INCOMING, LOADS, METRICS, TABLES, Field, columns, ddl
+
+PAGE = (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text()
 
 
 def all_fields():
@@ -56,5 +63,28 @@ def test_lists_of_several_fields_are_structs():
     assert "`balanced_set` ARRAY<STRING>" in text
 
 
-def test_a_page_can_list_the_columns():
-    assert ("publishers", "int64?", "publishers", "Known to a head.") in list(columns(LOADS))
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_the_page_has_every_column_with_its_unit(table):
+    lines = "\n".join(f"| `{name}` | {kind} | {unit} | {about} |" for name, kind, unit, about in columns(table))
+    assert lines in PAGE
+
+
+def test_the_query_of_the_page_works(tmp_path: Path):
+    folder = tmp_path / INCOMING
+    folder.mkdir(parents=True)
+    now_us = time.time_ns() // 1000
+    old = row("e9", 1, now_us - 7_200_000_000, output_utilization=0.99)
+    rows = [row(f"e{n}", 1, now_us - 1, output_utilization=n / 10, match_delay_seconds=2e-5) for n in range(1, 8)]
+    more = row("e7", 2, now_us - 1, output_utilization=0.5, match_delay_seconds=4e-5, state="N/A")
+    arrow.write(folder / "a.parquet", LOADS, [*rows, row("h", 1, now_us - 1, role="head", output_utilization=0.9)])
+    arrow.write(folder / "b.parquet", LOADS, [more, old])
+    script = tmp_path / "query.py"
+    script.write_text(PAGE.split("```python\n")[1].split("```")[0])
+    ran = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines() == [
+        "c/e6: output 60% (max 60%), matching 20 us, N/A in 0 reports",
+        "c/e7: output 60% (max 70%), matching 30 us, N/A in 1 reports",
+        "c/e5: output 50% (max 50%), matching 20 us, N/A in 0 reports",
+        "c/e4: output 40% (max 40%), matching 20 us, N/A in 0 reports",
+        "c/e3: output 30% (max 30%), matching 20 us, N/A in 0 reports",
+    ]

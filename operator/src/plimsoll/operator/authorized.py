@@ -13,7 +13,7 @@ from typing import Literal
 from plimsoll.core.spec.fleets import ClientSpec
 from plimsoll.core.spec.quantities import Quantity
 
-Role = Literal["head", "edge", "mediator", "client"]
+Role = Literal["head", "edge", "mediator", "client", "collector"]
 
 
 @dataclass(frozen=True)

@@ -158,6 +158,7 @@ class _Changes:
             ("Secret", name)
             for name in (
                 names.MEDIATOR_KEYS,
+                *([names.COLLECTOR_KEYS] if fleet.telemetry.collectors.replicas else []),
                 *(names.keys_of(broker) for broker in brokers),
                 *(names.client_keys(client) for client in clients),
             )

@@ -17,7 +17,7 @@ from plimsoll.core.spec import Address, Resources, edge_brokers, places, plan, w
 from plimsoll.core.spec.brokers import Place
 from plimsoll.core.spec.clusters import ListenerSpec
 from plimsoll.core.spec.fleets import ClientSpec
-from plimsoll.operator import authorized, names, network, pods
+from plimsoll.operator import authorized, collectors, names, network, pods
 from plimsoll.operator.keys import Keys, encoded
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import Ref, asked_for, digest, owner, uid
@@ -116,6 +116,8 @@ def identities(resources: Resources, live: Mapping[Ref, Object]) -> Iterator[tup
     fleet = live.get(("BrokerFleet", resources.fleet.name))
     if fleet is not None:
         yield names.MEDIATOR_KEYS, fleet, names.fleet_labels(resources.fleet.name)
+        if resources.fleet.spec.telemetry.collectors.replicas:
+            yield names.COLLECTOR_KEYS, fleet, names.fleet_labels(resources.fleet.name)
         for client in resources.fleet.spec.security.clients:
             labels = {**names.fleet_labels(resources.fleet.name), names.CLIENT: client.name}
             yield names.client_keys(client.name), fleet, labels
@@ -140,6 +142,7 @@ def _broker(
         profile=profile,
         image=spec.image or settings.broker_image,
         public_key=_key(place.name, known),
+        group=_group(resources, place),
         lost_node_after_seconds=max(0, round(spec.lost_node_after.seconds)),
     )
     live = _owner(place, known)
@@ -177,6 +180,14 @@ def _address(resources: Resources, name: str, known: Known) -> Address:
 def _listener(resources: Resources, place: Place) -> ListenerSpec:
     listeners = resources.clusters[place.cluster].spec.listeners.brokers
     return next((item for item in listeners if item.name == place.name), ListenerSpec(name=place.name))
+
+
+def _group(resources: Resources, place: Place) -> str:
+    """The group of an edge that its cluster makes; empty for others."""
+    if place.role == "head" or place.owner.kind != "BrokerCluster":
+        return ""
+    named = {group.name for group in resources.clusters[place.cluster].spec.edges}
+    return place.name if place.name in named else place.name.rpartition("-")[0]
 
 
 def _edges(resources: Resources, known: Known) -> Iterator[Object]:
@@ -235,6 +246,9 @@ def _shared(
             owned = {"namespace": known.namespace, "ownerReferences": [owner(cluster)]}
             at_most = 0 if settings.read_nodes else 1
             yield network.disruption_budget(resources.fleet.name, name, at_most=at_most, metadata=owned)
+    if told and (_plain(resources) or names.COLLECTOR_KEYS in known.keys):
+        keyed = [(config, _key(config.name, known)) for config in told]
+        yield from collectors.objects(resources, keyed, settings.collector_image, metadata)
     heads = {config.cluster: config for config in told if config.role == "head"}
     for client in resources.fleet.spec.security.clients:
         if not _plain(resources) and names.client_keys(client.name) in known.keys:
@@ -282,6 +296,8 @@ def _holders(resources: Resources, known: Known) -> list[authorized.Holder] | No
             found.append(authorized.Holder(name, role, held.publics))
     if (held := known.keys.get(names.MEDIATOR_KEYS)) is not None:
         found.append(authorized.Holder(names.MEDIATOR, "mediator", held.publics))
+    if (held := known.keys.get(names.COLLECTOR_KEYS)) is not None:
+        found.append(authorized.Holder(names.COLLECTOR, "collector", held.publics))
     for client in resources.fleet.spec.security.clients:
         if (held := known.keys.get(names.client_keys(client.name))) is not None:
             found.append(authorized.Holder(client.name, "client", held.publics, client))

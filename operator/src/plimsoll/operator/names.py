@@ -16,6 +16,8 @@ MANAGER = "plimsoll-operator"
 """The field manager of server-side apply, and the value of the managed-by label."""
 MEDIATOR = "plimsoll.mediator"
 """The operator's name on the wire; brokers' names have no dot, so none can be called so."""
+COLLECTOR = "plimsoll.collector"
+"""The name of all collectors of a fleet on the wire."""
 FINALIZER = f"{GROUP}/evacuate"
 
 FLEET = f"{GROUP}/fleet"
@@ -48,6 +50,7 @@ USER = 10001
 
 AUTHORIZED_KEYS = "plimsoll-authorized-keys"
 MEDIATOR_KEYS = "plimsoll-mediator-keys"
+COLLECTOR_KEYS = "plimsoll-collector-keys"
 NETWORK_POLICY = "plimsoll-brokers"
 
 

@@ -72,11 +72,12 @@ def disruption_budget(fleet: str, cluster: str, *, at_most: int, metadata: Objec
 
 
 def network_policy(fleet: str, ports: frozenset[tuple[int, int]], metadata: Object) -> Object:
-    """Clients and Prometheus reach a broker; its control port is for brokers of the fleet and the operator.
+    """Clients and Prometheus reach a broker; its control port is for brokers, collectors and the operator.
 
     `ports`: the data and control ports in use.
     """
     brokers = {"podSelector": {"matchLabels": {names.FLEET: fleet, "app.kubernetes.io/name": "plimsoll-broker"}}}
+    collectors = {"podSelector": {"matchLabels": {names.FLEET: fleet, "app.kubernetes.io/name": "plimsoll-collector"}}}
     operator = {"namespaceSelector": {}, "podSelector": {"matchLabels": OPERATOR_LABELS}}
     data, control = sorted({data for data, _ in ports}), sorted({control for _, control in ports})
     dns = [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]
@@ -89,7 +90,7 @@ def network_policy(fleet: str, ports: frozenset[tuple[int, int]], metadata: Obje
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [
                 {"ports": _ports([*data, names.HTTP_PORT])},
-                {"from": [brokers, operator], "ports": _ports(control)},
+                {"from": [brokers, collectors, operator], "ports": _ports(control)},
             ],
             "egress": [{"to": [brokers], "ports": _ports(sorted({*data, *control}))}, {"ports": dns}],
         },

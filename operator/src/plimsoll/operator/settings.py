@@ -18,6 +18,7 @@ class Settings:
 
     broker_image: str = "plimsoll/broker:dev"
     spark_image: str = "plimsoll/spark:dev"
+    collector_image: str = "plimsoll/collector:dev"
     namespaces: tuple[str, ...] = ()
     """Namespaces that are served; none: all of them, which needs rights in all of them."""
     read_nodes: bool = False
@@ -51,6 +52,7 @@ def read(environment: Mapping[str, str]) -> Settings:
     return Settings(
         broker_image=environment.get("PLIMSOLL_BROKER_IMAGE") or Settings.broker_image,
         spark_image=environment.get("PLIMSOLL_SPARK_IMAGE") or Settings.spark_image,
+        collector_image=environment.get("PLIMSOLL_COLLECTOR_IMAGE") or Settings.collector_image,
         namespaces=tuple(name for name in names if name),
         read_nodes=_boolean(environment, "PLIMSOLL_READ_NODES"),
         pod_name=pod_name,

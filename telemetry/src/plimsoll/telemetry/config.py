@@ -33,15 +33,16 @@ class Listened(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class CollectorConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Collector `index` of `collectors`. `clusters` has the whole fleet; each collector hears its share of it.
 
-    `http`: host and port of the service, port 0 for any; empty: none. `address_file`: where to
-    write which it has become. `token_file`: who sends session outcomes must
-    know what is in it; empty: nobody may send them. `report_seconds`: how often brokers report. `max_age_seconds`: how
-    old a snapshot of Spark may be that is served.
+    `identity`: the name that stands beside its key; empty: its own. `http`: host and port of the service, port 0 for
+    any; empty: none. `address_file`: where to write which it has become. `token_file`: who sends session outcomes must
+    know what is in it; empty: what `token_of` makes of the secret key. `report_seconds`: how often brokers report.
+    `max_age_seconds`: how old a snapshot of Spark may be that is served.
     """
 
     name: Annotated[str, Meta(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", max_length=253)]
     fleet: str
     folder: str
+    identity: str = ""
     index: Annotated[int, Meta(ge=0)] = 0
     collectors: Annotated[int, Meta(ge=1)] = 1
     interval_seconds: Positive = 10.0
@@ -72,8 +73,8 @@ class CollectorConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return host.strip("[]"), int(port)
 
 
-def read(path: Path) -> CollectorConfig:
-    """Read and check the configuration.
+def read(path: Path, name: str = "") -> CollectorConfig:
+    """Read and check the configuration. `name`: of one among several who read the same file, as NAME-INDEX.
 
     Raises:
         ConfigError: naming file, field and remedy.
@@ -85,6 +86,11 @@ def read(path: Path) -> CollectorConfig:
         raise ConfigError(f"--config: cannot read {path}: {error.strerror}") from error
     except msgspec.MsgspecError as error:
         raise ConfigError(f"{path}: {error}") from error
+    if name:
+        _, _, index = name.rpartition("-")
+        if not index.isdecimal():
+            raise ConfigError(f"--name: {name!r} does not end with the number of this collector; write NAME-0")
+        config = msgspec.structs.replace(config, name=name, index=int(index))
     if troubles := list(problems(config)):
         raise ConfigError("\n".join(f"{path}: {trouble}" for trouble in troubles))
     return config

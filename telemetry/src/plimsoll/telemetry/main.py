@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, stop.on_signal)
     signal.signal(signal.SIGINT, stop.on_signal)
     try:
-        return run(options.config, stop)
+        return run(options.config, stop, options.name)
     except ConfigError as error:
         print(f"plimsoll.telemetry: {error}", file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_CONFIG
@@ -53,6 +53,7 @@ def main(arguments: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m plimsoll.telemetry", description="Run one collector.")
     parser.add_argument("--config", required=True, type=Path, metavar="FILE", help="what it is told, as JSON")
+    parser.add_argument("--name", default="", help="which one it is, NAME-INDEX, where several read the same file")
     parser.add_argument("--parent-pid", type=int, metavar="PID", help="stop when this process has ended")
     return parser
 
@@ -71,15 +72,15 @@ class Stop:
         return self._told or (self._parent_pid is not None and os.getppid() != self._parent_pid)
 
 
-def run(path: Path, stop: Callable[[], bool]) -> int:
+def run(path: Path, stop: Callable[[], bool], name: str = "") -> int:
     """Listen, write and serve until `stop` says so.
 
     Raises:
         ConfigError: the file cannot be used. OSError: the folder or the port cannot be used.
 
     """
-    config = configuration.read(path)
-    listening = Listening(config.name, _curve(config))
+    config = configuration.read(path, name)
+    listening = Listening(config.identity or config.name, _curve(config))
     service: Service | None = None
     try:
         collector = Collector(config, Files(Path(config.folder), config.name), _wall_us())
@@ -92,7 +93,7 @@ def run(path: Path, stop: Callable[[], bool]) -> int:
             service.start()
             log.info("%s serves on port %d", config.name, service.port)
             _say_address(config, service.port)
-        _listen(path, collector, listening, stop)
+        _listen(Told(path, name), collector, listening, stop)
         collector.write()
     finally:
         if service is not None:
@@ -102,8 +103,7 @@ def run(path: Path, stop: Callable[[], bool]) -> int:
     return 0
 
 
-def _listen(path: Path, collector: Collector, listening: Listening, stop: Callable[[], bool]) -> None:
-    told = Told(path)
+def _listen(told: Told, collector: Collector, listening: Listening, stop: Callable[[], bool]) -> None:
     fault = ""
     while not stop():
         now = time.monotonic()
@@ -123,8 +123,8 @@ def _listen(path: Path, collector: Collector, listening: Listening, stop: Callab
 class Told:
     """The configuration file: read again when it has changed. One that cannot be used leaves the last in force."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, name: str = "") -> None:
+        self._path, self._name = path, name
         self._seen: tuple[int, int, int] | None = None
         self._look_at = float("-inf")
 
@@ -139,7 +139,7 @@ class Told:
             if seen == self._seen:
                 return None
             self._seen = seen
-            return configuration.read(self._path)
+            return configuration.read(self._path, self._name)
         except (OSError, ConfigError) as error:
             log.warning("goes on with what it was told before: %s", error)
             return None

@@ -6,6 +6,7 @@ bounded, and the oldest go first; telemetry never holds up a session.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections import OrderedDict
@@ -22,6 +23,11 @@ ANSWER_SECONDS: Final = 5.0
 
 Where = Callable[[], tuple[str, int] | None]
 """Host and port of a collector's service now; None while there is none."""
+
+
+def token_of(secret: str) -> str:
+    """The bearer token that who holds the collectors' secret key knows, too; it does not tell the key."""
+    return hashlib.sha256(b"plimsoll sessions " + secret.strip().encode()).hexdigest()
 
 
 class Sender:
@@ -52,11 +58,11 @@ class Sender:
                 self.refused += 1
         self._news.set()
 
-    def stop(self) -> None:
-        """End; what waits still is not sent."""
+    def stop(self, seconds: float = 2 * ANSWER_SECONDS) -> None:
+        """End, and wait for that so long; what waits still is not sent."""
         self._end = True
         self._news.set()
-        self._thread.join(2 * ANSWER_SECONDS)
+        self._thread.join(seconds)
 
     def _run(self) -> None:
         while not self._end:

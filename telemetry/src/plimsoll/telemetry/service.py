@@ -29,6 +29,7 @@ import msgspec
 from plimsoll.telemetry import snapshot
 from plimsoll.telemetry.collector import Collector
 from plimsoll.telemetry.metrics import CONTENT_TYPE, Metrics
+from plimsoll.telemetry.sending import token_of
 from plimsoll.telemetry.snapshot import SnapshotError
 
 BODY_BYTES: Final = 4 * 1024 * 1024
@@ -137,9 +138,13 @@ class Service:
         return Answer(HTTPStatus.OK, json.dumps(said).encode())
 
     def _is_known(self, token: str) -> bool:
-        name = self.collector.config.token_file
+        config = self.collector.config
+        name, key = config.token_file, config.security.secret_key_file
         try:
-            wanted = Path(name).read_text(encoding="ascii").strip() if name else ""
+            if name:
+                wanted = Path(name).read_text(encoding="ascii").strip()
+            else:
+                wanted = token_of(Path(key).read_text(encoding="ascii")) if key else ""
         except (OSError, UnicodeDecodeError):
             wanted = ""
         return bool(wanted) and hmac.compare_digest(token.encode(), wanted.encode())

@@ -142,13 +142,17 @@ class FleetDefaults:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectorsSpec:
-    """Collectors of telemetry: pods that hear load reports and store them."""
+    """Collectors of telemetry: pods, or processes, that hear load reports and store them."""
 
     replicas: Annotated[int, About("How many collectors; 0: nothing is stored.", low=0, high=100)] = 0
     interval: Annotated[Duration, About("How often what was collected is written.", low=1, high=3600)] = Duration.parse(
         "10s"
     )
     retain: Annotated[Duration, About("How long it is kept.", above=0)] = Duration.parse("168h")
+    volume_claim: Annotated[
+        str, About("On Kubernetes, the PersistentVolumeClaim for the files; empty: they go with their pod.",
+                   pattern="[a-z0-9]([a-z0-9.-]*[a-z0-9])?|", form="the name of a claim", max_length=253)
+    ] = ""  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,9 +179,7 @@ class TelemetrySpec:
     report_interval: Annotated[Duration, About("Interval of a broker's load reports.", low=1, high=300)] = (
         Duration.parse("1s")
     )
-    collectors: Annotated[CollectorsSpec, About("Who stores load reports as Parquet. Kubernetes only.")] = (
-        CollectorsSpec()
-    )
+    collectors: Annotated[CollectorsSpec, About("Who stores load reports as Parquet.")] = CollectorsSpec()
     spark: Annotated[SparkSpec, About("Who computes on what collectors stored. Kubernetes only.")] = SparkSpec()
 
 

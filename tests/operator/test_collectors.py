@@ -1,0 +1,166 @@
+"""Collectors on Kubernetes: what is written for them, whom they may listen to, and that they follow the fleet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.operator.world import FLEET, World
+from tests.telemetry.test_outcomes import session
+
+from plimsoll.operator import collectors, names
+from plimsoll.operator.collectors import Telling
+from plimsoll.operator.keys import Keys
+from plimsoll.telemetry.config import CollectorConfig, problems, read
+from plimsoll.telemetry.sending import token_of
+
+TELEMETRY = {"collectors": {"replicas": 2, "interval": "5s", "volumeClaim": "quotes-data"}, "reportInterval": "5s"}
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.spec("BrokerFleet", "stocks", telemetry=TELEMETRY)
+    settled(world)
+    return world
+
+
+def settled(world: World) -> None:
+    for _ in range(20):
+        steps = world.look()
+        if not steps:
+            return
+        world.carry_out(steps)
+        world.controllers()
+        world.now += 5
+    raise AssertionError(f"it does not settle: {steps}")
+
+
+def told(world: World, tmp_path: Any, name: str = "stocks-telemetry-1") -> CollectorConfig:
+    file = tmp_path / "config.json"
+    file.write_text(world.objects["ConfigMap", "stocks-telemetry-config"]["data"]["config.json"])
+    return read(file, name)
+
+
+def test_they_are_told_whom_to_hear_and_expect(world: World, tmp_path):
+    config = told(world, tmp_path)
+    assert problems(config) == []
+    assert (config.name, config.index, config.collectors, config.identity) == (
+        "stocks-telemetry-1", 1, 2, "plimsoll.collector",
+    )  # fmt: skip
+    (listened,) = config.clusters.values()
+    assert listened.head.control == "tcp://east-head.ns.svc:7401"
+    assert listened.brokers == ("east-head", "edge-0", "edge-1", "edge-2")
+    assert (config.interval_seconds, config.report_seconds, config.retain_seconds) == (5.0, 5.0, 604800.0)
+    keys = world.objects["ConfigMap", names.AUTHORIZED_KEYS]["data"]["authorized_keys"]
+    assert [line.split()[1:] for line in keys.splitlines() if "collector" in line] == [
+        ["collector", "plimsoll.collector"]
+    ]
+
+
+def test_they_follow_the_fleet_without_a_restart(world: World, tmp_path):
+    template = world.objects["StatefulSet", "stocks-telemetry"]["spec"]["template"]
+    world.spec("BrokerCluster", "east", edges=[{"name": "edge", "profile": "small", "replicas": 4}])
+    settled(world)
+    (listened,) = told(world, tmp_path).clusters.values()
+    assert "edge-3" in listened.brokers
+    assert world.objects["StatefulSet", "stocks-telemetry"]["spec"]["template"] == template
+
+
+def test_a_pod_may_do_no_more_than_it_must(world: World):
+    pods = world.objects["StatefulSet", "stocks-telemetry"]["spec"]
+    assert pods["replicas"] == 2
+    spec = pods["template"]["spec"]
+    assert not spec["automountServiceAccountToken"]
+    assert spec["securityContext"]["runAsNonRoot"]
+    (container,) = spec["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "runAsNonRoot": True,
+        "capabilities": {"drop": ["ALL"]},
+    }  # fmt: skip
+    volumes = {each["name"]: each for each in spec["volumes"]}
+    assert volumes["data"]["persistentVolumeClaim"] == {"claimName": "quotes-data"}
+    assert volumes["keys"]["secret"]["secretName"] == names.COLLECTOR_KEYS
+    assert [each["key"] for each in volumes["keys"]["secret"]["items"]] == ["secret.key"]
+
+
+def test_without_a_claim_files_go_with_their_pod():
+    world = World()
+    world.spec("BrokerFleet", "stocks", telemetry={"collectors": {"replicas": 1}})
+    settled(world)
+    volumes = world.objects["StatefulSet", "stocks-telemetry"]["spec"]["template"]["spec"]["volumes"]
+    assert {"name": "data", "emptyDir": {}} in volumes
+
+
+def test_control_ports_are_open_to_them(world: World):
+    ingress = world.objects["NetworkPolicy", names.NETWORK_POLICY]["spec"]["ingress"]
+    admitted = [source["podSelector"]["matchLabels"] for rule in ingress for source in rule.get("from", [])]
+    labels = world.objects["StatefulSet", "stocks-telemetry"]["spec"]["template"]["metadata"]["labels"]
+    assert any(wanted.items() <= labels.items() for wanted in admitted)
+
+
+def test_collectors_are_no_brokers(world: World):
+    assert "stocks-telemetry" not in world.observed().brokers()
+    assert "stocks-telemetry" not in world.desired().brokers
+
+
+def test_a_fleet_that_wants_none_has_none(world: World):
+    world.spec("BrokerFleet", "stocks", telemetry={"reportInterval": "5s"})
+    settled(world)
+    left = [key for key in world.objects if "telemetry" in key[1] or "collector" in key[1]]
+    assert [key for key in left if key[0] != "Pod"] == [], "pods go with their StatefulSet"
+
+
+def test_a_plain_fleet_has_collectors_without_keys(tmp_path):
+    world = World(FLEET.replace("  security:\n    clients:\n    - {name: app}", "  security: {plain: true}"))
+    world.spec("BrokerFleet", "stocks", security={"plain": True}, telemetry=TELEMETRY)
+    settled(world)
+    assert told(world, tmp_path).security.plain
+    assert ("Secret", names.COLLECTOR_KEYS) not in world.objects
+
+
+def test_each_collector_has_its_address():
+    assert collectors.hosts("stocks", "ns", 2) == (
+        ("stocks-telemetry-0.stocks-telemetry.ns.svc", 7410),
+        ("stocks-telemetry-1.stocks-telemetry.ns.svc", 7410),
+    )
+
+
+class Sent:
+    def __init__(self, where: Any, token: str) -> None:
+        self.where, self.token = where(), token
+        self.names: list[str] = []
+        self.stopped = False
+        SENT.append(self)
+
+    def offer(self, item: Any) -> None:
+        self.names.append(item["metadata"]["name"])
+
+    def stop(self, seconds: float) -> None:
+        self.stopped = True
+
+
+SENT: list[Sent] = []
+
+
+def test_sessions_are_sent_once(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(collectors, "Sender", Sent)
+    SENT.clear()
+    telling, keys = Telling("ns"), Keys("public", "secret")
+    telling.look("f", 1, keys, [session("a"), session("b", phase="Draining")])
+    telling.look("f", 1, keys, [session("a"), session("b")])
+    telling.look("f", 1, keys, [session("b")])
+    assert [sent.names for sent in SENT] == [["a", "b"]]
+    assert SENT[0].token == token_of("secret")
+    assert SENT[0].where == ("f-telemetry-0.f-telemetry.ns.svc", 7410)
+    telling.look("f", 0, keys, [session("c")])
+    assert SENT[0].stopped
+    telling.look("f", 2, Keys("public", "other"), [session("b")])
+    assert [sent.names for sent in SENT] == [["a", "b"], ["b"]]
+
+
+def test_without_keys_nobody_is_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(collectors, "Sender", Sent)
+    SENT.clear()
+    Telling("ns").look("f", 1, None, [session("a")])
+    assert SENT == []
