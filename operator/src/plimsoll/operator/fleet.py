@@ -24,6 +24,7 @@ from plimsoll.operator.api import Api, ApiError, ConflictError, MissingError
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.change import Apply, Change, Delete, Evacuate, Patch, Restart, Taken, Wait, subject
 from plimsoll.operator.changes import Moment, changes
+from plimsoll.operator.collectors import Telling
 from plimsoll.operator.desired import Desired, Known, desire, identities
 from plimsoll.operator.health import Health
 from plimsoll.operator.mediating import Mediating
@@ -64,6 +65,7 @@ class Fleet:
         self._api, self._cache, self._settings = api, cache, settings
         self._metrics, self._health, self._nodes = metrics, health, nodes
         self._woken = asyncio.Event()
+        self._telling = Telling(namespace)
         self._mediating: Mediating | None = None
         self._serving: asyncio.Task[None] | None = None
         self._served_as: object = None
@@ -108,6 +110,7 @@ class Fleet:
                 await self._rest()
         finally:
             self._health.gone(self.namespace)
+            self._telling.stop()
             await self._stop_mediating()
 
     async def _rest(self) -> None:
@@ -154,6 +157,9 @@ class Fleet:
         moment = Moment(time(), resources.fleet.spec.time_scale_percent / 100)
         await self._carry_out(changes(desired, observed, moment))
         await self._mediate(desired, held)
+        collecting = resources.fleet.spec.telemetry.collectors.replicas
+        sessions = observed.kind("LoadBalancingSession")
+        self._telling.look(desired.fleet, collecting, held.get(names.COLLECTOR_KEYS), sessions)
 
     def _observe(self) -> Observed:
         return Observed(self._cache.objects(self.namespace, monotonic()), self._nodes())
