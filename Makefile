@@ -12,11 +12,12 @@ BENCH_ARGS ?=
 WORKERS ?= 2
 SEEDS ?= 160
 SECONDS ?= 300
+KIND_NAME ?= plimsoll
 IMAGE_TAG ?= dev
 IMAGES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-spark demo balance compare test lint bench simulate soak images crds chart format lock clean
+.PHONY: help setup setup-spark demo balance compare test lint bench simulate soak images e2e kind-up crds chart format lock clean
 
 help:  ## Say what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,9 +46,10 @@ lint: setup  ## Check style, format, types and the architecture's import contrac
 	$(PY) -m mypy
 	.venv/bin/lint-imports
 
-bench: setup  ## Measure matching and brokers, beside baselines in the same run (BENCH_ARGS=--quick for brokers in less time)
+bench: setup  ## Measure matching, brokers and collectors, beside baselines in the same run (BENCH_ARGS=--quick for brokers in less time)
 	@$(PY) -m bench.matching
 	@$(PY) -m bench.broker $(BENCH_ARGS)
+	@$(PY) -m bench.telemetry
 
 simulate: setup  ## Run SEEDS=160 fleets in virtual time under faults and check the laws (ARGS="--scenario storm")
 	@$(PY) -m plimsoll.simulator --seeds $(SEEDS) --jobs $(WORKERS) $(ARGS)
@@ -57,6 +59,12 @@ soak: setup  ## Disturb a fleet under load for SECONDS=300, or move its subscrib
 
 images:  ## Build the container images with docker, podman or buildah (IMAGE_TAG=dev IMAGES="broker operator")
 	@scripts/build_images.sh $(IMAGE_TAG) $(IMAGES)
+
+e2e: setup  ## Install the chart in the cluster that KUBECONFIG names, and try all of it there (IMAGE_TAG=dev, images loaded)
+	@PLIMSOLL_IMAGE_TAG=$(IMAGE_TAG) $(PY) -m pytest -m e2e tests/e2e $(ARGS)
+
+kind-up:  ## Create a kind cluster and load the images; needs Docker and kind (KIND_NAME=plimsoll)
+	@scripts/kind_up.sh $(KIND_NAME) $(IMAGE_TAG)
 
 crds: setup  ## Write crds/ and the tables of docs/ anew from the code
 	@$(PY) scripts/make_crds.py

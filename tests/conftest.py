@@ -18,12 +18,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.enviro
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that this run cannot or should not do are skipped by name, not deselected out of sight."""
-    asked_for_soak = "soak" in config.getoption("markexpr")
+    asked_for_soak, asked_for_e2e = ("soak" in config.getoption("markexpr"), "e2e" in config.getoption("markexpr"))
     for item in items:
         if item.get_closest_marker("cluster") and not os.environ.get("KUBECONFIG"):
             item.add_marker(pytest.mark.skip(reason="needs a Kubernetes cluster: KUBECONFIG is not set"))
         if item.get_closest_marker("soak") and not asked_for_soak:
             item.add_marker(pytest.mark.skip(reason="runs for minutes: only with `-m soak`"))
+        if item.get_closest_marker("e2e") and not asked_for_e2e:
+            item.add_marker(pytest.mark.skip(reason="runs a release in a cluster for minutes: only with `make e2e`"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

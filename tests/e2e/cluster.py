@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 CROWD = Path(__file__).with_name("crowd.py")
 TAG = os.environ.get("PLIMSOLL_IMAGE_TAG", "dev")
+SCRAPE = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:8080/metrics').read().decode())"
 Object = dict[str, Any]
 T = TypeVar("T")
 
@@ -81,6 +83,12 @@ class Cluster:
             if time.monotonic() > deadline:
                 raise AssertionError(f"waited {seconds:g} s for {what}. {last}\n{self.told()}")
             time.sleep(0.5)
+
+    def asked(self) -> set[tuple[str, str, int]]:
+        """What the operator has asked the API server for, as its own counter says: resource, verb, code."""
+        text = self.kubectl("exec", "deploy/plimsoll", "--", "python", "-c", SCRAPE)
+        labels = r'plimsoll_api_requests_total\{code="(\d+)",resource="([^"]+)",verb="([^"]+)"\}'
+        return {(resource, verb, int(code)) for code, resource, verb in re.findall(labels, text)}
 
     def told(self) -> str:
         """What a person would look at."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.e2e.cluster import Cluster, CommandError, Crowd
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(600)]
 
 SUBSCRIBERS = 500
 PER_SECOND = 20.0
@@ -127,6 +127,25 @@ def test_other_hardware_comes_one_edge_at_a_time(fleet: Cluster, crowd: Crowd):
 def test_what_is_wrong_is_refused_with_a_clear_message(fleet: Cluster, wrong: Object, message: str):
     with pytest.raises(CommandError, match=message):
         fleet.apply(wrong)
+
+
+WATCHED = {"get", "list", "watch"}
+SELDOM = {
+    ("loadbalancingsessions", "delete"): "when the time of an object is over",
+    ("loadbalancingsessions/status", "patch"): "by people and their tools",
+    ("leases", "patch"): "a lease is updated by some clients and patched by others",
+}
+
+
+def test_the_operator_has_the_rights_that_it_uses_and_no_others(fleet: Cluster, crowd: Crowd):
+    """Watches are kopf's, and not counted: a right to watch is used wherever a kind is read."""
+    asked = fleet.asked()
+    assert {(resource, verb) for resource, verb, code in asked if code == 403} == set(), "rights are missing"
+    used = {(resource, verb) for resource, verb, _ in asked}
+    role = fleet.get("role", "plimsoll")
+    granted = {(resource, verb) for rule in role["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
+    unused = {(r, v) for r, v in granted - used if v not in WATCHED and not r.endswith("/finalizers")}
+    assert unused - SELDOM.keys() == set(), sorted(unused)
 
 
 def test_without_the_operator_the_fleet_goes_on(fleet: Cluster, crowd: Crowd):
