@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
@@ -17,13 +17,13 @@ from plimsoll.telemetry.schema import EXPECTED, INCOMING, LOADS, METRICS, OUTCOM
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BROKEN = [
+BROKEN: list[dict[str, Any]] = [
     {"schema": 2}, {"schema": 0}, {"fleet": "g"}, {"role": "mediator"}, {"cluster": ""}, {"broker": ""}, {"state": ""},
     {"collector": ""}, {"epoch": -1}, {"seq": 0}, {"received_us": NOW_US + 5_000_001},
     {"received_us": NOW_US - 5_000_001}, {"cpu_ratio": float("nan")}, {"input_rate": float("inf")},
     {"output_rate": -1e10}, {"at_us": 0},
 ]  # fmt: skip
-SOUND = [
+SOUND: list[dict[str, Any]] = [
     {}, {"role": "head"}, {"received_us": NOW_US + 5_000_000}, {"received_us": NOW_US - 5_000_000}, {"input_rate": 9e9},
     {"cpu_ratio": 0.0000000025}, {"cpu_ratio": 0.0000000035}, {"memory_ratio": 1 / 3}, {"event_us": None},
 ]  # fmt: skip
@@ -35,7 +35,8 @@ def test_schemas_are_those_of_telemetry(spark: SparkSession):
 
 
 def test_a_row_is_usable_or_counted_as_broken_and_values_are_whole_billionths(spark: SparkSession, tmp_path: Path):
-    rows = [row(seq=i + 1) | change for i, change in enumerate([*SOUND, *BROKEN])]
+    changes: list[dict[str, Any]] = [*SOUND, *BROKEN]
+    rows = [row(seq=i + 1) | change for i, change in enumerate(changes)]
     write_files(tmp_path, rows, 1)
     files = reading.incoming(tmp_path / INCOMING)
     frame = reading.points(reading.read_files(spark, files, reading.loads_schema()), "f")

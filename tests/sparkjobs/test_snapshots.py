@@ -12,8 +12,8 @@ from plimsoll.telemetry.schema import LATEST
 from plimsoll.telemetry.snapshot import Counts, Snapshot, decode
 
 ONE = Snapshot(
-    source="spark", fleet="f", run_us=5, batch=7, window_end_us=10, written_us=11, windows_seconds=[10], seen_seconds=60,
-    seen=0, expected=0, counts=Counts(), clusters={},
+    source="spark", fleet="f", run_us=5, batch=7, window_end_us=10, written_us=11, windows_seconds=[10],
+    seen_seconds=60, seen=0, expected=0, counts=Counts(), clusters={},
 )  # fmt: skip
 
 

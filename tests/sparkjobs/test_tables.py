@@ -27,7 +27,7 @@ def test_bit_vectors_become_items_the_first_in_the_lowest_bit(spark: SparkSessio
 
 
 def test_a_table_that_is_not_there_is_named(spark: SparkSession, tmp_path: Path):
-    with pytest.raises(tables.TableError, match="there is no table at .*brokers"):
+    with pytest.raises(tables.TableError, match=r"there is no table at .*brokers"):
         tables.read(spark, tmp_path / "brokers", tables.BROKERS)
 
 

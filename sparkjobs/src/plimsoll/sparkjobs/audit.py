@@ -2,8 +2,8 @@
 
 Joins what publishers had accepted, which subscriptions were in force and what was delivered (`journals` says what is in
 the tables), and counts loss, duplicates and order. The rules are those of `plimsoll.core.verify`, which judges a run in
-one process; whether a filter matches is asked of its oracle. What cannot be decided is counted as uncertain, never as
-delivered.
+one process; whether a filter matches is asked of its oracle. What was due and may still have been under way when its
+subscription ended is counted as undecided, never as delivered; what was not surely due is not counted at all.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def unwanted(came: DataFrame, subscriptions: DataFrame, matched: DataFrame) -> D
 
 
 def missing(owed: DataFrame, came: DataFrame, gaps: DataFrame) -> DataFrame:
-    """PAIR, origin, verdict of what did not come: `excused` by a gap that was told of, `lost`, or `uncertain`.
+    """PAIR, origin, verdict of what did not come: `excused` by a gap that was told of, `lost`, or `undecided`.
 
     It may still have been under way when its subscription ended, unless something later of the same origin had come
     before: then order says that it could no longer come.
@@ -142,7 +142,7 @@ def missing(owed: DataFrame, came: DataFrame, gaps: DataFrame) -> DataFrame:
     verdict: Column = (
         F.when(F.col("is_excused"), "excused")
         .when((F.col("due_until") == float("inf")) | F.col("is_overtaken"), "lost")
-        .otherwise("uncertain")
+        .otherwise("undecided")
     )
     judged = absent.join(excused, PAIR, "left").join(overtaken, PAIR, "left").withColumn("verdict", verdict)
     return judged.select(*PAIR, *ORIGIN, "origin_offset", "verdict")
@@ -167,7 +167,7 @@ def _same(one: str, other: str, names: Sequence[str]) -> Column:
 def verdict(
     accepted: DataFrame, subscriptions: DataFrame, delivered: DataFrame, gaps: DataFrame
 ) -> tuple[dict[str, int], DataFrame]:
-    """Counts over everything, and the pairs that were lost, excused or uncertain."""
+    """Counts over everything, and the pairs that were lost, excused or undecided."""
     matched = matches(accepted, subscriptions).cache()
     owed = due(accepted, subscriptions, matched).cache()
     came = received(delivered, accepted).cache()
@@ -183,7 +183,7 @@ def verdict(
         "delivered": came.count() - stray,
         "lost": lost,
         "excused": excused,
-        "uncertain": verdicts.get("uncertain", 0),
+        "undecided": verdicts.get("undecided", 0),
         "duplicated": int(copies[0] or 0) if copies else 0,
         "reordered": reordered(came).count(),
         "unwanted": stray,

@@ -1,7 +1,7 @@
 """`python -m plimsoll.sparkjobs.history`: what is usual at this hour, where it goes, and how far that may be trusted.
 
-The series is one value per cluster, metric and hour: the mean over its edges. A forecast is a line through all of it
-plus what the hour of the week (of the day, while there are less than two weeks) is usually above or below that line.
+The series is one value per cluster, metric and hour: the mean over its edges. A forecast is what is usual at an hour of
+the week (of the day, while there are less than two weeks), moved on by the trend.
 Its error is measured on the last day, which it is not shown, beside that of the naive forecast: as it was at the last
 hour. A forecast that is not better than naive says so by its own numbers.
 """
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 
 from plimsoll.sparkjobs import oracle, reading
@@ -71,49 +71,49 @@ def _season(hours: Column) -> Column:
 
 
 def fitted(series: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """A line for each cluster and metric (slope per hour, intercept at hour 0, first and last hour, last value), and
-    seasons: what is usually added to it."""
+    """Lines: cluster, metric, slope (per hour), level, first, last, hours, last_value; and seasons: cluster, metric,
+    season, level. A value is slope x hours since the first + the level of its season.
+
+    The slope is that within seasons, of values that differ by whole days or weeks: else the time of day at which a
+    series happens to end would be taken for a trend. Less than two days have none.
+    """
     key = ["cluster", "metric"]
-    span = F.max("hour") - F.min("hour") + 1
-    origin = series.groupBy(*key).agg(F.min("hour").alias("first"))
-    centred = series.join(origin, key).withColumn("t", (F.col("hour") - F.col("first")).cast("double"))
-    lines = centred.groupBy(*key).agg(
-        F.coalesce(F.regr_slope("value", "t"), F.lit(0.0)).alias("slope"),
-        F.coalesce(F.regr_intercept("value", "t"), F.avg("value")).alias("intercept"),
+    spans = series.groupBy(*key).agg(
         F.min("hour").alias("first"),
         F.max("hour").alias("last"),
         F.max_by("value", "hour").alias("last_value"),
-        span.alias("hours"),
+        (F.max("hour") - F.min("hour") + 1).alias("hours"),
     )
-    # A line through less than two days would take the time of day for a trend.
-    lines = lines.withColumn("average", F.col("intercept") + F.col("slope") * (F.col("hours") - 1) / 2)
-    short = F.col("hours") < 48
-    lines = lines.withColumn("intercept", F.when(short, F.col("average")).otherwise(F.col("intercept"))).withColumn(
-        "slope", F.when(short, 0.0).otherwise(F.col("slope"))
-    )
-    left = F.col("value") - (F.col("intercept") + F.col("slope") * (F.col("hour") - F.col("first")))
-    seasons = (
-        series.join(lines, key)
+    dated = (
+        series.join(spans, key)
         .withColumn("season", _season(F.col("hours")))
-        .withColumn("left", left)
-        .groupBy(*key, "season")
-        .agg(F.avg("left").alias("above"))
+        .withColumn("t", (F.col("hour") - F.col("first")).cast("double"))
     )
-    return lines.drop("average"), seasons
+    cell = Window.partitionBy(*key, "season")
+    value_apart, time_apart = F.col("value") - F.avg("value").over(cell), F.col("t") - F.avg("t").over(cell)
+    apart = dated.withColumn("dv", value_apart).withColumn("dt", time_apart)
+    spread = F.sum(F.col("dt") * F.col("dt"))
+    found = F.when((spread > 0) & (F.first("hours") >= 48), F.sum(F.col("dv") * F.col("dt")) / spread)
+    slopes = apart.groupBy(*key).agg(F.coalesce(found, F.lit(0.0)).alias("slope"))
+    level = F.avg(F.col("value") - F.col("slope") * F.col("t")).alias("level")
+    sloped = dated.join(slopes, key)
+    lines = spans.join(slopes, key).join(sloped.groupBy(*key).agg(level), key)
+    return lines, sloped.groupBy(*key, "season").agg(level)
 
 
 def forecast(lines: DataFrame, seasons: DataFrame, hours: int = HELD_BACK_HOURS) -> DataFrame:
-    """cluster, metric, hour, forecast, naive: for so many hours after the last one."""
-    ahead = F.sequence(F.col("last") + 1, F.col("last") + hours)
-    line = F.col("intercept") + F.col("slope") * (F.col("hour") - F.col("first"))
-    value = line + F.coalesce("above", F.lit(0.0))
-    return (
-        lines.withColumn("hour", F.explode(ahead))
+    """cluster, metric, hour, forecast, naive: for so many hours after the last one. Nothing is foreseen below zero."""
+    key = ["cluster", "metric"]
+    ahead = (
+        lines.withColumnRenamed("level", "any_level")
+        .withColumn("hour", F.explode(F.sequence(F.col("last") + 1, F.col("last") + hours)))
         .withColumn("season", _season(F.col("hours")))
-        .join(seasons, ["cluster", "metric", "season"], "left")
-        .select("cluster", "metric", "hour", F.greatest(value, F.lit(0.0)).alias("forecast"),
-                F.col("last_value").alias("naive"))
-    )  # fmt: skip
+        .join(seasons, [*key, "season"], "left")
+    )
+    value = F.col("slope") * (F.col("hour") - F.col("first")) + F.coalesce("level", "any_level")
+    return ahead.select(
+        *key, "hour", F.greatest(value, F.lit(0.0)).alias("forecast"), F.col("last_value").alias("naive")
+    )
 
 
 def errors(series: DataFrame, held_back_hours: int = HELD_BACK_HOURS) -> DataFrame:

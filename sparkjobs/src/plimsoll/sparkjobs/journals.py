@@ -102,7 +102,7 @@ def _times(life: Life, ended: float, tree: Tree, heads: Sequence[str]) -> Iterat
         nothing = life.requested_at
         yield {"live_from": nothing, "live_until": nothing, "due_until": nothing, "not_from": []}
     starts = [began for began, _, _ in life.acknowledged]
-    for (began, head, unreached), following in zip(life.acknowledged, [*starts[1:], FOREVER], strict=True):
+    for (began, head, unreached), following in zip(life.acknowledged, [*starts[1:], FOREVER], strict=False):
         voids = [void for void in life.void_at if void >= began]
         until = max(began, min([life.withdrawn_at, ended, *voids]))
         not_from = [other for other in heads if not tree.reaches(head, other, unreached)]

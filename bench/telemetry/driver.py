@@ -1,0 +1,163 @@
+"""How long it takes from a file of load reports to a snapshot that has them, and what the driver uses meanwhile.
+
+`python -m bench.telemetry.driver --brokers 5000`: a live job as a process of its own on two cores, with its five minutes
+of rows full from the start, and a file of every broker's report each five seconds. Only an idle machine measures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from plimsoll.sparkjobs import snapshots
+from plimsoll.sparkjobs.launching.process import environment, live_command
+from plimsoll.sparkjobs.launching.values import Launch
+from plimsoll.telemetry import arrow
+from plimsoll.telemetry.schema import INCOMING, LOADS, MAJOR, METRICS
+
+FLEET = "bench"
+CLUSTER = 50
+EVERY_SECONDS = 5
+
+
+def row(broker: int) -> dict[str, Any]:
+    found: dict[str, Any] = {field.name: None for field in LOADS.fields}
+    counts = {field.name: 0 for field in LOADS.fields if field.type == "int64" and not field.nullable}
+    texts = {field.name: "x" for field in LOADS.fields if field.type == "string"}
+    ratios = {field.name: 0.0 for field in LOADS.fields if field.type == "float64" and not field.nullable}
+    about = {
+        "schema": MAJOR, "fleet": FLEET, "cluster": f"c{broker // CLUSTER}", "broker": f"b{broker}", "epoch": 1,
+        "role": "edge" if broker % CLUSTER else "head", "state": "OK", "balanced_set": [], "publisher_rates": [],
+        "covers": [],
+    }  # fmt: skip
+    return found | counts | texts | ratios | about
+
+
+class Fleet:
+    """All brokers' reports of one moment, as a table."""
+
+    def __init__(self, brokers: int) -> None:
+        self.table = pa.Table.from_pylist([row(broker) for broker in range(brokers)], arrow.schema(LOADS))
+        self.draw = np.random.default_rng(1)
+
+    def at(self, at_us: int, seq: int) -> pa.Table:
+        count = len(self.table)
+        times = at_us - self.draw.integers(0, EVERY_SECONDS * 1_000_000, count)
+        columns: dict[str, Any] = {"at_us": times, "event_us": times, "received_us": times, "seq": np.full(count, seq)}
+        columns |= {name: self.draw.random(count) for name in METRICS}
+        table = self.table
+        for name, values in columns.items():
+            index = table.schema.get_field_index(name)
+            table = table.set_column(index, table.schema.field(index), pa.array(values))
+        return table
+
+
+def write(table: pa.Table, folder: Path, name: str) -> float:
+    """When the file had its name, on the clock of `time.monotonic`."""
+    partial = folder / f".{name}.partial"
+    pq.write_table(table, partial, compression="zstd")
+    partial.replace(folder / name)
+    return time.monotonic()
+
+
+def usage(group: int) -> tuple[float, float]:
+    """CPU seconds and resident MB of a process group."""
+    seconds, resident = 0.0, 0.0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rsplit(")", 1)[1].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[2]) == group:
+            seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            resident += int(fields[21]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+    return seconds, resident
+
+
+def counted(root: Path) -> int:
+    latest = snapshots.read_latest(root)
+    return latest.counts.rows_in if latest is not None else 0
+
+
+def wait(root: Path, rows: int, seconds: float) -> float:
+    """When a snapshot has so many rows."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if counted(root) >= rows:
+            return time.monotonic()
+        time.sleep(0.02)
+    raise TimeoutError(f"no snapshot has {rows} rows after {seconds} s; the last has {counted(root)}")
+
+
+def measure(root: Path, brokers: int, seconds: float, trigger: int) -> dict[str, Any]:
+    """Run it; times are seconds."""
+    folder = root / INCOMING
+    folder.mkdir(parents=True)
+    fleet = Fleet(brokers)
+    now_us = time.time_ns() // 1000
+    before = [
+        fleet.at(now_us - back * 1_000_000, 100 - back // EVERY_SECONDS) for back in range(300, 0, -EVERY_SECONDS)
+    ]
+    write(pa.concat_tables(before), folder, "before.parquet")
+    rows = len(before) * brokers
+    launch = Launch(fleet=FLEET, namespace="", image="", trigger_seconds=trigger, lag_seconds=EVERY_SECONDS)
+    started = time.monotonic()
+    driver = subprocess.Popen(
+        live_command(launch, root), env=environment(os.environ), start_new_session=True, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        ready = wait(root, rows, 180) - started
+        took: list[float] = []
+        cpu_before, _ = usage(driver.pid)
+        began = time.monotonic()
+        for number in range(round(seconds / EVERY_SECONDS)):
+            due = began + number * EVERY_SECONDS
+            time.sleep(max(0.0, due - time.monotonic()))
+            written = write(fleet.at(time.time_ns() // 1000, 200 + number), folder, f"r{number:04}.parquet")
+            rows += brokers
+            took.append(wait(root, rows, 120) - written)
+        cpu_after, resident = usage(driver.pid)
+        elapsed = time.monotonic() - began
+    finally:
+        os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
+    ordered = sorted(took)
+    return {
+        "brokers": brokers, "files": len(took), "trigger_seconds": trigger, "first_snapshot": round(ready, 1),
+        "p50": round(statistics.median(took), 2), "p95": round(ordered[-(-len(took) * 95 // 100) - 1], 2),
+        "max": round(max(took), 2), "cpu_cores": round((cpu_after - cpu_before) / elapsed, 2),
+        "resident_mb": round(resident),
+    }  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.telemetry.driver", description=__doc__)
+    parser.add_argument("--brokers", type=int, nargs="+", default=[100, 1000, 5000])
+    parser.add_argument("--seconds", type=float, default=100.0, help="of measuring, for each size")
+    parser.add_argument("--trigger", type=int, default=2, help="seconds between micro-batches")
+    asked = parser.parse_args(arguments)
+    for brokers in asked.brokers:
+        root = Path(tempfile.mkdtemp(prefix="plimsoll-bench-"))
+        try:
+            print(json.dumps(measure(root, brokers, asked.seconds, asked.trigger)), flush=True)
+        finally:
+            shutil.rmtree(root)
+
+
+if __name__ == "__main__":
+    main()

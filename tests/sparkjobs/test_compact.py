@@ -1,0 +1,86 @@
+"""Many files become few, by the hour; no row is lost, wherever it is interrupted."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs.traces import disturbed, trace, write_files
+
+from plimsoll.sparkjobs import compact, reading
+from plimsoll.sparkjobs.compact import HOURS, MANIFESTS, CompactionError, Manifest, expire, finish, recover, settled
+from plimsoll.telemetry.schema import INCOMING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HOUR_US = 3_600_000_000
+START_US = 490_000 * HOUR_US
+
+
+def rows_of(spark: SparkSession, files: list[Path]) -> Counter[Any]:
+    frame = reading.read_files(spark, files, reading.loads_schema())
+    return Counter((row["broker"], row["epoch"], row["seq"], row["collector"]) for row in frame.collect())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_rows_move_into_their_hours_and_an_interruption_is_mended(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    rows = disturbed(1, trace(1, START_US + 60_000_000, seconds=120))  # over a full hour
+    files = write_files(tmp_path, rows, 6)
+    old, new = files[:5], files[5]
+    for path in old:
+        os.utime(path, (1000, 1000))
+    before = rows_of(spark, files)
+    assert settled(tmp_path, 100, now=1100) == old
+    assert settled(tmp_path, 101, now=1100) == []
+
+    # It dies when the new files are there and named, and none is in place.
+    with monkeypatch.context() as context:
+        context.setattr(compact, "finish", lambda root, manifest: None)
+        compact.run(spark, tmp_path, 100, retain_days=30_000, now=1100)
+    assert len(list((tmp_path / MANIFESTS).glob("*.json"))) == 1
+    assert not (tmp_path / HOURS).exists()
+    assert recover(tmp_path) == 1
+    hours = sorted((tmp_path / HOURS).rglob("*.parquet"))
+    assert [path.parent.name for path in hours] == ["hr=15", "hr=16"]
+    assert hours[0].parent.parent.name == "dt=2025-11-24"
+    assert reading.incoming(tmp_path / INCOMING) == [new]
+    assert rows_of(spark, [*hours, new]) == before
+    assert list((tmp_path / MANIFESTS).iterdir()) == []
+
+    # Nothing to do is nothing done, and what was written without being named is thrown away.
+    (tmp_path / MANIFESTS / ".c1").mkdir()
+    assert compact.run(spark, tmp_path, 100, 30_000, 1100) == {"recovered": 0, "files": 0, "rows": 0, "expired": []}
+    assert list((tmp_path / MANIFESTS).iterdir()) == []
+    assert expire(tmp_path, "2025-11-24") == []
+    assert expire(tmp_path, "2025-11-25") == ["dt=2025-11-24"]
+
+
+def test_a_file_that_is_gone_keeps_its_sources(tmp_path: Path):
+    source = tmp_path / INCOMING / "a.parquet"
+    source.parent.mkdir(parents=True)
+    source.touch()
+    manifest = Manifest("c1", 1, [str(source.relative_to(tmp_path))], ["dt=2025-11-24/hr=15/c1-0.parquet"])
+    (tmp_path / MANIFESTS).mkdir(parents=True)
+    (tmp_path / MANIFESTS / "c1.json").write_bytes(msgspec.json.encode(manifest))
+    with pytest.raises(CompactionError, match="is gone"):
+        finish(tmp_path, manifest)
+    assert source.exists()
+
+
+def test_rows_that_get_lost_on_the_way_stop_it(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    files = write_files(tmp_path, trace(2, START_US, clusters=1, edges=1, seconds=20), 1)
+    loses = compact.by_hour
+    monkeypatch.setattr(compact, "by_hour", lambda loads: loses(loads).limit(3))
+    with pytest.raises(CompactionError, match="nothing is deleted"):
+        compact.compact(spark, tmp_path, files, "c1")
+    assert files[0].exists()
+    assert not (tmp_path / HOURS).exists()
