@@ -73,7 +73,7 @@ def test_a_specification_that_cannot_be_is_said():
 
 
 def test_loads_are_written_seldom_and_conditions_at_once():
-    before = {"metadata": {"name": "e"}, "status": {"state": "OK", "load": {"a": 1}, "conditions": []}}
+    before: dict[str, Any] = {"metadata": {"name": "e"}, "status": {"state": "OK", "load": {"a": 1}, "conditions": []}}
     louder = {"state": "OK", "load": {"a": 2}, "conditions": []}
     assert not status.is_due(before, louder, 9.9, 10.0)
     assert status.is_due(before, louder, 10.0, 10.0)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from time import monotonic, time
 from typing import Any
 
@@ -19,7 +18,7 @@ from plimsoll.core.spec import InvalidResourcesError, Resources, head_name
 from plimsoll.core.spec.kinds import API_VERSION, BrokerFleetSpec
 from plimsoll.mediator import desired as asked
 from plimsoll.mediator.control import Curve, Members
-from plimsoll.operator import keys, names, rolling, rotation, status
+from plimsoll.operator import keys, leaving, names, rolling, rotation, status
 from plimsoll.operator.api import Api, ApiError, ConflictError, MissingError
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.change import Apply, Change, Delete, Evacuate, Patch, Restart, Taken, Wait, subject
@@ -32,7 +31,7 @@ from plimsoll.operator.metrics import Metrics
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import Ref, annotation, is_leaving, is_ours, ref, uid
 from plimsoll.operator.objects import owner as owning
-from plimsoll.operator.observed import Observed, label, seconds
+from plimsoll.operator.observed import Observed, label, rfc3339, seconds
 from plimsoll.operator.reach import reachable
 from plimsoll.operator.settings import Settings
 
@@ -73,6 +72,7 @@ class Fleet:
         self._faults: dict[Ref, tuple[str, str]] = {}
         self._waits: dict[Ref, str] = {}
         self._invalid = ""
+        self._astray: dict[Ref, tuple[str, str]] = {}
         self._loads_at: dict[Ref, float] = {}
         self._said: dict[Ref, str] = {}
         self.idle = False
@@ -145,10 +145,13 @@ class Fleet:
             return
         if not any(item["kind"] == "BrokerFleet" for item in custom):
             await self._make_fleet(custom)
+            await self._let_go(observed, Desired(self.namespace, asked.resources([])))
             return
         resources = self._resources(custom)
         if resources is None:
             await self._say_invalid(custom)
+            if self._desired is not None:
+                await self._let_go(observed, self._desired)
             return
         held = await self._keys(resources, observed)
         observed = self._observe()
@@ -161,17 +164,35 @@ class Fleet:
         sessions = observed.kind("LoadBalancingSession")
         self._telling.look(desired.fleet, collecting, held.get(names.COLLECTOR_KEYS), sessions)
 
+    async def _let_go(self, observed: Observed, desired: Desired) -> None:
+        """Who was to leave leaves, also where nobody knows what else should be."""
+        await self._carry_out(list(leaving.changes(desired, observed, time(), 1.0)))
+
     def _observe(self) -> Observed:
         return Observed(self._cache.objects(self.namespace, monotonic()), self._nodes())
 
     def _resources(self, custom: Sequence[Object]) -> Resources | None:
+        self._astray.clear()
         try:
-            found = asked.resources(custom)
+            found = asked.resources(item for item in custom if not self._is_astray(item, custom))
         except InvalidResourcesError as error:
             self._invalid = str(error).replace("<store>: ", "")
             return None
         self._invalid = ""
         return found
+
+    def _is_astray(self, item: Object, custom: Sequence[Object]) -> bool:
+        """Whether an edge that somebody has made names a cluster that is not there: no reason to stop the others."""
+        if item["kind"] != "EdgeBroker" or is_leaving(item):
+            return False
+        cluster = item["spec"]["clusterRef"]["name"]
+        there = {
+            each["metadata"]["name"] for each in custom if each["kind"] == "BrokerCluster" and not is_leaving(each)
+        }
+        self._astray[ref(item)] = ("NoCluster", f"there is no BrokerCluster {cluster}")
+        if cluster in there:
+            del self._astray[ref(item)]
+        return cluster not in there
 
     async def _say_invalid(self, custom: Sequence[Object]) -> None:
         """Everything stays as it is until somebody has mended what is asked for."""
@@ -220,10 +241,9 @@ class Fleet:
         broker = label(secret, names.BROKER)
         pod = observed.pod(broker) if broker else None
         in_use = annotation(pod, names.KEY) if pod is not None else "" if broker else None
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         if secret["metadata"]["name"] == names.MEDIATOR_KEYS and self._mediating is not None:
             in_use = self._curve_in_use
-        patch = rotation.step(secret, wanted, in_use=in_use, pair=keys.make(), time=now)
+        patch = rotation.step(secret, wanted, in_use=in_use, pair=keys.make(), time=rfc3339(time()))
         if patch is None:
             return secret
         return self._stored(await self._api.patch("Secret", self.namespace, secret["metadata"]["name"], patch))
@@ -232,7 +252,7 @@ class Fleet:
 
     async def _carry_out(self, steps: Sequence[Change]) -> None:
         self._waits = {step.subject: step.reason for step in steps if isinstance(step, Wait)}
-        faults: dict[Ref, tuple[str, str]] = {key: why for key, why in self._faults.items() if key[0] == "Secret"}
+        faults = {**self._astray, **{key: why for key, why in self._faults.items() if key[0] == "Secret"}}
         for step in steps:
             if isinstance(step, Taken):
                 faults[step.subject] = ("NameTaken", step.reason)
@@ -386,7 +406,7 @@ class Fleet:
             waits=self._waits,
             invalid=self._invalid,
             mediator={"pod": self._settings.pod_name} if self._settings.pod_name else {},
-            time=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            time=rfc3339(time()),
         )
         for item, wanted in status.statuses(facts):
             now, key = monotonic(), ref(item)

@@ -15,6 +15,7 @@ import msgspec
 
 from plimsoll.core import config as configuration
 from plimsoll.core.config import BrokerConfig
+from plimsoll.core.spec.brokers import GROUP_LABEL
 from plimsoll.core.spec.kinds import HardwareProfileSpec
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
@@ -36,6 +37,8 @@ class Wanted:
     image: str
     public_key: str = ""
     lost_node_after_seconds: int = 10
+    group: str = ""
+    """The group of edges that it was made for; what autoscalers select by."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -79,6 +82,7 @@ def stateful_set(wanted: Wanted, metadata: Object) -> Object:
         annotations[names.KEY] = wanted.public_key
     if wanted.keyed and wanted.config.head is not None:
         annotations[names.HEAD_KEY] = wanted.config.head.public_key
+    grouped = {GROUP_LABEL: wanted.group} if wanted.group else {}
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
@@ -91,7 +95,7 @@ def stateful_set(wanted: Wanted, metadata: Object) -> Object:
             "updateStrategy": {"type": "OnDelete"},
             "selector": {"matchLabels": {names.BROKER: wanted.config.name}},
             "template": {
-                "metadata": {"labels": wanted.labels, "annotations": annotations},
+                "metadata": {"labels": {**wanted.labels, **grouped}, "annotations": annotations},
                 "spec": _pod_spec(wanted),
             },
         },
