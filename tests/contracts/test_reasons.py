@@ -21,12 +21,12 @@ ANSWERS = {"True", "False", "Unknown", "Normal", "Warning"}
 CONDITIONS = {"Ready", "Progressing", "Degraded", "LoadDataFresh", "Balanced", "Succeeded"}
 
 BESIDE_SESSIONS = [
+    "mediator/src/plimsoll/mediator/balance.py",
     "mediator/src/plimsoll/mediator/reports.py",
     "mediator/src/plimsoll/mediator/desired.py",
     "local/src/plimsoll/local/brokers.py",
     "local/src/plimsoll/local/mediator.py",
     "local/src/plimsoll/local/supervisor.py",
-    "operator/src/plimsoll/operator/balanced.py",
     "operator/src/plimsoll/operator/fleet.py",
     "operator/src/plimsoll/operator/mediating.py",
     "operator/src/plimsoll/operator/observed.py",
@@ -40,6 +40,7 @@ OF_KEPT = {f"{kind}{what}" for kind in ("Mediator", "Collector") for what in ("S
 NONE = {
     *ANSWERS, *CONDITIONS, *kinds.KINDS,
     "Curve", "Plain",  # how links are protected
+    "Local", "Planned",  # a scope of detection, a phase
     "Pod", "Secret", "StatefulSet",  # kinds of Kubernetes
     "ContainerCreating", "PodInitializing", "PodScheduled", "DisruptionTarget", "DeletionByTaintManager",  # its words
 }  # fmt: skip

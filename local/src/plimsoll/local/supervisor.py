@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ from plimsoll.core.config import BrokerConfig
 from plimsoll.core.spec import Address, InvalidResourcesError, Resources, edge_brokers, places, plan, wanted_ports
 from plimsoll.core.spec.brokers import head_name
 from plimsoll.local import keys, ports
+from plimsoll.local.briefs import Briefs
 from plimsoll.local.brokers import Broker
 from plimsoll.local.collecting import Collectors
 from plimsoll.local.home import FleetFolder
@@ -25,8 +26,9 @@ from plimsoll.local.keeper import Keeper
 from plimsoll.local.processes import Command, broker_command
 from plimsoll.local.store import ConflictError, MissingError, Object, Store
 from plimsoll.local.times import now_text
-from plimsoll.mediator import desired, evacuation, reports
+from plimsoll.mediator import balance, desired, evacuation, reports
 from plimsoll.mediator.control import Answered, ControlPlane, Curve, Members, Reported, Said
+from plimsoll.mediator.reports import Seen
 from plimsoll.mediator.sessions import KIND as SESSION
 from plimsoll.mediator.sessions import is_over
 
@@ -63,6 +65,7 @@ class Supervisor:
         self._plain = self._resources.fleet.spec.security.plain
         self._control = ControlPlane(keys.SUPERVISOR, self._curve(), 0)  # it commands nothing, so it needs no epoch
         self._keeper = Keeper(folder)
+        self._briefs = Briefs(store)
         self._collectors = Collectors(folder, self._fleet, self._resources.fleet.spec)
         self._cordoned: set[str] = set()
         self._evacuating: dict[str, tuple[str, float]] = {}
@@ -344,10 +347,7 @@ class Supervisor:
                 head = seen.get(head_name(name))
                 edges = [broker for broker in seen.values() if (broker.cluster, broker.role) == (name, "edge")]
                 if head is not None:
-                    change = partial(
-                        reports.cluster_status, head=head, edges=edges, interval_seconds=interval, time=text
-                    )
-                    self._set("BrokerCluster", name, change)
+                    self._set("BrokerCluster", name, self._of_cluster(name, head, edges, interval, text))
             change = partial(
                 reports.fleet_status,
                 brokers=list(seen.values()),
@@ -358,6 +358,18 @@ class Supervisor:
                 time=text,
             )
             self._set("BrokerFleet", self._fleet, lambda old: {**change(old), **self._telemetry()})
+
+    def _of_cluster(
+        self, name: str, head: Seen, edges: Sequence[Seen], interval: float, text: str
+    ) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
+        known = (self._resources, name, edges, self._briefs.look(), time.time())
+        others = [balance.balanced(*known)]
+        summary = balance.summary(*known)
+
+        def change(old: dict[str, Any]) -> Mapping[str, Any]:
+            return {**reports.cluster_status(old, head, edges, interval, text, others), **summary}
+
+        return change
 
     def _telemetry(self) -> dict[str, Any]:
         return {"telemetry": self._collectors.status()} if self._collectors.names else {}

@@ -11,21 +11,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll.core.config import Role
-from plimsoll.core.spec import head_name
+from plimsoll.core.spec import Resources, head_name
+from plimsoll.core.spec.brokers import GROUP_LABEL, scaled
 from plimsoll.core.spec.conditions import Condition
-from plimsoll.mediator import reports
+from plimsoll.mediator import balance, reports
 from plimsoll.mediator.reports import Seen
 from plimsoll.operator import names
-from plimsoll.operator.balanced import balanced
 from plimsoll.operator.desired import Desired
 from plimsoll.operator.mediating import Heard
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import Ref, annotation, is_leaving
-from plimsoll.operator.observed import Observed, container, label, last_end, trouble
+from plimsoll.operator.observed import Observed, container, label, last_end, seconds, trouble
 
-NEW_SECONDS = 20.0
-"""A broker that has not reported for so long since its pod was made is late."""
-LOADS = frozenset({"load", "subscribers"})
+LOADS = frozenset({"load", "subscribers", "imbalancePercent"})
 """Parts of a status that may be old."""
 
 
@@ -128,10 +126,19 @@ def _cluster(facts: Facts, cluster: Object, seen: Mapping[str, Seen]) -> Iterato
         return
     edges = [broker for broker in seen.values() if (broker.cluster, broker.role) == (name, "edge")]
     others = [*_others(facts, cluster, [head.name, *(edge.name for edge in edges)])]
-    others.append(balanced(facts.desired.resources, name, edges, list(facts.observed.kind("LoadBalancingSession"))))
+    sessions = [balance.brief(item) for item in facts.observed.kind("LoadBalancingSession")]
+    known = (facts.desired.resources, name, edges, sessions, seconds(facts.time))
+    others.append(balance.balanced(*known))
     told = reports.cluster_status(cluster, head, edges, facts.interval_seconds, facts.time, others)
-    selector = f"{names.CLUSTER}={name},app.kubernetes.io/component=edge"
-    yield cluster, {**told, "replicas": len(edges), "selector": selector}
+    selector = _selector(facts.desired.resources, name)
+    yield cluster, {**told, **balance.summary(*known), "selector": selector}
+
+
+def _selector(resources: Resources, cluster: str) -> str:
+    """The pods of the group that scaling means; of all edges where it means none."""
+    group = scaled(resources.clusters[cluster].spec) if cluster in resources.clusters else None
+    which = "app.kubernetes.io/component=edge" if group is None else f"{GROUP_LABEL}={group.name}"
+    return f"{names.CLUSTER}={cluster},{which}"
 
 
 def _fleet(facts: Facts, fleet: Object, brokers: Sequence[Seen]) -> dict[str, Any]:

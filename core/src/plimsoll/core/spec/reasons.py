@@ -95,6 +95,12 @@ BROKERS = Section(
             "Mend the object that it names.",
         ),
         Reason(
+            "NoCluster",
+            "Degraded, event",
+            "an edge that was made by hand belongs to a cluster that is not there",
+            "Create the cluster, or delete the edge.",
+        ),
+        Reason(
             "NameTaken",
             "Degraded, event",
             "an object that is needed is there and belongs to somebody else",
@@ -141,10 +147,16 @@ BALANCE = Section(
         Reason("OneEdge", "Balanced", "there is no edge to move anybody to", "Add edges if it is overloaded."),
         Reason("Balancing", "Balanced", "a session is going on; the message names it"),
         Reason(
+            "Unbalanced",
+            "Balanced",
+            "an edge carries more than another by more than the policy's trigger; the message names both",
+            "If it lasts, `explain` the last session of the cluster: it says why nothing was moved.",
+        ),
+        Reason(
             "Overloaded",
             "Balanced",
-            "an edge asks for relief, and has none yet",
-            "If it lasts, `explain` the last session of the cluster; add edges if all are busy.",
+            "an edge is above an overload threshold, and has no relief yet",
+            "If it lasts, `explain` the last session of the cluster; add edges if all are overloaded.",
         ),
     ),
 )

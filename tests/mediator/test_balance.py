@@ -1,0 +1,138 @@
+"""Balanced or not, why nothing is done about it, and the load of a cluster in brief."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from plimsoll.core.spec import Document, Resources, parse
+from plimsoll.mediator.balance import Brief, balanced, brief, summary
+from plimsoll.mediator.reports import Seen
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC).timestamp()
+NIGHT = {"name": "night", "schedule": "0 2 * * *", "duration": "2h"}
+
+
+def make(kind: str, name: str, **spec: Any) -> Document:
+    return Document({"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+
+
+def resources(**east: Any) -> Resources:
+    edges = [{"name": "e", "profile": "p", "replicas": 2}, {"name": "f", "profile": "p"}]
+    spec = {"head": {"profile": "p"}, "edges": edges, "policy": {"type": "Padres"}, **east}
+    return parse([make("HardwareProfile", "p"), make("BrokerCluster", "east", **spec)])
+
+
+def edge(name: str, load: float = 0.1, **report: Any) -> Seen:
+    told = {"input_utilization": load, "output_utilization": 0.2, "state": "OK", "subscribers": 4, **report}
+    return Seen(name, "edge", "east", "p", "", "", "", report_age=1.0, report=told)
+
+
+EVEN = [edge("e-0", 0.30), edge("e-1", 0.35), edge("f", 0.25)]
+UNEVEN = [edge("e-0", 0.70), edge("e-1", 0.1), edge("f", 0.2)]
+FULL = [edge("e-0", 0.99), edge("e-1", 0.98), edge("f", 0.97)]
+
+
+def session(name: str = "s", *, source: str = "e-0", **status: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"source": {"name": source}}, "status": status}
+
+
+def judge(edges: list[Seen], *sessions: dict[str, Any], **east: Any) -> tuple[str, str, str]:
+    found = balanced(resources(**east), "east", edges, [brief(item) for item in sessions], NOW)
+    return found.status, found.reason, found.message
+
+
+def test_no_edge_differs_by_more_than_the_trigger():
+    assert judge(EVEN)[:2] == ("True", "NoTrigger")
+    assert judge(UNEVEN, policy={"type": "Padres", "detection": {"localTrigger": {"ratio": "900m"}}})[1] == "NoTrigger"
+
+
+def test_one_edge_carries_more_than_another():
+    status, reason, message = judge(UNEVEN)
+    assert (status, reason) == ("False", "Unbalanced")
+    assert message == "e-0: input differs from that of e-1 by 0.600"
+
+
+def test_an_overloaded_edge_is_told_of_though_nobody_carries_less():
+    status, reason, message = judge(FULL)
+    assert (status, reason) == ("False", "Overloaded")
+    assert message == "e-0: overloaded: input at 0.990"
+
+
+def test_what_an_edge_says_of_its_sessions_does_not_count():
+    busy = [edge("e-0", 0.7), edge("e-1", 0.1, state="STABILIZING"), edge("f", 0.1, state="BUSY")]
+    assert judge(busy)[:2] == ("False", "Unbalanced")
+
+
+def test_a_session_is_going_on():
+    assert judge(EVEN, session(phase="Cutting"))[:2] == ("False", "Balancing")
+    assert judge(EVEN, session(source="elsewhere", phase="Cutting"))[:2] == ("True", "NoTrigger")
+    assert judge(EVEN, session(source="east", phase="Cutting"))[:2] == ("False", "Balancing")
+
+
+ENDED: dict[str, Any] = {
+    "phase": "Rejected",
+    "reason": "NobodyTakes",
+    "message": "b is BUSY",
+    "endedAt": "2026-11-20T11:59:00Z",
+}
+
+
+def test_the_last_session_says_why_nothing_was_done():
+    earlier = session("older", **{**ENDED, "reason": "NoLoad", "endedAt": "2026-11-20T11:00:00Z"})
+    status, reason, message = judge(UNEVEN, session(**ENDED), earlier)
+    assert (status, reason) == ("False", "NobodyTakes")
+    assert message.endswith("; session s ended as Rejected: b is BUSY")
+    assert judge(UNEVEN, session(**{**ENDED, "phase": "Succeeded"}))[1] == "Unbalanced"
+
+
+def test_outside_of_a_window_it_says_when_one_opens():
+    status, reason, message = judge(UNEVEN, session(**ENDED), maintenanceWindows=[NIGHT])
+    assert (status, reason) == ("False", "OutsideWindow")
+    assert message.endswith("; the next window opens at 2026-11-21T02:00:00Z")
+    assert judge(EVEN, maintenanceWindows=[NIGHT])[:2] == ("True", "NoTrigger")
+    assert judge(UNEVEN, maintenanceWindows=[{**NIGHT, "schedule": "0 11 * * *"}])[1] == "Unbalanced"
+
+
+def test_what_cannot_be_said():
+    assert judge(UNEVEN, policy=None)[:2] == ("Unknown", "NoPolicy")
+    assert judge(UNEVEN[:1])[:2] == ("True", "OneEdge")
+    silent = Seen("f", "edge", "east", "p", "", "", "")
+    assert judge([*EVEN[:2], silent]) == ("Unknown", "NoReports", "no load report from f")
+    assert judge([*EVEN[:2], edge("f", 0.1, state="ASLEEP")])[:2] == ("Unknown", "NoReports")
+
+
+def brief_of(edges: list[Seen], *sessions: dict[str, Any], **east: Any) -> dict[str, Any]:
+    return summary(resources(**east), "east", edges, [brief(item) for item in sessions], NOW)
+
+
+def test_a_cluster_in_brief():
+    status: dict[str, Any] = {**ENDED, "progress": {"moved": 3}}
+    found = brief_of(UNEVEN, session(**status), session("t", phase="Cutting"), maintenanceWindows=[NIGHT])
+    assert found == {
+        "replicas": 2,
+        "load": {"inputUtilizationPercent": 33, "outputUtilizationPercent": 20},
+        "imbalancePercent": 60,
+        "lastSession": {
+            "name": "s", "phase": "Rejected", "reason": "NobodyTakes", "moved": 3, "endedAt": "2026-11-20T11:59:00Z",
+        },
+        "nextWindow": "2026-11-21T02:00:00Z",
+    }  # fmt: skip
+
+
+def test_what_is_not_known_is_left_out():
+    assert brief_of([Seen("e-0", "edge", "east", "p", "", "", "")]) == {"replicas": 1}
+    assert "imbalancePercent" not in brief_of(EVEN[:1])
+    assert "nextWindow" not in brief_of(EVEN, maintenanceWindows=[{**NIGHT, "schedule": "0 11 * * *"}])
+
+
+def test_replicas_are_those_of_the_group_that_scaling_means():
+    assert brief_of(EVEN)["replicas"] == 2
+    assert brief_of(EVEN, scale={"replicas": 2})["replicas"] == 2
+    assert brief_of(EVEN, scale={"group": "e", "replicas": 1})["replicas"] == 2, "as many as there are"
+    single = resources(edges=[{"name": name, "profile": "p"} for name in ("e-0", "f")])
+    assert summary(single, "east", EVEN, [], NOW)["replicas"] == 3, "without any such group all of them"
+
+
+def test_a_session_that_nobody_has_seen_yet():
+    assert brief({"metadata": {"name": "s"}, "spec": {}}) == Brief("s", frozenset(), over=False)
