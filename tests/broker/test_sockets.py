@@ -13,7 +13,7 @@ import pytest
 import zmq
 
 from plimsoll.broker.security import Authority
-from plimsoll.broker.sockets import Curve, EndpointError, Lane, Sockets
+from plimsoll.broker.sockets import REDIAL_SECONDS, Curve, EndpointError, Lane, Sockets
 from plimsoll.core import wire
 from plimsoll.core.config import Limits
 from plimsoll.core.node import Dial, Hangup
@@ -370,3 +370,45 @@ def test_when_the_handler_has_failed_nobody_new_is_let_in_and_that_is_known(keys
     old.send(b"still here")
     pump(sockets, lane, lambda: len(all_frames(got)) == 2, got)
     assert all_frames(got) == [b"before", b"still here"]
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_who_was_refused_is_let_in_once_its_key_is_known(keys: Keys, tmp_path: Path, control: bool):
+    """libzmq does not connect again after a refusal."""
+    lane = keys.sockets.control if control else keys.sockets.data
+    public, secret = zmq.curve_keypair()
+    own = Authority(tmp_path / "none")
+    dialling = Sockets(LIMITS, Curve(secret.decode()), own)
+    their_lane = dialling.control if control else dialling.data
+    dial = Dial("h", keys.control if control else keys.endpoint, keys.curve.public.decode(), control=control)
+    try:
+        dialling.apply([dial])
+        pump(keys.sockets, lane, lambda: keys.authority.refused == 1)
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while not dialling._refused:
+            assert time.monotonic() < deadline
+            dialling.wait(0.05)
+            dialling.keep_house()
+        dialling.redial(time.monotonic())
+        assert dialling._refused, "not at once"
+        keys.pairs["e"] = (public, secret)
+        keys.roles["e"] = "edge"
+        keys.write()
+        keys.authority.refresh()
+        dialling.redial(time.monotonic() + REDIAL_SECONDS)
+        assert not dialling._refused
+        got: list = []
+        their_lane.send([("h", b"here I am")])
+
+        def arrived() -> bool:
+            dialling.wait(0.01)
+            dialling.keep_house()
+            their_lane.retry()
+            return bool(got)
+
+        pump(keys.sockets, lane, arrived, got)
+        assert all_frames(got) == [b"here I am"]
+        dialling.apply([Hangup("h", control=control)])
+        assert [dialling._monitor_of, dialling._dialled, dialling._refused] == [{}, {}, {}]
+    finally:
+        dialling.close()

@@ -200,6 +200,7 @@ class Loop:
         self._next_house = now + HOUSE_SECONDS
         self.on_usage(self.meter.sample(now))
         self._look(now)
+        self.sockets.redial(now)
         lanes = (self.sockets.data, self.sockets.control)
         self.collector.check(now, sum(lane.counters["connections_disconnected"] for lane in lanes))
         if self.authority is not None:

@@ -7,6 +7,8 @@ control. Rules of the place:
   since it starts the link over.
 - What may lie inside ZeroMQ is bounded by the windows of the links; the high-water marks are set so that they do not
   bite before the windows do.
+- libzmq connects again when a connection is lost, but never when it was refused. Whoever is dialled may learn of this
+  broker's key later, so refused connections are dialled again here.
 - Unless the configuration says `plain`, each socket is CURVE, and a missing or failed ZAP handler refuses everyone:
   libzmq asks nobody, and lets everybody in, when a domain is empty or not enforced (libzmq curve_server.cpp).
 """
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -53,6 +56,7 @@ HEARTBEAT_MS: Final = 5_000
 HEARTBEAT_TIMEOUT_MS: Final = 15_000
 RECONNECT_MS: Final = 100
 RECONNECT_MAX_MS: Final = 2_000
+REDIAL_SECONDS: Final = 1.0
 BACKLOG: Final = 4_096
 
 _HELLO_KIND: Final = bytes([wire.HELLO])
@@ -65,6 +69,7 @@ _EVENTS: Final = {
     zmq.EVENT_HANDSHAKE_FAILED_AUTH: "handshake_refused",
 }
 _EVENT_MASK: Final = sum(int(event) for event in _EVENTS)
+_REFUSALS: Final = int(zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
 
 
 class EndpointError(OSError):
@@ -322,6 +327,10 @@ class Sockets:
         if self._timer is not None:
             self._poller.register(self._timer.fd, zmq.POLLIN)
         self._ready: dict[object, int] = {}
+        self._dialled: dict[zmq.Socket[bytes], Dial] = {}  # by monitor
+        self._monitor_of: dict[zmq.Socket[bytes], zmq.Socket[bytes]] = {}
+        self._refused: dict[zmq.Socket[bytes], float] = {}  # by monitor: when to dial again
+        self._told: set[Dial] = set()
 
     def _monitor(self, lane: Lane) -> zmq.Socket[bytes]:
         monitor = lane.router.get_monitor_socket(_EVENT_MASK)
@@ -392,6 +401,19 @@ class Sockets:
         for monitor, lane in self._monitors.items():
             if monitor in self._ready:
                 _count_events(monitor, lane)
+        for monitor in self._dialled:
+            if monitor in self._ready:
+                monitor.recv_multipart()
+                self._refused[monitor] = time.monotonic() + REDIAL_SECONDS
+
+    def redial(self, now: float) -> None:
+        """Connect again to those that have refused this broker, a while after they did."""
+        for monitor in [monitor for monitor, at in self._refused.items() if at <= now]:
+            dial = self._dialled[monitor]
+            if dial not in self._told:
+                self._told.add(dial)
+                log.warning("%s at %s does not know this broker's key; trying again", dial.peer, dial.endpoint)
+            self.apply([dial])
 
     def _answer_zap(self, zap: zmq.Socket[bytes]) -> None:
         assert self._authority is not None  # noqa: S101  # there is no such socket without an authority
@@ -418,19 +440,33 @@ class Sockets:
                 self._forget(lane.dealers[each.peer])
             if isinstance(each, Hangup):
                 lane.hang_up(each.peer)
-            else:
-                self._poller.register(lane.dial(each.peer, each.endpoint, each.public_key), zmq.POLLIN)
+                continue
+            socket = lane.dial(each.peer, each.endpoint, each.public_key)
+            self._poller.register(socket, zmq.POLLIN)
+            if self._authority is not None:
+                monitor = self._monitor_of[socket] = socket.get_monitor_socket(_REFUSALS)
+                self._dialled[monitor] = each
+                self._poller.register(monitor, zmq.POLLIN)
 
     def _forget(self, socket: zmq.Socket[bytes]) -> None:
         self._poller.unregister(socket)
         self._ready.pop(socket, None)
         self._writable.discard(socket)
+        if (monitor := self._monitor_of.pop(socket, None)) is not None:
+            self._poller.unregister(monitor)
+            for known in (self._ready, self._dialled, self._refused):
+                known.pop(monitor, None)
+            socket.disable_monitor()
+            monitor.close(0)
 
     def close(self) -> None:
         """Close everything; what is on its way has `LINGER_MS` to go."""
         for monitor, lane in self._monitors.items():
             lane.router.disable_monitor()
             monitor.close()
+        for socket, monitor in self._monitor_of.items():
+            socket.disable_monitor()
+            monitor.close(0)
         self.control.close()
         self.data.close()
         if self._zap is not None:
