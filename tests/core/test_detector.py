@@ -45,14 +45,14 @@ def test_between_its_thresholds_a_broker_neither_takes_nor_asks(resource: str):
 @pytest.mark.parametrize(
     ("resource", "metrics"),
     [
-        ("input_utilization", ["input", "match"]),
+        ("input_utilization", ["match", "input"]),
         ("output_utilization", ["output"]),
         ("cpu_ratio", ["match"]),
         ("memory_ratio", ["match"]),
     ],
 )
 def test_what_is_overloaded_is_relieved_by_its_own_algorithm(resource: str, metrics: list[str]):
-    """Table 2: input by input (or by match, 5.2), processor and memory by match, output by output."""
+    """Table 2 and 5.2: input by match, or else by input; processor and memory by match, output by output."""
     found = look(broker("s", **{resource: 1.0}), broker("t"))
     assert asked(found) == [("t", metric) for metric in metrics]
     assert found.actions[0].overloaded == (resource.split("_")[0],)
@@ -154,7 +154,7 @@ def test_overload_ends_stabilising_for_the_overloaded():
     memory = DETECTOR.ended(Memory(), 0.0, moved=True)
     assert look(broker("s", input_utilization=0.94), broker("t"), memory=memory).actions == ()
     found = look(broker("s", input_utilization=0.96), broker("t"), memory=memory)
-    assert (found.state, asked(found)) == ("N/A", [("t", "input"), ("t", "match")])
+    assert (found.state, asked(found)) == ("N/A", [("t", "match"), ("t", "input")])
 
 
 def test_a_session_without_moves_leaves_nothing_to_stabilise():
@@ -204,3 +204,17 @@ def test_resources_are_named_in_reasons():
     resource: Resource = "output"
     found = look(broker("s", output_utilization=0.97), broker("t"))
     assert found.reason == f"overloaded: {resource} at 0.970"
+
+
+def test_the_inert_period_ends_where_it_would_last():
+    """3.2: between the thresholds a broker neither accepts nor invokes. After four stabilise durations it gives, and
+    still accepts nothing: where relief has ended in there, and nothing changes, it would else stay for ever.
+    """
+    memory, patience = Memory(), 4 * DETECTOR.parameters.stabilize_seconds
+    for at, gives in ((0.0, False), (patience - 1.0, False), (patience, True)):
+        own, other = broker("s", input_utilization=0.93, time=at), broker("t", time=at)
+        memory, found = DETECTOR.run(own, [other], memory, at)
+        assert (found.state, bool(found.actions)) == ("N/A", gives), at
+    assert not found.actions[0].overloaded
+    memory, _ = DETECTOR.run(broker("s", input_utilization=0.5, time=at), [], memory, at)
+    assert memory.inert_since is None

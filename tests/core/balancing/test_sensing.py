@@ -102,6 +102,19 @@ def test_what_came_to_nothing_is_not_asked_for_again_with_the_same_load(balanced
     assert not unequal.triggers()
 
 
+@pytest.mark.parametrize("is_tried", [True, False])
+def test_when_something_came_to_nothing_the_edge_looks_at_once_what_else_it_wants(unequal: Unequal, is_tried: bool):
+    wanted = [(each.target, each.metric) for each in unequal.triggers()[-1].actions]
+    other = next(metric for metric in ("match", "output", "input") if ("e2", metric) not in wanted)
+    unequal.publish(2.0)
+    unequal.say("BUSY")
+    unequal.forget()
+    unequal.say("OK", tried=[("e2", other, 0.3)] if is_tried else [])
+    assert [[(each.target, each.metric) for each in said.actions] for said in unequal.triggers()] == (
+        [wanted] if is_tried else []
+    )
+
+
 def test_an_answer_has_the_load_of_the_last_interval(unequal: Unequal):
     unequal.say("ASK", "e2")
     unequal.say("BUSY", "e1")

@@ -160,8 +160,10 @@ def test_after_sessions_that_moved_nobody_the_next_one_waits_longer_each_time(wo
     world.run(2.0)
     begun: list[float] = []
     while len(begun) < 4:
-        world.run(0.5)
-        if hear(world, trigger(world, seq=world.edges["a"].seq)):
+        before = len(world.store)
+        world.run(0.1)
+        hear(world, trigger(world, seq=world.edges["a"].seq))
+        if len(world.store) > before:
             begun.append(world.now)
     pauses = [after - before for before, after in pairwise(begun)]
     assert all(one.phase == "Rejected" for one in ended(world))

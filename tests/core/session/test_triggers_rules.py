@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.core.session.made import fleet, request, session, turn_of
 
 from plimsoll.core import records as r
 from plimsoll.core.session import Create
-from plimsoll.core.session.record import Batch
-from plimsoll.core.session.triggers import KEPT_AT_MOST, LATE_REPORTS, heed, superseded
+from plimsoll.core.session.record import Batch, Offer, Plan
+from plimsoll.core.session.triggers import KEPT_AT_MOST, LATE_REPORTS, grant, heed, superseded
 from plimsoll.core.session.turn import Turn
 
 PAUSE = 1.0
@@ -152,3 +153,63 @@ def test_only_ended_sessions_that_edges_wanted_are_forgotten_before_their_time()
     assert [each.uid for each in superseded(turn)] == ["t000"]
     del turn.requests["t000"]
     assert list(superseded(turn)) == [], "its object has gone"
+
+
+def busy(*edges: str) -> Any:
+    """A session that runs between these."""
+    return session(f"with-{'-'.join(edges)}", phase="Draining", sources=[edges[0]], targets=list(edges[1:]))
+
+
+def test_while_all_that_could_take_are_in_sessions_a_trigger_waits_for_the_first_to_be_free():
+    running = busy("c", "b")
+    turn = turn_of(running, now=100.0)
+    assert not made(turn)
+    turn.book.close(replace(running, ended_at=100.4, phase="Succeeded"))
+    turn.book.put(replace(running, ended_at=100.4, phase="Succeeded"))
+    turn.now, turn.effects = 100.4, []
+    grant(turn)
+    assert [effect.name for effect in turn.effects if isinstance(effect, Create)] == ["balance-a-7-50"]
+    assert not turn.wishes
+
+
+def test_a_trigger_waits_no_longer_than_until_its_edge_looks_again():
+    running = busy("c", "b")
+    turn = turn_of(running, now=100.0)
+    assert not made(turn)
+    turn.book.put(replace(running, ended_at=100.4, phase="Succeeded"))
+    turn.now, turn.effects = 100.0 + PAUSE + 0.01, []
+    grant(turn)
+    assert not turn.effects
+    assert not turn.wishes
+
+
+def test_of_those_that_wait_who_is_overloaded_comes_first_and_then_who_differs_most():
+    """All of a, b and c want the same edge, and one of them gets it."""
+    cases: list[tuple[dict[str, tuple[float, list[Any]]], str]] = [
+        ({"a": (0.5, []), "b": (0.2, ["input"])}, "b"), ({"a": (0.3, []), "b": (0.5, [])}, "b"),
+        ({"a": (0.5, []), "b": (0.5, [])}, "a"),
+    ]  # fmt: skip
+    for wants, first in cases:
+        turn = turn_of(now=100.0)
+        for edge, (difference, overloaded) in wants.items():
+            item = r.ActionItem("c", "input", difference, overloaded)
+            turn.wishes[edge] = 100.0, r.Trigger(edge, 7, 50, [item], "wanted")
+        turn.effects = []
+        grant(turn)
+        assert [effect.spec["source"]["name"] for effect in turn.effects if isinstance(effect, Create)] == [first]
+
+
+def test_an_empty_plan_is_followed_at_once_by_what_else_is_wanted():
+    """Its edge knows what came to nothing; unless others' sessions were in the way, which passes."""
+    plan = Plan(hash="x", pairs=[], made_at=1.0)
+    empty = over("s", 90.0, phase="Succeeded", reason="NothingToMove", plan=plan)
+    assert made(turn_of(empty, now=90.0))
+    passing = replace(plan, rejected={"MovedRecently": ["x"]})
+    assert not made(turn_of(replace(empty, plan=passing), now=90.5))
+
+
+def test_where_others_were_busy_the_pause_does_not_grow():
+    offers = [Offer(edge="b", metric="input", difference=0.3, answer="STABILIZING")]
+    sessions = [over(f"s{number}", 70.0 + number, offers=offers) for number in range(4)]
+    assert not made(turn_of(*sessions, now=73.0 + PAUSE - 0.01))
+    assert made(turn_of(*sessions, now=73.0 + PAUSE))

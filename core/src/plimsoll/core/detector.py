@@ -19,9 +19,11 @@ from plimsoll.core.policies.steps import Action
 
 Levels = tuple[float, ...]
 
-# PADRES 2006, Table 2: which offload algorithm relieves which resource; input utilisation is arrival rate x delay
+# PADRES 2006, Table 2: which offload algorithm relieves which resource, in the order of asking. Input utilisation is
+# arrival rate x delay; 5.2 relieves it by the delay, which leaves the broker its traffic, and helps also while
+# newcomers ask anew for what was taken away.
 RELIEF: dict[Resource, tuple[Metric, ...]] = {
-    "input": ("input", "match"),
+    "input": ("match", "input"),
     "output": ("output",),
     "cpu": ("match",),
     "memory": ("match",),
@@ -41,10 +43,13 @@ class Futile:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a detector keeps between runs. `since`: when stabilising began."""
+    """What a detector keeps between runs. `since`: when stabilising began; `inert_since`: when load came between the
+    overload thresholds, without having been above or below since.
+    """
 
     is_busy: bool = False
     since: float | None = None
+    inert_since: float | None = None
     last: Levels | None = None
     futile: tuple[Futile, ...] = ()
 
@@ -75,12 +80,16 @@ class Detector:
         """By how much brokers of this scope may differ."""
         return self.parameters.trigger(self.scope)
 
+    @property
+    def _patience_seconds(self) -> float:
+        return self.parameters.patience * self.parameters.stabilize_seconds
+
     def run(self, own: BrokerLoad, others: Iterable[BrokerLoad], memory: Memory, now: float) -> tuple[Memory, Finding]:
         """Look at all loads once. Of the others only those that are fresh count."""
         fresh, passed = self._fresh(own, others, now)
         memory = self._aged(own, fresh, memory, now)
         balanced = frozenset(other.name for other in fresh if self._is_balanced(own, other))
-        finding = self._finding(own, fresh, memory)
+        finding = self._finding(own, fresh, memory, now)
         return memory, replace(finding, balanced=balanced, passed_over=(*passed, *finding.passed_over))
 
     def began(self, memory: Memory) -> Memory:
@@ -94,7 +103,7 @@ class Detector:
 
         `tried`: the actions that came to nothing, with the loads that they were tried at, own and the target's.
         """
-        until = now + self.parameters.patience * self.parameters.stabilize_seconds
+        until = now + self._patience_seconds
         new = tuple(
             Futile(action.target, action.metric, self._levels(own), self._levels(other), until)
             for action, own, other in tried
@@ -117,9 +126,12 @@ class Detector:
         since = memory.since
         if since is not None and now - since >= limits.stabilize_seconds:
             is_steady = memory.last is not None and self._is_steady(memory.last, levels)
-            if is_steady or now - since >= limits.patience * limits.stabilize_seconds:
+            if is_steady or now - since >= self._patience_seconds:
                 since = None
-        return replace(memory, since=since, last=levels, futile=futile)
+        thresholds = limits.thresholds
+        is_inert = thresholds.above_lower(own.measures) and not thresholds.above_higher(own.measures)
+        inert_since = (now if memory.inert_since is None else memory.inert_since) if is_inert else None
+        return replace(memory, since=since, inert_since=inert_since, last=levels, futile=futile)
 
     def _levels(self, load: BrokerLoad) -> Levels:
         return tuple(load.measures.of_metric(metric, self.parameters.normalization_seconds) for metric in METRICS)
@@ -142,8 +154,8 @@ class Detector:
 
     # -- what is found
 
-    def _finding(self, own: BrokerLoad, fresh: Sequence[BrokerLoad], memory: Memory) -> Finding:
-        """PADRES 2006, 3.2: the two steps of detection, and figure 4a."""
+    def _finding(self, own: BrokerLoad, fresh: Sequence[BrokerLoad], memory: Memory, now: float) -> Finding:
+        """PADRES 2006, 3.2: the two steps of detection, and figure 4a. The inert period is bounded."""
         thresholds = self.parameters.thresholds
         if memory.is_busy:
             return Finding("BUSY", (), "in a session")
@@ -153,7 +165,10 @@ class Detector:
         if memory.since is not None:
             return Finding("STABILIZING", (), "load was moved, and may still change")
         if over := thresholds.above_lower(own.measures):
-            return Finding("N/A", (), f"takes nothing more, and is not overloaded yet: {self._shown(own, over)}")
+            why = f"takes nothing more, and is not overloaded yet: {self._shown(own, over)}"
+            if now - (now if memory.inert_since is None else memory.inert_since) < self._patience_seconds:
+                return Finding("N/A", (), why)
+            return self._asked(Finding("N/A", self._imbalance(own, fresh), f"{why}, for long"), fresh, memory)
         found = self._asked(Finding("OK", self._imbalance(own, fresh), ""), fresh, memory)
         if found.actions:
             first = found.actions[0]
@@ -170,7 +185,8 @@ class Detector:
                 for metric in RELIEF[resource] if difference > 0 else ():
                     much, whole = best.get((other.name, metric), (0.0, ()))
                     best[other.name, metric] = max(much, difference), (*whole, resource)
-        return _sorted(Action(name, metric, much, whole) for (name, metric), (much, whole) in best.items())
+        found = [Action(name, metric, much, whole) for (name, metric), (much, whole) in best.items()]
+        return _sorted(found, ("match", "input", "output"))
 
     def _imbalance(self, own: BrokerLoad, fresh: Sequence[BrokerLoad]) -> tuple[Action, ...]:
         """Step two. Every broker that carries less than this one by more than the trigger, in any metric."""
@@ -204,9 +220,9 @@ class Detector:
         return ", ".join(f"{resource} at {own.measures.of_resource(resource):.3f}" for resource in over)
 
 
-def _sorted(actions: Iterable[Action]) -> tuple[Action, ...]:
+def _sorted(actions: Iterable[Action], metrics: tuple[Metric, ...] = METRICS) -> tuple[Action, ...]:
     """In descending order of difference; equals by metric and name, so that the order is everywhere the same."""
-    return tuple(sorted(actions, key=lambda a: (-a.difference, METRICS.index(a.metric), a.target)))
+    return tuple(sorted(actions, key=lambda a: (-a.difference, metrics.index(a.metric), a.target)))
 
 
 def _is_same(one: Futile, other: Futile) -> bool:

@@ -110,6 +110,8 @@ class Sensing:
         elif turn == "ended":
             tried = [self._tried(item) for item in items if item.target in self.others and self.own]
             self.memory = self.detector.ended(self.memory, self.host.now, moved=False, tried=tried)
+            if tried:
+                self._look_at = self.host.now  # for the next line of its list
 
     def _tried(self, item: r.ActionItem) -> tuple[Action, BrokerLoad, BrokerLoad]:
         return (

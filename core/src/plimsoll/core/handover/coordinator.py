@@ -89,6 +89,7 @@ class Session:
     dirty: bool = True
     revoke_at: float = float("inf")
     counts: Counter[str] = field(default_factory=Counter)
+    freed: list[str] = field(default_factory=list)
     tails: int = 0
     """How many members are in each state, and have a tail: looked at in every round."""
 
@@ -361,9 +362,15 @@ class Coordinator:
         session.put_tail(x, False)
         if session.members[x].state == CUT:
             self._put(session, [x], outcome)
-        if session.plan.replay:  # its slot is free again
-            self._to_target(session, r.Abort(session.id, session.items([x])))
+        if session.plan.replay:
+            session.freed.append(x)
         self._settle(session, [x])
+
+    def _free(self, session: Session) -> None:
+        """Tell the target whose slots are free again: at the end of the round, all of it in one record."""
+        if session.freed:
+            self._to_target(session, r.Abort(session.id, session.items(session.freed)))
+            session.freed = []
 
     def _put(self, session: Session, members: Iterable[str], state: str, why: str = "") -> None:
         session.dirty = True
@@ -386,6 +393,7 @@ class Coordinator:
             if member.state in OUTCOMES and not member.tail and self._of.get(x) is session:
                 del self._of[x]
         if session.over and session.id in self.sessions:
+            self._free(session)
             self._tell(session)
             self.archive.add(session.id, self.outcome(session.id))
             del self.sessions[session.id]
@@ -442,6 +450,7 @@ class Coordinator:
         """Deadlines, revocations that are due, and what the mediators have not been told."""
         now = self.host.now
         for session in list(self.sessions.values()):
+            self._free(session)
             if now >= session.decides_at and session.is_open:
                 self.refuse(session, session.of(*OPEN), why="its time to prepare is over")
             if now >= session.drains_until:

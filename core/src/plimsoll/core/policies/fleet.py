@@ -193,6 +193,14 @@ class Threshold:
     lower: float = 0.9
     higher: float = 0.95
 
+    @property
+    def relieved(self) -> float:
+        """Where relief ends: as far below `lower` as `higher` is above it.
+
+        Between the two a broker neither gives nor takes. What is foreseen to end just below might end in there.
+        """
+        return max(0.0, self.lower - (self.higher - self.lower))
+
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:

@@ -26,7 +26,8 @@ class Parameters:
     """PADRES 2006, 3.2 and 5.1.
 
     `fresh_seconds`: an older load report counts for nothing. `patience`: stabilising ends after so many times its
-    duration though load goes on changing, and what came to nothing is tried again after as long.
+    duration though load goes on changing; what came to nothing is tried again after as long; and who is between its
+    overload thresholds for as long gives as others do.
     """
 
     thresholds: Thresholds = Thresholds()  # noqa: RUF009  a frozen value

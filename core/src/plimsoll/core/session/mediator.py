@@ -104,6 +104,7 @@ class Mediator:
         if self._take(event):
             return [Deposed(self.deposed_by)]
         self._go_on()
+        triggers.grant(turn)
         overview.look(turn)
         self._speak()
         self._look_at_the_old()

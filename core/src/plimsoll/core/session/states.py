@@ -126,10 +126,15 @@ def _say(turn: Turn, edge: str, said: Said) -> None:
     turn.effects.append(Send(head, word))
 
 
+def came_to_nothing(session: Session) -> bool:
+    """Whether its policy has found nothing to move, which will be so as long as loads are as they are."""
+    return session.plan is not None and session.reason == NOTHING and not set(session.plan.rejected) & PASSING
+
+
 def _tried(turn: Turn, uid: str) -> list[r.ActionItem]:
     """What came to nothing, so that it is not wanted again while load is as it is."""
     session = turn.book.get(uid)
-    if session is None or session.plan is None or session.reason != NOTHING or set(session.plan.rejected) & PASSING:
+    if session is None or not came_to_nothing(session):
         return []
     return [
         r.ActionItem(offer.edge, offer.metric, offer.difference, list(offer.overloaded))

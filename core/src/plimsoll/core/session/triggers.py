@@ -1,17 +1,19 @@
 """Edges that want to be balanced: each trigger that is heeded becomes a session, made as an object by the shell.
 
 Triggers come again as long as they are meant, may be lost, late or repeated, and bind nobody. Of one edge there is one
-session at a time; after sessions that moved nobody the next one waits, longer each time.
+session at a time. What cannot begin yet, as all that could take load are in sessions, waits until its edge would look
+again: whoever is overloaded comes first, then who is the furthest from another. After sessions that failed to move
+anybody the next one waits, longer each time.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from plimsoll.core import records as r
-from plimsoll.core.session import overview
+from plimsoll.core.session import overview, states
 from plimsoll.core.session.events import Create
 from plimsoll.core.session.record import Session
 from plimsoll.core.session.turn import Turn, is_running
@@ -28,29 +30,62 @@ KEPT_AT_MOST = 200
 LONGEST_PAUSE = 4
 """Pauses between sessions that move nobody double up to so many times the first."""
 
+PASSING = ("BUSY", "STABILIZING")
+"""Answers of edges that may take soon."""
+
 QUEUE_FOR = "15s"
 DEADLINE = "5m"
 TTL = "24h"
 
 
 def heed(turn: Turn, trigger: r.Trigger) -> None:
-    """Make a session of a trigger, unless there is one, or it is too early for one."""
+    """Make a session of a trigger as soon as one may begin, unless there is one, or the trigger is not meant now."""
     known = turn.view.edges.get(trigger.edge) if turn.view is not None else None
     if known is None or turn.view is None or known.cluster not in turn.view.policies or not trigger.actions:
         return
-    if not _is_new(turn, trigger) or _is_late(known.report, trigger) or known.leaving:
-        return
+    if _is_new(turn, trigger) and not _is_late(known.report, trigger):
+        turn.wishes[trigger.edge] = turn.now, trigger
+        grant(turn)
+
+
+def grant(turn: Turn) -> None:
+    """Make sessions of triggers that have waited for others to end; those that are old by now are forgotten."""
+    engaged: set[str] = set()
+    for said_at, trigger in sorted(turn.wishes.values(), key=_by_need):
+        known = turn.view.edges.get(trigger.edge) if turn.view is not None else None
+        policy = turn.view.policy_of(trigger.edge) if turn.view is not None else None
+        if known is None or turn.view is None or policy is None or known.leaving:
+            del turn.wishes[trigger.edge]
+            continue
+        interval = turn.settings.seconds(policy.detection.interval)
+        if turn.now > said_at + interval:
+            del turn.wishes[trigger.edge]
+        elif trigger.edge not in engaged and not _must_wait(turn, trigger, min(turn.timings.retry, interval)):
+            here = [action for action in trigger.actions if _is_beside(turn, known, action.target)]
+            free = [action.target for action in here if not _is_engaged(turn, action.target, trigger)]
+            if (first := next((name for name in free if name not in engaged), None)) is not None:
+                engaged |= {trigger.edge, first}
+                _make(turn, trigger, known, here, policy.detection.stabilize_for)
+
+
+def _by_need(wish: tuple[float, r.Trigger]) -> tuple[bool, float, str]:
+    actions = wish[1].actions
+    return not any(each.overloaded for each in actions), -max(each.difference for each in actions), wish[1].edge
+
+
+def _must_wait(turn: Turn, trigger: r.Trigger, pause: float) -> bool:
+    """Whether its edge takes part in a session, or has had some that failed just now."""
     own = [session for session in turn.book.sessions.values() if _is_of(session, turn, trigger.edge)]
-    if any(_blocks(session, trigger) for session in own) or _is_taking(turn, trigger):
-        return
-    detection = turn.view.policies[known.cluster].detection
-    pause = min(turn.timings.retry, turn.settings.seconds(detection.interval))
-    if turn.now < _not_before([session for session in own if session.triggered], pause):
-        return
-    here = [action for action in trigger.actions if _is_beside(turn, known, action.target)]
-    if here and turn.is_due(f"trigger/{trigger.edge}", turn.timings.ask):
+    if any(_blocks(session, trigger) for session in own) or _is_engaged(turn, trigger.edge, trigger):
+        return True
+    return turn.now < _not_before([session for session in own if session.triggered], pause)
+
+
+def _make(turn: Turn, trigger: r.Trigger, edge: EdgeView, actions: Sequence[r.ActionItem], rest: Duration) -> None:
+    if turn.is_due(f"trigger/{trigger.edge}", turn.timings.ask):
+        del turn.wishes[trigger.edge]
         name = f"balance-{trigger.edge[:30].rstrip('-')}-{trigger.epoch & 0xFFFFFFFF:x}-{trigger.seq}"
-        spec, parent = _spec(trigger, here, detection.stabilize_for), _parent(turn, known, here)
+        spec, parent = _spec(trigger, actions, rest), _parent(turn, edge, actions)
         if parent is None:
             turn.effects.append(Create(name, "", "", spec))
         else:
@@ -101,23 +136,28 @@ def _blocks(session: Session, trigger: r.Trigger) -> bool:
     return not session.is_over and not (is_urgent and session.by_policy and session.phase == "Stabilizing")
 
 
-def _is_taking(turn: Turn, trigger: r.Trigger) -> bool:
-    """Whether it takes part in another session."""
+def _is_engaged(turn: Turn, edge: str, trigger: r.Trigger) -> bool:
+    """Whether an edge takes part in a session that this trigger does not pass."""
     running = (session for session in turn.book.open() if is_running(session))
-    return any(trigger.edge in session.brokers and _blocks(session, trigger) for session in running)
+    return any(edge in session.brokers and _blocks(session, trigger) for session in running)
 
 
 def _not_before(sessions: list[Session], pause: float) -> float:
-    """When the next one may be made: not soon after some that moved nobody, `pause` seconds after the first of them."""
-    fruitless = 0
+    """When the next one may be made: not soon after some that moved nobody, `pause` seconds after the first of them.
+
+    Where a plan was empty, its edge wants something else by now. Where others were busy, to wait longer would not help.
+    """
+    failed = refused = 0
     ended = sorted(((session.ended_at or 0.0, session) for session in sessions), key=lambda each: each[0], reverse=True)
     for _, session in ended:
-        if session.counts()["moved"]:
+        if session.counts()["moved"] or states.came_to_nothing(session):
             break
-        fruitless += 1
-    if not fruitless:
+        is_passing = any(offer.answer in PASSING for offer in session.offers)
+        refused += is_passing
+        failed += not is_passing
+    if not failed + refused:
         return 0.0
-    return ended[0][0] + pause * float(min(2 ** (fruitless - 1), LONGEST_PAUSE))
+    return ended[0][0] + pause * float(min(2 ** max(failed - 1, 0), LONGEST_PAUSE))
 
 
 def _spec(trigger: r.Trigger, actions: Iterable[r.ActionItem], rest: Duration) -> dict[str, Any]:

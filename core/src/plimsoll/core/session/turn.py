@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from plimsoll.core.records import Command, HandoverPlan, Served, Serving
+from plimsoll.core.records import Command, HandoverPlan, Served, Serving, Trigger
 from plimsoll.core.session.book import Book
 from plimsoll.core.session.events import Create, Forget, Send, Tell
 from plimsoll.core.session.profiles import Profiles
@@ -52,6 +52,8 @@ class Turn:
         self._queries = 0
         self.triggered: dict[str, tuple[int, int]] = {}
         """The epoch and the number of the last trigger of each edge."""
+        self.wishes: dict[str, tuple[float, Trigger]] = {}
+        """The last trigger of each edge that has not become a session, and when it came."""
         self.watched: dict[str, Watched] = {}
         """What is remembered of each cluster beside its neighbours."""
         self.states = States()

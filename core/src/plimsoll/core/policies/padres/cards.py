@@ -62,8 +62,8 @@ class ReportCard:
 class Goal:
     """What an offload algorithm is after.
 
-    `relieves`: resources of the source that should come below their lower thresholds, instead of balance. `exempt`:
-    the source is overloaded, and what other metrics differ by does not count.
+    `relieves`: resources of the source that should come safely below their lower thresholds, instead of balance.
+    `exempt`: the source is overloaded, and what other metrics differ by does not count.
     """
 
     metric: Metric
@@ -75,7 +75,7 @@ class Goal:
         at = prospect or pair.now
         if self.relieves:
             limits = pair.parameters.thresholds
-            return all(at.source.of_resource(each) <= limits.of(each).lower for each in self.relieves)
+            return all(at.source.of_resource(each) <= limits.of(each).relieved for each in self.relieves)
         return pair.difference(self.metric, at) <= pair.parameters.balance_threshold
 
     def distance(self, pair: Pair, prospect: Prospect | None = None) -> float:
@@ -83,7 +83,7 @@ class Goal:
         at = prospect or pair.now
         if self.relieves:
             limits = pair.parameters.thresholds
-            return sum(max(0.0, at.source.of_resource(each) - limits.of(each).lower) for each in self.relieves)
+            return sum(max(0.0, at.source.of_resource(each) - limits.of(each).relieved) for each in self.relieves)
         return abs(pair.difference(self.metric, at))
 
 

@@ -16,7 +16,7 @@ def reached(draft: Draft, goal: Goal) -> End | None:
     if not goal.is_reached(pair):
         return None
     if goal.relieves:
-        return End("Relieved", f"{', '.join(goal.relieves)} of {pair.source.name} at or below the lower thresholds")
+        return End("Relieved", f"{', '.join(goal.relieves)} of {pair.source.name} safely below the lower thresholds")
     difference = pair.difference(metric)
     if abs(difference) <= pair.parameters.balance_threshold:
         return End("Balanced", f"{metric} differs by {difference:+.4f}: balanced within the threshold")
