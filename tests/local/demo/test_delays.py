@@ -32,3 +32,13 @@ def test_delays_by_second_and_edge():
     }  # fmt: skip
     assert delays.series("b1")["seconds"] == [1]
     assert delays.series("none") == {"seconds": []}
+
+
+def test_two_of_the_same_start_add_up():
+    one, other = Delays(10.0), Delays(10.0)
+    one.take("b1", 10.5, 0.1)
+    other.take("b1", 10.7, 0.3)
+    other.take("b2", 11.7, 0.2)
+    one.add(other)
+    assert one.edges == ["b1", "b2"]
+    assert one.summary("b1") == {"count": 2, "p50": 0.1, "p99": 0.3, "max": 0.3}

@@ -1,34 +1,40 @@
 """Sessions of the store as rows of a report: what was promised, what came, and how near that was."""
 
+from typing import Any
+
 import pytest
 
+from plimsoll.core.session import Session, encode
+from plimsoll.core.session.record import Batch, Forecast, Loads, Plan
 from plimsoll.local.demo import sessions
 from plimsoll.local.demo.convergence import Stopped
 
 
-def loads(edge, **values):
-    def of(name):
-        input_, output, match = values[name]
-        return {"input": input_, "output": output, "matchSeconds": match}
-
-    return {"name": edge, **{name: of(name) for name in values}}
+def forecast(edge: str, **values: tuple[float, float, float]) -> Forecast:
+    loads: Any = {name: Loads(input=of[0], output=of[1], match_seconds=of[2]) for name, of in values.items()}
+    return Forecast(
+        edge=edge, subscribers_before=9, subscribers_after=9, utilization_before=0.0, utilization_after=0.0, **loads
+    )
 
 
 def stored(name="balance-1", asked=105.0, metric="input", stopped="Balanced: input differs by +0.001", **more):
-    return {
-        "metadata": {"name": name, "uid": f"uid-{name}"},
-        "spec": {"action": "Rebalance", "mode": "Execute"},
-        "status": {
-            "phase": "Succeeded", "reason": "Moved", "message": "40 moved", "source": "b1", "target": "b2",
-            "progress": {"moved": 40}, "batches": {"byReplay": 1},
-            "plan": {"policy": "Padres", "metric": metric, "stopped": stopped},
-            "predicted": {"edges": [loads("b1", before=(1.2, 0.5, 0.01), after=(0.5, 0.2, 0.004)),
-                                    loads("b2", before=(0.0, 0.0, 0.0), after=(0.4, 0.3, 0.002))]},
-            "measured": {"edges": [loads("b1", after=(0.4, 0.2, 0.005)), loads("b2", after=(0.4, 0.0, 0.002))]},
-            "record": {"requestedAt": asked, "startedAt": asked + 1.0, "endedAt": asked + 4.5},
-            **more,
-        },
+    batch = Batch(
+        id="1.1", head="h", head_epoch=1, source="b1", target="b2", target_head="h", replay=True, prepare_seconds=1.0,
+        drain_seconds=1.0, begun_at=asked, ended_at=asked + 2, members={f"s{number}": "moved" for number in range(40)},
+    )  # fmt: skip
+    forecasts = [
+        forecast("b1", before=(1.2, 0.5, 0.01), after=(0.5, 0.2, 0.004), measured=(0.4, 0.2, 0.005)),
+        forecast("b2", before=(0.0, 0.0, 0.0), after=(0.4, 0.3, 0.002), measured=(0.4, 0.0, 0.002)),
+    ]
+    plan = Plan(hash="x", pairs=[], made_at=asked, policy="Padres", metric=metric, stop=stopped, forecasts=forecasts)
+    fields = {
+        "uid": f"uid-{name}", "name": name, "phase": "Succeeded", "reason": "Moved", "message": "40 moved",
+        "sources": ["b1"], "targets": ["b2"], "requested_at": asked, "queued_at": asked, "phase_at": asked,
+        "deadline_at": asked + 300, "started_at": asked + 1.0, "ended_at": asked + 4.5, "plan": plan,
+        "batches": [batch], **more,
     }  # fmt: skip
+    record = encode(Session(**fields))
+    return {"metadata": {"name": name}, "spec": {"mode": "Execute"}, "status": {"record": record}}
 
 
 def test_a_session_is_a_row():
@@ -44,7 +50,7 @@ def test_a_session_is_a_row():
 
 
 def test_one_that_is_under_way_or_has_no_plan_has_a_row_too():
-    item = stored(record={"requestedAt": 103.0}, plan={}, predicted={}, measured={})
+    item = stored(started_at=None, ended_at=None, plan=None)
     [row] = sessions.rows([item, {"metadata": {}, "spec": {}}], began_at=100.0)
     assert (row.duration_seconds, row.policy, row.predicted, row.measured) == (None, "", {}, {})
 

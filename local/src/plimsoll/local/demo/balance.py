@@ -57,7 +57,7 @@ def _replaced(fleet: Mapping[str, Any], policy: str) -> dict[str, Any]:
 
 
 def limits_of(resources: Resources) -> Limits:
-    """What the fleet's policy detects by; the paper's, on the fleet's clock, where there is none."""
+    """What a fleet is judged by: the paper's thresholds whatever its triggers are, at its detections and its N_f."""
     fleet = resources.fleet.spec
     spec = fleet.defaults.policy
     if spec is None:
@@ -65,8 +65,6 @@ def limits_of(resources: Resources) -> Limits:
     own = parameters(spec, fleet.time_scale_percent / 100)
     return Limits(
         interval_seconds=own.detection_seconds,
-        ratio=own.local_trigger.ratio,
-        delay=own.local_trigger.delay,
         normalization_seconds=own.normalization_seconds,
         overload=min(own.thresholds.input.higher, own.thresholds.output.higher),
     )

@@ -22,7 +22,7 @@ DECADES: Final = 6
 
 @dataclass(frozen=True)
 class Line:
-    """One line: points of (seconds, value), seconds ascending; a value of None breaks it. `look`: 0 to 7."""
+    """One line: points of (x, value), x ascending and usually seconds; a value of None breaks it. `look`: 0 to 7."""
 
     name: str
     look: int
@@ -31,13 +31,17 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """`unit` stands at the axis; `least_top` is how far the axis reaches at least."""
+    """`unit` stands at the axis; `least_top` is how far the axis reaches at least.
+
+    `along`: what the other axis is, and its unit.
+    """
 
     title: str
     unit: str
     lines: Sequence[Line]
     least_top: float = 0.0
     logarithmic: bool = False
+    along: tuple[str, str] = ("the seconds of the run", "s")
 
 
 def line(name: str, look: int, columns: Mapping[str, Sequence[float | None]], metric: str, scale: float = 1.0) -> Line:
@@ -109,15 +113,15 @@ class _Scale:
 
 def _parts(chart: Chart, scale: _Scale) -> list[str]:
     names = ", ".join(line.name for line in chart.lines)
-    label = escape(f"{chart.title} in {chart.unit} over the seconds of the run, for {names}", quote=True)
+    label = escape(f"{chart.title} in {chart.unit} over {chart.along[0]}, for {names}", quote=True)
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">']
-    parts += _axes(scale)
+    parts += _axes(scale, chart.along[1])
     parts += [_path(line, scale) for line in chart.lines]
     parts += _labels(chart.lines, scale)
     return [*parts, "</svg>"]
 
 
-def _axes(scale: _Scale) -> list[str]:
+def _axes(scale: _Scale, unit: str) -> list[str]:
     parts = []
     for tick in scale.ticks():
         y = scale.y(tick)
@@ -126,7 +130,9 @@ def _axes(scale: _Scale) -> list[str]:
     step = nice_step(scale.seconds, 8)
     for i in range(int(scale.seconds / step + 1e-9) + 1):
         at = f'x="{scale.x(i * step):.1f}" y="{HEIGHT - BOTTOM + 16}"'
-        parts.append(f'<text class="tick" {at} text-anchor="middle">{number(i * step)}{" s" if i else ""}</text>')
+        parts.append(
+            f'<text class="tick" {at} text-anchor="middle">{number(i * step)}{f" {unit}" if i and unit else ""}</text>'
+        )
     return parts
 
 

@@ -38,6 +38,11 @@ class Delays:
             kept = self._bins[key] = array("d")
         kept.append(delay_seconds)
 
+    def add(self, other: Delays) -> None:
+        """Take what another one has, with the same start."""
+        for key, kept in other._bins.items():
+            self._bins.setdefault(key, array("d")).extend(kept)
+
     @property
     def edges(self) -> list[str]:
         return sorted({edge for _, edge in self._bins})

@@ -1,18 +1,24 @@
 """The judgement over a run: what the journals say, asked by `plimsoll.core.verify`, which decides by brute force.
 
-No figure of the product enters here: neither its counters nor its predicates.
+No figure of the product enters here: neither its counters nor its predicates. What each process of subscribers saw is
+judged by a process of its own, against all that was published: a law is about one subscriber, or about publications.
+That publications are the same for all subscribers is compared afterwards.
 """
 
 from __future__ import annotations
 
 import math
+import multiprocessing
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from plimsoll.core.verify import Audit, Observation, Verdict
-from plimsoll.core.verify.observations import Delivered, Identity, Published
+from plimsoll.core.verify.observations import Delivered, Identity, Origin, Published
+from plimsoll.core.verify.verdict import Violation
 from plimsoll.local.demo.delays import Delays
 from plimsoll.local.demo.journal import Attached, read
 
@@ -66,6 +72,16 @@ class Judgement:
         ]
 
 
+@dataclass(frozen=True)
+class Part:
+    """What one process of subscribers saw. `origins`: where each publication came from, as far as it was seen."""
+
+    verdict: Verdict
+    delays: Delays
+    settled_until: float
+    origins: Mapping[Identity, Origin]
+
+
 def judge(
     publishers: Sequence[Path],
     subscribers: Sequence[Path],
@@ -82,6 +98,23 @@ def judge(
         JournalError: one of them is damaged.
 
     """
+    if settled_position is not None or len(subscribers) < 2:  # where that is, only all of them together know
+        parts = [part(publishers, subscribers, start, settled_position)]
+    else:
+        spawn = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(len(subscribers), mp_context=spawn) as pool:
+            waiting = [pool.submit(part, publishers, [path], start) for path in subscribers]
+            parts = [each.result() for each in waiting]
+    delays = Delays(start)
+    for each in parts:
+        delays.add(each.delays)
+    return Judgement(merged(parts), delays, start, tuple(faults), parts[0].settled_until)
+
+
+def part(
+    publishers: Sequence[Path], subscribers: Sequence[Path], start: float, settled_position: int | None = None
+) -> Part:
+    """Judge some journals of subscribers against those of all publishers."""
     audit, delays = Audit(), Delays(start)
     published: dict[Identity, float] = {}
     edges: dict[str, str] = {}
@@ -95,7 +128,39 @@ def judge(
             if isinstance(seen, Observation):
                 take(seen)
     settled_until = math.inf if settled_position is None else _published_at(settled_position, places, published)
-    return Judgement(audit.verdict(settled_until), delays, start, tuple(faults), settled_until)
+    origins = {each.identity: each.origin for each in audit.publications.all if each.origin is not None}
+    return Part(audit.verdict(settled_until), delays, settled_until, origins)
+
+
+_OF_SUBSCRIBERS: Final = (
+    "expected", "delivered", "lost", "duplicated", "reordered", "unwanted", "gaps", "excused", "uncertain",
+    "undisturbed",
+)  # fmt: skip
+
+
+def merged(parts: Sequence[Part]) -> Verdict:
+    """One verdict of all. What each has found of publications counts once."""
+    first, known = parts[0].verdict, dict[Violation, None]()
+    violated: Counter[str] = Counter()
+    for each in parts:
+        violated.update(each.verdict.violated)
+        for violation in each.verdict.violations:
+            violated[violation.law] -= violation in known
+            known[violation] = None
+    for violation in _of_two_origins(parts):
+        violated[violation.law] += 1
+        known[violation] = None
+    counts = {name: sum(getattr(each.verdict, name) for each in parts) for name in _OF_SUBSCRIBERS}
+    return replace(first, **counts, violated=dict(+violated), violations=tuple(known))
+
+
+def _of_two_origins(parts: Sequence[Part]) -> Iterable[Violation]:
+    """A publication is logged once, at one place: all who see it see that place."""
+    known: dict[Identity, Origin] = {}
+    for each in parts:
+        for identity, origin in each.origins.items():
+            if (other := known.setdefault(identity, origin)) != origin:
+                yield Violation("I2", f"publication {identity}", f"comes from {other} and from {origin}", 0.0)
 
 
 def _published_at(position: int, places: Mapping[int, Identity], published: Mapping[Identity, float]) -> float:

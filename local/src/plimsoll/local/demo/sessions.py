@@ -1,6 +1,7 @@
 """Sessions of a run for its report: what each promised of both edges, what was measured, and how far apart that is.
 
-Everything comes from the objects in the fleet's store, as `plimsoll get` would show them.
+Everything comes from the objects in the fleet's store: what was asked for from their specifications, the rest from the
+records that mediators go on from, which have all figures as they were.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from plimsoll.core.session import Session, decode
+from plimsoll.core.session.record import Loads
 from plimsoll.local.demo.convergence import Stopped
 
 Object = Mapping[str, Any]
 METRICS: Final = (("input_utilization", "input"), ("output_utilization", "output"),
-                  ("match_delay_seconds", "matchSeconds"))  # fmt: skip
+                  ("match_delay_seconds", "match_seconds"))  # fmt: skip
 STABILITY: Final = "Stability"
 
 
@@ -50,41 +53,49 @@ class Row:
 
 
 def rows(objects: Iterable[Object], began_at: float) -> list[Row]:
-    """The sessions that have a status, in the order in which they were asked for. `began_at`: of the traffic, Unix."""
-    found = [_row(item, began_at) for item in objects if item.get("status", {}).get("record")]
+    """The sessions that a mediator knows, in the order in which they were asked for. `began_at`: of the traffic, Unix.
+
+    Raises:
+        ValueError: a record is not one.
+
+    """
+    known = [item for item in objects if item.get("status", {}).get("record")]
+    found = [_row(item["spec"], decode(item["status"]["record"]), began_at) for item in known]
     return sorted(found, key=lambda row: (row.at_seconds, row.name))
 
 
-def _row(item: Object, began_at: float) -> Row:
-    spec, status = item["spec"], item["status"]
-    record, plan = status["record"], status.get("plan", {})
-    asked, ended = float(record["requestedAt"]), record.get("endedAt")
-    edges = status.get("predicted", {}).get("edges", ())
+def _row(spec: Object, session: Session, began_at: float) -> Row:
+    plan, ended = session.plan, session.ended_at
+    began = session.requested_at if session.started_at is None else session.started_at
     return Row(
-        uid=item["metadata"]["uid"],
-        name=item["metadata"]["name"],
-        source=status["source"],
-        target=status["target"],
+        uid=session.uid,
+        name=session.name,
+        source=", ".join(session.sources),
+        target=", ".join(session.targets),
         action=str(spec.get("action", "Rebalance")),
         mode=str(spec.get("mode", "DryRun")),
-        subscribers=int(status["progress"]["moved"]),
-        state=status["phase"],
-        reason=status["reason"],
-        message=status["message"],
-        at_seconds=round(asked - began_at, 3),
-        duration_seconds=None if ended is None else round(float(ended) - float(record.get("startedAt", asked)), 3),
-        policy=plan.get("policy", ""),
-        metric=plan.get("metric", ""),
-        stopped=plan.get("stopped", ""),
-        by_replay=int(status.get("batches", {}).get("byReplay", 0)),
-        predicted=_loads(edges, "after"),
-        measured=_loads(status.get("measured", {}).get("edges", ()), "after"),
-        before=_loads(edges, "before"),
+        subscribers=session.counts()["moved"],
+        state=session.phase,
+        reason=session.reason,
+        message=session.message,
+        at_seconds=round(session.requested_at - began_at, 3),
+        duration_seconds=None if ended is None else round(ended - began, 3),
+        policy="" if plan is None else plan.policy,
+        metric="" if plan is None else plan.metric,
+        stopped="" if plan is None else plan.stop,
+        by_replay=sum(batch.replay for batch in session.batches),
+        predicted=_loads(session, "after"),
+        measured=_loads(session, "measured"),
+        before=_loads(session, "before"),
     )
 
 
-def _loads(edges: Iterable[Mapping[str, Any]], which: str) -> dict[str, dict[str, float]]:
-    return {edge["name"]: {name: edge[which][key] for name, key in METRICS} for edge in edges if edge.get(which)}
+def _loads(session: Session, which: str) -> dict[str, dict[str, float]]:
+    forecasts = session.plan.forecasts if session.plan is not None else []
+    known: dict[str, Loads | None] = {one.edge: getattr(one, which) for one in forecasts}
+    return {
+        edge: {name: getattr(loads, key) for name, key in METRICS} for edge, loads in known.items() if loads is not None
+    }
 
 
 def stopped_by_stability(sessions: Iterable[Row]) -> list[Stopped]:

@@ -1,0 +1,59 @@
+"""Fleets of a sweep, made from that of the demo: fewer subscribers on hardware that is as much weaker, other edges."""
+
+import copy
+from typing import Any
+
+from plimsoll.core.spec import Document
+from plimsoll.core.spec.quantities import Duration, Quantity
+from plimsoll.local import manifests
+from plimsoll.local.demo.options import resources
+
+FULL = 2000
+"""Subscribers of the experiment. With fewer, each stands for several."""
+
+PAPER_MEGAHERTZ, PAPER_BYTES_PER_SECOND = 500, 3_000_000 / 8
+"""The edges of figure 6g."""
+RATE_FACTOR = 10.0
+
+
+def documents(subscribers: int, trigger: float | None = None, edges: int = 0) -> list[Document]:
+    """The resources of a run. `trigger`: instead of the demo's; `edges`: so many, all alike, instead of its four."""
+    found = []
+    for document in manifests.load([str(resources("balancing"))]):
+        content: Any = copy.deepcopy(document.content)
+        spec = content["spec"]
+        if content["kind"] == "HardwareProfile":
+            _weaken(spec, FULL / subscribers)
+        elif content["kind"] == "BrokerCluster" and edges:
+            spec["edges"] = [{"name": f"b{number}", "profile": "alike"} for number in range(1, edges + 1)]
+        elif content["kind"] == "BrokerFleet" and trigger is not None:
+            written = f"{round(1000 * trigger)}m"
+            spec["defaults"]["policy"]["detection"]["localTrigger"] = {"ratio": written, "delay": written}
+        found.append(Document(content, document.file, document.line_of))
+    return [*found, _alike(FULL / subscribers)] if edges else found
+
+
+def _weaken(spec: dict[str, Any], times: float) -> None:
+    """What a subscriber costs counts so many times; a publication alone costs the same."""
+    each = Duration.parse(spec["emulation"]["perSubscription"]).seconds * times
+    spec["emulation"]["perSubscription"] = f"{round(each * 1e9)}ns"
+    for way, rate in spec["bandwidth"].items():
+        if way == "outputBytesPerSecond":
+            spec["bandwidth"][way] = str(round(float(Quantity.parse(str(rate)).value) / times))
+
+
+def _alike(times: float) -> Document:
+    """An edge of 500 MHz and 3 Mbit/s, ten times as fast. PADRES 2006, 6.2."""
+    base, each = 40e-3 / PAPER_MEGAHERTZ, 1.6e-3 / PAPER_MEGAHERTZ * times
+    sent = PAPER_BYTES_PER_SECOND * RATE_FACTOR
+    content = {
+        "apiVersion": "plimsoll.dev/v1alpha1",
+        "kind": "HardwareProfile",
+        "metadata": {"name": "alike"},
+        "spec": {
+            "cpu": "1", "memory": "512Mi",
+            "bandwidth": {"inputBytesPerSecond": round(sent), "outputBytesPerSecond": round(sent / times)},
+            "emulation": {"base": f"{round(base * 1e9)}ns", "perSubscription": f"{round(each * 1e9)}ns"},
+        },
+    }  # fmt: skip
+    return Document(content, "<edges that are alike>")
