@@ -30,10 +30,10 @@ SEEDS = {name: 250 if name.startswith("sessions-") else 100 for name in SCENARIO
     "flooding-publisher": 20,
     "sessions-planned": 100,
     "sessions-planned-restarts": 100,
-    "sessions-balanced": 75,
-    "sessions-balanced-faults": 75,
+    "sessions-balanced": 50,
+    "sessions-balanced-faults": 50,
 }
-"""More than 5,300 runs; one of those in which a policy balances costs ten times as much as another."""
+"""Nearly 5,300 runs; one of those in which a policy balances costs ten times as much as another."""
 
 PARTS = 4
 FIRST = 1_000

@@ -1,0 +1,295 @@
+"""Clusters beside their neighbours, rule by rule: who is near, what each carries, and who is balanced with whom."""
+
+from __future__ import annotations
+
+from dataclasses import replace as replaced
+from typing import Any
+
+import pytest
+from tests.core.session.made import fleet, request, session, turn_of
+
+from plimsoll.core.detector import Finding, Memory
+from plimsoll.core.policies.steps import Action
+from plimsoll.core.session import Create, HeadView, Overview, Session, View, overview
+from plimsoll.core.session.record import Batch, Verdict
+from plimsoll.core.session.turn import Turn
+from plimsoll.core.session.watched import Watched
+
+SECONDS = 10.0
+"""How often clusters are looked at."""
+
+NEAR = {"east": frozenset({"west"}), "west": frozenset({"east"})}
+
+
+def view_of(east: float = 0.8, west: float = 0.1, **fields: Any) -> View:
+    """East (a, b, c) and west (w), side by side, with a policy each; so much of the output of their edges is used."""
+    used = dict.fromkeys("abc", east) | {"w": west}
+    reports: dict[str, dict[str, Any]] = {
+        name: {"report": {"broker": name, "state": "OK", "output_utilization": share}} for name, share in used.items()
+    }
+    seen = fleet(**reports)
+    given = {"neighbors": NEAR, "overview": Overview(SECONDS), **fields}
+    return View(seen.heads, seen.edges, dict.fromkeys(("east", "west"), seen.policies["east"]), **given)
+
+
+def with_report(view: View, edge: str, **report: Any) -> View:
+    """Another report of an edge; without fields: none."""
+    known = view.edges[edge]
+    said = {**known.report, **report} if report else {}
+    return replaced(view, edges={**view.edges, edge: replaced(known, report=said)})
+
+
+def joined(**fields: Any) -> Session:
+    return session("s", **{"phase": "Draining", "between": ["east", "west"], "moving_at": 90.0, **fields})
+
+
+def moved(at: float = 95.0) -> dict[str, Any]:
+    batch = Batch(
+        id="2.1", head="east-head", head_epoch=1, source="a", target="w", target_head="west-head", replay=False,
+        prepare_seconds=1.0, drain_seconds=1.0, begun_at=90.0, ended_at=at, members={"x": "moved"},
+    )  # fmt: skip
+    return {"phase": "Succeeded", "ended_at": at, "batches": [batch]}
+
+
+# -- who is near
+
+
+@pytest.mark.parametrize(
+    ("neighbors", "near"),
+    [
+        ({}, []),
+        ({"east": {"west"}}, ["west"]),
+        ({"east": {"middle"}, "middle": {"east", "west"}}, ["west"]),
+        ({"east": {"middle"}, "middle": {"east", "further"}, "further": {"middle", "west"}}, ["west"]),
+        ({"east": {"west", "north"}}, ["north", "west"]),
+        ({"east": {"north"}, "north": {"east", "west"}}, ["north"]),
+        ({"east": {"middle"}, "middle": {"east", "other"}, "other": {"middle", "east"}}, []),
+    ],
+)
+def test_what_lies_behind_clusters_without_edges_is_near(neighbors: dict[str, set[str]], near: list[str]):
+    view = view_of(neighbors={name: frozenset(others) for name, others in neighbors.items()})
+    edges = {**view.edges, "n": replaced(view.edges["w"], name="n", cluster="north")}
+    assert overview.near(replaced(view, edges=edges), "east") == near
+
+
+# -- what a cluster carries
+
+
+def used(view: View, cluster: str = "east") -> float | None:
+    found = overview.load_of(turn_of(view=view), cluster)
+    return None if found is None else round(found.output_utilization, 6)
+
+
+def test_a_cluster_carries_what_its_edges_do_on_average():
+    view = with_report(with_report(view_of(), "a", output_utilization=0.3), "b", output_utilization=0.4)
+    found = overview.load_of(turn_of(view=view), "east")
+    assert found is not None
+    assert (found.name, found.state, found.time, round(found.output_utilization, 6)) == ("east", "OK", 100.0, 0.5)
+
+
+def test_of_a_cluster_with_a_silent_edge_or_none_nothing_is_known():
+    assert used(with_report(view_of(), "b")) is None
+    assert used(view_of(), "north") is None
+    turn = turn_of(view=view_of())
+    turn.view = None
+    assert overview.load_of(turn, "east") is None
+
+
+def test_the_overview_comes_before_the_head_and_the_head_before_the_edges():
+    head = HeadView("east-head", "east", 1, report={"cluster_load": {"output_utilization": 0.25}})
+    view = view_of()
+    by_head = replaced(view, heads={**view.heads, "east-head": head})
+    assert used(by_head) == 0.25
+    assert used(by_head, "west") == 0.1
+    whole = Overview(SECONDS, {"east": {"output_utilization": 0.125}})
+    assert used(replaced(by_head, overview=whole)) == 0.125
+    assert used(replaced(by_head, overview=Overview(SECONDS, {"west": {"output_utilization": 0.5}}))) == 0.25
+    assert used(replaced(by_head, overview=None)) == 0.25
+
+
+@pytest.mark.parametrize("told", [{"output_utilization": "much"}, {"output_utilization": -1.0}, "much", None])
+def test_what_makes_no_sense_of_a_cluster_is_as_good_as_none(told: Any):
+    view = view_of()
+    head = HeadView("east-head", "east", 1, report={"cluster_load": told})
+    assert used(replaced(view, heads={**view.heads, "east-head": head})) == 0.8
+
+
+def test_the_state_of_a_cluster():
+    turn = turn_of(view=view_of())
+    assert (overview.state_of(turn, "east"), overview.state_of(turn, "east", "N/A")) == ("OK", "N/A")
+    turn.watched["east"] = Watched()
+    assert overview.state_of(turn, "east") == "OK"
+    turn.watched["east"] = Watched(memory=Memory(since=99.0))
+    assert overview.state_of(turn, "east") == "STABILIZING"
+    assert overview.state_of(turn, "east", "N/A") == "N/A"
+    turn.book.put(joined())
+    assert (overview.state_of(turn, "east"), overview.state_of(turn, "east", "N/A")) == ("BUSY", "BUSY")
+
+
+# -- who is joined
+
+
+@pytest.mark.parametrize(
+    ("fields", "other"),
+    [
+        ({}, "west"),
+        ({"moving_at": None}, ""),
+        ({"verdict": Verdict(reason="Stopped", message="stopped")}, ""),
+        ({"phase": "Requested"}, ""),
+        ({"phase": "Succeeded", "ended_at": 95.0}, ""),
+        ({"between": ["north", "west"]}, ""),
+    ],
+)
+def test_a_cluster_is_joined_while_its_session_moves(fields: dict[str, Any], other: str):
+    turn = turn_of(joined(**fields), view=view_of())
+    assert overview.joined(turn, "east") == other
+    if other:
+        assert overview.joined(turn, "west") == "east"
+
+
+# -- looking
+
+
+def looked(turn: Turn, *moments: float) -> list[Create]:
+    """The sessions that become of looking at these moments."""
+    turn.effects = []
+    for now in moments:
+        turn.now = turn.viewed_at = now
+        overview.look(turn)
+    return [effect for effect in turn.effects if isinstance(effect, Create)]
+
+
+def test_who_is_found_wanting_twice_running_gets_a_session():
+    turn = turn_of(view=view_of())
+    assert looked(turn, 100.0, 105.0, 109.9) == [], "one look only"
+    [create] = looked(turn, 110.0)
+    assert create.parent == ""
+    assert create.name.startswith("global-east-west-")
+    assert create.spec["trigger"]["broker"] == "east-head"
+    assert create.spec["trigger"]["reason"].endswith("(by heads)")
+    told = {name: create.spec[name] for name in ("scope", "source", "target", "action", "mode", "limits")}
+    assert told == {
+        "scope": "Global", "source": {"name": "east"}, "target": {"name": "west"}, "action": "Rebalance",
+        "mode": "Execute", "limits": {"queueFor": "1m"},
+    }  # fmt: skip
+
+
+def test_looks_that_find_nothing_begin_the_count_anew():
+    turn = turn_of(view=view_of())
+    looked(turn, 100.0)
+    turn.view = view_of(east=0.1)
+    assert looked(turn, 110.0) == []
+    turn.view = view_of()
+    assert looked(turn, 120.0) == []
+    assert len(looked(turn, 130.0)) == 1
+
+
+@pytest.mark.parametrize(
+    "fields", [{"overview": None}, {"neighbors": {}}, {"overview": Overview(SECONDS, {"east": {}, "west": {}})}]
+)
+def test_without_an_overview_neighbours_or_a_difference_nothing_is_wanted(fields: dict[str, Any]):
+    assert looked(turn_of(view=view_of(**fields)), 100.0, 110.0, 120.0) == []
+
+
+def test_without_a_view_there_is_nothing_to_look_at():
+    turn = turn_of()
+    turn.view = None
+    assert looked(turn, 100.0) == []
+
+
+def test_looks_keep_to_the_clock_of_the_fleet():
+    turn = turn_of(view=view_of(), time_factor=0.1)
+    assert len(looked(turn, 100.0, 101.0)) == 1
+
+
+@pytest.mark.parametrize(("state", "wants"), [("OK", True), ("BUSY", False), ("STABILIZING", False), ("N/A", False)])
+def test_a_cluster_helps_itself_first_unless_it_is_overloaded(state: str, wants: bool):
+    """One of the three edges of the east is in this state."""
+    assert bool(looked(turn_of(view=with_report(view_of(), "b", state=state)), 100.0, 110.0)) == wants
+    full = with_report(view_of(east=0.99), "b", state=state)
+    assert looked(turn_of(view=full), 100.0, 110.0)
+
+
+def test_a_session_makes_its_clusters_busy_and_one_that_moved_lets_them_rest():
+    turn = turn_of(joined(), view=view_of())
+    assert looked(turn, 100.0, 110.0) == []
+    watched = turn.watched["east"]
+    assert (watched.session, watched.memory.is_busy) == ("s", True)
+    turn.book.put(joined(**moved()))
+    looked(turn, 120.0)
+    assert (watched.session, watched.memory.is_busy, watched.memory.since) == ("", False, 120.0)
+
+
+def test_a_session_that_moved_nobody_or_has_gone_lets_nobody_rest():
+    for ended in (joined(phase="Failed", ended_at=115.0), None):
+        turn = turn_of(joined(), view=view_of())
+        looked(turn, 100.0)
+        turn.book.drop("s")
+        if ended is not None:
+            turn.book.put(ended)
+        looked(turn, 120.0)
+        assert (turn.watched["east"].session, turn.watched["east"].memory.since) == ("", None)
+
+
+# -- what is wanted already
+
+
+def wanted(other: Session, **asked: Any) -> bool:
+    """Whether east is let be because of another session."""
+    fields = {"scope": "Global", "source": "east", "target": "west", **asked}
+    turn = turn_of(other, view=view_of(), requests=(request(other.uid, **fields),), now=100.0)
+    return overview._is_wanted_already(turn, "east", "west")
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_wanted"),
+    [
+        ({}, True),
+        ({"between": ["north", "west"]}, True),
+        ({"between": ["north", "south"]}, False),
+        ({"phase": "Failed", "ended_at": 60.1, "triggered": True}, True),
+        ({"phase": "Failed", "ended_at": 60.0, "triggered": True}, False),
+        ({"phase": "Failed", "ended_at": 99.0, "triggered": False}, False),
+        ({**moved(99.0), "triggered": True}, False),
+    ],
+)
+def test_a_session_that_runs_or_came_to_nothing_keeps_others_from_its_clusters(fields: dict[str, Any], is_wanted: bool):
+    assert wanted(joined(**fields)) == is_wanted
+
+
+def test_what_has_not_begun_is_known_by_what_it_asks_for():
+    new = session("s")
+    assert wanted(new)
+    assert wanted(new, target="north")
+    assert wanted(new, source="north")
+    assert not wanted(new, source="north", target="south")
+    assert not wanted(new, source="north", target=None)
+    assert not wanted(new, scope="Local")
+    turn = turn_of(new, view=view_of())
+    assert not overview._is_wanted_already(turn, "east", "west"), "its object is not known"
+
+
+def test_the_pause_keeps_to_the_clock_of_the_fleet():
+    failed = joined(phase="Failed", ended_at=90.0, triggered=True)
+    for factor, is_wanted in ((1.0, True), (0.5, True), (0.25, False)):
+        turn = turn_of(failed, view=view_of(), time_factor=factor)
+        assert overview._is_wanted_already(turn, "east") == is_wanted
+
+
+def test_a_second_session_is_not_made_while_the_first_is():
+    turn = turn_of(view=view_of())
+    [create] = looked(turn, 100.0, 110.0)
+    turn.book.put(session("s", name=create.name))
+    spec = {name: create.spec[name] for name in ("scope", "source", "target", "action")}
+    turn.requests["s"] = request("s", **spec)
+    assert looked(turn, 120.0) == []
+
+
+def test_names_are_cut_and_differ():
+    """Names of clusters may be long, those of objects may not."""
+    turn = turn_of(view=view_of())
+    finding = Finding("OK", (Action("w" * 40, "output", 0.5),), "a reason " * 100)
+    names = {overview._name(turn, "e" * 19 + "-" + "e" * 20, finding) for _ in range(2)}
+    assert len(names) == 2
+    assert all(name.startswith(f"global-{'e' * 19}-{'w' * 20}-") and len(name) <= 63 for name in names)
+    assert len(overview._spec(view_of(), "east", finding)["trigger"]["reason"]) == 500
