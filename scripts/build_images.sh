@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Build the container images with whichever builder works here: docker, podman or buildah.
 #
-#   scripts/build_images.sh TAG [NAME...]     NAME: broker, operator, spark; without one, all of them
+#   scripts/build_images.sh TAG [NAME...]     NAME: broker, operator, collector, spark; without one, all of them
 #
 # BUILDER names one of the three; BUILD_ARGS is handed to it (BUILD_ARGS="--no-cache").
 set -euo pipefail
@@ -9,7 +9,8 @@ cd "$(dirname "$0")/.."
 
 tag=${1:?usage: scripts/build_images.sh TAG [NAME...]}
 shift
-declare -A dockerfiles=([broker]=broker-image/Dockerfile [operator]=operator/Dockerfile [spark]=sparkjobs/Dockerfile)
+declare -A dockerfiles=([broker]=broker-image/Dockerfile [operator]=operator/Dockerfile
+    [collector]=telemetry/Dockerfile [spark]=sparkjobs/Dockerfile)
 
 # A docker command without a daemon behind it is no builder.
 works() { case $1 in buildah) buildah version ;; *) "$1" info ;; esac >/dev/null 2>&1; }
@@ -31,9 +32,9 @@ build() {
 }
 
 names=("$@")
-[ ${#names[@]} -gt 0 ] || names=(broker operator spark)
+[ ${#names[@]} -gt 0 ] || names=(broker operator collector spark)
 for name in "${names[@]}"; do
-    file=${dockerfiles[$name]:?unknown image $name: broker, operator or spark}
+    file=${dockerfiles[$name]:?unknown image $name: broker, operator, collector or spark}
     if [ ! -f "$file" ] && [ $# -eq 0 ]; then continue; fi
     build "plimsoll/$name:$tag" "$file"
     echo "plimsoll/$name:$tag"

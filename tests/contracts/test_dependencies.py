@@ -42,6 +42,7 @@ LOCKS = {
     "requirements-spark.lock": ["spark"],
     "requirements-broker.lock": ["broker", "kernel", "client"],
     "requirements-operator.lock": ["operator"],
+    "requirements-telemetry.lock": ["telemetry"],
 }
 
 
