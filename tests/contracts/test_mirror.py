@@ -17,6 +17,8 @@ TESTS = ROOT / "tests"
 EXCEPTIONS: dict[str, str] = {
     "core/covering_frontier.py": "where `covering` looks; test_covering.py holds every step of it to the definition",
     "local/__main__.py": "the program behind `plimsoll up --detach`: tests/cli/test_lifecycle.py starts and kills it",
+    "operator/__main__.py": "the operator's program: tests/operator/test_fleet.py runs it against a cluster",
+    "operator/service.py": "the operator's process as a whole: tests/operator/test_fleet.py runs it against a cluster",
 }
 
 

@@ -1,0 +1,56 @@
+"""How an edge leaves: emptied, ended, forgotten, in this order, and its session stays."""
+
+from tests.operator.world import World
+
+from plimsoll.operator import leaving, names
+from plimsoll.operator.change import Delete, Evacuate, Patch, Wait, subject
+
+
+def leaving_edge() -> World:
+    world = World()
+    world.settle()
+    world.delete(("EdgeBroker", "edge-1"))
+    return world
+
+
+def steps(world: World) -> list[object]:
+    return list(leaving.changes(world.desired(), world.observed(), world.now, 1.0))
+
+
+def test_step_by_step():
+    world = leaving_edge()
+    assert leaving.brokers(world.observed()) == {"edge-1"}
+    (asked,) = steps(world)
+    assert isinstance(asked, Evacuate)
+    world.carry_out([asked])
+    assert [type(step) for step in steps(world)] == [Wait]
+    world.end_session(world.sessions()[0])
+    (ended,) = steps(world)
+    assert isinstance(ended, Delete)
+    assert subject(ended) == ("StatefulSet", "edge-1")
+    world.carry_out([ended])
+    assert [type(step) for step in steps(world)] == [Wait]  # its pod lets the last ones go
+    world.controllers()
+    (last,) = steps(world)
+    assert isinstance(last, Patch)
+    assert last.patch["metadata"]["finalizers"] == []
+    world.carry_out([last])
+    assert leaving.brokers(world.observed()) == frozenset()
+    assert world.of("LoadBalancingSession") == [asked.session["metadata"]["name"]]  # what was done is kept
+
+
+def test_a_pod_that_does_not_serve_is_not_evacuated():
+    world = leaving_edge()
+    world.set_pod("edge-1", ready=False)
+    assert [type(step) for step in steps(world)] == [Delete]
+
+
+def test_other_finalizers_are_left():
+    world = leaving_edge()
+    world.objects["EdgeBroker", "edge-1"]["metadata"]["finalizers"] = ["others/own", names.FINALIZER]
+    world.set_pod("edge-1", ready=False)
+    world.carry_out(leaving.changes(world.desired(), world.observed(), world.now, 1.0))
+    world.controllers()
+    (step,) = leaving.changes(world.desired(), world.observed(), world.now, 1.0)
+    assert isinstance(step, Patch)
+    assert step.patch["metadata"]["finalizers"] == ["others/own"]

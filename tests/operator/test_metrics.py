@@ -1,0 +1,33 @@
+"""What is counted, and that labels are bounded."""
+
+from plimsoll.operator.metrics import PHASES, Metrics
+
+
+def value(metrics: Metrics, name: str, **labels: str) -> float | None:
+    return metrics.registry.get_sample_value(name, labels)
+
+
+def test_requests_are_those_of_the_client_at_the_time_of_asking():
+    metrics, counted = Metrics(), {("get", "pods", 200): 1}
+    metrics.requests_of(counted)
+    counted["get", "pods", 200] = 5
+    assert value(metrics, "plimsoll_api_requests_total", verb="get", resource="pods", code="200") == 5
+
+
+def test_sessions_by_phase():
+    metrics = Metrics()
+    one = {"kind": "LoadBalancingSession", "status": {"phase": "Draining"}}
+    metrics.sessions_of(lambda: [one, one, {"kind": "LoadBalancingSession"}, {"kind": "Pod"}])
+    found = {phase: value(metrics, "plimsoll_sessions", phase=phase) for phase in PHASES}
+    assert {phase: count for phase, count in found.items() if count} == {"Draining": 2, "Requested": 1}
+
+
+def test_looks_and_silence():
+    metrics = Metrics()
+    metrics.reconciles.labels("fleet", "success").inc()
+    metrics.reconcile_seconds.labels("fleet").observe(0.2)
+    assert value(metrics, "plimsoll_reconcile_total", controller="fleet", result="success") == 1
+    assert value(metrics, "plimsoll_reconcile_duration_seconds_count", controller="fleet") == 1
+    silence = value(metrics, "plimsoll_watch_silence_seconds")
+    assert silence is not None
+    assert 0 <= silence < 60
