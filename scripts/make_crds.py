@@ -1,4 +1,4 @@
-"""Write crds/*.yaml and the tables of docs/ that come from the code; `--check` only says what differs."""
+"""Write crds/, the chart's copy, and the tables of docs/ that come from the code; `--check` only says what differs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import yaml
 
 from plimsoll.core.spec import KINDS
 from plimsoll.core.spec.definitions import definitions
-from plimsoll.core.spec.reasons import BALANCE, BROKERS, EVENTS, PODS, table
+from plimsoll.core.spec.reasons import BALANCE, BROKERS, EVENTS, PODS, PROFILES, table
 from plimsoll.core.spec.reference import page_table
 from plimsoll.core.spec.session_reasons import SESSIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 CRDS = ROOT / "crds"
+CHART = ROOT / "helm" / "plimsoll" / "files" / "crds"
 HEADER = "# Generated from core/src/plimsoll/core/spec by `make crds`; change it there.\n"
 
 
@@ -37,7 +38,7 @@ fooled by what was; every condition says for which generation of the specificati
 
 def reasons_page() -> str:
     """docs/reasons.md."""
-    sections = (BROKERS, BALANCE, PODS, *SESSIONS, EVENTS)
+    sections = (BROKERS, BALANCE, PROFILES, PODS, *SESSIONS, EVENTS)
     return "\n".join([REASONS, *(f"{table(section)}\n" for section in sections)])
 
 
@@ -59,7 +60,8 @@ def between(page: str, name: str, content: str) -> str:
 
 def files() -> dict[Path, str]:
     """Every generated file with what it should hold."""
-    found = {CRDS / f"{KINDS[name].plural}.yaml": definition_text(item) for name, item in definitions().items()}
+    texts = {f"{KINDS[name].plural}.yaml": definition_text(item) for name, item in definitions().items()}
+    found = {folder / name: text for folder in (CRDS, CHART) for name, text in texts.items()}
     resources = ROOT / "docs" / "resources.md"
     page = resources.read_text()
     for name, kind in KINDS.items():
@@ -74,7 +76,7 @@ def main() -> int:
         if "--check" in sys.argv[1:]:
             print(f"{path.relative_to(ROOT)} is not what `make crds` makes", file=sys.stderr)
             continue
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(files()[path])
         print(path.relative_to(ROOT))
     return 1 if different and "--check" in sys.argv[1:] else 0

@@ -18,10 +18,11 @@ ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "core/src/plimsoll/core/session"
 WORD = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*")
 ANSWERS = {"True", "False", "Unknown", "Normal", "Warning"}
-CONDITIONS = {"Ready", "Progressing", "Degraded", "LoadDataFresh", "Balanced", "Succeeded"}
+CONDITIONS = {"Ready", "Progressing", "Degraded", "LoadDataFresh", "Balanced", "Calibrated", "Succeeded"}
 
 BESIDE_SESSIONS = [
     "mediator/src/plimsoll/mediator/balance.py",
+    "mediator/src/plimsoll/mediator/profiles.py",
     "mediator/src/plimsoll/mediator/reports.py",
     "mediator/src/plimsoll/mediator/desired.py",
     "local/src/plimsoll/local/brokers.py",
@@ -88,7 +89,7 @@ def test_no_reason_of_a_session_is_explained_that_is_never_said():
     assert names(*session_reasons.SESSIONS) - said_of_sessions() - of_the_mode - {"Approved"} == set()
 
 
-OTHERS = (reasons.BROKERS, reasons.BALANCE, reasons.EVENTS)
+OTHERS = (reasons.BROKERS, reasons.BALANCE, reasons.PROFILES, reasons.EVENTS)
 
 
 def test_each_reason_of_a_broker_a_cluster_or_a_fleet_is_explained():

@@ -8,14 +8,21 @@ from typing import Any, get_type_hints
 import pytest
 from tests.core.session.balanced import Balanced
 from tests.core.session.model import Faults, World
+from tests.crds.corpus import FULL, changed, documents
 from tests.crds.structural import faults, pruned, schema_of
+from tests.operator.world import World as Kubernetes
 
 from plimsoll.core.session import Session, status
 from plimsoll.core.session.record import PHASES
+from plimsoll.core.spec import Document, parse
 from plimsoll.core.spec.about import fields
 from plimsoll.core.spec.definitions import STATUSES
 from plimsoll.mediator import reports
+from plimsoll.mediator.balance import brief, summary
 from plimsoll.mediator.plans import parted
+from plimsoll.mediator.profiles import profile_status
+from plimsoll.operator import status as operator_status
+from plimsoll.operator.mediating import Heard
 
 NUMBERS = {
     "input_utilization": 0.5, "output_utilization": 0.25, "match_delay_seconds": 0.001, "input_rate": 20.0,
@@ -60,6 +67,35 @@ def test_what_is_said_of_a_fleet_is_kept():
                 fleet, [SEEN], plain=plain, pid=6, mediator=mediator, interval_seconds=1.0, time=NOW
             ),
         )  # fmt: skip
+
+
+def test_what_is_said_of_profiles_and_of_clusters_in_brief_is_kept():
+    measured = {**NUMBERS, "match_base_seconds": 1e-6, "match_seconds_per_match": 1e-7}
+    seen = reports.Seen(**{**SEEN.__dict__, "report": measured})
+    check("HardwareProfile", profile_status({**item("HardwareProfile"), "metadata": {"name": "small"}}, [seen], NOW))
+    windows = [{"name": "n", "schedule": "0 2 * * *", "duration": "1h"}]
+    east = changed(FULL["BrokerCluster"], ("spec", "maintenanceWindows"), windows)
+    resources = parse([Document(content) for content in documents(east)])
+    ended = {"phase": "Succeeded", "reason": "Moved", "progress": {"moved": 3}, "endedAt": NOW}
+    session = {"metadata": {"name": "s"}, "spec": {"source": {"name": "e"}}, "status": ended}
+    found = summary(resources, "east", [seen, seen], [brief(session)], 0.0)
+    assert found.keys() == {"replicas", "load", "imbalancePercent", "lastSession", "nextWindow"}
+    check("BrokerCluster", found)
+
+
+def test_what_the_operator_says_is_kept():
+    world = Kubernetes()
+    world.settle()
+    heard = {name: Heard({"ready": True}, 0.1, NUMBERS, 0.5) for name in world.of("StatefulSet")}
+    facts = operator_status.Facts(
+        desired=world.desired(), observed=world.observed(), heard=heard, time=NOW, mediator={"pod": "operator-0"},
+        faults={("Service", "edge-2"): ("NameTaken", "somebody else has made it")},
+    )  # fmt: skip
+    kinds = set()
+    for of, status_ in operator_status.statuses(facts):
+        kinds.add(of["kind"])
+        check(of["kind"], status_)
+    assert kinds == {"BrokerFleet", "BrokerCluster", "EdgeBroker", "HardwareProfile"}
 
 
 def check_session(session: Session, now: float) -> None:

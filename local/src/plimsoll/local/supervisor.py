@@ -28,6 +28,7 @@ from plimsoll.local.store import ConflictError, MissingError, Object, Store
 from plimsoll.local.times import now_text
 from plimsoll.mediator import balance, desired, evacuation, reports
 from plimsoll.mediator.control import Answered, ControlPlane, Curve, Members, Reported, Said
+from plimsoll.mediator.profiles import profile_status
 from plimsoll.mediator.reports import Seen
 from plimsoll.mediator.sessions import KIND as SESSION
 from plimsoll.mediator.sessions import is_over
@@ -348,6 +349,8 @@ class Supervisor:
                 edges = [broker for broker in seen.values() if (broker.cluster, broker.role) == (name, "edge")]
                 if head is not None:
                     self._set("BrokerCluster", name, self._of_cluster(name, head, edges, interval, text))
+            for name in self._resources.profiles:
+                self._set("HardwareProfile", name, partial(profile_status, brokers=list(seen.values()), time=text))
             change = partial(
                 reports.fleet_status,
                 brokers=list(seen.values()),

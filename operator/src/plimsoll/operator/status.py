@@ -15,6 +15,7 @@ from plimsoll.core.spec import Resources, head_name
 from plimsoll.core.spec.brokers import GROUP_LABEL, scaled
 from plimsoll.core.spec.conditions import Condition
 from plimsoll.mediator import balance, reports
+from plimsoll.mediator.profiles import profile_status
 from plimsoll.mediator.reports import Seen
 from plimsoll.operator import names
 from plimsoll.operator.desired import Desired
@@ -23,7 +24,7 @@ from plimsoll.operator.names import Object
 from plimsoll.operator.objects import Ref, annotation, is_leaving
 from plimsoll.operator.observed import Observed, container, label, last_end, seconds, trouble
 
-LOADS = frozenset({"load", "subscribers", "imbalancePercent"})
+LOADS = frozenset({"load", "subscribers", "imbalancePercent", "calibrated"})
 """Parts of a status that may be old."""
 
 
@@ -56,6 +57,8 @@ def statuses(facts: Facts) -> Iterator[tuple[Object, dict[str, Any]]]:
             yield edge, reports.edge_status(edge, seen[name], facts.interval_seconds, facts.time, others)
     for cluster in facts.observed.kind("BrokerCluster"):
         yield from _cluster(facts, cluster, seen)
+    for profile in facts.observed.kind("HardwareProfile"):
+        yield profile, profile_status(profile, list(seen.values()), facts.time)
     for fleet in facts.observed.kind("BrokerFleet"):
         if fleet["metadata"]["name"] == facts.desired.fleet:
             yield fleet, _fleet(facts, fleet, list(seen.values()))

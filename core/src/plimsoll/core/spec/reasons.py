@@ -161,6 +161,21 @@ BALANCE = Section(
     ),
 )
 
+PROFILES = Section(
+    "Hardware",
+    "condition",
+    "Reasons of `Calibrated`, of HardwareProfiles.",
+    (
+        Reason("Measured", "Calibrated", "brokers with this profile have measured what matching takes"),
+        Reason(
+            "NotMeasured",
+            "Calibrated",
+            "no broker with this profile has measured what matching takes",
+            "Wait for publications. Only edges of clusters with a policy measure it.",
+        ),
+    ),
+)
+
 PODS = Section(
     "Pods",
     "condition",

@@ -186,9 +186,22 @@ class FleetStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CalibratedStatus:
+    """What brokers have measured of their hardware."""
+
+    brokers: Annotated[int, About("Brokers that have measured it.")]
+    publication_nanoseconds: Annotated[int, About("What a publication takes without matches.", unit="nanoseconds")]
+    match_nanoseconds: Annotated[int, About("What each match of it takes.", unit="nanoseconds")]
+    error_percent: Annotated[
+        int, About("How far that is from what was measured last, where it is farthest.", unit="percent")
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProfileStatus:
     """What was observed of a profile."""
 
     observed_generation: Annotated[int, GENERATION]
     conditions: Annotated[tuple[ConditionStatus, ...], CONDITIONS]
     brokers: Annotated[int, About("Brokers that run with it.")]
+    calibrated: Annotated[CalibratedStatus, About("What they have measured: the average.")]
