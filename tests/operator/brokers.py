@@ -35,7 +35,7 @@ FLEET = """
 apiVersion: plimsoll.dev/v1alpha1
 kind: BrokerFleet
 metadata: {name: quotes}
-spec: {timeScalePercent: 20, security: {plain: true}}
+spec: {timeScalePercent: 40, security: {plain: true}}
 ---
 apiVersion: plimsoll.dev/v1alpha1
 kind: HardwareProfile

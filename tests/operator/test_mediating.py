@@ -27,6 +27,16 @@ from plimsoll.operator.mediating import DeposedError
 pytestmark = pytest.mark.cluster
 
 RESUMED_SECONDS = 30.0
+
+
+class Killed(BaseException):
+    """The process has been killed: nothing of it goes on. `done`: it was, with its last write behind it."""
+
+    def __init__(self, what: str, *, done: bool = False) -> None:
+        super().__init__(what)
+        self.done = done
+
+
 Test = Callable[[Fleet, Api, Faults], Awaitable[None]]
 
 
@@ -53,7 +63,12 @@ def journal(monkeypatch: pytest.MonkeyPatch) -> Iterator[SessionChecker]:
     save = storing.Storing.save
 
     async def noted(self: storing.Storing, session: Session, now: float) -> dict[str, Any]:
-        item = await save(self, session, now)
+        try:
+            item = await save(self, session, now)
+        except Killed as death:
+            if death.done:
+                checker.see(seen(session, now))
+            raise
         checker.see(seen(session, now))
         return item
 
@@ -254,7 +269,7 @@ def test_of_two_mediators_the_older_one_is_deposed_and_everything_is_moved_once(
             await fleet.in_phase("both", "Preparing", "Cutting", "Draining")
             async with Api(proxy.configuration, "two") as other, Life(fleet, other) as new:
                 item = await fleet.ended("both")
-                assert item["status"]["mediatorEpoch"] == new.mediating.epoch == old.mediating.epoch + 1
+                assert item["status"]["mediatorEpoch"] == new.mediating.epoch > old.mediating.epoch
                 assert outcome(item) == ("True", "Moved")
                 with pytest.raises(DeposedError):
                     await asyncio.wait_for(old.running, 10)
@@ -285,10 +300,6 @@ def test_an_older_mediator_that_hears_of_nothing_still_cannot_write(brokers: Bro
 # ---------------------------------------------------------------- killed at each point
 
 
-class Killed(BaseException):
-    """The process has been killed: nothing of it goes on."""
-
-
 class Deadly:
     """Counts what a mediator writes and sends; from the Nth of these on it is dead. `after`: the Nth is done first."""
 
@@ -314,7 +325,7 @@ class Deadly:
         last = self.passes(f"{verb} {kind}")
         found = await ask(*args, **options)
         if last:
-            raise Killed(f"{verb} {kind}")
+            raise Killed(f"{verb} {kind}", done="Session" in kind)
         return found
 
 
@@ -355,7 +366,7 @@ def test_killed_at_any_point_it_goes_on_where_it_stood(
 
         async def session(name: str, at: int, *, after: bool) -> Deadly:
             source, target = ("a", "b") if len(traffic.at("a")) >= len(traffic.at("b")) else ("b", "a")
-            to_move = traffic.at(source)[:2]
+            to_move, moved = traffic.at(source)[:2], 2
             with deadly(monkeypatch, api, at, after=after) as way:
                 async with Life(fleet, api) as life:
                     life.expected = True
@@ -371,11 +382,18 @@ def test_killed_at_any_point_it_goes_on_where_it_stood(
                 async with Life(fleet, api) as next_life:
                     item = await fleet.ended(name, RESUMED_SECONDS)
                     took = time.monotonic() - next_life.began_at
-                    assert outcome(item) == ("True", "Moved"), (way.last, item["status"])
-                    assert item["status"]["progress"]["moved"] == 2
-                rows.append(f"{way.at:3} {'after ' if after else 'before'} {way.last:32} ended after {took:5.2f} s")
+                    counts = item["status"]["progress"]
+                    assert outcome(item)[0] == "True", (way.last, item["status"])
+                    assert counts["moved"] + counts["stayed"] == 2, counts
+                    moved = counts["moved"]  # a head gives a batch up whose mediator is away for too long
+                when = "after" if after else "before"
+                rows.append(f"{way.at:3} {when:6} {way.last:30} {moved} moved, ended after {took:5.2f} s")
+                print(rows[-1], flush=True)
                 assert took < RESUMED_SECONDS, rows[-1]
-            await eventually(lambda: set(to_move) <= set(traffic.at(target)), f"{name}: {to_move} at {target}")
+            await eventually(
+                lambda: len(set(to_move) & set(traffic.at(target))) == moved,
+                f"{name}: {moved} of {to_move} at {target}",
+            )
             return way
 
         points = (await session("whole", NEVER, after=False)).count
@@ -383,12 +401,11 @@ def test_killed_at_any_point_it_goes_on_where_it_stood(
         cases = [(at, after) for at in range(1, points + 1) for after in (False, True)]
         if os.environ.get("PLIMSOLL_FAIL_POINTS") != "all":
             seed = int(os.environ.get("PLIMSOLL_SEED", "7"))
-            cases = sorted(random.Random(seed).sample(cases, 9))
+            cases = sorted(random.Random(seed).sample(cases, 6))
             print(f"seed {seed}")
         for number, (at, after) in enumerate(cases):
             await session(f"killed-{number}", at, after=after)
-        print("\n".join(rows))
-        assert len(rows) > len(cases) / 2
+        assert len(rows) > len(cases) / 2, "most points were reached"
 
     with_fleet(brokers, test)
 
@@ -405,6 +422,7 @@ def test_an_outage_of_the_api_server_disturbs_no_delivery_and_status_is_right_af
         async with Life(fleet, api) as life:
             source = max("ab", key=lambda edge: len(traffic.at(edge)))
             limits = {"maxInFlight": 1, "moveInterval": "0s"}
+            before = traffic.at(source)
             await fleet.ask("out", source={"name": source}, select={"count": 4}, limits=limits, retries=2)
             await fleet.in_phase("out", "Preparing", "Cutting", "Draining")
             await proxy.away()
@@ -424,8 +442,10 @@ def test_an_outage_of_the_api_server_disturbs_no_delivery_and_status_is_right_af
             item = await fleet.ended("out", 60)
             print(f"away for {away:g} s: status right {time.monotonic() - back_at:.1f} s after")
             assert outcome(item)[0] == "True", item["status"]
-            moved = item["status"]["progress"]["moved"] + sum(one.get("moved", 0) for one in item["status"]["history"])
-            assert moved == 4
+            counts = item["status"]["progress"]
+            moved = counts["moved"] + sum(one.get("moved", 0) for one in item["status"]["history"])
+            assert moved + counts["stayed"] == 4, "a head gives a batch up whose mediator is away for too long"
+            await eventually(lambda: len(traffic.at(source)) == len(before) - moved, "what status says to be so")
 
     with_fleet(brokers, test)
 

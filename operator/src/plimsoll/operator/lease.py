@@ -54,8 +54,9 @@ class Lease:
             for task in (working, keeping):
                 task.cancel()
             await asyncio.gather(working, keeping, return_exceptions=True)
-            with contextlib.suppress(ApiError, MissingError, ConflictError, LostError):
-                await asyncio.wait_for(self._write(release=True), self._seconds / 3)
+            with contextlib.suppress(ApiError, MissingError, ConflictError, LostError, TimeoutError):
+                async with asyncio.timeout(self._seconds / 3):
+                    await self._write(release=True)
 
     async def acquire(self) -> None:
         """Wait until it is ours."""

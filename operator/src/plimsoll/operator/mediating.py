@@ -280,7 +280,8 @@ class Mediating:
         """Take in what has come, and let time pass."""
         is_busy = any(not session.is_over for session in self.sessions.values())
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), TICK_SECONDS if is_busy else IDLE_TICK_SECONDS)
+            async with asyncio.timeout(TICK_SECONDS if is_busy else IDLE_TICK_SECONDS):
+                await self._wake.wait()
         self._wake.clear()
         for item in self._objects:
             if item["kind"] == epochs.KIND:
