@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 import zmq
+from zmq.auth.thread import ThreadAuthenticator
 
 from plimsoll.client.security import Keys
-from plimsoll.client.transport import LINE_FRAMES, Transport
+from plimsoll.client.transport import LINE_FRAMES, REDIAL_SECONDS, Transport
 from plimsoll.core import wire
 from plimsoll.core.node import Dial, Hangup
 from plimsoll.core.wire import Info
@@ -209,3 +210,49 @@ def test_descriptors_are_told_of(router: Any, transport: Transport):
     transport.hang_up("a")
     assert len(opened) == 1
     assert opened == closed
+
+
+class Doorkeeper:
+    """Lets nobody in, until told to."""
+
+    def __init__(self) -> None:
+        self.lets_in, self.refused = False, 0
+
+    def callback(self, domain: str, key: bytes) -> bool:
+        self.refused += not self.lets_in
+        return self.lets_in
+
+
+def test_who_was_refused_dials_anew_and_says_what_waited(router: Any, eventually: Any):
+    """libzmq does not connect again after a refusal."""
+    door, (server, secret) = Doorkeeper(), zmq.curve_keypair()
+    guard = ThreadAuthenticator(router.context)
+    guard.start()
+    guard.configure_curve_callback("doors", door)
+    guarded = router.context.socket(zmq.ROUTER)
+    guarded.linger, guarded.rcvtimeo = 0, 10_000
+    guarded.curve_server, guarded.curve_secretkey, guarded.zap_domain = True, secret, b"doors"
+    guarded.bind("tcp://127.0.0.1:*")
+    transport = Transport(Keys(*zmq.curve_keypair()), 100_000)
+    try:
+        transport.apply([Dial("a", endpoint(guarded), server.decode())])
+        transport.send([("a", HELLO)])
+        eventually(lambda: door.refused == 1)
+        door.lets_in = True
+        transport.redial(transport.unconnected(), 100.0)
+        transport.redial(transport.unconnected(), 100.0 + REDIAL_SECONDS)
+        assert transport.counters["dials_again"] == 0, "not at once"
+        transport.redial(transport.unconnected(), 100.1 + REDIAL_SECONDS)
+        assert transport.counters["dials_again"] == 1
+        sent(transport, eventually)
+        assert guarded.recv_multipart()[1] == HELLO
+        assert transport.unconnected() == set()
+        transport.redial(set(), 200.0)
+        transport.redial(set(), 300.0)
+        assert transport.counters["dials_again"] == 1
+        transport.hang_up("a")
+        assert not transport._dialled
+    finally:
+        transport.close()
+        guarded.close()
+        guard.stop()

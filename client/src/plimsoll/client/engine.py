@@ -51,7 +51,9 @@ class Engine:
             machine.receive(peer, frames, now)
         if now >= self._look_at:
             self._look_at = now + LOOK_SECONDS
-            machine.unconnected(transport.unconnected(), now)
+            unconnected = transport.unconnected()
+            transport.redial(unconnected, now)
+            machine.unconnected(unconnected, now)
         machine.tick(now)
         self.send()
         return machine.take_events()

@@ -34,6 +34,9 @@ FRAMES_PER_ROUND: Final = 256
 LINE_FRAMES: Final = 8192
 LINGER_MS: Final = 500
 TRY_AGAIN_SECONDS: Final = 1.0
+REDIAL_SECONDS: Final = 10.0
+"""So long without a connection, and it is dialled anew: libzmq does not try again who was refused, and a broker may
+learn of a key after its client has started."""
 HANDSHAKE_MS: Final = 5_000
 HEARTBEAT_MS: Final = 5_000
 HEARTBEAT_TIMEOUT_MS: Final = 15_000
@@ -56,6 +59,8 @@ class Transport:
         self.trouble = ""
         self._undialled: dict[str, Dial] = {}
         self._try_again_at = 0.0
+        self._dialled: dict[str, Dial] = {}
+        self._unconnected_since: dict[str, float] = {}
         self._poller = zmq.Poller()
         self._watched: dict[str, int] = {}
         self.on_socket: Callable[[int], None] = lambda fd: None
@@ -101,7 +106,7 @@ class Transport:
         socket.heartbeat_ivl, socket.heartbeat_timeout = HEARTBEAT_MS, HEARTBEAT_TIMEOUT_MS
         socket.reconnect_ivl, socket.reconnect_ivl_max = RECONNECT_MS, RECONNECT_MAX_MS
         socket.ipv6 = "[" in dial.endpoint
-        self.dealers[dial.peer] = socket
+        self.dealers[dial.peer], self._dialled[dial.peer] = socket, dial
         self._poller.register(socket, zmq.POLLIN)
         self._watched[dial.peer] = zmq.POLLIN
         self.on_socket(int(socket.fileno()))
@@ -122,8 +127,13 @@ class Transport:
         """Close a connection; what is on its way still goes, for a moment."""
         self.waiting.pop(peer, None)
         self._undialled.pop(peer, None)
+        self._unconnected_since.pop(peer, None)
+        self._close(peer)
+
+    def _close(self, peer: str) -> None:
         socket = self.dealers.pop(peer, None)
         if socket is not None:
+            del self._dialled[peer]
             self._poller.unregister(socket)
             del self._watched[peer]
             self.on_close(int(socket.fileno()))
@@ -210,6 +220,16 @@ class Transport:
         a link has under way never fills the high-water mark.
         """
         return {peer for peer, socket in self.dealers.items() if not int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLOUT}
+
+    def redial(self, unconnected: set[str], now: float) -> None:
+        """Dial anew who has been unconnected for long. What waits for it goes on waiting."""
+        since = self._unconnected_since = {peer: self._unconnected_since.get(peer, now) for peer in unconnected}
+        for peer in [peer for peer, at in since.items() if now - at > REDIAL_SECONDS and peer in self._dialled]:
+            since[peer] = now
+            dial = self._dialled[peer]
+            self._close(peer)
+            self._try(dial)
+            self.counters["dials_again"] += 1
 
     # -- waiting
 
