@@ -81,11 +81,13 @@ def test_the_driver_is_told_where_it_is_and_runs_the_live_job():
     (container,) = live["spec"]["template"]["spec"]["containers"]
     assert container["args"][0] == "driver"
     assert container["args"][-9:] == ["/opt/plimsoll/job.py", *live_arguments(LAUNCH)]
-    assert {one["name"] for one in container["env"]} == {"POD_NAME", "SPARK_DRIVER_BIND_ADDRESS", "SPARK_LOCAL_DIRS"}
+    assert {one["name"] for one in container["env"]} == {"POD_NAME", "SPARK_DRIVER_BIND_ADDRESS"}
     conf = dict(part.split("=", 1) for flag, part in zip(container["args"], container["args"][1:], strict=False)
                 if flag == "--conf")  # fmt: skip
     assert conf == kubernetes.settings(LAUNCH)
     assert conf["spark.executor.instances"] == "3"
+    # Spark would mount its local folders over /tmp of the executors, where a volume is already.
+    assert "spark.local.dir" not in conf
     (template,) = [item for item in kubernetes.objects(LAUNCH) if item["kind"] == "ConfigMap"]
     assert msgspec.json.decode(template["data"]["executor.yaml"]) == kubernetes.executor_pod(LAUNCH)
 

@@ -3,6 +3,7 @@
 - live: a Deployment of one, `Recreate`, so that never two drivers work on a checkpoint. If the driver's pod goes, its
   executors go; the next one goes on from the checkpoint.
 - oracle and compact each hour, history and accuracy each day: CronJobs of one pod, which need no rights at all.
+- Spark's local folders are left as they are: it gives each executor a volume for them, which may not lie over /tmp.
 - Without a volume that collectors and jobs share, live can only be a container in the collector's own pod (`sidecar`),
   with two cores and no executors.
 
@@ -148,7 +149,6 @@ def deployment(launch: Launch) -> Object:
         "env": [
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             {"name": "SPARK_DRIVER_BIND_ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
-            {"name": "SPARK_LOCAL_DIRS", "value": "/tmp"},  # noqa: S108 - inside the pod
         ],
         "ports": [{"name": "driver", "containerPort": 7078}],
         "resources": _resources(launch.driver_memory_mb + 500),
@@ -232,7 +232,6 @@ def _job(launch: Launch, job_name: str, given: Sequence[str]) -> Object:
         "image": launch.image,
         "imagePullPolicy": "IfNotPresent",
         "args": ["python3", "-m", "plimsoll.sparkjobs", job_name, *given],
-        "env": [{"name": "SPARK_LOCAL_DIRS", "value": "/tmp"}],  # noqa: S108 - inside the pod
         "resources": _resources(1500),
         "securityContext": container_security(),
         "volumeMounts": mounts(launch),
@@ -262,7 +261,6 @@ def sidecar(launch: Launch, volume: str) -> Object:
         "image": launch.image,
         "imagePullPolicy": "IfNotPresent",
         "args": ["python3", "-m", "plimsoll.sparkjobs", *live_arguments(launch)],
-        "env": [{"name": "SPARK_LOCAL_DIRS", "value": "/tmp"}],  # noqa: S108 - inside the pod
         "resources": _resources(1500),
         "securityContext": {**container_security(), "runAsUser": UID},
         "volumeMounts": [tmp, {"name": volume, "mountPath": DATA}],

@@ -117,7 +117,6 @@ def _settings() -> dict[str, str]:
     return {
         "spark.ui.enabled": "false",
         "spark.log.level": "WARN",
-        "spark.local.dir": "/tmp",  # noqa: S108 - inside the pod
         "spark.kubernetes.driver.request.cores": "250m",
         "spark.kubernetes.executor.request.cores": "100m",
         "spark.kubernetes.driver.service.deleteOnTermination": "true",
