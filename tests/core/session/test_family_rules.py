@@ -181,6 +181,15 @@ def test_a_child_has_the_time_that_is_left_on_the_clock_of_specifications(now: f
     assert (spec["deadline"], spec["limits"]["queueFor"]) == (seconds, seconds)
 
 
+@pytest.mark.parametrize(("others", "rate"), [(0, 60), (2, 20), (99, 1)])
+def test_children_are_together_no_faster_than_their_parent_may_be(others: int, rate: int):
+    siblings = [child(name=f"s-{number + 2}", uid=f"u{number}", round=1) for number in range(others)]
+    earlier = child("Succeeded", name="s-0", uid="before", round=0)
+    spec = created(turn_at(101.0), child(round=1), *siblings, earlier, limits={"maxMovesPerMinute": 60})["s-1"]
+    assert spec["limits"]["maxMovesPerMinute"] == rate
+    assert "maxMovesPerMinute" not in created(turn_at(101.0), child())["s-1"]["limits"]
+
+
 @pytest.mark.parametrize(
     ("other_head", "scope", "expected"),
     [("h", "Local", "Local"), ("h", "Global", "Global"), ("west", "Local", "Global"), ("west", "Global", "Global")],

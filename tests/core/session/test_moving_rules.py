@@ -18,7 +18,7 @@ from tests.core.session.alone import (
     turn_at,
 )
 
-from plimsoll.core.session import HeadView, Session, View
+from plimsoll.core.session import HeadView, Session, Settings, View
 from plimsoll.core.session.moving import BATCH_BYTES, finish, measured, pair_of, stabilizing, step, told, with_batch
 from plimsoll.core.session.record import AGAIN, Batch, Verdict
 from plimsoll.core.session.states import Answer
@@ -288,3 +288,35 @@ def test_what_is_measured_is_told_to_four_places(by_policy: bool):
 def test_outcomes_in_words():
     assert told({"moved": 2, "stayed": 0, "returned": 1}, 3) == "2 moved, 1 returned, 3 not begun"
     assert told({"moved": 0}, 0) == "nobody was moved"
+
+
+# ---------------------------------------------------------------- how fast
+
+
+@pytest.mark.parametrize(
+    ("limits", "members"),
+    [
+        ({}, 40),
+        ({"maxInFlight": 7}, 7),
+        ({"maxMovesPerMinute": 120}, 10),
+        ({"maxMovesPerMinute": 120, "maxInFlight": 3}, 3),
+        ({"maxMovesPerMinute": 1}, 1),
+    ],
+)
+def test_a_batch_has_what_limits_allow(limits: dict[str, Any], members: int):
+    names = [f"x{number:02}" for number in range(40)]
+    session = step(turn_at(BEGAN), request_of(limits=limits), session_of(phase="Preparing", plan=plan_of(*names)))
+    [one] = session.batches
+    assert list(one.members) == names[:members]
+
+
+@pytest.mark.parametrize(("now", "factor", "begins"), [(104.9, 1.0, False), (105.0, 1.0, True), (101.3, 0.25, True)])
+def test_the_next_batch_begins_when_the_last_has_used_up_its_time(now: float, factor: float, begins: bool):
+    last = batch_of(id="4.1", members={"x": "moved", "y": "moved"}, begun_at=100.0, ended_at=100.5, state="done")
+    session = session_of(phase="Draining", plan=plan_of("x", "y", "z"), batches=[last])
+    turn = turn_at(now)
+    turn.settings = Settings(time_factor=factor)
+    after = step(turn, request_of(limits={"maxMovesPerMinute": 24}), session)
+    assert len(after.batches) == (2 if begins else 1)
+    assert (after.reason, after.message) == (("", "") if begins else ("Paced", "limits.maxMovesPerMinute is 24"))
+    assert step(turn, request_of(limits={"maxMovesPerMinute": 24}), after) is after or begins

@@ -115,7 +115,8 @@ class Fleet:
 
     async def _rest(self) -> None:
         try:
-            await asyncio.wait_for(self._woken.wait(), ROUND_SECONDS)
+            async with asyncio.timeout(ROUND_SECONDS):  # `wait_for` of Python 3.11 may lose a cancellation
+                await self._woken.wait()
             await asyncio.sleep(QUIET_SECONDS)
         except TimeoutError:
             return

@@ -85,6 +85,10 @@ def _spec(turn: Turn, request: Request, session: Session, child: Child) -> dict[
     pair = next(pair for pair in pairs if (pair.source, pair.target) == (child.source, child.target))
     spec = request.spec
     seconds = max(1, int((session.deadline_at - turn.now) / turn.settings.time_factor))
+    limits = {"maxInFlight": spec.limits.max_in_flight, "queueFor": f"{seconds}s"}
+    if spec.limits.max_moves_per_minute is not None:  # together they are no faster than their parent may be
+        siblings = sum(other.round == child.round for other in session.children)
+        limits["maxMovesPerMinute"] = max(1, spec.limits.max_moves_per_minute // siblings)
     return {
         "scope": "Global" if pair.is_across or spec.scope == "Global" else "Local",
         "source": {"name": child.source},
@@ -93,7 +97,7 @@ def _spec(turn: Turn, request: Request, session: Session, child: Child) -> dict[
         "select": {"names": list(pair.members)},
         "mode": "Execute",
         "handover": spec.handover,
-        "limits": {"maxInFlight": spec.limits.max_in_flight, "queueFor": f"{seconds}s"},
+        "limits": limits,
         "deadline": f"{seconds}s",
         "ttl": str(spec.ttl),
     }

@@ -20,6 +20,9 @@ from plimsoll.core.session.values import Request
 BATCH_BYTES = 256 * 1024
 """Names of a batch together: a command is one frame of a control socket."""
 
+PACE_SECONDS = 5
+"""Where the rate is limited, a batch has what may move in so long."""
+
 LOST_AT_MOST = 3
 """So many batches may be lost to heads that start anew before an attempt gives up."""
 
@@ -89,8 +92,10 @@ def _next(turn: Turn, request: Request, session: Session) -> Session:
     choice = planned.choice_of(turn, request.spec.handover, pair.source, pair.target)
     if choice.refused:
         return judged(session, "LogTooShort", choice.why, again=True)
+    if turn.now < _paced(turn, request, session):
+        return because(session, "Paced", f"limits.maxMovesPerMinute is {request.spec.limits.max_moves_per_minute}")
     times = _times(turn, session)
-    batch = _batch(turn, pair, _fitting(left, request.spec.limits.max_in_flight), times)
+    batch = _batch(turn, pair, _fitting(left, _at_once(request)), times)
     batch = replace(batch, replay=choice.replay, why=choice.why, predicted_seconds=choice.drain_seconds)
     turn.greeted.add(batch.id)
     session = because(replace(session, batches=[*session.batches, batch]), "", "")
@@ -112,6 +117,23 @@ def pending(session: Session, pair: Pair) -> list[str]:
 def _idle_since(session: Session) -> float:
     ended = session.batches[-1].ended_at if session.batches else None
     return session.phase_at if ended is None else ended
+
+
+def _at_once(request: Request) -> int:
+    """How many a batch has at most: with a limit of the rate, what that allows in a short while."""
+    limits = request.spec.limits
+    if limits.max_moves_per_minute is None:
+        return limits.max_in_flight
+    return max(1, min(limits.max_in_flight, int(limits.max_moves_per_minute * PACE_SECONDS / 60)))
+
+
+def _paced(turn: Turn, request: Request, session: Session) -> float:
+    """When the next batch may begin at the earliest: the last one has used up its time."""
+    rate = request.spec.limits.max_moves_per_minute
+    if rate is None or not session.batches:
+        return float("-inf")
+    last = session.batches[-1]
+    return last.begun_at + 60 * turn.settings.time_factor * len(last.members) / rate
 
 
 def _fitting(names: list[str], most: int) -> list[str]:

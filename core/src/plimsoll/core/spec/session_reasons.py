@@ -213,6 +213,7 @@ WAITS = Section(
         Reason(
             "Changed", "Requested", "the specification was edited before the plan was carried out: it is planned anew"
         ),
+        Reason("Paced", "Preparing, Draining", "`limits.maxMovesPerMinute` lets the next batch begin only later"),
         Reason("Settling", "Stabilizing", "loads settle before they are measured"),
         Reason("AnotherRound", "Requested", "a drain found somebody who has come meanwhile, or who is still there"),
         Reason("Retrying", "Requested", "the next attempt begins at a time that the message says"),
