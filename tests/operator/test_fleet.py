@@ -9,6 +9,7 @@ from urllib.request import urlopen
 import pytest
 from tests.operator.running import FLEET, Running, running
 
+from plimsoll.mediator import evacuation
 from plimsoll.operator import names
 
 pytestmark = [
@@ -97,3 +98,67 @@ def test_what_is_deleted_goes_and_leaves_nothing(tmp_path: Path):
         assert [name for name in await fleet.named("ConfigMap") if names.AUTHORIZED_KEYS in name] == []
 
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 1"))
+
+
+def test_an_operator_that_was_killed_goes_on_where_it_was(tmp_path: Path):
+    """In the middle of a roll, twice; nobody loses anything, and nothing is done again."""
+
+    async def story(fleet: Running) -> None:
+        await fleet.ready(2)
+        await fleet.traffic()
+        before = {(await fleet.get("Pod", f"{name}-0"))["metadata"]["uid"] for name in ("edge-0", "edge-1")}
+        await fleet.scale(2, profile="large")
+
+        async def begun() -> bool:
+            return bool(await fleet.named("LoadBalancingSession"))
+
+        await fleet.until("an edge is emptied", begun)
+        fleet.stop(kill=True)
+        fleet.start()
+
+        async def one_replaced() -> bool:
+            pods = await fleet.api.list("Pod", fleet.namespace, names.BROKER)
+            return len(before & {item["metadata"]["uid"] for item in pods}) < 2
+
+        await fleet.until("one edge has been replaced", one_replaced)
+        fleet.stop(kill=True)
+        fleet.start()
+
+        async def replaced() -> bool:
+            pods = await fleet.api.list("Pod", fleet.namespace, names.BROKER)
+            return not before & {item["metadata"]["uid"] for item in pods} and await fleet.is_ready(2)
+
+        print(f"rolled after two deaths in {await fleet.until('both are replaced', replaced, 240):.1f} s")
+        verdict = await fleet.verdict()
+        assert (verdict["lost"], verdict["repeated"], verdict["reordered"], verdict["gaps"]) == (0, 0, 0, [])
+        sessions = await fleet.api.list("LoadBalancingSession", fleet.namespace, evacuation.LABEL)
+        assert len(sessions) == 2  # one for each edge, whoever asked for it
+
+    on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
+
+
+def test_keys_are_replaced_one_edge_after_the_other(tmp_path: Path):
+    async def story(fleet: Running) -> None:
+        await fleet.ready(2)
+        await fleet.traffic()
+
+        async def keys() -> dict[str, str]:
+            pods = await fleet.api.list("Pod", fleet.namespace, names.BROKER)
+            return {item["metadata"]["name"]: item["metadata"]["annotations"][names.KEY] for item in pods}
+
+        before = await keys()
+        asked = {"metadata": {"annotations": {names.ROTATE: "1"}}}
+        await fleet.api.patch("EdgeBroker", fleet.namespace, "edge-0", asked)
+
+        async def replaced() -> bool:
+            secret = await fleet.get("Secret", "edge-0-keys")
+            done = set(secret["data"]) == {names.SECRET_FILE, names.PUBLIC_FILE}
+            return done and (await keys()).get("edge-0-0") != before["edge-0-0"] and await fleet.is_ready(2)
+
+        print(f"a new key in {await fleet.until('edge-0 has a new key', replaced, 240):.1f} s")
+        after = await keys()
+        assert {name for name in after if after[name] != before[name]} == {"edge-0-0"}
+        verdict = await fleet.verdict()
+        assert (verdict["lost"], verdict["repeated"], verdict["reordered"], verdict["gaps"]) == (0, 0, 0, [])
+
+    on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
