@@ -405,3 +405,11 @@ def test_scale_overrides_the_replicas_of_one_group(scale, names):
     resources = parse(documents(objects))
     assert [place.name for place in places(resources)] == names
     assert [edge.name for edge in edge_brokers(resources)] == [name for name in names if not name.endswith("head")]
+
+
+def test_a_long_list_may_name_somebody_twice():
+    objects = fleet()
+    objects["session"] = make("LoadBalancingSession", "s", scope="Local", exclusions={"subscribers": ["a", "a"]})
+    assert parse(documents(objects)).sessions["s"].spec.exclusions.subscribers == ("a", "a")
+    [problem] = problems(put(objects, "session.spec.exclusions", {"brokers": ["e", "e"]}))
+    assert "in this list already" in problem.found

@@ -43,7 +43,7 @@ def test_everything_that_is_asked_for_is_bounded(kind):
             assert "maxItems" in node, path
             assert node["x-kubernetes-list-type"] in ("map", "set", "atomic"), path
         if node.get("type") == "integer":
-            assert "minimum" in node, path
+            assert {"minimum", "maximum"} <= node.keys(), path
         assert "additionalProperties" not in node, f"{path}: lists of named objects, not maps"
 
 
@@ -140,3 +140,10 @@ def test_rules_say_what_to_do(kind):
         for rule in node.get("x-kubernetes-validations", []):
             assert 0 < len(rule["message"]) < 200, path
             assert "\n" not in rule["rule"], path
+
+
+def test_long_lists_are_no_sets_as_the_owner_of_each_item_would_be_noted():
+    session = dict(nodes(schema_of("LoadBalancingSession")))
+    assert session["spec.select.names"]["x-kubernetes-list-type"] == "atomic"
+    assert session["spec.exclusions.subscribers"]["x-kubernetes-list-type"] == "atomic"
+    assert session["spec.exclusions.brokers"]["x-kubernetes-list-type"] == "set"

@@ -163,3 +163,36 @@ def test_kubectl_explains_fields(server: Server, path: str, words: list[str]):
     shown = " ".join(text.split())
     for each in words:
         assert " ".join(each.split()) in shown, found.stdout
+
+
+# ---------------------------------------------------------------- waiting
+
+
+def wait(server: Server, name: str, what: str, seconds: int) -> subprocess.CompletedProcess[str]:
+    asked = ["kubectl", "wait", "-n", server.namespace, f"lbs/{name}", f"--for={what}", f"--timeout={seconds}s"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False, timeout=60)
+
+
+def say(server: Server, name: str, answer: str, generation: int) -> None:
+    condition = {
+        "type": "Succeeded", "status": answer, "reason": "Moved", "message": "", "lastTransitionTime": NOW,
+        "observedGeneration": generation,
+    }  # fmt: skip
+    status = {"status": {"conditions": [condition], "observedGeneration": generation}}
+    assert server.patch("LoadBalancingSession", name, status, sub="status").accepted
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_who_waits_for_the_end_is_not_fooled_by_what_was(server: Server):
+    """An end that is about an older specification is none: the session may have been asked for more since."""
+    name = "waited"
+    assert server.create(changed(FULL["LoadBalancingSession"], ("metadata", "name"), name)).accepted
+    say(server, name, "Unknown", 1)
+    assert wait(server, name, "condition=Succeeded", 1).returncode != 0
+    say(server, name, "True", 1)
+    assert wait(server, name, "condition=Succeeded", 20).returncode == 0
+    assert server.patch("LoadBalancingSession", name, {"spec": {"retries": 2}}).accepted
+    assert server.get("LoadBalancingSession", name)["metadata"]["generation"] == 2
+    assert wait(server, name, "condition=Succeeded", 1).returncode != 0
+    say(server, name, "True", 2)
+    assert wait(server, name, "condition=Succeeded", 20).returncode == 0

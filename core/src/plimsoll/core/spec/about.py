@@ -16,6 +16,8 @@ from typing import Literal
 
 NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"  # an RFC 1123 label, which Kubernetes asks of names
 
+SET_MAX_ITEMS = 1000
+
 
 @dataclass(frozen=True)
 class About:
@@ -39,6 +41,11 @@ class About:
     key: str = ""
     check: Callable[[str], object] | None = None
     refers: str = ""
+
+    @property
+    def is_set(self) -> bool:
+        """Whether a list of texts has each once. Of a set an API server notes who owns each item: long ones are none."""
+        return not self.key and (self.max_items is None or self.max_items <= SET_MAX_ITEMS)
 
 
 def named(text: str, refers: str = "", max_items: int | None = None) -> About:

@@ -93,7 +93,9 @@ class Reader:
             return BAD
         if about.max_items is not None and len(items) > about.max_items:
             return self.fault(path, f"has {len(items)} items", f"Write at most {about.max_items}.")
-        if not (self._unique(items, about.key, path) if about.key else self._different(items, path)):
+        if about.key and not self._unique(items, about.key, path):
+            return BAD
+        if about.is_set and not self._different(items, path):
             return BAD
         return tuple(items)
 

@@ -105,7 +105,8 @@ def _list(hint: Any, about: About, *, status: bool) -> Schema:
         schema["maxItems"] = about.max_items
     if about.key:
         return {**schema, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [about.key]}
-    return {**schema, "x-kubernetes-list-type": "atomic" if dataclasses.is_dataclass(hint) else "set"}
+    is_set = about.is_set and not dataclasses.is_dataclass(hint)
+    return {**schema, "x-kubernetes-list-type": "set" if is_set else "atomic"}
 
 
 def _scalar(hint: Any, about: About) -> Schema:

@@ -79,7 +79,10 @@ class SessionLimits:
     )
     max_in_flight: Annotated[int, About("Subscribers between two brokers at one time.", low=1, high=100_000)] = 256
     max_moves_per_minute: Annotated[
-        int | None, About("How fast it goes at most; absent: as fast as brokers can.", unit="subscribers/min", low=1)
+        int | None,
+        About(
+            "How fast it goes at most; absent: as fast as brokers can.", unit="subscribers/min", low=1, high=1_000_000
+        ),
     ] = None
     move_interval: Annotated[
         Duration, About("A subscriber that was moved less long ago stays where it is, but for a drain.")
