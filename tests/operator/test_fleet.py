@@ -162,3 +162,40 @@ def test_keys_are_replaced_one_edge_after_the_other(tmp_path: Path):
         assert (verdict["lost"], verdict["repeated"], verdict["reordered"], verdict["gaps"]) == (0, 0, 0, [])
 
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
+
+
+def test_what_is_wrong_is_said_and_mended_goes_on(tmp_path: Path):
+    async def story(fleet: Running) -> None:
+        reasons: list[str] = []
+
+        async def says(kind: str, name: str, type_: str, reason: str) -> None:
+            async def said() -> bool:
+                item = await fleet.get(kind, name)
+                found = [each for each in item.get("status", {}).get("conditions", []) if each["type"] == type_]
+                return [each["reason"] for each in found] == [reason]
+
+            await fleet.until(f"{kind}/{name} says {type_} {reason}", said, 60)
+            reasons.append(reason)
+
+        parts = dict(zip(("fleet", "small", "large", "cluster"), FLEET.split("---"), strict=True))
+        cluster = parts["cluster"].replace("replicas: 3", "replicas: 2")
+        await fleet.apply("---".join([parts["small"], cluster]))
+        await says("BrokerCluster", "east", "Ready", "NoFleet")
+        await fleet.apply(
+            "---".join([parts["fleet"], cluster.replace("head: {profile: small}", "head: {profile: no}")])
+        )
+        await says("BrokerCluster", "east", "Ready", "InvalidSpec")
+        await says("BrokerFleet", "stocks", "Degraded", "InvalidSpec")
+        theirs = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "edge-1", "namespace": fleet.namespace},
+                  "spec": {"ports": [{"port": 80}]}}  # fmt: skip
+        await fleet.api.create(theirs)
+        await fleet.apply(cluster)
+        await says("EdgeBroker", "edge-1", "Degraded", "NameTaken")
+        assert [each["port"] for each in (await fleet.get("Service", "edge-1"))["spec"]["ports"]] == [80]
+        await fleet.api.delete("Service", fleet.namespace, "edge-1")
+        await fleet.ready(2)
+        await says("BrokerCluster", "east", "Degraded", "AsExpected")
+        noted = {item["reason"] for item in await fleet.api.list("Event", fleet.namespace)}
+        assert {"NoFleet", "InvalidSpec", "NameTaken"} <= noted
+
+    on_a_cluster(tmp_path, story, "")

@@ -81,3 +81,15 @@ def test_loads_are_written_seldom_and_conditions_at_once():
     assert not status.is_due(before, before["status"], 1e9, 10.0)
     nested = {"status": {"head": {"load": {"a": 1}, "state": "OK"}}}
     assert not status.is_due(nested, {"head": {"load": {"a": 2}, "state": "OK"}}, 0.0, 10.0)
+
+
+def test_what_cannot_be_served_says_so():
+    world = settled()
+    found = {
+        (item["kind"], item["metadata"]["name"]): told
+        for item, told in status.unserved(world.observed(), "InvalidSpec", "no such profile", world.time)
+    }
+    assert set(found) == {("BrokerFleet", "stocks"), ("BrokerCluster", "east")}
+    for told in found.values():
+        assert condition(told, "Ready") == ("False", "InvalidSpec")
+        assert condition(told, "Degraded") == ("True", "InvalidSpec")

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic, time
 from typing import Any
 
 from plimsoll.core.config import Peer, Role
 from plimsoll.core.spec import InvalidResourcesError, Resources, head_name
-from plimsoll.core.spec.kinds import API_VERSION, BrokerFleetSpec
+from plimsoll.core.spec.kinds import BrokerFleetSpec
 from plimsoll.mediator import desired as asked
 from plimsoll.mediator.control import Curve, Members
 from plimsoll.operator import keys, leaving, names, rolling, rotation, status
@@ -41,10 +41,12 @@ ROUND_SECONDS = 1.0
 """Status is looked at so often."""
 QUIET_SECONDS = 0.05
 """What is heard within so long of each other is looked at together."""
+LOAD_WRITE_SECONDS = 1.0
+"""In a large fleet load figures are older: of all its edges together no more are written than one in so long."""
 RETRY_SECONDS = 2.0
 LATE_SECONDS = 3.0
-"""A namespace with clusters and no fleet gets one after so long: an apply of many files writes them one by one."""
-DEFAULT_FLEET = "default"
+"""A namespace with clusters and no fleet is said to want one after so long: an apply writes files one by one."""
+NO_FLEET = "there is no BrokerFleet in this namespace: create one, with an empty spec if nothing is to be said"
 
 
 class Fleet:
@@ -71,7 +73,7 @@ class Fleet:
         self._desired: Desired | None = None
         self._faults: dict[Ref, tuple[str, str]] = {}
         self._waits: dict[Ref, str] = {}
-        self._invalid = ""
+        self._invalid = self._why = ""
         self._astray: dict[Ref, tuple[str, str]] = {}
         self._loads_at: dict[Ref, float] = {}
         self._said: dict[Ref, str] = {}
@@ -145,7 +147,7 @@ class Fleet:
             self.idle = True
             return
         if not any(item["kind"] == "BrokerFleet" for item in custom):
-            await self._make_fleet(custom)
+            await self._say_fleetless(custom)
             await self._let_go(observed, Desired(self.namespace, asked.resources([])))
             return
         resources = self._resources(custom)
@@ -177,7 +179,7 @@ class Fleet:
         try:
             found = asked.resources(item for item in custom if not self._is_astray(item, custom))
         except InvalidResourcesError as error:
-            self._invalid = str(error).replace("<store>: ", "")
+            self._invalid, self._why = str(error).replace("<store>: ", ""), "InvalidSpec"
             return None
         self._invalid = ""
         return found
@@ -200,16 +202,14 @@ class Fleet:
         fleet = next(item for item in custom if item["kind"] == "BrokerFleet")
         await self._say(fleet, "Warning", "InvalidSpec", f"everything stays as it is: {self._invalid}")
 
-    async def _make_fleet(self, custom: Sequence[Object]) -> None:
-        """Clusters of a namespace without a fleet object are a fleet with nothing but defaults."""
+    async def _say_fleetless(self, custom: Sequence[Object]) -> None:
+        """Clusters need a fleet: it has the keys, and its status has the epoch of the mediator."""
         clusters = [item for item in custom if item["kind"] == "BrokerCluster" and not is_leaving(item)]
         made = [seconds(item["metadata"]["creationTimestamp"]) for item in clusters]
-        if not clusters or time() - max(made) < LATE_SECONDS:
-            return
-        labels = names.fleet_labels(DEFAULT_FLEET)
-        metadata = {"name": DEFAULT_FLEET, "namespace": self.namespace, "labels": labels}
-        fleet = {"apiVersion": API_VERSION, "kind": "BrokerFleet", "metadata": metadata, "spec": {}}
-        self._stored(await self._api.apply(fleet))
+        if clusters and time() - max(made) >= LATE_SECONDS:
+            self._invalid, self._why = NO_FLEET, "NoFleet"
+            for cluster in clusters:
+                await self._say(cluster, "Warning", "NoFleet", NO_FLEET)
 
     # -- keys
 
@@ -397,7 +397,10 @@ class Fleet:
 
     async def _write_status(self) -> None:
         """The status of all objects, as far as it is due; one that has been changed meanwhile is due again later."""
-        if self._desired is None:
+        now = rfc3339(time())
+        if self._desired is None or self._why == "NoFleet":
+            if self._invalid:
+                await self._write_due(status.unserved(self._observe(), self._why, self._invalid, now))
             return
         facts = status.Facts(
             desired=self._desired,
@@ -407,12 +410,18 @@ class Fleet:
             waits=self._waits,
             invalid=self._invalid,
             mediator={"pod": self._settings.pod_name} if self._settings.pod_name else {},
-            time=rfc3339(time()),
+            time=now,
         )
-        for item, wanted in status.statuses(facts):
+        await self._write_due(status.statuses(facts))
+
+    async def _write_due(self, statuses: Iterable[tuple[Object, Mapping[str, Any]]]) -> None:
+        observed = self._observe()
+        brokers = sum(1 for _ in observed.kind("EdgeBroker"))
+        rest = max(self._settings.load_seconds, brokers * LOAD_WRITE_SECONDS)
+        for item, wanted in statuses:
             now, key = monotonic(), ref(item)
-            age = now - self._loads_at.get(key, -self._settings.load_seconds)
-            if not status.is_due(item, wanted, age, self._settings.load_seconds):
+            age = now - self._loads_at.get(key, -rest)
+            if not status.is_due(item, wanted, age, rest):
                 continue
             self._loads_at[key] = now
             try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from plimsoll.core.config import Role
 from plimsoll.core.spec import Resources, head_name
@@ -64,6 +64,16 @@ def statuses(facts: Facts) -> Iterator[tuple[Object, dict[str, Any]]]:
             yield fleet, _fleet(facts, fleet, list(seen.values()))
 
 
+def unserved(observed: Observed, reason: str, message: str, time: str) -> Iterator[tuple[Object, dict[str, Any]]]:
+    """The status of a fleet that cannot be served as it is asked for, and has not been before."""
+    found = [Condition(type_, status, reason, message) for type_, status in _UNSERVED]
+    for kind in ("BrokerFleet", "BrokerCluster"):
+        for item in observed.kind(kind):
+            generation = int(item["metadata"].get("generation", 1))
+            told = {"observedGeneration": generation, **reports.conditions(item, found, time)}
+            yield item, {**item.get("status", {}), **told}
+
+
 def is_due(live: Object, status: Mapping[str, Any], loads_age: float, loads_seconds: float) -> bool:
     """Whether a status is to be written: at once, or when its load figures are old enough."""
     old = live.get("status", {})
@@ -78,6 +88,8 @@ def _lasting(status: Any) -> Any:
         return {key: _lasting(value) for key, value in status.items() if key not in LOADS}
     return status
 
+
+_UNSERVED: tuple[tuple[str, Literal["True", "False"]], ...] = (("Ready", "False"), ("Degraded", "True"))
 
 # -- brokers
 

@@ -101,6 +101,12 @@ BROKERS = Section(
             "Create the cluster, or delete the edge.",
         ),
         Reason(
+            "NoFleet",
+            "Ready, Degraded, event",
+            "a namespace has clusters and no fleet",
+            "Create a BrokerFleet in it; its spec may be empty.",
+        ),
+        Reason(
             "NameTaken",
             "Degraded, event",
             "an object that is needed is there and belongs to somebody else",
