@@ -53,3 +53,23 @@ def test_counts_and_conditions():
         "1/2",
         "Unknown",
     )
+
+
+def test_balance_of_a_cluster_and_what_was_measured_of_a_profile():
+    status = {
+        "imbalancePercent": 31, "lastSession": {"reason": "Moved"},
+        "conditions": [{"type": "Balanced", "status": "False", "reason": "OutsideWindow"}],
+    }  # fmt: skip
+    shown = columns("BrokerCluster", wide=True)
+    cells = dict(zip([c.title for c in shown], row(shown, made(status), NOW), strict=True))
+    assert [cells[title] for title in ("BALANCED", "WHY", "IMBALANCE%", "LAST-SESSION")] == [
+        "False", "OutsideWindow", "31", "Moved",
+    ]  # fmt: skip
+    measured = {"brokers": 3, "calibrated": {"publicationNanoseconds": 900, "matchNanoseconds": 40, "errorPercent": 7}}
+    shown = columns("HardwareProfile", wide=True)
+    cells = dict(zip([c.title for c in shown], row(shown, made(measured), NOW), strict=True))
+    assert [cells[title] for title in ("BROKERS", "PUBLICATION-NS", "MATCH-NS", "ERR%")] == ["3", "900", "40", "7"]
+
+
+def made(status: dict) -> dict:
+    return {"metadata": {"name": "x"}, "spec": {}, "status": status}

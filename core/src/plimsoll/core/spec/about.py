@@ -44,7 +44,7 @@ class About:
 
     @property
     def is_set(self) -> bool:
-        """Whether a list of texts has each once. Of a set an API server notes who owns each item: long ones are none."""
+        """Whether a list of texts has each once. Of a set an API server notes each item's owner: long ones are none."""
         return not self.key and (self.max_items is None or self.max_items <= SET_MAX_ITEMS)
 
 
