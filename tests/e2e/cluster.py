@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CROWD = Path(__file__).with_name("crowd.py")
 TAG = os.environ.get("PLIMSOLL_IMAGE_TAG", "dev")
 SCRAPE = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:8080/metrics').read().decode())"
+FILES = "/tmp"
+"""Where the crowd keeps its files, in its own pod."""
 Object = dict[str, Any]
 T = TypeVar("T")
 
@@ -115,7 +117,7 @@ class Crowd:
         cluster.wait(self.progress, 180, f"{subscribers} subscribers to be served")
 
     def _read(self, file: str) -> Object:
-        found: Object = json.loads(self.cluster.kubectl("exec", self.name, "--", "cat", f"/tmp/{file}"))
+        found: Object = json.loads(self.cluster.kubectl("exec", self.name, "--", "cat", f"{FILES}/{file}"))
         return found
 
     def progress(self) -> Object:
@@ -128,7 +130,7 @@ class Crowd:
 
     def verdict(self) -> Object:
         """Stop publishing, and judge every delivery."""
-        self.cluster.kubectl("exec", self.name, "--", "touch", "/tmp/stop")
+        self.cluster.kubectl("exec", self.name, "--", "touch", f"{FILES}/stop")
         return self.cluster.wait(lambda: self._read("verdict.json"), 240, "the verdict")
 
 
