@@ -27,6 +27,7 @@ from plimsoll.operator.api import Api, ApiError, ConflictError, MissingError, Ob
 from plimsoll.operator.epochs import DeposedError
 from plimsoll.operator.lease import Lease, LostError
 from plimsoll.operator.names import MEDIATOR
+from plimsoll.operator.session_metrics import SessionMetrics
 from plimsoll.operator.storing import Loaded, OvertakenError, Storing
 
 __all__ = ["DeposedError", "Heard", "Mediating"]
@@ -82,13 +83,15 @@ class Mediating:
         spec: BrokerFleetSpec,
         *,
         lease_seconds: float = LEASE_SECONDS,
+        metrics: SessionMetrics | None = None,
     ) -> None:
         self._api, self._namespace, self._fleet, self._curve, self._spec = api, namespace, fleet, curve, spec
-        self._lease_seconds = lease_seconds
+        self._lease_seconds, self._metrics = lease_seconds, metrics
         self._objects: Sequence[Object] = ()
         self._peers: Mapping[str, tuple[Peer, Role]] = {}
         self._members: Mapping[str, Members] = {}
         self._known = views.Known()
+        self._loads: views.Loads | None = None
         self._statuses: dict[str, tuple[Mapping[str, Any], float]] = {}
         self._inbox: deque[_Watched | Told] = deque()
         self._wake = asyncio.Event()
@@ -121,6 +124,10 @@ class Mediating:
         change: Change = "DELETED" if type_ == "DELETED" else "MODIFIED"
         self._inbox.append(_Watched(change, item))
         self._wake.set()
+
+    def aggregate(self, loads: views.Loads | None) -> None:
+        """What clusters carry, where somebody aggregates it for the whole fleet; None: what heads say counts."""
+        self._loads = loads
 
     # -- what it says
 
@@ -289,7 +296,7 @@ class Mediating:
         now = time.monotonic()
         if now >= self._view_at and self._objects:
             self._view_at = now + VIEW_SECONDS
-            await self._handle(core.Viewed(views.view(self._objects, self._known, now)))
+            await self._handle(core.Viewed(views.view(self._objects, self._known, now, self._loads)))
         for _ in range(len(self._inbox)):
             await self._receive(self._inbox.popleft())
         await self._handle(core.Ticked())
@@ -320,6 +327,8 @@ class Mediating:
     async def _gone(self, uid: str) -> None:
         self._asked.pop(uid, None)
         self._storing.forget(uid)
+        if self._metrics is not None:
+            self._metrics.forget(uid)
         await self._handle(core.Deleted(uid))
 
     async def _handle(self, event: core.Event) -> None:
@@ -347,6 +356,8 @@ class Mediating:
             item = await self._storing.save(save.session, now)
         except MissingError:
             return False
+        if self._metrics is not None:
+            self._metrics.stored(save.session, now)
         if int(item["metadata"]["generation"]) > save.session.generation:
             self.session("MODIFIED", item)
         return True

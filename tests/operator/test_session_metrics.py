@@ -1,0 +1,101 @@
+"""Sessions in numbers: each attempt once, whatever is stored again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
+from tests.core.session.model import Faults, World
+
+from plimsoll.core.session import Session
+from plimsoll.core.session.record import Attempt, Forecast, Pair, Plan
+from plimsoll.operator.session_metrics import SessionMetrics
+
+
+class Counted:
+    """The metrics and what Prometheus would read of them."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.metrics = SessionMetrics(self.registry)
+
+    def __getitem__(self, key: str | tuple[str, dict[str, str]]) -> float:
+        name, labels = key if isinstance(key, tuple) else (key, {})
+        return self.registry.get_sample_value(f"plimsoll_session{name}", labels) or 0.0
+
+
+@pytest.fixture
+def counted() -> Counted:
+    return Counted()
+
+
+def session(**fields: Any) -> Session:
+    given = {"uid": "u", "name": "s", "requested_at": 1.0, "queued_at": 1.0, "phase_at": 2.0, "deadline_at": 99.0}
+    return Session(**{**given, **fields})
+
+
+def attempt(number: int, **counts: int) -> Attempt:
+    return Attempt(
+        number=number, phase="RolledBack", reason="Refused", message="", started_at=1.0, ended_at=2.0, planned=3,
+        counts=counts,
+    )  # fmt: skip
+
+
+def test_a_world_of_sessions_is_counted_and_breaks_no_law(counted: Counted):
+    world = World(seed=3, faults=Faults(loss=0.1, leaves=0.1))
+    world.fill("a", 20)
+    world.until_over(world.ask("one", source="a", target="b", select={"count": 10}))
+    for at, stored in world.saves:
+        counted.metrics.stored(stored, at)
+    counts = world.session(next(iter(world.mediator.sessions))).counts()
+    for outcome, number in counts.items():
+        assert counted["_subscribers_total", {"outcome": outcome}] == number
+    assert counted["_phase_duration_seconds_count", {"phase": "Sampling"}] == 1
+    assert counted["_drain_duration_seconds_count"] > 0
+    assert counted["_prediction_error_ratio_count"] == 2
+    assert all(counted["_law_violations_total", {"law": law}] == 0 for law in ("I4", "I5", "I8"))
+
+
+def test_an_end_that_is_stored_again_is_one_end(counted: Counted):
+    over = session(phase="Rejected", reason="NotFound", ended_at=3.0)
+    counted.metrics.stored(session(), 2.0)
+    for _ in range(2):
+        counted.metrics.stored(over, 3.0)
+    assert counted["s_ended_total", {"result": "Rejected", "reason": "NotFound"}] == 1
+
+
+def test_attempts_before_the_last_are_counted_when_the_next_begins(counted: Counted):
+    counted.metrics.stored(session(phase="Preparing"), 2.0)
+    counted.metrics.stored(session(attempt=2, history=[attempt(1, stayed=3)]), 3.0)
+    counted.metrics.stored(session(attempt=2, history=[attempt(1, stayed=3)], phase="Negotiating"), 4.0)
+    assert counted["s_ended_total", {"result": "RolledBack", "reason": "Refused"}] == 1
+    assert counted["_subscribers_total", {"outcome": "stayed"}] == 3
+
+
+def test_what_ended_before_this_process_is_not_counted_again(counted: Counted):
+    counted.metrics.stored(session(attempt=2, history=[attempt(1, stayed=3)]), 3.0)
+    assert counted["s_ended_total", {"result": "RolledBack", "reason": "Refused"}] == 0
+
+
+def test_how_far_promises_were_off(counted: Counted):
+    forecast = Forecast(
+        edge="a", utilization_before=0.9, utilization_after=0.5, subscribers_before=2, subscribers_after=1,
+        utilization_measured=0.53,
+    )  # fmt: skip
+    pair = Pair(source="a", target="b", source_head="h", target_head="h", members=["x"])
+    plan = Plan(hash="p", pairs=[pair], made_at=1.0, forecasts=[forecast, replace(forecast, utilization_measured=None)])
+    counted.metrics.stored(session(phase="Failed", reason="R", ended_at=3.0, plan=plan), 3.0)
+    assert counted["_prediction_error_ratio_count"] == 1
+    assert counted["_prediction_error_ratio_sum"] == pytest.approx(0.03)
+
+
+def test_what_breaks_a_law_is_counted_once(counted: Counted):
+    late = session(deadline_at=10.0)
+    for at in (100.0, 101.0):
+        counted.metrics.stored(late, at)
+    assert counted["_law_violations_total", {"law": "I5"}] == 1
+    counted.metrics.forget("u")
+    counted.metrics.stored(session(deadline_at=200.0), 102.0)
+    assert counted["_law_violations_total", {"law": "I5"}] == 1
