@@ -39,7 +39,7 @@ class SessionMetrics:
             ["outcome"], registry=registry,
         )  # fmt: skip
         self.phases = Histogram(
-            "plimsoll_session_phase_duration_seconds", "Time of a session in a phase, all attempts together.", ["phase"],
+            "plimsoll_session_phase_duration_seconds", "Time of a session in a phase, in all attempts.", ["phase"],
             buckets=SECONDS, registry=registry,
         )  # fmt: skip
         self.drains = Histogram(
