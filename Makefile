@@ -17,7 +17,7 @@ IMAGE_TAG ?= dev
 IMAGES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-spark demo balance compare test lint bench simulate soak images e2e kind-up crds chart format lock clean
+.PHONY: help setup setup-spark demo place compare sweep test lint bench simulate soak images e2e kind-up crds chart format lock clean
 
 help:  ## Say what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,14 +25,17 @@ help:  ## Say what can be made
 setup:  ## Make the virtual environment .venv from the lock
 	@$(PYTHON) scripts/setup_environment.py
 
-demo: setup  ## Run a fleet here, send real quotes through it, audit every delivery (DEMO_ARGS="--seconds 30")
+demo: setup  ## A fleet here: all subscribers join its weakest edge, PADRES balances them, every delivery is audited
 	@$(PY) -m plimsoll.cli.main demo $(DEMO_ARGS)
 
-balance: setup  ## The demo with all subscribers at the weakest edge and PADRES balancing them (DEMO_ARGS="--seconds 90")
-	@$(PY) -m plimsoll.cli.main demo --balance $(DEMO_ARGS)
+place: setup  ## The short demo: each subscriber is placed where there is room, nobody moves (DEMO_ARGS="--seconds 30")
+	@$(PY) -m plimsoll.cli.main demo --place $(DEMO_ARGS)
 
-compare: setup  ## The same with balancing off, random, least-loaded, greedy and padres, side by side (DEMO_ARGS="--policies off padres")
+compare: setup  ## The demo with balancing off, random, least-loaded, greedy and padres, side by side (DEMO_ARGS="--policies off padres")
 	@$(PY) -m plimsoll.local.demo.compare $(DEMO_ARGS)
+
+sweep: setup  ## Simulate the demo with more and more edges, and with other thresholds (ARGS="--subscribers 500")
+	@$(PY) -m bench.balancing $(ARGS)
 
 setup-spark:  ## Also what the Spark jobs need, where there is a Java
 	@$(PYTHON) scripts/setup_environment.py --spark

@@ -131,14 +131,15 @@ def test_the_fleet_has_the_proportions_of_the_paper():
 
 def test_balancing_is_the_experiment_of_the_paper_whatever_else_is_asked_for():
     """6.2: all come to the weakest edge, and half of the publishers double their rates later."""
-    options = parse(["--balance", "--seconds", "60"])
+    options = parse(["--balance", "padres", "--seconds", "60"])
     assert options.balance == "padres"
     assert options.scenario.prefer == "b1"
     assert options.scenario.seconds == 60.0
     assert options.scenario.step_seconds == pytest.approx(46.8)
     assert (options.scenario.step_publishers, options.scenario.step_factor) == (0.5, 2.0)
     assert parse(["--balance", "greedy"]).balance == "greedy"
-    assert parse([]).balance is None
+    assert parse(["--place"]).balance is None
+    assert parse([]).balance == "padres"
     with pytest.raises(SystemExit):
         parse(["--balance", "nonsense"])
 

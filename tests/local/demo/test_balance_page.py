@@ -20,8 +20,8 @@ from plimsoll.local.demo.page import page
 @pytest.fixture
 def made(judged):
     series = run(lambda second: 0.4 if second <= 12 or 20 < second <= 25 else 0.0, says=1)
-    rows = sessions.rows([stored(), stored("late", 130.0, record={"requestedAt": 130.0}, plan={}, predicted={},
-                                           measured={}, message="<asked> & waiting")], began_at=100.0)  # fmt: skip
+    late = stored("late", 130.0, started_at=None, ended_at=None, plan=None, message="<asked> & waiting")
+    rows = sessions.rows([stored(), late], began_at=100.0)
     found = judge("padres", SCENARIO, LIMITS, ["b1", "b2"], series, rows)
     places = (("quotes-head", "head", "b0"), ("b1", "edge", "b1"), ("b2", "edge", "b2"))
     brokers = {name: Broker(name, role, profile, Peer(name=name)) for name, role, profile in places}  # type: ignore[arg-type]

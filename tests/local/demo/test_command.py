@@ -41,7 +41,7 @@ class Started:
     def __init__(self, folder: Path, *options: str) -> None:
         self.folder, self.text = folder, ""
         self.process = subprocess.Popen(
-            [sys.executable, "-c", RUN, *SMALL, "--report", str(folder / "report"), *options],
+            [sys.executable, "-c", RUN, "--place", *SMALL, "--report", str(folder / "report"), *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

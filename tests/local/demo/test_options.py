@@ -4,20 +4,20 @@ import pytest
 
 from plimsoll.core.spec import parse as parse_resources
 from plimsoll.local import manifests
-from plimsoll.local.demo.options import parse, resources
+from plimsoll.local.demo.options import BALANCING, parse, resources
 from plimsoll.local.demo.workload import Scenario
 
 
 def test_without_options_it_is_the_experiment():
     options = parse([])
-    assert options.scenario == Scenario()
+    assert (options.scenario, options.balance) == (BALANCING, "padres")
     assert str(options.report) == "demo-report"
     assert not options.plain
 
 
 def test_every_option_is_heeded():
     options = parse(
-        ["--seconds", "4.5", "--subscribers", "50", "--publishers", "3", "--seed", "9", "--report", "r", "--plain",
+        ["--place", "--seconds", "4.5", "--subscribers", "50", "--publishers", "3", "--seed", "9", "--report", "r", "--plain",
          "--clients", "1", "-f", "one.yaml", "-f", "two.yaml"]
     )  # fmt: skip
     assert options.scenario == Scenario(seconds=4.5, subscribers=50, publishers=3, seed=9)
@@ -26,9 +26,14 @@ def test_every_option_is_heeded():
     )  # fmt: skip
 
 
+def test_placing_is_the_short_one():
+    options = parse(["--place"])
+    assert (options.scenario, options.balance) == (Scenario(), None)
+
+
 @pytest.mark.parametrize(
     "wrong",
-    [["--seconds", "0"], ["--seconds", "nan"], ["--seconds", "x"], ["--subscribers", "0"], ["--publishers", "54"],
+    [["--seconds", "0"], ["--balance", "x"], ["--seconds", "nan"], ["--seconds", "x"], ["--subscribers", "0"], ["--publishers", "54"],
      ["--publishers", "1.5"], ["--seed", "-1"], ["--clients", "0"], ["--no-such"], ["more"]],
     ids=" ".join,
 )  # fmt: skip

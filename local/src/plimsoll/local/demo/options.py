@@ -13,7 +13,7 @@ import msgspec
 from plimsoll.local.demo.balance import POLICIES
 from plimsoll.local.demo.workload import Scenario
 
-DEFAULTS = Scenario()
+PLACING = Scenario()
 BALANCING = Scenario(
     seconds=150.0, rate_factor=10.0, join_from=0.02, join_to=0.43, prefer="b1", step_at=0.78
 )  # PADRES 2006, 6.2: all join the weakest edge, and half of the publishers double their rates later
@@ -23,7 +23,9 @@ _IN_PACKAGE = Path(__file__).with_name("resources")
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for. `clients`: processes that subscribe. `balance`: the policy; None: newcomers are placed."""
+    """What was asked for. `clients`: processes that subscribe. `balance`: the policy; None: newcomers are placed, and
+    nobody moves.
+    """
 
     scenario: Scenario
     files: tuple[str, ...]
@@ -36,13 +38,14 @@ class Options:
 def parse(argv: Sequence[str] | None) -> Options:
     """Read the command line; ends the process with a message and code 2 where it is wrong, as argparse does."""
     given = _parser().parse_args(argv)
-    base = DEFAULTS if given.balance is None else BALANCING
+    policy = None if given.place else given.balance
+    base = PLACING if policy is None else BALANCING
     scenario = msgspec.structs.replace(
         base, seconds=given.seconds or base.seconds, publishers=given.publishers, subscribers=given.subscribers,
         seed=given.seed,
     )  # fmt: skip
-    files = tuple(given.file or [str(resources("demo" if given.balance is None else "balancing"))])
-    return Options(scenario, files, given.report, given.plain, given.clients, given.balance)
+    files = tuple(given.file or [str(resources("demo" if policy is None else "balancing"))])
+    return Options(scenario, files, given.report, given.plain, given.clients, policy)
 
 
 def resources(name: str = "demo") -> Path:
@@ -59,21 +62,25 @@ def _parser() -> argparse.ArgumentParser:
         "or files. 4: another demo writes to the same folder. 130: interrupted.",
     )
     seconds = _between(1, 3600)
-    parser.add_argument(
-        "--balance", nargs="?", const="padres", choices=list(POLICIES), metavar="POLICY",
-        help="let all subscribers join the weakest edge, and this policy balance the fleet: " + ", ".join(POLICIES)
-        + " (default without a name: padres)",
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument(
+        "--balance", default="padres", choices=list(POLICIES), metavar="POLICY",
+        help="all subscribers join the weakest edge, and this policy balances the fleet: " + ", ".join(POLICIES)
+        + " (default %(default)s)",
     )  # fmt: skip
+    ways.add_argument(
+        "--place", action="store_true", help="a short run: each subscriber is placed where there is room, nobody moves"
+    )
     parser.add_argument(
         "--seconds", type=seconds,
-        help=f"of traffic (default {DEFAULTS.seconds:g}, with --balance {BALANCING.seconds:g})",
+        help=f"of traffic (default {BALANCING.seconds:g}, with --place {PLACING.seconds:g})",
     )  # fmt: skip
     parser.add_argument(
-        "--subscribers", type=_whole(1, 100_000), default=DEFAULTS.subscribers, help="(default %(default)s)"
+        "--subscribers", type=_whole(1, 100_000), default=BALANCING.subscribers, help="(default %(default)s)"
     )
-    parser.add_argument("--publishers", type=_whole(1, 53), default=DEFAULTS.publishers, help="(default %(default)s)")
+    parser.add_argument("--publishers", type=_whole(1, 53), default=BALANCING.publishers, help="(default %(default)s)")
     seed = _whole(0, 2**63 - 1)
-    parser.add_argument("--seed", type=seed, default=DEFAULTS.seed, help="of the plan (default %(default)s)")
+    parser.add_argument("--seed", type=seed, default=BALANCING.seed, help="of the plan (default %(default)s)")
     parser.add_argument(
         "--report", type=Path, default=Path("demo-report"), metavar="DIR", help="where reports go (default %(default)s)"
     )
