@@ -81,6 +81,13 @@ def test_reports_and_sessions_of_a_fleet_become_files(collected: Collected):
         return sum(fold.seen for fold in folds) == sum(fold.expected for fold in folds) == brokers
 
     wait_for(all_seen)
+    wait_for(lambda: collected.status()["telemetry"].get("brokersSeen") == brokers)
+    said = collected.status()["telemetry"]
+    assert (said["source"], said["reason"], said["brokersExpected"]) == (
+        "Fold",
+        "Missing: Spark has written none",
+        brokers,
+    )
     with Traffic(collected.folder, 5) as traffic:
         asking.begin(collected.folder, "move", MOVE)
         wait_for(lambda: collected.rows(SESSIONS))

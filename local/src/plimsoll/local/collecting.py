@@ -22,9 +22,11 @@ from plimsoll.local.home import FleetFolder
 from plimsoll.local.keeper import Keeper, Record
 from plimsoll.local.store import ExpiredError, Store
 from plimsoll.mediator.sessions import KIND as SESSION
+from plimsoll.telemetry.asking import Asker
 from plimsoll.telemetry.config import CollectorConfig, Listened, encode
 from plimsoll.telemetry.outcomes import is_over
 from plimsoll.telemetry.sending import Sender
+from plimsoll.telemetry.snapshot import Wanted
 
 END_SECONDS = 5.0
 """A collector may take so long to write what waits."""
@@ -45,6 +47,7 @@ class Collectors:
         self._told: dict[str, bytes] = {}
         self._sent_version = 0
         self._sender: Sender | None = None
+        self._asker: Asker | None = None
 
     @property
     def data(self) -> Path:
@@ -61,7 +64,9 @@ class Collectors:
                 self._told[name] = text
 
     def step(self, now: float, record: Record) -> None:
-        """Keep them running."""
+        """Keep them running, and ask them what they know."""
+        if self._asker is None and self._told:
+            self._asker = Asker(self._places, Wanted(self._fleet))
         for name, keeper in self._keepers.items():
             if name in self._told:
                 keeper.step(now, record)
@@ -88,7 +93,8 @@ class Collectors:
         """End them; each writes what waits first."""
         if self._sender is not None:
             self._sender.stop()
-            self._sender = None
+        if self._asker is not None:
+            self._asker.stop(0.0)  # nobody waits for what it is asking
         until = time.monotonic() + END_SECONDS
         for keeper in self._keepers.values():
             keeper.terminate()
@@ -102,6 +108,7 @@ class Collectors:
             "collectors": [
                 {"name": name, **keeper.status(), **self._address(name)} for name, keeper in self._keepers.items()
             ],
+            **(self._asker.known.status if self._asker is not None and self._asker.known is not None else {}),
         }
 
     def _keeper(self, name: str) -> Keeper:
@@ -137,9 +144,12 @@ class Collectors:
             return {}
 
     def _where(self) -> tuple[str, int] | None:
-        address = self._address(self.names[0]).get("http", "")
-        host, _, port = address.rpartition(":")
-        return (host, int(port)) if port else None
+        return next(iter(self._places()), None)
+
+    def _places(self) -> list[tuple[str, int]]:
+        """Those that serve."""
+        addresses = (self._address(name).get("http", "").rpartition(":") for name in self.names)
+        return [(host, int(port)) for host, _, port in addresses if port]
 
     def _token_file(self) -> Path:
         file = self._folder.keys / "telemetry.token"

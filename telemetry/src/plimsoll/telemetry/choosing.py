@@ -33,11 +33,11 @@ class Choice:
         self._windows = 0
         self._last_end_us = 0
 
-    def choose(self, spark: bytes | None, fold: Snapshot, now_us: int) -> Chosen:
-        """`spark`: what Spark has written last, None if there is nothing; `fold`: what to fall back on."""
+    def choose(self, spark: bytes | SnapshotError | None, fold: Snapshot, now_us: int) -> Chosen:
+        """`spark`: what Spark has written last, or why there is nothing to use; `fold`: what to fall back on."""
         try:
-            if spark is None:
-                raise SnapshotError("Missing", "Spark has written none")
+            if not isinstance(spark, bytes):
+                raise spark or SnapshotError("Missing", "Spark has written none")
             snapshot = verified(spark, self._wanted, now_us)
         except SnapshotError as error:
             self._windows = 0

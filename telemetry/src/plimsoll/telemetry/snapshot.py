@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 from msgspec import Struct
@@ -37,6 +37,7 @@ Fault = Literal[
     "Missing", "Malformed", "UnknownSchema", "ChecksumMismatch", "WrongFleet", "Stale", "FromFuture", "Incomplete",
     "OutOfOrder",
 ]  # fmt: skip
+FAULTS: Final[tuple[Fault, ...]] = get_args(Fault)
 
 
 class Counts(Struct, frozen=True, kw_only=True):

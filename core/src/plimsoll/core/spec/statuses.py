@@ -163,8 +163,8 @@ class TelemetryStatus:
     collectors: Annotated[tuple[CollectorStatus, ...], About("Who collects.", key="name")]
     source: Annotated[Literal["Spark", "Fold"], About("Which snapshot can be decided by.")]
     reason: Annotated[str, About("Why it is not Spark's, as `Fault: sentence`; empty where it is.")]
-    snapshot_age_seconds: Annotated[int, About("Since the end of the window of Spark's snapshot.", unit="seconds")]
-    brokers_seen: Annotated[int, About("Brokers that Spark's snapshot has heard of lately.")]
+    snapshot_age_seconds: Annotated[int, About("Since the end of its window; absent for the fold.", unit="seconds")]
+    brokers_seen: Annotated[int, About("Brokers that it has heard of lately.")]
     brokers_expected: Annotated[int, About("Brokers that it should have heard of.")]
 
 
