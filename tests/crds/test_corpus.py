@@ -61,6 +61,7 @@ def test_the_schemas_types_and_bounds_agree_with_the_parser():
 
 
 @pytest.mark.cluster
+@pytest.mark.slow
 def test_the_api_server_agrees_with_the_parser(server: Server):
     wrong = []
     for case in ALL:
