@@ -29,9 +29,12 @@ def profile(name: str, microseconds: int) -> Object:
     )
 
 
+DETECTION = {"interval": "2s", "reportsValidFor": "10s", "stabilizeFor": "4s"}
+"""Quick to find and to settle; leases and heartbeats stay as they are, as pods may be stalled for seconds."""
+
 FLEET = manifest(
-    "BrokerFleet", "fleet", timeScalePercent=25, security={"clients": [{"name": "crowd"}]},
-    defaults={"policy": {"type": "Padres", "detection": {"stabilizeFor": "10s"}}},
+    "BrokerFleet", "fleet", security={"clients": [{"name": "crowd"}]},
+    defaults={"policy": {"type": "Padres", "detection": DETECTION}},
 )  # fmt: skip
 
 
