@@ -444,7 +444,7 @@ def test_an_outage_of_the_api_server_disturbs_no_delivery_and_status_is_right_af
             assert outcome(item)[0] == "True", item["status"]
             counts = item["status"]["progress"]
             moved = counts["moved"] + sum(one.get("moved", 0) for one in item["status"]["history"])
-            assert moved + counts["stayed"] == 4, "a head gives a batch up whose mediator is away for too long"
+            assert moved + counts["stayed"] == min(4, len(before)), (counts, item["status"]["history"])
             await eventually(lambda: len(traffic.at(source)) == len(before) - moved, "what status says to be so")
 
     with_fleet(brokers, test)
