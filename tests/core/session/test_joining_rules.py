@@ -263,8 +263,11 @@ def test_children_are_as_they_are_now_and_those_that_have_gone_as_they_were():
     assert after.children == [gone, now]
     again = joining._with_children(turn_of(replace(one, targets=[]), view=view_of()), after)
     assert again is after
-    new = joining._with_children(turn_of(replace(one, sources=[], targets=[]), view=view_of()), joined())
-    assert [(each.source, each.target) for each in new.children] == [("", "")]
+    for sources, targets, ends in (([], [], ("", "")), (["a", "b"], ["w", "c"], ("a", "w"))):
+        new = joining._with_children(turn_of(replace(one, sources=sources, targets=targets), view=view_of()), joined())
+        assert [(each.source, each.target) for each in new.children] == [ends]
+    other = joining._with_children(turn_of(replace(one, targets=["b"]), view=view_of()), parent)
+    assert other.children[-1].target == "b", "it was negotiated meanwhile"
 
 
 # -- what is shown
@@ -298,6 +301,13 @@ def test_the_edges_of_each_cluster_are_shown_the_loads_of_the_other_again_and_ag
     assert (first.record.mediator, first.record.seconds) == (3, 5.0)
     assert "counters" not in first.record.reports[0]
     assert first.record.reports[0]["output_utilization"] == 0.1
+
+
+def test_what_is_shown_holds_for_five_times_as_long_as_it_takes_to_be_said_again():
+    turn = turn_of(view=view_of(), time_factor=0.5)
+    shown(turn, joined())
+    records = [effect.record for effect in turn.effects if isinstance(effect, Send)]
+    assert [record.seconds for record in records if isinstance(record, r.Joined)] == [2.5, 2.5]
 
 
 def test_what_is_stopped_shows_nothing_more():
