@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 
 from plimsoll.mediator.sessions import KIND as SESSION
 from plimsoll.operator.names import Object
+from plimsoll.operator.session_metrics import SessionMetrics
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 PHASES = (
@@ -54,6 +55,8 @@ class Metrics:
             registry=self.registry,
         )
         self.fleets = Gauge("plimsoll_fleets", "Fleets that are served.", registry=self.registry)
+        self.session = SessionMetrics(self.registry)
+        """Takes what mediators store."""
         self.registry.register(Heard(self))
         self.heard = monotonic()
 
