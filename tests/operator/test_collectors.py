@@ -8,9 +8,10 @@ import pytest
 from tests.operator.world import FLEET, World
 from tests.telemetry.test_outcomes import session
 
-from plimsoll.operator import collectors, names
+from plimsoll.operator import collectors, names, status
 from plimsoll.operator.collectors import Telling
 from plimsoll.operator.keys import Keys
+from plimsoll.telemetry.asking import Known
 from plimsoll.telemetry.config import CollectorConfig, problems, read
 from plimsoll.telemetry.sending import token_of
 
@@ -143,8 +144,47 @@ class Sent:
 SENT: list[Sent] = []
 
 
+class Asked:
+    def __init__(self, places: Any, wanted: Any) -> None:
+        self.places, self.fleet, self.known, self.stopped = places(), wanted.fleet, None, False
+        ASKED.append(self)
+
+    def stop(self, seconds: float) -> None:
+        self.stopped = True
+
+
+ASKED: list[Any] = []
+
+
+def test_collectors_are_asked_with_keys_or_without(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(collectors, "Asker", Asked)
+    ASKED.clear()
+    telling = Telling("ns")
+    telling.look("f", 2, None, [])
+    telling.look("f", 2, None, [])
+    (asker,) = ASKED
+    assert (asker.fleet, asker.places) == ("f", collectors.hosts("f", "ns", 2))
+    assert telling.status == {}
+    asker.known = Known(1, None, 2)
+    assert telling.status == {"source": "Fold", "reason": "Silent: none of 2 collectors answers"}
+    telling.look("f", 0, None, [])
+    assert asker.stopped
+    assert telling.status == {}
+
+
+def test_status_says_what_collectors_know_and_no_more(world: World):
+    fleet = world.objects["BrokerFleet", "stocks"]
+    said = {"source": "Fold", "reason": "Missing: Spark has written none", "brokersSeen": 4, "brokersExpected": 4}
+    for telemetry in (said, {}):
+        facts = status.Facts(desired=world.desired(), observed=world.observed(), telemetry=telemetry, time=world.time)
+        (written,) = [found for item, found in status.statuses(facts) if item["kind"] == "BrokerFleet"]
+        assert written.get("telemetry", {}) == telemetry
+        fleet["status"] = written
+
+
 def test_sessions_are_sent_once(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(collectors, "Sender", Sent)
+    monkeypatch.setattr(collectors, "Asker", Asked)
     SENT.clear()
     telling, keys = Telling("ns"), Keys("public", "secret")
     telling.look("f", 1, keys, [session("a"), session("b", phase="Draining")])
@@ -161,6 +201,7 @@ def test_sessions_are_sent_once(monkeypatch: pytest.MonkeyPatch):
 
 def test_without_keys_nobody_is_told(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(collectors, "Sender", Sent)
+    monkeypatch.setattr(collectors, "Asker", Asked)
     SENT.clear()
     Telling("ns").look("f", 1, None, [session("a")])
     assert SENT == []

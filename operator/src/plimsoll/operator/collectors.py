@@ -8,6 +8,7 @@ live as long as their pod. User and group are those of Spark's pods, so that eit
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from plimsoll.core.config import BrokerConfig, Peer, Security
 from plimsoll.core.spec import Resources
@@ -16,9 +17,11 @@ from plimsoll.operator.keys import Keys
 from plimsoll.operator.names import Object
 from plimsoll.operator.pods import port_of
 from plimsoll.telemetry import config as configuration
+from plimsoll.telemetry.asking import Asker
 from plimsoll.telemetry.config import CollectorConfig, Listened
 from plimsoll.telemetry.outcomes import is_over
 from plimsoll.telemetry.sending import Sender, token_of
+from plimsoll.telemetry.snapshot import Wanted
 
 HTTP_PORT = 7410
 DATA_FOLDER = "/data"
@@ -198,35 +201,48 @@ def _volumes(resources: Resources) -> Iterator[Object]:
 
 
 class Telling:
-    """Sends sessions that are over to the collectors of one fleet: each once in the life of this process."""
+    """What passes between the operator and the collectors of one fleet: sessions that are over, and what they know.
+
+    Each session is sent once in the life of this process, by who has the collectors' key. All of it happens on other
+    threads; nobody waits for a collector here.
+    """
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
         self._sender: Sender | None = None
+        self._asker: Asker | None = None
         self._to: tuple[str, int, str] | None = None
         self._offered: set[str] = set()
 
+    @property
+    def status(self) -> dict[str, Any]:
+        """For the status of the fleet; empty without collectors, and before anything is known."""
+        known = self._asker.known if self._asker is not None else None
+        return {} if known is None else known.status
+
     def look(self, fleet: str, replicas: int, keys: Keys | None, sessions: Iterable[Object]) -> None:
-        """The sessions as they are now. Without collectors, or without keys, nobody is told."""
-        to = (fleet, replicas, keys.secret) if replicas and keys is not None else None
+        """The sessions as they are now. Without collectors nobody is told or asked; without keys nobody is told."""
+        secret = keys.secret if keys is not None else ""
+        to = (fleet, replicas, secret) if replicas else None
         if to != self._to:
             self.stop()
             self._to = to
-        if to is None or keys is None:
+        if to is None:
             return
+        places = hosts(fleet, self._namespace, replicas)
+        self._asker = self._asker or Asker(lambda: places, Wanted(fleet))
         found = {str(item["metadata"].get("uid", "")): item for item in sessions if is_over(item)}
         news = [item for uid, item in found.items() if uid not in self._offered]
         self._offered = set(found)
-        if news and self._sender is None:
-            first = hosts(fleet, self._namespace, replicas)[0]
-            self._sender = Sender(lambda: first, token_of(keys.secret))
-        for item in news:
-            if self._sender is not None:
+        if news and secret:
+            self._sender = self._sender or Sender(lambda: places[0], token_of(secret))
+            for item in news:
                 self._sender.offer(item)
 
     def stop(self) -> None:
         """End; what has not arrived is sent again by whoever looks next."""
-        sender, self._sender = self._sender, None
+        for each in (self._sender, self._asker):
+            if each is not None:
+                each.stop(0.0)
+        self._sender = self._asker = None
         self._offered = set()
-        if sender is not None:
-            sender.stop(0.0)  # nobody waits for it here

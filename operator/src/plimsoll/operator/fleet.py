@@ -351,7 +351,7 @@ class Fleet:
     _curve_in_use = ""
 
     def _begin_mediating(self, fleet: str, spec: BrokerFleetSpec, curve: Curve | None) -> None:
-        self._mediating = Mediating(self._api, self.namespace, fleet, curve, spec)
+        self._mediating = Mediating(self._api, self.namespace, fleet, curve, spec, metrics=self._metrics.session)
         self._serving = asyncio.create_task(self._mediating.run(), name=f"mediator of {self.namespace}")
 
     def _check_mediator(self) -> None:
@@ -410,6 +410,7 @@ class Fleet:
             waits=self._waits,
             invalid=self._invalid,
             mediator={"pod": self._settings.pod_name} if self._settings.pod_name else {},
+            telemetry=self._telling.status,
             time=now,
         )
         await self._write_due(status.statuses(facts))

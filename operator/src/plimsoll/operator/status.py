@@ -24,7 +24,7 @@ from plimsoll.operator.names import Object
 from plimsoll.operator.objects import Ref, annotation, is_leaving
 from plimsoll.operator.observed import Observed, container, label, last_end, seconds, trouble
 
-LOADS = frozenset({"load", "subscribers", "imbalancePercent", "calibrated"})
+LOADS = frozenset({"load", "subscribers", "imbalancePercent", "calibrated", "telemetry"})
 """Parts of a status that may be old."""
 
 
@@ -39,6 +39,7 @@ class Facts:
     waits: Mapping[Ref, str] = field(default_factory=dict)
     invalid: str = ""
     mediator: Mapping[str, Any] = field(default_factory=dict)
+    telemetry: Mapping[str, Any] = field(default_factory=dict)
     time: str = ""
 
     @property
@@ -160,7 +161,8 @@ def _fleet(facts: Facts, fleet: Object, brokers: Sequence[Seen]) -> dict[str, An
     """What the mediator has written there stays."""
     found = [*reports.summary(brokers, facts.interval_seconds), *_others(facts, fleet, None)]
     return {
-        **fleet.get("status", {}),
+        **{name: value for name, value in fleet.get("status", {}).items() if name != "telemetry"},
+        **({"telemetry": dict(facts.telemetry)} if facts.telemetry else {}),
         "observedGeneration": int(fleet["metadata"].get("generation", 1)),
         "clusters": len({broker.cluster for broker in brokers}),
         "brokers": {"desired": len(brokers), "ready": sum(broker.ready for broker in brokers)},
