@@ -1,4 +1,4 @@
-"""What images are made from: all that their programs import, nothing that the context leaves out, and not run as root."""
+"""What images are made from: all that their programs import, nothing that the context lacks, and not run as root."""
 
 from __future__ import annotations
 
