@@ -13,6 +13,7 @@ import pstats
 import time
 import timeit
 from collections.abc import Callable, Hashable
+from typing import Any
 
 from bench.broker.actors import CLUSTER, EDGE, EPOCH, HEAD, Client, Feeder, bodies_of, spread
 from bench.matching.workloads import workload
@@ -31,11 +32,14 @@ PLAIN = Security(plain=True)
 PATIENT = Limits(publisher_window=1 << 20, dead_seconds=600.0, queue_bytes=1 << 30)
 
 
-def edge_config(data: str = "tcp://127.0.0.1:1", control: str = "tcp://127.0.0.1:2") -> BrokerConfig:
+def edge_config(
+    data: str = "tcp://127.0.0.1:1", control: str = "tcp://127.0.0.1:2", policy: dict[str, Any] | None = None
+) -> BrokerConfig:
     head = Peer(name=HEAD, data="tcp://127.0.0.1:3", control="tcp://127.0.0.1:4")
     return BrokerConfig(
-        name=EDGE, role="edge", cluster=CLUSTER, data=data, control=control, head=head, security=PLAIN, limits=PATIENT
-    )
+        name=EDGE, role="edge", cluster=CLUSTER, data=data, control=control, head=head, security=PLAIN, limits=PATIENT,
+        policy=policy,
+    )  # fmt: skip
 
 
 def head_config(data: str = "tcp://127.0.0.1:3", control: str = "tcp://127.0.0.1:4") -> BrokerConfig:
@@ -52,14 +56,14 @@ def head_config(data: str = "tcp://127.0.0.1:3", control: str = "tcp://127.0.0.1
 
 
 class EdgeRig:
-    """An edge between a feeder and its clients, in one thread and in virtual time."""
+    """An edge between a feeder and its clients, in one thread and in virtual time. `policy`: of its cluster."""
 
-    def __init__(self, texts: list[str], bodies: list[bytes], links: int) -> None:
+    def __init__(self, texts: list[str], bodies: list[bytes], links: int, policy: dict[str, Any] | None = None) -> None:
         ids = itertools.count(1)
         self.now = 1.0
         self.bodies = bodies
         self.feeder = Feeder(lambda: next(ids))
-        self.edge = Edge(edge_config(), EPOCH, lambda: next(ids))
+        self.edge = Edge(edge_config(policy=policy), EPOCH, lambda: next(ids))
         self.clients: dict[Hashable, Client] = {
             b"%04d" % i: Client(f"client{i}", 1_000_000 + i, share) for i, share in enumerate(spread(texts, links))
         }

@@ -1,8 +1,9 @@
 """`python -m bench.estimation`: what a broker's estimates are worth, against the truth of a world in virtual time.
 
-Three tables. How near Ring and Press come to the rates of sets of subscribers while nothing changes; how soon they are
-near again after half of the publishers have doubled; and what two models of the matching delay predict, against
-measured time of real engines. All but that time is decided by seeds. All figures go to a JSON file too.
+Four tables. How near Ring and Press come to the rates of sets of subscribers while nothing changes; how soon they are
+near again after half of the publishers have doubled; what two models of the matching delay predict, against
+measured time of real engines; and what an edge takes for a publication with an estimator and without. All but measured
+time is decided by seeds. All figures go to a JSON file too.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from bench.estimation import hot_path
 from bench.estimation.delays import measured
 from bench.estimation.estimates import AFTER_SECONDS, SIZES, recovered, stationary, stepped
 from bench.estimation.worlds import World
@@ -61,12 +63,27 @@ def show_delays(rows: list[dict[str, Any]]) -> None:
         print(f"  {row['engine']:<24}{row['change']:<31}{counts:>15}{matches:>15}{seconds:>19}{models}")
 
 
+def show_hot_path(rows: list[dict[str, Any]]) -> None:
+    print(
+        "\nMachine time of one publication at an edge, microseconds: without estimation, with Ring, with Press at rest"
+    )
+    for row in rows:
+        what = f"{row['subscriptions']:,} subscriptions, {row['links']} links, {row['per_round']} a round"
+        times = "".join(f"{row[f'{name}_seconds'] * 1e6:>9.1f}" for name in ("none", "ring", "press"))
+        ratios = "".join(f"{row[f'{name}_ratio']:>9.3f}" for name in ("ring", "press"))
+        print(f"  {what:<46}{row['deliveries_each']:>7.1f} deliveries each{times}   x{ratios}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.estimation", description=__doc__)
     parser.add_argument("--worlds", type=int, default=10, help="drawn settings: publishers, quotes and subscribers")
     parser.add_argument("--runs", type=int, default=2, help="of each world")
     parser.add_argument("--json", type=Path, default=Path("bench-report/estimation.json"))
+    parser.add_argument("--hot-path", action="store_true", help="only what an edge takes for a publication")
     options = parser.parse_args()
+    if options.hot_path:
+        show_hot_path(hot_path.measured())
+        return
     print(f"quotes: {World(0).quotes}; {options.worlds} worlds, {options.runs} runs of each")
     report: dict[str, Any] = {"stationary": stationary(options.worlds, options.runs)}
     show_stationary(report["stationary"])
@@ -74,6 +91,8 @@ def main() -> None:
     show_stepped(report["stepped"])
     report["match_delay"] = measured()
     show_delays(report["match_delay"])
+    report["hot_path"] = hot_path.measured()
+    show_hot_path(report["hot_path"])
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(report, indent=1))
     print(f"\nAll figures: {options.json}")

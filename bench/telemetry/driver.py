@@ -1,7 +1,8 @@
 """How long it takes from a file of load reports to a snapshot that has them, and what the driver uses meanwhile.
 
-`python -m bench.telemetry.driver --brokers 5000`: a live job as a process of its own on two cores, with its five minutes
-of rows full from the start, and a file of every broker's report each five seconds. Only an idle machine measures.
+`python -m bench.telemetry.driver --brokers 5000`: a live job as a process of its own on two cores, with its five
+minutes of rows full from the start, and a file of every broker's report each five seconds. Only an idle machine
+measures.
 """
 
 from __future__ import annotations

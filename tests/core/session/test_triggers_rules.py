@@ -172,12 +172,18 @@ def test_while_all_that_could_take_are_in_sessions_a_trigger_waits_for_the_first
     assert not turn.wishes
 
 
-def test_a_trigger_waits_no_longer_than_until_its_edge_looks_again():
+@pytest.mark.parametrize(("state", "is_free"), [("OK", True), ("BUSY", True), ("STABILIZING", False), ("N/A", False)])
+def test_a_trigger_waits_for_who_has_said_that_it_would_refuse(state: str, is_free: bool):
+    """What an edge was in is known to be over before it says so; that it stabilises only it knows."""
+    assert bool(made(turn_of(view=fleet(b={"report": {"state": state}})))) == is_free
+
+
+def test_a_trigger_waits_for_two_looks_of_its_edge():
     running = busy("c", "b")
     turn = turn_of(running, now=100.0)
     assert not made(turn)
     turn.book.put(replace(running, ended_at=100.4, phase="Succeeded"))
-    turn.now, turn.effects = 100.0 + PAUSE + 0.01, []
+    turn.now, turn.effects = 100.0 + 2 * PAUSE + 0.01, []
     grant(turn)
     assert not turn.effects
     assert not turn.wishes

@@ -135,7 +135,7 @@ def test_balancing_is_the_experiment_of_the_paper_whatever_else_is_asked_for():
     assert options.balance == "padres"
     assert options.scenario.prefer == "b1"
     assert options.scenario.seconds == 60.0
-    assert options.scenario.step_seconds == pytest.approx(46.8)
+    assert options.scenario.step_seconds == pytest.approx(47.4)
     assert (options.scenario.step_publishers, options.scenario.step_factor) == (0.5, 2.0)
     assert parse(["--balance", "greedy"]).balance == "greedy"
     assert parse(["--place"]).balance is None

@@ -1,9 +1,9 @@
 """Edges that want to be balanced: each trigger that is heeded becomes a session, made as an object by the shell.
 
 Triggers come again as long as they are meant, may be lost, late or repeated, and bind nobody. Of one edge there is one
-session at a time. What cannot begin yet, as all that could take load are in sessions, waits until its edge would look
-again: whoever is overloaded comes first, then who is the furthest from another. After sessions that failed to move
-anybody the next one waits, longer each time.
+session at a time. What cannot begin yet, as all that could take load are in sessions or stabilise, waits for two
+looks of its edge: whoever is overloaded comes first, then who is the furthest from another. After sessions that failed
+to move anybody the next one waits, longer each time.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ KEPT_AT_MOST = 200
 
 LONGEST_PAUSE = 4
 """Pauses between sessions that move nobody double up to so many times the first."""
+
+WAITS_LOOKS = 2
+"""So many detection intervals a trigger waits for those that it names: by then its edge has looked again."""
 
 PASSING = ("BUSY", "STABILIZING")
 """Answers of edges that may take soon."""
@@ -58,11 +61,11 @@ def grant(turn: Turn) -> None:
             del turn.wishes[trigger.edge]
             continue
         interval = turn.settings.seconds(policy.detection.interval)
-        if turn.now > said_at + interval:
+        if turn.now > said_at + WAITS_LOOKS * interval:
             del turn.wishes[trigger.edge]
         elif trigger.edge not in engaged and not _must_wait(turn, trigger, min(turn.timings.retry, interval)):
             here = [action for action in trigger.actions if _is_beside(turn, known, action.target)]
-            free = [action.target for action in here if not _is_engaged(turn, action.target, trigger)]
+            free = (action.target for action in here if _is_free(turn, action.target, trigger))
             if (first := next((name for name in free if name not in engaged), None)) is not None:
                 engaged |= {trigger.edge, first}
                 _make(turn, trigger, known, here, policy.detection.stabilize_for)
@@ -140,6 +143,13 @@ def _is_engaged(turn: Turn, edge: str, trigger: r.Trigger) -> bool:
     """Whether an edge takes part in a session that this trigger does not pass."""
     running = (session for session in turn.book.open() if is_running(session))
     return any(edge in session.brokers and _blocks(session, trigger) for session in running)
+
+
+def _is_free(turn: Turn, edge: str, trigger: r.Trigger) -> bool:
+    """Whether an edge could say yes: it is in no session, and has not said that it would refuse."""
+    known = turn.view.edges.get(edge) if turn.view is not None else None
+    state = known.report.get("state", "OK") if known is not None else "OK"
+    return state in ("OK", "BUSY") and not _is_engaged(turn, edge, trigger)
 
 
 def _not_before(sessions: list[Session], pause: float) -> float:
