@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from plimsoll.operator.api import Api, ConflictError
+from plimsoll.operator.api import Api, ConflictError, MissingError
 
 CRDS = Path(__file__).parents[2] / "crds"
 
@@ -41,5 +41,5 @@ async def namespace(api: Api) -> AsyncIterator[str]:
     try:
         yield name
     finally:
-        with contextlib.suppress(ConflictError):
+        with contextlib.suppress(ConflictError, MissingError):
             await api.delete("Namespace", "", name, retry=True)

@@ -36,6 +36,13 @@ def test_it_is_not_believed_for_ever():
     watch.cache.stored(item(5), 0.0)
     assert watch.seen(BELIEVED_SECONDS) == item(5)
     assert watch.seen(BELIEVED_SECONDS + 1) is None
+    assert watch.cache.silent(100.0) == ("Service", 100.0)  # the watch has never told of it
+    watch.items = [item(6)]
+    assert watch.seen(100.0) == item(6)
+    assert watch.cache.silent(100.0) == ("", 0.0)
+    watch.cache.stored(item(9), 0.0)
+    watch.cache.leave("ns")
+    assert watch.cache.silent(100.0) == ("", 0.0)
 
 
 def test_a_deletion_counts_for_one_life():

@@ -10,7 +10,7 @@ import pytest
 from tests.operator.running import FLEET, Running, running
 
 from plimsoll.mediator import evacuation
-from plimsoll.operator import names
+from plimsoll.operator import names, observed
 from plimsoll.operator.api import MissingError
 
 pytestmark = [
@@ -199,3 +199,51 @@ def test_what_is_wrong_is_said_and_mended_goes_on(tmp_path: Path):
         assert {"NoFleet", "InvalidSpec", "NameTaken"} <= noted
 
     on_a_cluster(tmp_path, story, "")
+
+
+def test_a_namespace_that_was_deleted_while_nobody_looked_goes(tmp_path: Path):
+    async def story(fleet: Running) -> None:
+        await fleet.ready(2)
+        fleet.stop()
+        await fleet.api.delete("Namespace", "", fleet.namespace)
+
+        async def waits() -> bool:
+            return not await fleet.named("Pod") and await fleet.named("EdgeBroker") == ["edge-0", "edge-1"]
+
+        await fleet.until("only edges are left", waits)
+        fleet.start()
+
+        async def gone() -> bool:
+            try:
+                await fleet.api.get("Namespace", "", fleet.namespace)
+            except MissingError:
+                return True
+            return False
+
+        print(f"gone after {await fleet.until('the namespace has gone', gone):.1f} s")
+
+    on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
+
+
+def test_a_head_that_dies_comes_back_and_nobody_misses_anything_after(tmp_path: Path):
+    async def story(fleet: Running) -> None:
+        await fleet.ready(2)
+        pod = await fleet.get("Pod", "east-head-0")
+        edges = [(await fleet.get("Pod", f"{name}-0"))["metadata"]["uid"] for name in ("edge-0", "edge-1")]
+        await fleet.api.delete("Pod", fleet.namespace, "east-head-0", grace_seconds=0)
+
+        async def back() -> bool:
+            try:
+                found = await fleet.get("Pod", "east-head-0")
+            except MissingError:
+                return False
+            return found["metadata"]["uid"] != pod["metadata"]["uid"] and observed.is_ready(found)
+
+        print(f"a head is back after {await fleet.until('the head is back', back):.1f} s")
+        await fleet.ready(2)
+        await fleet.traffic(5)
+        verdict = await fleet.verdict()
+        assert (verdict["lost"], verdict["repeated"], verdict["reordered"], verdict["gaps"]) == (0, 0, 0, [])
+        assert edges == [(await fleet.get("Pod", f"{name}-0"))["metadata"]["uid"] for name in ("edge-0", "edge-1")]
+
+    on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))

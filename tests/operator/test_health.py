@@ -27,6 +27,12 @@ def test_watches_that_do_not_hear_the_canary_are_deaf():
     assert health.trouble(191.0) == ""
 
 
+def test_a_watch_that_does_not_tell_of_what_was_written_is_deaf():
+    health = Health(silent_seconds=90, silence=lambda now: ("Pod", now - 10.0))
+    assert health.trouble(100.0) == ""
+    assert "Pod" in health.trouble(101.0)
+
+
 def test_the_endpoint():
     async def ask() -> list[tuple[int, str]]:
         health, metrics = Health(silent_seconds=90), Metrics()

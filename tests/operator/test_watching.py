@@ -28,6 +28,25 @@ def test_children_are_watched_by_their_label_and_nodes_only_where_allowed():
         assert list(watches.objects("ns")) == []
 
 
+def test_status_of_our_own_is_no_news():
+    edge: dict[str, Any] = {"kind": "EdgeBroker", "metadata": {"name": "e", "generation": 1, "resourceVersion": "5"}}
+    before = watching.essence(edge)
+    edge["status"], edge["metadata"]["resourceVersion"] = {"load": {"cpuPercent": 7}}, "6"
+    assert watching.essence(edge) == before
+    edge["metadata"]["annotations"] = {"plimsoll.dev/rotate-keys": "1"}
+    assert watching.essence(edge) != before
+    session: dict[str, Any] = {"kind": "LoadBalancingSession", "metadata": {"name": "s"}, "status": {}}
+    going = watching.essence(session)
+    session["status"]["progress"] = {"moved": 3}
+    assert watching.essence(session) == going
+    session["status"]["endedAt"] = "now"
+    assert watching.essence(session) != going
+    fleet: dict[str, Any] = {"kind": "BrokerFleet", "metadata": {"name": "f"}, "status": {"mediatorEpoch": 1}}
+    before = watching.essence(fleet)
+    fleet["status"]["mediatorEpoch"] = 2
+    assert watching.essence(fleet) != before
+
+
 def test_indexes_are_read_by_namespace():
     watches = watching.Watches(lambda *told: None, Metrics(), nodes=False)
     pod: dict[str, Any] = {"kind": "Pod", "metadata": {"name": "p"}}

@@ -41,13 +41,24 @@ class Cache:
         found = {ref(item): item for item in self._watched(namespace)}
         for key, written in list(self._written[namespace].items()):
             present = found.get(key)
-            if now - written.at > BELIEVED_SECONDS or _is_confirmed(written, present):
+            if _is_confirmed(written, present):
                 del self._written[namespace][key]
+            elif now - written.at > BELIEVED_SECONDS:
+                continue
             elif written.deleted and present is not None:
                 found[key] = _leaving(present)
             elif not written.deleted:
                 found[key] = written.item
         return found
+
+    def silent(self, now: float) -> tuple[str, float]:
+        """The kind of which a watch has been waited for longest, and for how long: it may be deaf."""
+        found = [(key[0], now - one.at) for written in self._written.values() for key, one in written.items()]
+        return max(found, key=lambda each: each[1], default=("", 0.0))
+
+    def leave(self, namespace: str) -> None:
+        """Nobody looks at a namespace any more."""
+        self._written.pop(namespace, None)
 
     def stored(self, item: Object, now: float) -> None:
         """Take notice of an object as the API server has answered a write with it."""

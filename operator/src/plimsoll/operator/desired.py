@@ -17,6 +17,7 @@ from plimsoll.core.spec import Address, Resources, edge_brokers, places, plan, w
 from plimsoll.core.spec.brokers import Place
 from plimsoll.core.spec.clusters import ListenerSpec
 from plimsoll.core.spec.fleets import ClientSpec
+from plimsoll.core.spec.planning import WantedPorts
 from plimsoll.operator import authorized, collectors, names, network, pods
 from plimsoll.operator.keys import Keys, encoded
 from plimsoll.operator.names import Object
@@ -92,7 +93,7 @@ def desire(resources: Resources, known: Known, settings: Settings) -> Desired:
     """The fleet as it should be."""
     held = _holders(resources, known)
     lines = "" if held is None else authorized.text(held)
-    addresses = {name: _address(resources, name, known) for name in wanted_ports(resources)}
+    addresses = {name: _address(resources, name, ports, known) for name, ports in wanted_ports(resources).items()}
     configs = {config.name: config for config in plan(resources, addresses)}
     brokers = {
         place.name: _broker(resources, place, configs[place.name], known, settings)
@@ -159,8 +160,7 @@ def _broker(
     )
 
 
-def _address(resources: Resources, name: str, known: Known) -> Address:
-    ports = wanted_ports(resources)[name]
+def _address(resources: Resources, name: str, ports: WantedPorts, known: Known) -> Address:
     bind = ports.bind_address or "*"
     data, control = ports.data_port or names.DATA_PORT, ports.control_port or names.CONTROL_PORT
     host = names.host_of(name, known.namespace)

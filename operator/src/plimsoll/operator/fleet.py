@@ -112,6 +112,7 @@ class Fleet:
                 await self._rest()
         finally:
             self._health.gone(self.namespace)
+            self._cache.leave(self.namespace)
             self._telling.stop()
             await self._stop_mediating()
 
@@ -159,9 +160,11 @@ class Fleet:
         held = await self._keys(resources, observed)
         observed = self._observe()
         known = Known(namespace=self.namespace, live=observed.objects, keys=held, still=observed.brokers())
-        self._desired = desired = desire(resources, known, self._settings)
         moment = Moment(time(), resources.fleet.spec.time_scale_percent / 100)
-        await self._carry_out(changes(desired, observed, moment))
+        # Beside the event loop: with hundreds of brokers this is a good part of a second.
+        desired = await asyncio.to_thread(desire, resources, known, self._settings)
+        self._desired = desired
+        await self._carry_out(await asyncio.to_thread(changes, desired, observed, moment))
         await self._mediate(desired, held)
         collecting = resources.fleet.spec.telemetry.collectors.replicas
         sessions = observed.kind("LoadBalancingSession")

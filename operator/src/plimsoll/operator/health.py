@@ -32,6 +32,8 @@ class Health:
     silent_seconds: float
     ready: bool = False
     beats: dict[str, float] = field(default_factory=dict)
+    silence: Callable[[float], tuple[str, float]] = lambda now: ("", 0.0)
+    """The kind of which nothing has come back that was written, and for how long."""
     canary_written: float | None = None
     canary_heard: float = field(default_factory=monotonic)
 
@@ -48,6 +50,9 @@ class Health:
         stuck = sorted(name for name, at in self.beats.items() if now - at > STUCK_SECONDS)
         if stuck:
             return f"nobody has looked at {', '.join(stuck[:3])} for {STUCK_SECONDS:.0f} s"
+        kind, seconds = self.silence(now)
+        if seconds > self.silent_seconds:
+            return f"the watch of {kind} has not told of what was written {seconds:.0f} s ago"
         written = self.canary_written
         if written is not None and written > self.canary_heard and now - self.canary_heard > self.silent_seconds:
             return f"the watches have not told of the operator's own writing for {now - self.canary_heard:.0f} s"

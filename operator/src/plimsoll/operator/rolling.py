@@ -167,14 +167,14 @@ class _Rolling:
         pod, stateful_set = self.observed.pod(broker.name), self.observed.get("StatefulSet", broker.name)
         if pod is None or is_leaving(pod) or not uid(pod) or stateful_set is None:
             return ""
+        is_old = restart_hash(pod) != broker.restart_hash
+        drained = broker.role == "edge" and is_drained(self.observed.node_of(pod)) and self._elsewhere()
+        if not is_old and not drained:
+            return ""
         status, generation = stateful_set.get("status", {}), stateful_set["metadata"].get("generation", 1)
         if differs(stateful_set, broker.objects[-1]) or status.get("observedGeneration", 0) < generation:
             return ""  # it would be made anew as it was
-        if restart_hash(pod) != broker.restart_hash:
-            return "it was started with something else"
-        if broker.role == "edge" and is_drained(self.observed.node_of(pod)) and self._elsewhere():
-            return "its node is drained"
-        return ""
+        return "it was started with something else" if is_old else "its node is drained"
 
     def _elsewhere(self) -> bool:
         return any(takes_pods(node) for node in (self.observed.nodes or {}).values())

@@ -34,7 +34,9 @@ class Service:
         self.health = Health(settings.silent_seconds)
         self._watches = watching.Watches(self._told, self.metrics, nodes=settings.read_nodes)
         self.cache = Cache(self._watches.objects)
+        self.health.silence = self.cache.silent
         self._fleets: dict[str, Fleet] = {}
+        self._seen: dict[str, object] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.metrics.requests_of(api.requests)
@@ -111,8 +113,23 @@ class Service:
             fleet = self._begin(namespace)
         if kind == "LoadBalancingSession":
             fleet.session(type_ or "ADDED", item)
-        fleet.wake()
+        if self._is_news(type_, kind, item):
+            fleet.wake()
         self.metrics.queue_depth.set(sum(each.is_woken for each in self._fleets.values()))
+
+    def _is_news(self, type_: str, kind: str, item: Object) -> bool:
+        """Whether anything has changed beside status that the operator itself has written."""
+        uid = item["metadata"]["uid"]
+        if kind not in watching.OWN:
+            return True
+        if type_ == "DELETED":
+            self._seen.pop(uid, None)
+            return True
+        seen = watching.essence(item)
+        if self._seen.get(uid) == seen:
+            return False
+        self._seen[uid] = seen
+        return True
 
     def _begin(self, namespace: str) -> Fleet:
         fleet = Fleet(namespace, self.api, self.cache, self.settings, self.metrics, self.health, self._watches.nodes)

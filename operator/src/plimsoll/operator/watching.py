@@ -105,6 +105,17 @@ class Watches:
         kopf.on.event(group, version, known.plural, id=f"heard-{kind}", registry=self.registry)(heard)
 
 
+def essence(item: Object) -> object:
+    """All of an object of ours that matters to what should be: not its status, but for how a session stands."""
+    metadata = item["metadata"]
+    status = item.get("status", {})
+    told: object = (status.get("mediatorEpoch"), status.get("draining"))
+    if item["kind"] == "LoadBalancingSession":
+        told = (status.get("phase"), "endedAt" in status)
+    kept = ("generation", "deletionTimestamp", "finalizers", "labels", "annotations", "ownerReferences")
+    return {key: metadata.get(key) for key in kept}, told
+
+
 def _plain(api_version: str, kind: str, body: Mapping[str, Any]) -> Object:
     """An object as a plain mapping, without the record of who wrote which field."""
     metadata = {key: value for key, value in body["metadata"].items() if key != "managedFields"}
