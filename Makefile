@@ -17,7 +17,7 @@ IMAGE_TAG ?= dev
 IMAGES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-spark demo place compare sweep test lint bench simulate soak images e2e kind-up crds chart format lock clean
+.PHONY: help setup setup-spark demo demo-global place compare sweep test lint bench simulate soak images e2e kind-up crds chart format lock clean
 
 help:  ## Say what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ compare: setup  ## The demo with balancing off, random, least-loaded, greedy and
 
 sweep: setup  ## Simulate the demo with more and more edges, and with other thresholds (ARGS="--subscribers 500")
 	@$(PY) -m bench.balancing $(ARGS)
+
+demo-global: setup  ## Four clusters in a chain balance with their neighbours; audit of every delivery (DEMO_ARGS="--seconds 90")
+	@$(PY) -m plimsoll.local.demo.wide $(DEMO_ARGS)
 
 setup-spark:  ## Also what the Spark jobs need, where there is a Java
 	@$(PYTHON) scripts/setup_environment.py --spark
@@ -100,5 +103,5 @@ LOCKED := --extra broker --extra client --extra local --extra kernel --extra ope
 
 clean:  ## Remove the environment, caches and reports
 	rm -rf .venv .venv.lock .lock-venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
-	    .coverage htmlcov demo-report bench-report soak-report
+	    .coverage htmlcov demo-report global-report bench-report soak-report
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
