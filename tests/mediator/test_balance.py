@@ -57,6 +57,8 @@ def test_an_overloaded_edge_is_told_of_though_nobody_carries_less():
     status, reason, message = judge(FULL)
     assert (status, reason) == ("False", "Overloaded")
     assert message == "e-0: overloaded: input at 0.990"
+    alike = [edge(name, 0.99) for name in ("e-0", "e-1", "f")]
+    assert judge(alike)[:2] == ("False", "Overloaded"), "nobody to ask, and yet not balanced"
 
 
 def test_what_an_edge_says_of_its_sessions_does_not_count():
@@ -79,7 +81,7 @@ ENDED: dict[str, Any] = {
 
 
 def test_the_last_session_says_why_nothing_was_done():
-    earlier = session("older", **{**ENDED, "reason": "NoLoad", "endedAt": "2026-11-20T11:00:00Z"})
+    earlier = session("zero", **{**ENDED, "reason": "NoLoad", "endedAt": "2026-11-20T11:00:00Z"})
     status, reason, message = judge(UNEVEN, session(**ENDED), earlier)
     assert (status, reason) == ("False", "NobodyTakes")
     assert message.endswith("; session s ended as Rejected: b is BUSY")
