@@ -146,6 +146,20 @@ class Running:
     async def ready(self, edges: int, seconds: float = 120.0) -> float:
         return await self.until(f"{edges} edges are ready", lambda: self.is_ready(edges), seconds)
 
+    async def evict(self, pod: str) -> int:
+        """Ask for an eviction, as `kubectl drain` does; the answer's code."""
+
+        def ask() -> int:
+            config.load_kube_config(kube.kubeconfig())
+            body = client.V1Eviction(metadata=client.V1ObjectMeta(name=pod, namespace=self.namespace))
+            try:
+                client.CoreV1Api().create_namespaced_pod_eviction(pod, self.namespace, body)
+            except client.ApiException as error:
+                return int(error.status)
+            return int(HTTPStatus.CREATED)
+
+        return await asyncio.to_thread(ask)
+
     # -- applications
 
     async def traffic(self, count: int = 20, per_second: int = 50) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -245,5 +246,56 @@ def test_a_head_that_dies_comes_back_and_nobody_misses_anything_after(tmp_path: 
         verdict = await fleet.verdict()
         assert (verdict["lost"], verdict["repeated"], verdict["reordered"], verdict["gaps"]) == (0, 0, 0, [])
         assert edges == [(await fleet.get("Pod", f"{name}-0"))["metadata"]["uid"] for name in ("edge-0", "edge-1")]
+
+    on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
+
+
+def test_an_edge_that_is_evicted_lets_its_subscribers_go(tmp_path: Path):
+    """As by a drain of its node, where the operator has no rights on nodes."""
+
+    async def story(fleet: Running) -> None:
+        await fleet.ready(2)
+        await fleet.traffic()
+        before = await fleet.get("Pod", "edge-0-0")
+        assert await fleet.evict("edge-0-0") == HTTPStatus.CREATED
+        assert await fleet.evict("edge-1-0") == HTTPStatus.TOO_MANY_REQUESTS  # one at a time
+
+        async def replaced() -> bool:
+            try:
+                found = await fleet.get("Pod", "edge-0-0")
+            except MissingError:
+                return False
+            return found["metadata"]["uid"] != before["metadata"]["uid"] and observed.is_ready(found)
+
+        print(f"an evicted edge is back after {await fleet.until('edge-0 is back', replaced):.1f} s")
+        verdict = await fleet.verdict()
+        assert (verdict["lost"], verdict["repeated"], verdict["reordered"], verdict["gaps"]) == (0, 0, 0, [])
+
+    on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
+
+
+def test_all_keys_of_a_fleet_are_replaced(tmp_path: Path):
+    async def story(fleet: Running) -> None:
+        await fleet.ready(2)
+        secrets = ("plimsoll-mediator-keys", "east-head-keys", "edge-0-keys", "edge-1-keys")
+
+        async def keys() -> dict[str, str]:
+            return {name: (await fleet.get("Secret", name))["data"][names.PUBLIC_FILE] for name in secrets}
+
+        before = await keys()
+        asked = {"metadata": {"annotations": {names.ROTATE: "1"}}}
+        await fleet.api.patch("BrokerFleet", fleet.namespace, "stocks", asked)
+
+        async def replaced() -> bool:
+            held = [set((await fleet.get("Secret", name))["data"]) for name in secrets]
+            return all(each == {names.SECRET_FILE, names.PUBLIC_FILE} for each in held) and not (
+                set(before.values()) & set((await keys()).values())
+            )
+
+        print(f"all keys are new after {await fleet.until('all keys are new', replaced, 300):.1f} s")
+        await fleet.ready(2)
+        await fleet.traffic(5)
+        verdict = await fleet.verdict()
+        assert (verdict["lost"], verdict["repeated"], verdict["reordered"], verdict["gaps"]) == (0, 0, 0, [])
 
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
