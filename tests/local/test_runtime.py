@@ -1,5 +1,7 @@
 """Changing and stopping a running fleet of stand-in brokers, as the command line does."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from plimsoll.core.spec import InvalidResourcesError, parse
@@ -42,7 +44,7 @@ def test_edges_come_and_go_while_the_fleet_runs(fleet):
     assert fleet.object("EdgeBroker", "extra") == fleet.object("EdgeBroker", "e-2") == {}
     assert not fleet.folder.config("e-2").exists()
     fleet.wait_for(lambda: "e-1" not in fleet.folder.authorized_keys.read_text())
-    assert fleet.condition("BrokerFleet", "quotes", "Ready") == "True"
+    fleet.wait_for(lambda: fleet.condition("BrokerFleet", "quotes", "Ready") == "True")
 
 
 def test_a_broker_that_leaves_keeps_its_key_until_it_has_left(fleet):
@@ -139,3 +141,29 @@ def test_the_way_in(fleet):
     assert way.secret_key_file.stat().st_mode & 0o777 == 0o600
     with pytest.raises(EntryError, match='Did you mean "east"'):
         entry(fleet.folder, "eats")
+
+
+def test_a_cluster_says_whether_it_is_balanced_and_when_a_window_opens(fleet):
+    hour = (datetime.now(UTC).hour + 12) % 24
+    window = (
+        f"  policy: {{type: Greedy}}\n  maintenanceWindows: [{{name: w, schedule: 0 {hour} * * *, duration: 1h}}]\n"
+    )
+    text = fleet.TEXT.rstrip() + "\n" + window
+    fleet.up(text)
+    fleet.wait_for(lambda: fleet.condition("BrokerCluster", "east", "Balanced") == "True")
+    status = fleet.object("BrokerCluster", "east")["status"]
+    assert (status["replicas"], status["imbalancePercent"]) == (2, 0)
+    assert status["nextWindow"].endswith(f"T{hour:02}:00:00Z")
+    assert fleet.object("HardwareProfile", "small")["status"]["brokers"] == 3
+    apply(fleet.folder, documents(text.replace(f"0 {hour} * * *", "'* * * * *'")))
+    fleet.wait_for(lambda: "nextWindow" not in fleet.object("BrokerCluster", "east")["status"])
+
+
+def test_scale_says_how_many_edges_there_are(fleet):
+    fleet.up()
+    text = fleet.TEXT.rstrip() + "\n  scale: {replicas: 3}\n"
+    apply(fleet.folder, documents(text))
+    fleet.wait_for(lambda: fleet.condition("EdgeBroker", "e-2", "Ready") == "True")
+    fleet.wait_for(lambda: fleet.object("BrokerCluster", "east")["status"]["edges"] == {"desired": 3, "ready": 3})
+    apply(fleet.folder, documents(text.replace("replicas: 3", "replicas: 1")))
+    fleet.wait_for(lambda: sorted(fleet.brokers()) == ["e-0", "east-head"])
