@@ -14,6 +14,8 @@ from plimsoll.core.session import Create, HeadView, Overview, Session, View, ove
 from plimsoll.core.session.record import Batch, Verdict
 from plimsoll.core.session.turn import Turn
 from plimsoll.core.session.watched import Watched
+from plimsoll.core.spec.clusters import MaintenanceWindow
+from plimsoll.core.spec.quantities import Duration
 
 SECONDS = 10.0
 """How often clusters are looked at."""
@@ -293,3 +295,11 @@ def test_names_are_cut_and_differ():
     assert len(names) == 2
     assert all(name.startswith(f"global-{'e' * 19}-{'w' * 20}-") and len(name) <= 63 for name in names)
     assert len(overview._spec(view_of(), "east", finding)["trigger"]["reason"]) == 500
+
+
+@pytest.mark.parametrize("cluster", ["east", "west"])
+def test_outside_the_windows_of_either_cluster_nothing_is_made(cluster: str):
+    """Times here are shortly after midnight."""
+    for schedule, count in (("0 3 * * *", 0), ("0 0 * * *", 1)):
+        window = MaintenanceWindow(name="w", schedule=schedule, duration=Duration.parse("1h"))
+        assert len(looked(turn_of(view=view_of(windows={cluster: (window,)})), 100.0, 110.0)) == count
