@@ -93,3 +93,16 @@ def test_what_cannot_be_served_says_so():
     for told in found.values():
         assert condition(told, "Ready") == ("False", "InvalidSpec")
         assert condition(told, "Degraded") == ("True", "InvalidSpec")
+
+
+def test_an_operator_that_has_just_begun_hears_before_it_judges():
+    world = settled()
+    brokers = {name: heard() for name in world.of("StatefulSet")}
+    facts = status.Facts(desired=world.desired(), observed=world.observed(), heard=brokers, time=world.time)
+    assert not status.is_unheard(facts)
+    silent = {**brokers, "edge-1": Heard()}
+    facts = status.Facts(desired=world.desired(), observed=world.observed(), heard=silent, time=world.time)
+    assert status.is_unheard(facts)
+    world.set_pod("edge-1", ready=False)  # it does not serve, and nobody has to hear it to know
+    facts = status.Facts(desired=world.desired(), observed=world.observed(), heard=silent, time=world.time)
+    assert not status.is_unheard(facts)

@@ -43,6 +43,8 @@ QUIET_SECONDS = 0.05
 """What is heard within so long of each other is looked at together."""
 LOAD_WRITE_SECONDS = 1.0
 """In a large fleet load figures are older: of all its edges together no more are written than one in so long."""
+HEARING_SECONDS = 45.0
+"""So long after an operator has begun, what was said before stands, until all that serve have been heard."""
 RETRY_SECONDS = 2.0
 LATE_SECONDS = 3.0
 """A namespace with clusters and no fleet is said to want one after so long: an apply writes files one by one."""
@@ -77,6 +79,7 @@ class Fleet:
         self._astray: dict[Ref, tuple[str, str]] = {}
         self._loads_at: dict[Ref, float] = {}
         self._said: dict[Ref, str] = {}
+        self._begun_at = monotonic()
         self.idle = False
 
     @property
@@ -416,7 +419,8 @@ class Fleet:
             telemetry=self._telling.status,
             time=now,
         )
-        await self._write_due(status.statuses(facts))
+        if monotonic() - self._begun_at > HEARING_SECONDS or not status.is_unheard(facts):
+            await self._write_due(status.statuses(facts))
 
     async def _write_due(self, statuses: Iterable[tuple[Object, Mapping[str, Any]]]) -> None:
         observed = self._observe()

@@ -22,7 +22,7 @@ from plimsoll.operator.desired import Desired
 from plimsoll.operator.mediating import Heard
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import Ref, annotation, is_leaving
-from plimsoll.operator.observed import Observed, container, label, last_end, seconds, trouble
+from plimsoll.operator.observed import Observed, container, is_ready, label, last_end, seconds, trouble
 
 LOADS = frozenset({"load", "subscribers", "imbalancePercent", "calibrated", "telemetry"})
 """Parts of a status that may be old."""
@@ -63,6 +63,14 @@ def statuses(facts: Facts) -> Iterator[tuple[Object, dict[str, Any]]]:
     for fleet in facts.observed.kind("BrokerFleet"):
         if fleet["metadata"]["name"] == facts.desired.fleet:
             yield fleet, _fleet(facts, fleet, list(seen.values()))
+
+
+def is_unheard(facts: Facts) -> bool:
+    """Whether a broker serves by its own account, and the mediator has not heard it yet, as after its own start."""
+    return any(
+        is_ready(facts.observed.pod(name)) and (name not in facts.heard or facts.heard[name].answer_age is None)
+        for name in _brokers(facts)
+    )
 
 
 def unserved(observed: Observed, reason: str, message: str, time: str) -> Iterator[tuple[Object, dict[str, Any]]]:
