@@ -287,6 +287,13 @@ def test_a_second_session_is_not_made_while_the_first_is():
     assert looked(turn, 120.0) == []
 
 
+def test_a_session_says_whose_numbers_it_was_wanted_by():
+    finding = Finding("OK", (Action("west", "output", 0.5),), "apart")
+    for view, who in ((view_of(overview=Overview(SECONDS, source="collector")), "collector"), (view_of(), "heads")):
+        assert overview._spec(view, "east", finding)["trigger"]["reason"] == f"apart (by {who})"
+    assert overview._spec(view_of(overview=None), "east", finding)["trigger"]["reason"] == "apart (by heads)"
+
+
 def test_names_are_cut_and_differ():
     """Names of clusters may be long, those of objects may not."""
     turn = turn_of(view=view_of())
