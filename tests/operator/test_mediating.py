@@ -445,7 +445,7 @@ def test_killed_at_any_point_it_goes_on_where_it_stood(
         cases = [(at, after) for at in range(1, points + 1) for after in (False, True)]
         if os.environ.get("PLIMSOLL_FAIL_POINTS") != "all":
             seed = int(os.environ.get("PLIMSOLL_SEED", "7"))
-            cases = sorted(random.Random(seed).sample(cases, 6))
+            cases = sorted(random.Random(seed).sample(cases, 4))
             print(f"seed {seed}")
         for number, (at, after) in enumerate(cases):
             await session(f"killed-{number}", at, after=after)
