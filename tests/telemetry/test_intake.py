@@ -59,6 +59,7 @@ def test_a_report_becomes_a_row():
         ({"state": "FINE"}, "malformed"),
         ({"cpu_ratio": math.nan}, "malformed"),
         ({"input_rate": math.inf}, "malformed"),
+        ({"input_rate": 9.1e9}, "malformed"),
         ({"match_delay_seconds": -1e-9}, "malformed"),
         ({"publisher_rates": {"p": math.nan}}, "malformed"),
         ({"covers": ["e1"]}, "malformed"),

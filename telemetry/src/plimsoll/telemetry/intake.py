@@ -33,7 +33,8 @@ CLOCK_SET_US: Final = 1_577_836_800_000_000
 """A clock that is before 2020 has never been set, and says nothing."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=253)]
-Amount = Annotated[float, Meta(ge=0, le=1e15)]
+Amount = Annotated[float, Meta(ge=0, le=9e9)]
+"""What is more in billionths is not held by 64 bits, as jobs need it, nor meant by anybody."""
 Whole = Annotated[int, Meta(ge=0, le=2**62)]
 
 
