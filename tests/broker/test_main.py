@@ -309,11 +309,13 @@ def test_without_http_neither_the_library_nor_a_thread_is_there():
 
 def test_the_matching_loop_is_loaded_first_where_memory_allows(monkeypatch: pytest.MonkeyPatch):
     loaded: list[bool] = []
-    monkeypatch.setattr(main, "warm_up", lambda: loaded.append(True))
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(main, "warm_up", lambda: loaded.append(signal.getsignal(signal.SIGTERM) is not before))
     monkeypatch.setattr(main, "Sockets", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     large, small = Hardware(memory_bytes=main.WARM_FROM_BYTES), Hardware(memory_bytes=main.WARM_FROM_BYTES - 1)
     for http, hardware in (("", large), ("tcp://127.0.0.1:*", small), ("tcp://127.0.0.1:*", large)):
         assert loaded == []
         with pytest.raises(KeyboardInterrupt):
             main.run(msgspec.structs.replace(HEAD, http=http, hardware=hardware), None, 1.0)
-    assert loaded == [True]
+        signal.signal(signal.SIGTERM, before)
+    assert loaded == [True], "and signals are heard meanwhile"

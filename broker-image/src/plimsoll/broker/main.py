@@ -79,9 +79,10 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float) -> i
     curve, authority = _security(config)
     if curve is None:
         log.warning("security.plain is set: connections are neither encrypted nor authenticated")
+    # Before what takes seconds: the first process of a container is deaf to signals that it does not handle.
+    watch = Watch(parent_pid)
     if config.http and config.hardware.memory_bytes >= WARM_FROM_BYTES:
         warm_up()
-    watch = Watch(parent_pid)
     sockets = Sockets(config.limits, curve, authority)
     server: HttpServer | None = None
     try:
