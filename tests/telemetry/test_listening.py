@@ -96,6 +96,27 @@ def test_a_head_that_is_not_of_the_share_any_more_is_hung_up(heads: list[Head]):
     assert [report["broker"] for each in found for report in each.reports] == ["y"]
 
 
+def test_a_head_that_says_nothing_is_dialled_anew_and_one_that_speaks_is_not(heads: list[Head]):
+    heads += [Head(), Head()]
+    listening = Listening("c0", None, silent_seconds=0.5)
+    dialled: dict[str, set[bytes]] = {"silent": set(), "speaking": set()}
+    try:
+        listening.show({"silent": peer(heads[0]), "speaking": peer(heads[1])})
+        deadline = time.monotonic() + 20
+        while len(dialled["silent"]) < 3 and time.monotonic() < deadline:
+            for _ in listening.hear(0.02, time.monotonic()):
+                pass
+            for name, head in zip(dialled, heads, strict=True):
+                while head.router.poll(0):
+                    dialled[name].add(head.router.recv_multipart()[0])
+            for who in dialled["speaking"]:
+                heads[1].router.send_multipart([who, load(broker="x")])
+    finally:
+        listening.close()
+    assert len(dialled["silent"]) >= 3
+    assert len(dialled["speaking"]) == 1
+
+
 def test_links_are_encrypted_with_a_key(heads: list[Head]):
     public, secret = zmq.curve_keypair()
     _, own = zmq.curve_keypair()

@@ -20,6 +20,7 @@ KNOWN_AGAIN_SECONDS: Final = 2.0
 """Heads forget whom they have not heard of for 30 s, and all at once when they are started again."""
 KNOWN_EARLY_SECONDS: Final = 0.2
 """As long as a head has not said anything."""
+SILENT_SECONDS: Final = 10.0
 AT_ONCE: Final = 1000
 """So many frames of one head are read before the next is looked at."""
 
@@ -51,6 +52,7 @@ class _Line:
     socket: zmq.Socket[bytes]
     has_spoken: bool = False
     say_at: float = float("-inf")
+    heard_at: float | None = None
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,14 @@ class Heard:
 
 
 class Listening:
-    """Lines to a changing set of heads. Not thread-safe."""
+    """Lines to a changing set of heads. Not thread-safe.
 
-    def __init__(self, name: str, curve: Curve | None) -> None:
-        self._name, self._curve = name, curve
+    A head that has said nothing for `silent_seconds` is dialled anew: ZeroMQ does not try again who was refused once,
+    and a head that has not read our key yet refuses us.
+    """
+
+    def __init__(self, name: str, curve: Curve | None, silent_seconds: float = SILENT_SECONDS) -> None:
+        self._name, self._curve, self.silent_seconds = name, curve, silent_seconds
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._poller = zmq.Poller()
         self._lines: dict[str, _Line] = {}
@@ -88,9 +94,20 @@ class Listening:
 
     def hear(self, seconds: float, now: float) -> Iterator[Heard]:
         """Wait for at most so long; what each head has said. `now`: monotonic seconds."""
+        self._dial_anew(now)
         self._say_who(now)
         for socket, _ in self._poller.poll(max(0, int(seconds * 1000))):
-            yield self._read(self._cluster_of[socket], socket)
+            cluster = self._cluster_of[socket]
+            self._lines[cluster].heard_at = now
+            yield self._read(cluster, socket)
+
+    def _dial_anew(self, now: float) -> None:
+        for cluster, line in list(self._lines.items()):
+            if line.heard_at is None:
+                line.heard_at = now
+            elif now - line.heard_at > self.silent_seconds:
+                self._hang_up(cluster)
+                self._dial(cluster, line.peer)
 
     def _dial(self, cluster: str, peer: Peer) -> None:
         socket = self._context.socket(zmq.DEALER)

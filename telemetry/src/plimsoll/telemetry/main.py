@@ -20,7 +20,7 @@ from plimsoll.telemetry import config as configuration
 from plimsoll.telemetry.collector import Collector
 from plimsoll.telemetry.config import CollectorConfig, ConfigError
 from plimsoll.telemetry.files import Files
-from plimsoll.telemetry.listening import Curve, Listening
+from plimsoll.telemetry.listening import SILENT_SECONDS, Curve, Listening
 from plimsoll.telemetry.service import Service
 
 log = logging.getLogger("plimsoll.telemetry")
@@ -80,7 +80,7 @@ def run(path: Path, stop: Callable[[], bool], name: str = "") -> int:
 
     """
     config = configuration.read(path, name)
-    listening = Listening(config.identity or config.name, _curve(config))
+    listening = Listening(config.identity or config.name, _curve(config), _silent_seconds(config))
     service: Service | None = None
     try:
         collector = Collector(config, Files(Path(config.folder), config.name), _wall_us())
@@ -109,6 +109,7 @@ def _listen(told: Told, collector: Collector, listening: Listening, stop: Callab
         now = time.monotonic()
         if (config := told.look(now)) is not None:
             collector.told(config)
+            listening.silent_seconds = _silent_seconds(config)
             listening.show({name: each.head for name, each in config.share.items()})
             log.info("hears %d of %d clusters", len(config.share), len(config.clusters))
         for heard in listening.hear(ROUND_SECONDS, now):
@@ -143,6 +144,11 @@ class Told:
         except (OSError, ConfigError) as error:
             log.warning("goes on with what it was told before: %s", error)
             return None
+
+
+def _silent_seconds(config: CollectorConfig) -> float:
+    """How long a head may say nothing: three reports of its own, or 10 s if that is more."""
+    return max(SILENT_SECONDS, 3 * config.report_seconds)
 
 
 def _say_address(config: CollectorConfig, port: int) -> None:
