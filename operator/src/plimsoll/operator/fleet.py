@@ -426,6 +426,7 @@ class Fleet:
         observed = self._observe()
         brokers = sum(1 for _ in observed.kind("EdgeBroker"))
         rest = max(self._settings.load_seconds, brokers * LOAD_WRITE_SECONDS)
+        self._loads_at = {key: at for key, at in self._loads_at.items() if key in observed.objects}
         for item, wanted in statuses:
             now, key = monotonic(), ref(item)
             age = now - self._loads_at.get(key, -rest)

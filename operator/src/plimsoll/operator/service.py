@@ -9,6 +9,7 @@ from time import monotonic
 
 import kopf
 
+from plimsoll.mediator.desired import KINDS
 from plimsoll.operator import names, watching
 from plimsoll.operator.api import Api, ApiError, ConflictError, MissingError
 from plimsoll.operator.cache import Cache
@@ -40,6 +41,7 @@ class Service:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.metrics.requests_of(api.requests)
+        self.metrics.queue_depth.set_function(lambda: sum(each.is_woken for each in self._fleets.values()))
         self.metrics.sessions_of(lambda: self._watches.everywhere("LoadBalancingSession"))
 
     async def run(self) -> None:
@@ -115,7 +117,6 @@ class Service:
             fleet.session(type_ or "ADDED", item)
         if self._is_news(type_, kind, item):
             fleet.wake()
-        self.metrics.queue_depth.set(sum(each.is_woken for each in self._fleets.values()))
 
     def _is_news(self, type_: str, kind: str, item: Object) -> bool:
         """Whether anything has changed beside status that the operator itself has written."""
@@ -143,7 +144,9 @@ class Service:
         while True:
             try:
                 await fleet.run()
-                break
+                if not any(item["kind"] in KINDS for item in self._watches.objects(fleet.namespace)):
+                    break
+                fleet.idle = False  # somebody has made something in the meantime
             except DeposedError as error:
                 if not self._failed.done():
                     self._failed.set_exception(error)
