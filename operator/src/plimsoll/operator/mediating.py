@@ -41,6 +41,7 @@ EDGES_EVERY = 3
 TICK_SECONDS = 0.05
 IDLE_TICK_SECONDS = 0.25
 VIEW_SECONDS = 1.0
+INBOX_AT_MOST = 5000
 EVENTS_WAITING = 500
 EVENT_PAUSE_SECONDS = 1.0
 
@@ -266,7 +267,7 @@ class Mediating:
                 self._wake.set()
         elif isinstance(said, Reported):
             self._known.reported(said.broker, said.report, now)
-        else:
+        elif len(self._inbox) < INBOX_AT_MOST:  # while nothing can be stored; whatever is lost here is said again
             self._inbox.append(said)
             self._wake.set()
 
