@@ -170,3 +170,15 @@ def test_the_wall_clock_is_told_and_nothing_else_is_made_of_it():
     report = fleet.head().reporter.last
     assert report["clock_us"] - report["time_us"] == 1_000_000_000
     assert 0.9 <= report["interval_seconds"] <= 1.1
+
+
+def test_who_commands_nothing_is_told_apart_from_mediators():
+    """The supervisor of a fleet identifies itself without an epoch: what edges say to mediators is nothing to it."""
+    fleet = one_cluster(report_seconds=0.5)
+    fleet.mediator("h")
+    fleet.run(0.5)
+    reporter = fleet.head("h").reporter
+    [mediator] = reporter.mediators
+    reporter.on_control(b"s", r.Identify("supervisor", "mediator", 0), fleet.now)
+    assert set(reporter.mediators) == {mediator, b"s"}
+    assert reporter.commanding == [mediator]

@@ -110,7 +110,7 @@ def test_limits_are_the_papers_at_the_detections_of_the_fleet():
     """PADRES 2006, 3.2, with time ten times as fast: N_f of 0.1 s is 10 ms. The fleet's own triggers are below 0.1."""
     found = limits_of(parse_resources(manifests.load([str(resources("balancing"))])))
     assert found.normalization_seconds == pytest.approx(0.01)
-    assert found.interval_seconds == pytest.approx(1.0)
+    assert found.interval_seconds == pytest.approx(1.5)
     assert (found.ratio, found.delay, found.overload) == (0.1, 0.1, 0.95)
 
 

@@ -17,8 +17,8 @@ def test_without_options_it_is_the_experiment():
 
 def test_every_option_is_heeded():
     options = parse(
-        ["--place", "--seconds", "4.5", "--subscribers", "50", "--publishers", "3", "--seed", "9", "--report", "r", "--plain",
-         "--clients", "1", "-f", "one.yaml", "-f", "two.yaml"]
+        ["--place", "--seconds", "4.5", "--subscribers", "50", "--publishers", "3", "--seed", "9", "--report", "r",
+         "--plain", "--clients", "1", "-f", "one.yaml", "-f", "two.yaml"]
     )  # fmt: skip
     assert options.scenario == Scenario(seconds=4.5, subscribers=50, publishers=3, seed=9)
     assert (str(options.report), options.plain, options.clients, options.files) == (
@@ -33,8 +33,8 @@ def test_placing_is_the_short_one():
 
 @pytest.mark.parametrize(
     "wrong",
-    [["--seconds", "0"], ["--balance", "x"], ["--seconds", "nan"], ["--seconds", "x"], ["--subscribers", "0"], ["--publishers", "54"],
-     ["--publishers", "1.5"], ["--seed", "-1"], ["--clients", "0"], ["--no-such"], ["more"]],
+    [["--seconds", "0"], ["--balance", "x"], ["--seconds", "nan"], ["--seconds", "x"], ["--subscribers", "0"],
+     ["--publishers", "54"], ["--publishers", "1.5"], ["--seed", "-1"], ["--clients", "0"], ["--no-such"], ["more"]],
     ids=" ".join,
 )  # fmt: skip
 def test_a_wrong_option_is_refused_with_code_2(wrong, capsys):

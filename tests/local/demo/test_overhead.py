@@ -72,3 +72,12 @@ def test_who_starts_anew_goes_on_from_where_it_was():
     ledger.take("b2", Counter(Load=1), 1.0)
     ledger.take("b1", Counter(Load=2), 2.0, life=8)
     assert [ledger.total(at)["Load"] for at in (0.5, 1.5, 2.5)] == [0, 6, 8]
+
+
+def test_what_is_said_to_the_watcher_of_a_run_does_not_count():
+    ledger = Ledger()
+    ledger.take("h", Counter(Load=30, Delivery=100), 10.0)
+    ledger.watch({"Load": 4, "StatusReply": 2}, 5.0)
+    ledger.watch({"Load": 10}, 10.0)
+    assert ledger.total(9.0)["Load"] == -4
+    assert ledger.summed(10.0)["load_reports"] == 20

@@ -35,6 +35,7 @@ class Reporter:
         self.heard: dict[str, Report] = {}
         self.mediators: dict[Peer, float] = {}
         self.collectors: dict[Peer, float] = {}
+        self.epochs: dict[Peer, int] = {}
         self.clock_offset_seconds = 0.0
         """From the node's time to the wall clock, as the shell last saw it; decisions never ask the wall clock."""
         self.brokers: dict[str, Peer] = {}
@@ -43,7 +44,7 @@ class Reporter:
     def on_control(self, peer: Peer, record: Any, now: float) -> Any:
         """Deal with what every broker answers; returns the record if it is for the machine."""
         if isinstance(record, r.Identify) and record.role == "mediator":
-            self.mediators[peer] = now
+            self.mediators[peer], self.epochs[peer] = now, record.epoch
         elif isinstance(record, r.Identify) and record.role == "collector":
             self.collectors[peer] = now
         elif peer in self.collectors:
@@ -62,6 +63,11 @@ class Reporter:
             return record
         return None
 
+    @property
+    def commanding(self) -> list[Peer]:
+        """Mediators that have an epoch to command with; whoever has none is told nothing of edges' wishes."""
+        return [peer for peer in self.mediators if self.epochs.get(peer)]
+
     def due(self, now: float) -> bool:
         return now >= self.next_report
 
@@ -71,6 +77,7 @@ class Reporter:
         self.next_report = now + self.config.limits.report_seconds * factor
         self.mediators = {p: at for p, at in self.mediators.items() if now - at < MEDIATOR_SILENT_SECONDS}
         self.collectors = {p: at for p, at in self.collectors.items() if now - at < MEDIATOR_SILENT_SECONDS}
+        self.epochs = {p: epoch for p, epoch in self.epochs.items() if p in self.mediators}
         if self.config.role == "head":  # what a head delivers is what it tells its links
             self.meter.deliveries = self.node.sealed.records
         self.meter.take(self.node.sealed)

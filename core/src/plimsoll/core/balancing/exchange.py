@@ -139,7 +139,7 @@ class Exchange:
         """Pass on to every mediator what an edge says of itself."""
         if self.host.reporter.brokers.get(said.edge) != peer:
             return
-        for mediator in self.host.reporter.mediators:
+        for mediator in self.host.reporter.commanding:
             self.host.say_control(mediator, said)
 
     def _to_edge(self, edge: str, record: Any) -> None:

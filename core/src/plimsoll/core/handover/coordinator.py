@@ -17,7 +17,7 @@ from plimsoll.core.handover.outcomes import CUT, OPEN, OUTCOMES, Archive
 from plimsoll.core.owners import Owner, Owners
 from plimsoll.core.wire import OwnerEpoch, Token
 
-TOLD_SECONDS = 0.05
+TOLD_SECONDS = 0.2
 """A mediator is told of members one by one, but not more often than this; of the state of a session at once."""
 
 SESSIONS_AT_MOST = 1024

@@ -9,6 +9,7 @@ import contextlib
 import shutil
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,7 @@ from plimsoll.local import keys, ports, runtime
 from plimsoll.local.home import FleetFolder, Lock
 from plimsoll.local.processes import Process, how_it_ended
 from plimsoll.local.store import Event, MissingError, Store
-from plimsoll.mediator.control import ControlPlane, Curve, Reported
+from plimsoll.mediator.control import Answered, ControlPlane, Curve, Reported, Said
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 30.0
@@ -62,6 +63,8 @@ class Fleet:
         self._folder = folder
         self._plain = resources.fleet.spec.security.plain
         self.brokers: dict[str, Broker] = {}
+        self.heard: Counter[str] = Counter()
+        """What brokers have said to this process, by kind; it only watches."""
         self._ask_at, self._heard = 0.0, False
         self._control: ControlPlane | None = None
         folder.make()
@@ -87,8 +90,7 @@ class Fleet:
             time.sleep(0.05)
         with Store(self._folder.store) as store:
             self.brokers = {broker.name: broker for broker in _brokers(store)}
-            epoch = int(store.get("BrokerFleet", self._folder.fleet)["status"]["mediatorEpoch"])
-        self._control = ControlPlane(keys.SUPERVISOR, self._curve(), epoch)
+        self._control = ControlPlane(keys.SUPERVISOR, self._curve(), 0)  # it commands nothing
         for broker in self.brokers.values():
             self._control.dial(broker.peer, broker.role)
 
@@ -110,6 +112,7 @@ class Fleet:
                 for name in self.brokers:
                     self._control.ask(name)
             for said in self._control.poll(until - now):
+                self.heard[_kind(said)] += 1
                 if isinstance(said, Reported):
                     self._heard = True
                     yield said.report
@@ -178,6 +181,13 @@ class Fleet:
             return None
         pair = keys.pair(self._folder, keys.SUPERVISOR)
         return Curve(pair.public, pair.secret())
+
+
+def _kind(said: Said) -> str:
+    """The name of the record that brought it."""
+    if isinstance(said, Reported):
+        return "Load"
+    return "StatusReply" if isinstance(said, Answered) else type(said.said).__name__
 
 
 def _brokers(store: Store) -> Iterator[Broker]:

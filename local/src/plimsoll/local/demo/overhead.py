@@ -66,6 +66,11 @@ class Ledger:
         self._counts: dict[str, list[Counter[str]]] = {}
         self._lives: dict[str, int] = {}
         self._before: dict[str, Counter[str]] = {}
+        self._watched: list[tuple[float, Counter[str]]] = []
+
+    def watch(self, heard: Mapping[str, int], seconds: float) -> None:
+        """Note what has been said until now to whoever only watches the run: it is no part of what is measured."""
+        self._watched.append((seconds, Counter(heard)))
 
     def take(self, party: str, counts: Counter[str], seconds: float, life: int = 0) -> None:
         """Note what a party has said until now."""
@@ -81,6 +86,8 @@ class Ledger:
         for party, times in self._times.items():
             if (at := bisect_right(times, seconds)) > 0:
                 found.update(self._counts[party][at - 1])
+        if (at := bisect_right(self._watched, seconds, key=lambda each: each[0])) > 0:
+            found.subtract(self._watched[at - 1][1])
         return found
 
     def summed(self, seconds: float) -> dict[str, int]:

@@ -170,6 +170,7 @@ class Traffic:
     def _note_clients(self) -> None:
         """What clients have said until now, and how many subscribers have come."""
         seconds = time.monotonic() - self.start
+        self.series.ledger.watch(self._fleet.heard, seconds)
         for place, worker in enumerate(self._subscribing):
             counts = overhead.said(worker.latest.get("said", {}))
             counts["Newcomer"] = worker.latest.get("started", 0)
