@@ -60,7 +60,8 @@ class Faults:
 
     async def __aexit__(self, *_: object) -> None:
         await self.away()
-        if self._session is not None:
+        if self._session is not None and self._session.connector is not None:
+            await self._session.connector.close(abort_ssl=True)
             await self._session.close()
 
     async def up(self) -> None:

@@ -113,6 +113,10 @@ class Api:
         await self.close()
 
     async def close(self) -> None:
+        """Close all connections at once: the end of TLS, done in good order, may come after that of the loop."""
+        pool: aiohttp.ClientSession | None = self._client.rest_client.pool_manager
+        if pool is not None and pool.connector is not None:
+            await pool.connector.close(abort_ssl=True)
         await self._client.close()  # type: ignore[no-untyped-call]
 
     @property
