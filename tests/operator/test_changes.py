@@ -211,3 +211,19 @@ def test_at_first_everybody_starts_at_once():
     assert rounds == 2  # objects of edges, then everything else
     lines = world.objects["ConfigMap", names.AUTHORIZED_KEYS]["data"][names.AUTHORIZED_FILE]
     assert all(name in lines for name in ["east-head", *EDGES])
+
+
+def test_what_is_left_of_an_earlier_life_is_waited_for(world: World):
+    world.objects["Service", "edge-0"]["metadata"]["ownerReferences"][0]["uid"] = "of-an-earlier-life"
+    assert [(subject(step), type(step)) for step in world.look()] == [(("Service", "edge-0"), Wait)]
+
+
+def test_an_edge_that_is_refused_holds_up_no_other(world: World):
+    scale(world, 5)
+    steps = world.look()
+    world.carry_out(step for step in steps if subject(step) != ("EdgeBroker", "edge-4"))
+    for _ in range(10):
+        world.carry_out(step for step in world.look() if subject(step) != ("EdgeBroker", "edge-4"))
+        world.controllers()
+        world.now += 1
+    assert "edge-3" in world.of("StatefulSet")

@@ -49,8 +49,8 @@ class _Changes:
     def all(self) -> Iterator[Change]:
         edges = list(self._edges())
         yield from edges
-        if any(isinstance(step, Apply) for step in edges):
-            return  # all edges first: then the first authorized keys that anybody reads name all of them
+        if any(isinstance(step, Apply) for step in edges) and not any(True for _ in self.observed.kind("EdgeBroker")):
+            return  # at the very first: so that the first authorized keys that anybody reads name all of them
         for item in self.desired.shared:
             yield from self._write(item)
         yield from self._keys_read()
@@ -86,6 +86,8 @@ class _Changes:
             yield Apply(wanted, "it is missing")
         elif is_leaving(live):
             yield Wait(ref(wanted), "it is being deleted, and is made anew after that")
+        elif not is_ours(live, wanted) and label(live, "app.kubernetes.io/managed-by") == names.MANAGER:
+            yield Wait(ref(wanted), "one of an earlier life goes first, as its owner has")
         elif not is_ours(live, wanted):
             yield Taken(ref(wanted), f"somebody else has made {wanted['kind']}/{wanted['metadata']['name']}")
         elif differs(live, wanted):

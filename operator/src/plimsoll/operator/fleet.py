@@ -304,7 +304,10 @@ class Fleet:
             except MissingError:
                 there = None
             if there is not None and not is_ours(there, item):
-                faults[kind, name] = ("NameTaken", f"somebody else has made {kind}/{name}")
+                if label(there, "app.kubernetes.io/managed-by") == names.MANAGER:
+                    self._stored(there)  # of an earlier life: it is waited for
+                else:
+                    faults[kind, name] = ("NameTaken", f"somebody else has made {kind}/{name}")
                 return
         self._stored(await self._api.apply(item))
 
