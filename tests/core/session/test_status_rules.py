@@ -280,3 +280,8 @@ def test_only_who_did_not_move_has_the_reason_of_its_batch():
 def test_a_checker_sees_only_outcomes_that_there_are():
     found = seen(session(plan=plan("x", "y"), batches=[batch(1, members={"x": "moved"}, ended_at=9.0)]), 5.0)
     assert (dict(found.counts), found.planned, found.ended, found.at) == ({"moved": 1}, 2, False, 5.0)
+
+
+def test_a_session_between_clusters_names_them():
+    shown = status(session(between=["east", "west"], sources=["a"], targets=["w"]), 12.0)
+    assert (shown["source"], shown["target"]) == ("east", "west")
