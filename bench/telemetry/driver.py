@@ -14,6 +14,7 @@ import shutil
 import signal
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -122,7 +123,7 @@ def measure(root: Path, brokers: int, seconds: float, trigger: int) -> dict[str,
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        ready = wait(root, rows, 180) - started
+        ready = wait(root, rows, 600) - started
         took: list[float] = []
         cpu_before, _ = usage(driver.pid)
         began = time.monotonic()
@@ -152,6 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=100.0, help="of measuring, for each size")
     parser.add_argument("--trigger", type=int, default=2, help="seconds between micro-batches")
     asked = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and the driver is ended on the way out
     for brokers in asked.brokers:
         root = Path(tempfile.mkdtemp(prefix="plimsoll-bench-"))
         try:

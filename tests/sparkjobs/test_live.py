@@ -21,7 +21,7 @@ from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, trace, writ
 from plimsoll.sparkjobs import checkpoints, live, oracle, snapshots
 from plimsoll.sparkjobs.launching.process import environment, live_command
 from plimsoll.sparkjobs.launching.values import Launch
-from plimsoll.sparkjobs.live import ClusterProcessor, Settings, snapshot_of, start
+from plimsoll.sparkjobs.live import ClusterProcessor, Settings, serve, snapshot_of
 from plimsoll.sparkjobs.rings import Seen
 from plimsoll.telemetry.snapshot import Snapshot, decode
 
@@ -37,8 +37,7 @@ def settings(root: Path) -> Settings:
 
 def run_once(spark: SparkSession, root: Path) -> None:
     """Read what is there."""
-    query = start(spark, settings(root), available_now=True)
-    assert query.awaitTermination(200), "the query has not ended"
+    serve(spark, settings(root), available_now=True)
 
 
 def batches(root: Path) -> list[Snapshot]:
@@ -92,9 +91,8 @@ def test_live_equals_the_oracle_at_every_batch_and_loses_count_of_nothing(
     write_files(tmp_path, more, 1, "late")
     with monkeypatch.context() as context:
         context.setattr(live, "publish", dies)
-        query = start(spark, settings(tmp_path), available_now=True)
         with pytest.raises(Exception, match="the driver dies here"):
-            query.awaitTermination(100)
+            run_once(spark, tmp_path)
     half_done = snapshots.read_latest(tmp_path)
     run_once(spark, tmp_path)
     done = snapshots.read_latest(tmp_path)

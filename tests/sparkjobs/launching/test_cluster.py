@@ -48,7 +48,8 @@ def launch(api: Any, volume: Path) -> Iterator[Launch]:
     from kubernetes.utils import create_from_dict
 
     name = f"plimsoll-test-{volume.name.rsplit('-', 1)[1].lower().replace('_', 'x')}"
-    node = client.CoreV1Api(api).list_node().items[0].metadata.labels["kubernetes.io/hostname"]
+    nodes: Any = client.CoreV1Api(api).list_node()
+    node = nodes.items[0].metadata.labels["kubernetes.io/hostname"]
     enforced = {"pod-security.kubernetes.io/enforce": "restricted"}
     for item in (
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": enforced}},

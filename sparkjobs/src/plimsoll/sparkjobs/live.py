@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import (
@@ -38,6 +39,8 @@ from plimsoll.telemetry.snapshot import SEEN_SECONDS, WINDOWS_SECONDS, Cluster, 
 TTL_MS: Final = 600_000
 """A slice that nothing has touched for so long is forgotten, should pruning have missed it."""
 FILES_AT_MOST: Final = 600
+STARTS: Final = 5
+NOT_UP_IN_TIME: Final = "Python worker failed to connect back"
 COUNTS: Final = ("rows_in", "counted", "duplicate", "late", "invalid")
 COUNTS_DDL: Final = ", ".join(f"{name} BIGINT" for name in COUNTS)
 TOLD: Final = f"cluster STRING, end_us BIGINT, body BINARY, {COUNTS_DDL}"
@@ -196,6 +199,26 @@ def start(spark: SparkSession, settings: Settings, *, available_now: bool = Fals
     return stream.trigger(processingTime=f"{round(settings.trigger_seconds * 1000)} milliseconds").start()
 
 
+def serve(spark: SparkSession, settings: Settings, *, available_now: bool = False) -> None:
+    """Run the query to its end.
+
+    Spark gives a Python worker ten seconds to come up when a query starts, whatever else the machine does. A query that
+    has ended for that alone is started anew, some times.
+
+    Raises:
+        StreamingQueryException: the query has failed.
+
+    """
+    for attempt in range(STARTS):
+        try:
+            start(spark, settings, available_now=available_now).awaitTermination()
+        except StreamingQueryException as error:
+            if NOT_UP_IN_TIME not in str(error) or attempt == STARTS - 1:
+                raise
+        else:
+            return
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m plimsoll.sparkjobs.live", description=__doc__)
     parser.add_argument("root", type=Path, help="folder that collectors write raw/ into; agg/ goes there")
@@ -209,7 +232,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with checkpoints.locked(settings.checkpoint):
             spark = make_session(f"plimsoll-live-{asked.fleet}")
-            start(spark, settings, available_now=asked.available_now).awaitTermination()
+            serve(spark, settings, available_now=asked.available_now)
     except checkpoints.CheckpointBusyError as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -68,10 +68,10 @@ def points(loads: DataFrame, fleet: str) -> DataFrame:
 
     A row that is not valid keeps its cluster if it has one, and may have nulls.
     """
-    valid = is_valid(fleet)
-    nanos = [F.when(valid, F.rint(F.col(name) * F.lit(float(NANO)))).cast("bigint").alias(name) for name in METRICS]
+    # `try_cast`: what is too large for it is not valid, either; asking that first would ask it for each metric again.
+    nanos = [F.rint(F.col(name) * F.lit(float(NANO))).try_cast("bigint").alias(name) for name in METRICS]
     cluster = F.coalesce(F.col("cluster"), F.lit("")).alias("cluster")
-    return loads.select(valid.alias("valid"), cluster, *POINT[1:], *nanos)
+    return loads.select(is_valid(fleet).alias("valid"), cluster, *POINT[1:], *nanos)
 
 
 def read_expected(folder: Path, fleet: str) -> dict[str, list[str]]:
