@@ -299,3 +299,23 @@ def test_all_keys_of_a_fleet_are_replaced(tmp_path: Path):
         assert (verdict["lost"], verdict["repeated"], verdict["reordered"], verdict["gaps"]) == (0, 0, 0, [])
 
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
+
+
+def test_a_cluster_that_is_made_anew_at_once_does_not_stumble_over_the_old_one(tmp_path: Path):
+    async def story(fleet: Running) -> None:
+        await fleet.ready(1)
+        before = (await fleet.get("Pod", "edge-0-0"))["metadata"]["uid"]
+        await fleet.api.delete("BrokerCluster", fleet.namespace, "east")
+        await fleet.apply(FLEET.split("---")[3].replace("replicas: 3", "replicas: 1"))
+
+        async def anew() -> bool:
+            try:
+                found = await fleet.get("Pod", "edge-0-0")
+            except MissingError:
+                return False
+            return found["metadata"]["uid"] != before and await fleet.is_ready(1)
+
+        print(f"made anew in {await fleet.until('the cluster is made anew', anew, 180):.1f} s")
+        assert await fleet.condition("BrokerCluster", "east", "Degraded") == "False"
+
+    on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 1"))
