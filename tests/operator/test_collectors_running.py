@@ -92,6 +92,13 @@ def test_collectors_hear_a_fleet_of_pods_and_come_back(tmp_path: Path):
 
         await fleet.until("collectors have gone", gone)
         assert await fleet.is_ready(3)
+        await fleet.spec("BrokerFleet", "stocks", telemetry={"collectors": {"replicas": 1}})
+
+        async def heard_again() -> bool:
+            found = await folds(fleet)
+            return len(found) == 1 and found[0].seen == 4
+
+        await fleet.until("a collector with a new key is heard by brokers that did not know it", heard_again, 150)
 
     async def run() -> None:
         async with running(tmp_path, TEXT) as fleet:
