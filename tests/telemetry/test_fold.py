@@ -79,6 +79,8 @@ def test_a_window_ends_with_its_end_and_begins_behind_its_begin():
     ages = (-1, 0, 9_999_999, 10_000_000)
     points = [Point.of(row("e1", seq, NOW_US - age)) for seq, age in enumerate(ages, 1)]
     assert aggregate(points, ("e1",), NOW_US, (10,), 10).window(10).n == 2
+    outside = [Point.of(row("e1", 1, NOW_US - 10_000_000)), Point.of(row("e2", 1, NOW_US + 1))]
+    assert aggregate(outside, ("e1",), NOW_US, (10,), 10).states == {}
 
 
 def test_the_state_of_an_edge_is_that_of_its_newest_row():
