@@ -239,8 +239,8 @@ async def running(folder: Path, text: str = FLEET) -> AsyncIterator[Running]:
                             with contextlib.suppress(MissingError):
                                 await api.delete(kind, namespace, name)
             finally:
-                await _let_go(api, namespace)
                 one.stop()
+                await _let_go(api, namespace)
 
 
 async def _let_go(api: Api, namespace: str) -> None:
