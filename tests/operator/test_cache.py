@@ -62,3 +62,33 @@ def test_a_write_that_went_wrong_is_forgotten():
     watch.cache.stored(item(5), 0.0)
     watch.cache.forget("ns", ("Service", "s"))
     assert watch.seen() == item(4)
+
+
+def test_what_went_before_a_watch_told_of_its_writing_makes_no_watch_deaf():
+    watch = Watch()
+    watch.items = [item(4)]
+    watch.cache.stored(item(5), 0.0)
+    watch.items = []  # changed and deleted at once: a watch tells of the last
+    watch.cache.gone(item(6))
+    assert watch.seen() is None
+    assert watch.cache.silent(100.0) == ("", 0.0)
+
+
+def test_a_later_life_stays_when_an_earlier_one_has_gone():
+    watch = Watch()
+    watch.cache.stored(item(9, uid="another"), 0.0)
+    watch.cache.gone(item(6))
+    assert watch.seen() == item(9, uid="another")
+
+
+def test_what_the_api_server_does_not_know_is_not_there_whatever_a_watch_shows():
+    watch = Watch()
+    watch.items = [item(4)]
+    watch.cache.gone(item(4))
+    assert watch.seen() is None
+    watch.items = [item(4), item(8, uid="another")]
+    assert watch.seen() == item(8, uid="another")
+    watch.items = []
+    assert watch.seen() is None
+    watch.items = [item(8, uid="another")]
+    assert watch.seen() == item(8, uid="another")

@@ -35,10 +35,11 @@ class Cache:
     def __init__(self, watched: Watched) -> None:
         self._watched = watched
         self._written: dict[str, dict[Ref, _Written]] = defaultdict(dict)
+        self._gone: dict[str, set[str]] = defaultdict(set)
 
     def objects(self, namespace: str, now: float) -> dict[Ref, Object]:
         """All objects of a namespace that are known, by kind and name."""
-        found = {ref(item): item for item in self._watched(namespace)}
+        found = self._seen(namespace)
         for key, written in list(self._written[namespace].items()):
             present = found.get(key)
             if _is_confirmed(written, present):
@@ -51,6 +52,15 @@ class Cache:
                 found[key] = written.item
         return found
 
+    def _seen(self, namespace: str) -> dict[Ref, Object]:
+        """What the watches have, but for what is known to have gone."""
+        watched = list(self._watched(namespace))
+        gone = self._gone.get(namespace)
+        if gone:
+            gone.intersection_update([uid(item) for item in watched])
+            watched = [item for item in watched if uid(item) not in gone]
+        return {ref(item): item for item in watched}
+
     def silent(self, now: float) -> tuple[str, float]:
         """The kind of which a watch has been waited for longest, and for how long: it may be deaf."""
         found = [(key[0], now - one.at) for written in self._written.values() for key, one in written.items()]
@@ -59,6 +69,7 @@ class Cache:
     def leave(self, namespace: str) -> None:
         """Nobody looks at a namespace any more."""
         self._written.pop(namespace, None)
+        self._gone.pop(namespace, None)
 
     def stored(self, item: Object, now: float) -> None:
         """Take notice of an object as the API server has answered a write with it."""
@@ -67,6 +78,17 @@ class Cache:
     def deleted(self, item: Object, now: float) -> None:
         """Take notice of a deletion that was asked for."""
         self._written[item["metadata"]["namespace"]][ref(item)] = _Written(item, now, deleted=True)
+
+    def gone(self, item: Object) -> None:
+        """Take notice that a life of an object is over, by a watch or by the API server, which knows it no more.
+
+        A watch that had to begin anew does not tell of what went in between, and shows it for good.
+        """
+        namespace, key = item["metadata"].get("namespace", ""), ref(item)
+        written = self._written.get(namespace, {}).get(key)
+        if written is not None and uid(written.item) == uid(item):
+            del self._written[namespace][key]
+        self._gone[namespace].add(uid(item))
 
     def forget(self, namespace: str, key: Ref) -> None:
         """Go by the watch again: a write has shown that what was believed is not so."""

@@ -19,7 +19,7 @@ from plimsoll.core.spec.kinds import BrokerFleetSpec
 from plimsoll.mediator import desired as asked
 from plimsoll.mediator.control import Curve, Members
 from plimsoll.operator import keys, leaving, names, rolling, rotation, status
-from plimsoll.operator.api import Api, ApiError, ConflictError, MissingError
+from plimsoll.operator.api import PASSING, Api, ApiError, ConflictError, MissingError
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.change import Apply, Change, Delete, Evacuate, Patch, Restart, Taken, Wait, subject
 from plimsoll.operator.changes import Moment, changes
@@ -187,7 +187,7 @@ class Fleet:
         except InvalidResourcesError as error:
             self._invalid, self._why = str(error).replace("<store>: ", ""), "InvalidSpec"
             return None
-        self._invalid = ""
+        self._invalid = self._why = ""
         return found
 
     def _is_astray(self, item: Object, custom: Sequence[Object]) -> bool:
@@ -329,6 +329,9 @@ class Fleet:
             await self._api.delete(kind, self.namespace, name, uid=uid(item), grace_seconds=grace_seconds)
         except MissingError:
             self._woken.set()
+            if kind not in asked.KINDS:  # a definition that is not there is answered alike
+                self._cache.gone(item)
+                return
         self._cache.deleted(item, monotonic())
 
     def _stored(self, item: Object) -> Object:
@@ -442,6 +445,8 @@ class Fleet:
                 self._cache.forget(self.namespace, key)
             except ApiError as error:
                 log.warning("%s: status of %s: %s", self.namespace, "/".join(key), error)
+                if error.code == 0 or error.code in PASSING:
+                    return  # nor would it answer the others, and each of them would be waited for
 
     async def _say_once(self, key: Ref, reason: str, message: str) -> None:
         if self._said.get(key) != message:

@@ -113,6 +113,8 @@ class Service:
             if kind not in watching.OWN or type_ == "DELETED":
                 return
             fleet = self._begin(namespace)
+        if type_ == "DELETED":
+            self.cache.gone(item)
         if kind == "LoadBalancingSession":
             fleet.session(type_ or "ADDED", item)
         if self._is_news(type_, kind, item):

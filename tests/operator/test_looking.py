@@ -1,0 +1,164 @@
+"""One look at a fleet after the other, and what is said of it, where the API server answers or does not.
+
+How an operator does with a real API server is in `test_fleet.py`; here is what cannot be brought about there.
+"""
+
+import asyncio
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from tests.operator.world import FLEET, World
+
+from plimsoll.operator.api import ApiError, MissingError
+from plimsoll.operator.cache import Cache
+from plimsoll.operator.fleet import Fleet
+from plimsoll.operator.health import Health
+from plimsoll.operator.metrics import Metrics
+from plimsoll.operator.names import Object
+from plimsoll.operator.objects import ref
+from plimsoll.operator.service import Service
+from plimsoll.operator.settings import Settings
+
+PARTS = dict(zip(("fleet", "small", "large", "cluster"), FLEET.split("---"), strict=True))
+
+
+class Server:
+    """What is stored; requests for `absent` names find nothing, and none is answered while it is `away`."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.away = world, False
+        self.absent: set[str] = set()
+        self.asked: list[tuple[str, str, str]] = []
+        self.requests: dict[tuple[str, str, int], int] = {}
+
+    def _take(self, verb: str, kind: str, name: str) -> None:
+        self.asked.append((verb, kind, name))
+        if self.away:
+            raise ApiError(0, "no answer")
+        if name in self.absent:
+            raise MissingError(name)
+
+    async def create(self, item: Object) -> Object:
+        self._take("create", *ref(item))
+        return copy.deepcopy(self.world.put(item))
+
+    apply = create
+
+    async def get(self, kind: str, namespace: str, name: str) -> Object:
+        self._take("get", kind, name)
+        if (kind, name) not in self.world.objects:
+            raise MissingError(name)
+        return copy.deepcopy(self.world.objects[kind, name])
+
+    async def patch(self, kind: str, namespace: str, name: str, patch: Mapping[str, Any]) -> Object:
+        self._take("patch", kind, name)
+        return await self.get(kind, namespace, name)
+
+    async def delete(self, kind: str, namespace: str, name: str, **_: Any) -> None:
+        self._take("delete", kind, name)
+        self.world.delete((kind, name))
+
+    async def replace_status(self, item: Object) -> Object:
+        self._take("update", *ref(item))
+        self.world.objects[ref(item)]["status"] = copy.deepcopy(item["status"])
+        return copy.deepcopy(self.world.objects[ref(item)])
+
+    async def event(self, about: Object, type_: str, reason: str, message: str) -> None:
+        self.asked.append(("event", reason, about["metadata"]["name"]))
+
+
+def looker(world: World, monkeypatch: pytest.MonkeyPatch) -> tuple[Fleet, Server]:
+    """A fleet's task without a mediator, which nothing here is about."""
+    server = Server(world)
+    cache = Cache(lambda namespace: copy.deepcopy([*world.objects.values()]))
+
+    async def nobody(self: Fleet, *_: object) -> None:
+        return
+
+    monkeypatch.setattr(Fleet, "_mediate", nobody)
+    settings = Settings()
+    fleet = Fleet("ns", server, cache, settings, Metrics(), Health(settings.silent_seconds), lambda: None)  # type: ignore[arg-type]
+    return fleet, server
+
+
+async def looked(fleet: Fleet, world: World) -> None:
+    await fleet._look()
+    world.controllers()
+    await fleet._write_status()
+
+
+def reasons(world: World, kind: str, name: str) -> set[str]:
+    conditions = world.objects[kind, name].get("status", {}).get("conditions", [])
+    return {str(each["reason"]) for each in conditions}
+
+
+def test_a_cluster_that_had_no_fleet_is_told_of_when_it_has_one(monkeypatch: pytest.MonkeyPatch):
+    world = World("---".join([PARTS["small"], PARTS["cluster"]]))
+    world.objects["BrokerCluster", "east"]["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"
+    fleet, _ = looker(world, monkeypatch)
+    monkeypatch.setattr("plimsoll.operator.fleet.HEARING_SECONDS", 0.0)
+
+    async def story() -> None:
+        await looked(fleet, world)
+        assert "NoFleet" in reasons(world, "BrokerCluster", "east")
+        world.put(next(iter(World(PARTS["fleet"]).objects.values())))
+        for _ in range(3):
+            await looked(fleet, world)
+        assert "NoFleet" not in reasons(world, "BrokerCluster", "east")
+        assert world.objects["BrokerFleet", "stocks"]["status"]["clusters"] == 1
+
+    asyncio.run(story())
+
+
+def test_statuses_are_not_waited_for_one_by_one_while_the_api_server_is_away(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    fleet, server = looker(world, monkeypatch)
+    monkeypatch.setattr("plimsoll.operator.fleet.HEARING_SECONDS", 0.0)
+
+    async def story() -> None:
+        for _ in range(3):
+            await fleet._look()
+            world.controllers()
+        server.away, server.asked = True, []
+        await fleet._write_status()
+        assert [verb for verb, _, _ in server.asked] == ["update"]
+        server.away = False
+        await fleet._write_status()
+        assert {kind for verb, kind, _ in server.asked if verb == "update"} >= {"BrokerFleet", "BrokerCluster"}
+
+    asyncio.run(story())
+
+
+def test_a_pod_that_a_watch_shows_after_its_end_is_let_go(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    fleet, server = looker(world, monkeypatch)
+
+    async def story() -> None:
+        for _ in range(3):
+            await fleet._look()
+            world.controllers()
+        pod = world.objects["Pod", "edge-0-0"]
+        pod["metadata"]["deletionTimestamp"] = "2020-01-01T00:00:00Z"
+        server.absent, server.asked = {"edge-0-0"}, []
+        for _ in range(3):
+            await fleet._look()
+        assert server.asked.count(("delete", "Pod", "edge-0-0")) == 1
+
+    asyncio.run(story())
+
+
+def test_a_deletion_that_a_watch_tells_of_ends_the_wait_for_what_was_written_before():
+    async def story() -> None:
+        world = World()
+        server = Server(world)
+        service = Service(server, Settings())  # type: ignore[arg-type]
+        fleet = Fleet("ns", server, service.cache, Settings(), service.metrics, service.health, lambda: None)  # type: ignore[arg-type]
+        service._fleets["ns"] = fleet
+        cluster = world.objects["BrokerCluster", "east"]
+        service.cache.stored(cluster, 0.0)
+        service._told("DELETED", "BrokerCluster", cluster)
+        assert service.health.silence(100.0) == ("", 0.0)
+
+    asyncio.run(story())
