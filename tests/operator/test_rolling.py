@@ -153,6 +153,31 @@ def test_who_is_being_emptied_takes_no_newcomers_until_it_serves_anew():
     assert cordoned(world.desired(), world.observed()) == frozenset()
 
 
+def test_an_edge_that_need_not_be_replaced_after_all_takes_newcomers_and_is_emptied_the_next_time():
+    world = settled()
+    image(world)
+    world.round()
+    world.round()
+    image(world, "")
+    while world.round():
+        for name in world.sessions():
+            world.end_session(name)
+    assert cordoned(world.desired(), world.observed()) == frozenset()
+    image(world)
+    assert story(world)[:2] == ["empty edge-0", "restart edge-0"]
+
+
+def test_a_node_that_takes_pods_again_has_its_edges_back():
+    world = settled(settings=Settings(read_nodes=True))
+    world.nodes = {"n1": node("n1", drained=True), "n2": node("n2")}
+    world.round()
+    world.nodes["n1"] = node("n1")
+    assert cordoned(world.desired(), world.observed()) == {"edge-0"}  # its subscribers are on their way
+    world.end_session(world.sessions()[0])
+    world.round()
+    assert cordoned(world.desired(), world.observed()) == frozenset()
+
+
 def test_a_user_cordons():
     world = settled()
     world.spec("EdgeBroker", "edge-1", cordoned=True)

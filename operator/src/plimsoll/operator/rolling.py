@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from plimsoll.core.spec import head_name
 from plimsoll.mediator import evacuation
+from plimsoll.mediator.sessions import KIND as SESSION
+from plimsoll.mediator.sessions import is_over
 from plimsoll.operator import names
-from plimsoll.operator.change import Change, Evacuate, Restart, Wait
+from plimsoll.operator.change import Change, Delete, Evacuate, Restart, Wait
 from plimsoll.operator.desired import Desired, DesiredBroker
 from plimsoll.operator.leaving import kept
 from plimsoll.operator.names import Object
@@ -76,6 +78,7 @@ class _Rolling:
             for broker in self.desired.brokers.values()
             if broker.cluster == self.cluster and broker.role == "edge"
         ]
+        yield from self._spared(edges)
         if head is None:
             return
         if self._rekeyed(head) or self._is_broken(head):
@@ -93,6 +96,16 @@ class _Rolling:
         elif self._reason(head):
             waits = f"{moving[0]} is not ready" if moving else "another head is starting" if head_moves else ""
             yield from self._head(head, waits)
+
+    def _spared(self, edges: list[DesiredBroker]) -> Iterator[Change]:
+        """An edge that need not be replaced after all takes newcomers again, and is emptied again the next time."""
+        for edge in edges:
+            pod = self.observed.pod(edge.name)
+            session = self.observed.get(SESSION, restarting(self.observed, edge.name))
+            if pod is None or session is None or is_leaving(pod) or not is_over(session):
+                continue
+            if restart_hash(pod) == edge.restart_hash and not is_drained(self.observed.node_of(pod)):
+                yield Delete(session, f"{edge.name} stays as it is")
 
     def _stuck(self, edges: list[DesiredBroker], head: DesiredBroker) -> Iterator[Change]:
         """An edge that has long been cut off from a head that serves begins anew: it serves nobody as it is."""
