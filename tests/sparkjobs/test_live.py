@@ -57,7 +57,8 @@ def assert_equals_oracle(spark: SparkSession, root: Path, snapshot: Snapshot) ->
 def test_live_equals_the_oracle_at_every_batch_and_loses_count_of_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    rows = disturbed(1, trace(1, now_us()))
+    # From before the longest window to well after now: however long a batch takes, its windows are full.
+    rows = disturbed(1, trace(1, now_us() + 150_000_000, seconds=480))
     files = write_files(tmp_path, rows, 4)
     expect(tmp_path, EXPECTED)
     run_once(spark, tmp_path)
