@@ -17,7 +17,7 @@ from plimsoll.operator.keys import Keys
 from plimsoll.operator.names import Object
 from plimsoll.operator.pods import port_of
 from plimsoll.telemetry import config as configuration
-from plimsoll.telemetry.asking import Asker
+from plimsoll.telemetry.asking import Asker, Known
 from plimsoll.telemetry.config import CollectorConfig, Listened
 from plimsoll.telemetry.outcomes import is_over
 from plimsoll.telemetry.sending import Sender, token_of
@@ -215,10 +215,14 @@ class Telling:
         self._offered: set[str] = set()
 
     @property
+    def known(self) -> Known | None:
+        """What collectors have said last; None without any, and before they have."""
+        return self._asker.known if self._asker is not None else None
+
+    @property
     def status(self) -> dict[str, Any]:
         """For the status of the fleet; empty without collectors, and before anything is known."""
-        known = self._asker.known if self._asker is not None else None
-        return {} if known is None else known.status
+        return {} if self.known is None else self.known.status
 
     def look(self, fleet: str, replicas: int, keys: Keys | None, sessions: Iterable[Object]) -> None:
         """The sessions as they are now. Without collectors nobody is told or asked; without keys nobody is told."""

@@ -16,6 +16,7 @@ from typing import Any
 from plimsoll.core.config import Peer, Role
 from plimsoll.core.spec import InvalidResourcesError, Resources, head_name
 from plimsoll.core.spec.kinds import BrokerFleetSpec
+from plimsoll.mediator import aggregates
 from plimsoll.mediator import desired as asked
 from plimsoll.mediator.control import Curve, Members
 from plimsoll.operator import keys, leaving, names, rolling, rotation, status
@@ -364,6 +365,7 @@ class Fleet:
 
     def _begin_mediating(self, fleet: str, spec: BrokerFleetSpec, curve: Curve | None) -> None:
         self._mediating = Mediating(self._api, self.namespace, fleet, curve, spec, metrics=self._metrics.session)
+        self._mediating.aggregate(lambda: aggregates.loads(self._telling.known, time()))
         self._serving = asyncio.create_task(self._mediating.run(), name=f"mediator of {self.namespace}")
 
     def _check_mediator(self) -> None:

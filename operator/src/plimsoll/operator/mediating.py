@@ -12,7 +12,7 @@ import contextlib
 import logging
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -92,7 +92,7 @@ class Mediating:
         self._peers: Mapping[str, tuple[Peer, Role]] = {}
         self._members: Mapping[str, Members] = {}
         self._known = views.Known()
-        self._loads: views.Loads | None = None
+        self._loads: Callable[[], views.Loads | None] = lambda: None
         self._statuses: dict[str, tuple[Mapping[str, Any], float]] = {}
         self._inbox: deque[_Watched | Told] = deque()
         self._wake = asyncio.Event()
@@ -126,8 +126,8 @@ class Mediating:
         self._inbox.append(_Watched(change, item))
         self._wake.set()
 
-    def aggregate(self, loads: views.Loads | None) -> None:
-        """What clusters carry, where somebody aggregates it for the whole fleet; None: what heads say counts."""
+    def aggregate(self, loads: Callable[[], views.Loads | None]) -> None:
+        """Who knows what clusters carry, where somebody adds it up for the whole fleet; None: what heads say counts."""
         self._loads = loads
 
     # -- what it says
@@ -297,7 +297,7 @@ class Mediating:
         now = time.monotonic()
         if now >= self._view_at and self._objects:
             self._view_at = now + VIEW_SECONDS
-            await self._handle(core.Viewed(views.view(self._objects, self._known, now, self._loads)))
+            await self._handle(core.Viewed(views.view(self._objects, self._known, now, self._loads())))
         for _ in range(len(self._inbox)):
             await self._receive(self._inbox.popleft())
         await self._handle(core.Ticked())

@@ -1,0 +1,59 @@
+"""What clusters carry by telemetry: recent, complete, and with whose numbers they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plimsoll.mediator.aggregates import RECENT_SECONDS, loads
+from plimsoll.telemetry.asking import Known
+from plimsoll.telemetry.choosing import Chosen
+from plimsoll.telemetry.figures import Figures
+from plimsoll.telemetry.snapshot import Cluster, Counts, Snapshot, Window
+
+NOW = 1_000_000.0
+
+
+def figures(mean: float) -> Figures:
+    return Figures(n=4, mean=mean, stddev=0.0, max=mean, p50=mean, p95=mean, p99=mean, skew=1.0)
+
+
+def cluster(mean: float, missing: tuple[str, ...] = (), seconds: str = "10") -> Cluster:
+    metrics = {"input_utilization": figures(mean), "input_queue_delay_seconds": figures(9.0)}
+    window = Window(n=4, brokers=2, metrics=metrics, over=[], under=[])
+    return Cluster(seen=2, expected=2, missing=list(missing), states={}, windows={seconds: window})
+
+
+def known(reason: str = "", at: float = NOW, **clusters: Cluster) -> Known:
+    snapshot = Snapshot(
+        source="fold" if reason else "spark", fleet="f", run_us=1, batch=1, window_end_us=int(at * 1e6),
+        written_us=int(at * 1e6), windows_seconds=[10], seen_seconds=10, seen=2, expected=2, counts=Counts(),
+        clusters=clusters,
+    )  # fmt: skip
+    return Known(int(at * 1e6), Chosen(snapshot, reason), 0)
+
+
+def test_averages_are_those_of_the_short_window_with_whose_they_are():
+    found = loads(known(east=cluster(0.5), west=cluster(0.25)), NOW)
+    assert found is not None
+    assert found.source == "Spark"
+    assert found.clusters == {"east": {"input_utilization": 0.5}, "west": {"input_utilization": 0.25}}
+    fallen_back = loads(known("Stale: it is old", east=cluster(0.5)), NOW)
+    assert fallen_back is not None
+    assert fallen_back.source == "the fold"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [None, Known(int(NOW * 1e6), None, 2), known(at=NOW - RECENT_SECONDS - 1, east=cluster(0.5)), known(),
+     known(east=cluster(0.5, missing=("e-1",))), known(east=cluster(0.5, seconds="60"))],
+)  # fmt: skip
+def test_without_anything_recent_and_complete_heads_own_averages_count(said: Any):
+    assert loads(said, NOW) is None
+
+
+def test_a_cluster_with_an_edge_that_is_missing_is_left_out():
+    found = loads(known(east=cluster(0.5), west=cluster(0.25, missing=("w",))), NOW)
+    assert found is not None
+    assert set(found.clusters) == {"east"}
