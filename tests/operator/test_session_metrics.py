@@ -99,3 +99,19 @@ def test_what_breaks_a_law_is_counted_once(counted: Counted):
     counted.metrics.forget("u")
     counted.metrics.stored(session(deadline_at=200.0), 102.0)
     assert counted["_law_violations_total", {"law": "I5"}] == 1
+
+
+def test_fleets_that_call_their_edges_alike_break_no_law(counted: Counted):
+    first, second = counted.metrics.of_one_fleet(), counted.metrics.of_one_fleet()
+    first.stored(session(uid="1", phase="Preparing", sources=["edge-0"]), 3.0)
+    second.stored(session(uid="2", phase="Preparing", sources=["edge-0"]), 3.0)
+    assert counted["_law_violations_total", {"law": "I4"}] == 0
+    second.stored(session(uid="3", phase="Preparing", sources=["edge-0"]), 3.0)
+    assert counted["_law_violations_total", {"law": "I4"}] == 1
+
+
+def test_what_a_fleet_that_is_no_more_left_open_is_never_late(counted: Counted):
+    counted.metrics.of_one_fleet().stored(session(uid="1", phase="Preparing"), 3.0)
+    after = counted.metrics.of_one_fleet()
+    after.stored(session(uid="2", deadline_at=9999.0), 500.0)
+    assert counted["_law_violations_total", {"law": "I5"}] == 0

@@ -364,7 +364,9 @@ class Fleet:
     _curve_in_use = ""
 
     def _begin_mediating(self, fleet: str, spec: BrokerFleetSpec, curve: Curve | None) -> None:
-        self._mediating = Mediating(self._api, self.namespace, fleet, curve, spec, metrics=self._metrics.session)
+        self._mediating = Mediating(
+            self._api, self.namespace, fleet, curve, spec, metrics=self._metrics.session.of_one_fleet()
+        )
         self._mediating.aggregate(lambda: aggregates.loads(self._telling.known, time()))
         self._serving = asyncio.create_task(self._mediating.run(), name=f"mediator of {self.namespace}")
 

@@ -7,6 +7,7 @@ label is a session, a subscriber or a broker.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -24,7 +25,7 @@ LATE_SECONDS: Final = 60.0
 
 
 class SessionMetrics:
-    """Takes every status that is stored. One of them for all fleets of a process."""
+    """Takes every status that is stored: the counters of a process, and what a checker knows of one fleet."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._checker = SessionChecker(LATE_SECONDS)
@@ -61,6 +62,12 @@ class SessionMetrics:
             self.phases.labels(phase)
         for law in ("I4", "I5", "I8"):
             self.violations.labels(law)
+
+    def of_one_fleet(self) -> SessionMetrics:
+        """The same counters, for one mediator: fleets may call their edges alike, and end with sessions open."""
+        one = copy(self)
+        one._checker, one._told = SessionChecker(LATE_SECONDS), 0
+        return one
 
     def stored(self, session: Session, now: float) -> None:
         """A session, as it has been stored."""
