@@ -6,11 +6,13 @@ import contextlib
 import json
 import queue
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kubernetes import client, config, watch
 from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import HTTPError, ProtocolError
 
 from plimsoll.cli.codes import CONFLICT, FAILED, CommandError
 from plimsoll.core.spec import API_VERSION, KINDS, Document, InvalidResourcesError, Problem
@@ -22,8 +24,9 @@ from plimsoll.mediator.sessions import KIND as SESSION
 
 REQUEST_SECONDS = 30.0
 WATCH_SECONDS = 300
+PAUSE_SECONDS = 1.0
 TRIES = 5
-NOT_FOUND, TAKEN, INVALID = 404, 409, 422
+NOT_FOUND, TAKEN, GONE, INVALID = 404, 409, 410, 422
 
 
 class There:
@@ -105,17 +108,20 @@ class There:
         """Hand on what changes, for ever: a watch ends by itself now and then, and starts over when it is too old."""
         try:
             while True:
-                for change in self._watched(kind, version):
-                    version = change.object["metadata"]["resourceVersion"]
-                    heard.put(change)
-        except ApiException as error:
-            if error.status != 410:
-                heard.put(CommandError(FAILED, f"cannot watch {kind} in {self.title}: {_message(error)}"))
-                return
-            version, items = self._list(kind)
-            for item in items:
-                heard.put(Change(0, "MODIFIED", kind, item["metadata"]["name"], item))
-            self._hear(kind, version, heard)
+                try:
+                    for change in self._watched(kind, version):
+                        version = change.object["metadata"]["resourceVersion"]
+                        heard.put(change)
+                except ProtocolError:  # the connection has broken: on from where it was
+                    time.sleep(PAUSE_SECONDS)
+                except ApiException as error:
+                    if error.status != GONE:
+                        raise CommandError(FAILED, f"cannot watch {kind} in {self.title}: {_message(error)}") from error
+                    version, items = self._list(kind)
+                    for item in items:
+                        heard.put(Change(0, "MODIFIED", kind, item["metadata"]["name"], item))
+        except HTTPError as error:
+            heard.put(CommandError(FAILED, f"cannot watch {kind} in {self.title}: no answer: {error}"))
         except Exception as error:  # noqa: BLE001  raised again where it is waited for
             heard.put(error)
 
@@ -236,14 +242,16 @@ def _told(what: str) -> Iterator[None]:
     try:
         yield
     except ApiException as error:
-        if error.status == NOT_FOUND:
-            raise MissingError(f"there is no {what}" if '"' in what else f"cannot {what}: {_message(error)}") from error
+        if error.status == NOT_FOUND and '"' in what:
+            raise MissingError(f"there is no {what}") from error
         if error.status == TAKEN:
             raise ConflictError(f"cannot {what}: {_message(error)}") from error
         if error.status == INVALID:
             raise InvalidResourcesError([Problem("<server>", None, what, (), _message(error), "")]) from error
         code = CONFLICT if error.status == 403 else FAILED
         raise CommandError(code, f"cannot {what}: {_message(error)}") from error
+    except HTTPError as error:
+        raise CommandError(FAILED, f"the API server does not answer ({what}): {error}") from error
 
 
 def _message(error: ApiException) -> str:
