@@ -410,7 +410,7 @@ class Mediating:
                         await asyncio.sleep(EVENT_PAUSE_SECONDS)
                         continue
                     log.warning("no event about %s: %s", tell.name, error)
-                with contextlib.suppress(IndexError):
+                with contextlib.suppress(ValueError):  # so many have come meanwhile that it made room for them
                     self._tells.remove((item, tell))
 
 
