@@ -13,7 +13,7 @@ from tests.operator.world import FLEET, World
 
 from plimsoll.operator.api import ApiError, MissingError
 from plimsoll.operator.cache import Cache
-from plimsoll.operator.fleet import Fleet
+from plimsoll.operator.fleet import HEARING_SECONDS, Fleet
 from plimsoll.operator.health import Health
 from plimsoll.operator.metrics import Metrics
 from plimsoll.operator.names import Object
@@ -127,6 +127,28 @@ def test_statuses_are_not_waited_for_one_by_one_while_the_api_server_is_away(mon
         server.away = False
         await fleet._write_status()
         assert {kind for verb, kind, _ in server.asked if verb == "update"} >= {"BrokerFleet", "BrokerCluster"}
+
+    asyncio.run(story())
+
+
+def test_a_mediator_that_begins_anew_does_not_make_brokers_unheard_of(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    fleet, server = looker(world, monkeypatch)
+
+    async def refused() -> None:
+        raise ApiError(422, "no")
+
+    async def story() -> None:
+        for _ in range(3):
+            await fleet._look()
+            world.controllers()
+        fleet._begun_at -= HEARING_SECONDS + 1
+        fleet._serving = asyncio.create_task(refused())
+        await asyncio.wait([fleet._serving])
+        fleet._check_mediator()
+        server.asked.clear()
+        await fleet._write_status()
+        assert server.asked == []
 
     asyncio.run(story())
 

@@ -45,7 +45,7 @@ QUIET_SECONDS = 0.05
 LOAD_WRITE_SECONDS = 1.0
 """In a large fleet load figures are older: of all its edges together no more are written than one in so long."""
 HEARING_SECONDS = 45.0
-"""So long after an operator has begun, what was said before stands, until all that serve have been heard."""
+"""So long after a mediator has begun, what was said before stands, until all that serve have been heard."""
 RETRY_SECONDS = 2.0
 LATE_SECONDS = 3.0
 """A namespace with clusters and no fleet is said to want one after so long: an apply writes files one by one."""
@@ -364,6 +364,7 @@ class Fleet:
     _curve_in_use = ""
 
     def _begin_mediating(self, fleet: str, spec: BrokerFleetSpec, curve: Curve | None) -> None:
+        self._begun_at = monotonic()
         self._mediating = Mediating(
             self._api, self.namespace, fleet, curve, spec, metrics=self._metrics.session.of_one_fleet()
         )
@@ -375,6 +376,7 @@ class Fleet:
         if self._serving is None or not self._serving.done():
             return
         serving, self._serving, self._mediating = self._serving, None, None
+        self._begun_at = monotonic()
         error = serving.exception()
         if error is None:
             return
