@@ -46,10 +46,10 @@ setup-spark:  ## Also what the Spark jobs need, where there is a Java
 test: setup-spark  ## Run the tests (ARGS="tests/core -k wire" for some, WORKERS=0 for one process)
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
-lint: setup  ## Check style, format, types and the architecture's import contracts
+lint: setup-spark  ## Check style, format, types and the architecture's import contracts
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
-	$(PY) -m mypy
+	$(PY) -m mypy $$(test -f .venv/.spark || echo "--exclude ^(sparkjobs|tests/sparkjobs|bench/telemetry)/")
 	.venv/bin/lint-imports
 
 bench: setup  ## Measure matching, brokers and collectors, beside baselines in the same run (BENCH_ARGS=--quick for brokers in less time)
