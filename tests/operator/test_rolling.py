@@ -6,7 +6,7 @@ import pytest
 from tests.operator.world import FLEET, World
 
 from plimsoll.operator import names
-from plimsoll.operator.change import Evacuate, Restart, Wait
+from plimsoll.operator.change import Delete, Evacuate, Restart, Wait
 from plimsoll.operator.rolling import cordoned
 from plimsoll.operator.settings import Settings
 
@@ -173,7 +173,12 @@ def test_a_node_that_takes_pods_again_has_its_edges_back():
     world.round()
     world.nodes["n1"] = node("n1")
     assert cordoned(world.desired(), world.observed()) == {"edge-0"}  # its subscribers are on their way
-    world.end_session(world.sessions()[0])
+    name = world.sessions()[0]
+    world.end_session(name)
+    assert [step for step in world.look() if isinstance(step, Delete)] != []
+    world.objects["LoadBalancingSession", name]["metadata"]["deletionTimestamp"] = world.time
+    assert world.look() == []  # it is on its way
+    del world.objects["LoadBalancingSession", name]["metadata"]["deletionTimestamp"]
     world.round()
     assert cordoned(world.desired(), world.observed()) == frozenset()
 

@@ -102,7 +102,7 @@ class _Rolling:
         for edge in edges:
             pod = self.observed.pod(edge.name)
             session = self.observed.get(SESSION, restarting(self.observed, edge.name))
-            if pod is None or session is None or is_leaving(pod) or not is_over(session):
+            if pod is None or is_leaving(pod) or session is None or is_leaving(session) or not is_over(session):
                 continue
             if restart_hash(pod) == edge.restart_hash and not is_drained(self.observed.node_of(pod)):
                 yield Delete(session, f"{edge.name} stays as it is")
