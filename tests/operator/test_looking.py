@@ -6,6 +6,7 @@ How an operator does with a real API server is in `test_fleet.py`; here is what 
 import asyncio
 import copy
 from collections.abc import Mapping
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from tests.operator.world import FLEET, World
 
 from plimsoll.operator.api import ApiError, MissingError
 from plimsoll.operator.cache import Cache
-from plimsoll.operator.fleet import HEARING_SECONDS, Fleet
+from plimsoll.operator.fleet import HEARING_SECONDS, LASTING_SECONDS, Fleet
 from plimsoll.operator.health import Health
 from plimsoll.operator.metrics import Metrics
 from plimsoll.operator.names import Object
@@ -182,5 +183,53 @@ def test_a_deletion_that_a_watch_tells_of_ends_the_wait_for_what_was_written_bef
         service.cache.stored(cluster, 0.0)
         service._told("DELETED", "BrokerCluster", cluster)
         assert service.health.silence(100.0) == ("", 0.0)
+
+    asyncio.run(story())
+
+
+class Waiting:
+    """A mediator whose lease another operator holds."""
+
+    lives = 0
+    heard: dict[str, Any] = {}  # noqa: RUF012  never changed
+    draining: frozenset[str] = frozenset()
+
+
+def test_who_only_waits_to_mediate_says_nothing_of_brokers(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    fleet, server = looker(world, monkeypatch)
+    monkeypatch.setattr("plimsoll.operator.fleet.HEARING_SECONDS", 0.0)
+
+    async def story() -> None:
+        for _ in range(3):
+            await fleet._look()
+            world.controllers()
+        fleet._mediating = waiting = Waiting()  # type: ignore[assignment]
+        server.asked.clear()
+        await fleet._write_status()
+        assert server.asked == []
+        waiting.lives = 1
+        await fleet._write_status()
+        assert "update" in {verb for verb, _, _ in server.asked}
+
+    asyncio.run(story())
+
+
+def test_a_mediator_that_cannot_go_on_begins_anew_less_and_less_often(monkeypatch: pytest.MonkeyPatch):
+    fleet, _ = looker(World(), monkeypatch)
+
+    async def refused() -> None:
+        raise ApiError(422, "no")
+
+    async def story() -> None:
+        pauses = []
+        for lasted in (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, LASTING_SECONDS + 1):
+            fleet._begun_at = monotonic() - lasted
+            fleet._serving = asyncio.create_task(refused())
+            await asyncio.wait([fleet._serving])
+            fleet._check_mediator()
+            pauses.append(fleet._pause)
+            assert fleet._mediates_at > monotonic()
+        assert pauses == [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 1.0]
 
     asyncio.run(story())

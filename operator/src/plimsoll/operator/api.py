@@ -317,7 +317,9 @@ class Api:
             after = _seconds(response.headers.get("Retry-After", ""))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             code, answer = 0, {"message": f"{type(error).__name__}: {error}"}
-        self.requests["patch" if verb == "apply" else verb, counted, code] += 1
+        # An apply that makes an object needs the right to create it, one that changes it the right to patch.
+        right = "create" if verb == "apply" and code == CREATED else "patch" if verb == "apply" else verb
+        self.requests[right, counted, code] += 1
         return code, answer, after
 
     def _jittered(self, seconds: float) -> float:
@@ -326,6 +328,7 @@ class Api:
 
 _MANAGED: Final = {"fieldManager": FIELD_MANAGER}
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=REQUEST_SECONDS, sock_connect=CONNECT_SECONDS)
+CREATED: Final = 201
 _METHODS: Final = {
     "list": ("GET", "application/json"),
     "get": ("GET", "application/json"),

@@ -47,6 +47,8 @@ LOAD_WRITE_SECONDS = 1.0
 HEARING_SECONDS = 45.0
 """So long after a mediator has begun, what was said before stands, until all that serve have been heard."""
 RETRY_SECONDS = 2.0
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, LASTING_SECONDS = 1.0, 60.0, 60.0
+"""A mediator that cannot go on begins anew after a pause that doubles, until one has lasted."""
 LATE_SECONDS = 3.0
 """A namespace with clusters and no fleet is said to want one after so long: an apply writes files one by one."""
 NO_FLEET = "there is no BrokerFleet in this namespace: create one, with an empty spec if nothing is to be said"
@@ -81,6 +83,7 @@ class Fleet:
         self._loads_at: dict[Ref, float] = {}
         self._said: dict[Ref, str] = {}
         self._begun_at = monotonic()
+        self._pause, self._mediates_at = FIRST_PAUSE_SECONDS, 0.0
         self.idle = False
 
     @property
@@ -350,6 +353,8 @@ class Fleet:
         curve = None if plain or own is None else Curve(own.public, own.secret)
         spec = desired.resources.fleet.spec
         serve_as = (desired.fleet, curve, spec.time_scale_percent, spec.telemetry.report_interval)
+        if self._serving is None and monotonic() < self._mediates_at:
+            return
         if self._serving is None or serve_as != self._served_as:
             await self._stop_mediating()
             self._begin_mediating(desired.fleet, spec, curve)
@@ -376,12 +381,16 @@ class Fleet:
         if self._serving is None or not self._serving.done():
             return
         serving, self._serving, self._mediating = self._serving, None, None
-        self._begun_at = monotonic()
+        lasted, self._begun_at = monotonic() - self._begun_at, monotonic()
         error = serving.exception()
         if error is None:
             return
         if isinstance(error, ApiError | ConflictError | MissingError):
-            log.error("%s: the mediator has ended and is begun anew: %s", self.namespace, error)
+            self._pause = (
+                min(2 * self._pause, LONGEST_PAUSE_SECONDS) if lasted < LASTING_SECONDS else FIRST_PAUSE_SECONDS
+            )
+            self._mediates_at = monotonic() + self._pause
+            log.error("%s: the mediator has ended, begun anew after %g s: %s", self.namespace, self._pause, error)
             self._woken.set()
             return
         raise error
@@ -431,6 +440,8 @@ class Fleet:
             telemetry=self._telling.status,
             time=now,
         )
+        if self._mediating is not None and not self._mediating.lives:
+            return  # another operator mediates, hears the brokers, and says how they are
         if monotonic() - self._begun_at > HEARING_SECONDS or not status.is_unheard(facts):
             await self._write_due(status.statuses(facts))
 
