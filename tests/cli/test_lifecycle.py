@@ -12,7 +12,10 @@ import pytest
 from plimsoll.local.home import FleetFolder
 
 FOLDER = Path(__file__).parents[2] / "examples"
-EXAMPLES = sorted([*FOLDER.glob("*.yaml"), *{path.parent for path in FOLDER.glob("*/*.yaml")}])
+# Each file of kubernetes/ is a fleet of its own, each other folder is one fleet.
+EXAMPLES = sorted(
+    {path if path.parent.name in ("examples", "kubernetes") else path.parent for path in FOLDER.rglob("*.yaml")}
+)
 
 
 def wait_for(check, seconds=60.0):

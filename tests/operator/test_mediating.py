@@ -328,7 +328,8 @@ def test_an_older_mediator_that_hears_of_nothing_still_cannot_write(brokers: Bro
         async with Life(fleet, api) as old:
             old.expected = True
             await eventually(lambda: old.mediating.lives, "its epoch")
-            await fleet.ask("first", approval={"policy": "Manual"}, select={"count": 1})
+            source = max("ab", key=lambda edge: len(traffic.at(edge)))
+            await fleet.ask("first", source={"name": source}, approval={"policy": "Manual"}, select={"count": 1})
             await fleet.in_phase("first", "Planned")
             old.mediating.show = lambda objects: None  # its watches are deaf
             async with Api(proxy.configuration, "two") as other, Life(fleet, other) as new:
