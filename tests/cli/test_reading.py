@@ -55,7 +55,7 @@ def test_kinds_have_short_names_and_plurals(run, word):
     code, out, _ = run("get", word)
     assert code == 0
     lines = [line.split() for line in out.splitlines()]
-    assert lines[0] == ["NAME", "CPU", "MEMORY", "IN-BYTES/S", "OUT-BYTES/S", "EMULATED", "AGE"]
+    assert lines[0] == ["NAME", "CPU", "MEMORY", "IN-BYTES/S", "OUT-BYTES/S", "EMULATED", "BROKERS", "AGE"]
     assert lines[1][:6] == ["small", "1", "64Mi", "unlimited", "600k", "no"]
 
 
