@@ -174,6 +174,8 @@ RECORDS: list[tuple[str, str, Any]] = [
      r.ProfileQuery(11, "e1", "e2")),
     ("profile-query-edge", "the head passes it on, with the covering set of e2 in one part",
      r.ProfileQuery(11, "e1", "e2", 0, 1, [STOCK])),
+    ("profile-query-several", "the same for e2 and e3 at once: this part has the covering set of e3",
+     r.ProfileQuery(12, "e1", "e3", 1, 2, [STOCK], ["e2", "e3"])),
     ("profile-reply", "the only piece of the answer", r.ProfileReply(11, "e1", 12, 0, 1, PROFILE)),
     ("joined", "a mediator shows a head an edge of another cluster",
      r.Joined(3, "west", 5.0, [{"broker": "w1", "seq": 9}])),

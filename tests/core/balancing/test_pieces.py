@@ -27,7 +27,8 @@ def profiles(draw: st.DrawFn) -> Profile:
         Row(f"k{i}", draw(bits), tuple(f"s{i}.{j}" for j in range(draw(st.integers(1, 3)))), draw(st.integers(1, 5)))
         for i in range(draw(st.integers(0, 4)))
     )
-    return Profile(traffic, rows, draw(bits), draw(st.floats(0, 100)), draw(bits))
+    takers = tuple((f"e{i}", draw(bits)) for i in range(draw(st.integers(0, 3))))
+    return Profile(traffic, rows, draw(bits), draw(st.floats(0, 100)), draw(bits), takers)
 
 
 @given(profiles())
@@ -35,7 +36,7 @@ def test_a_profile_comes_back_as_it_was(profile: Profile):
     back = decoded(encoded(profile))
     assert back.traffic.blocks == profile.traffic.blocks
     assert (back.rows, back.accepting, back.rest) == (profile.rows, profile.accepting, profile.rest)
-    assert back.overhead_bytes == profile.overhead_bytes
+    assert (back.overhead_bytes, back.takers) == (profile.overhead_bytes, profile.takers)
 
 
 @pytest.mark.parametrize("seed", range(20))

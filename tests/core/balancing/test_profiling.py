@@ -98,6 +98,30 @@ def test_all_parts_of_a_query_are_waited_for(busy: tuple[Fleet, Mediator]):
     assert profile.accepting == (1 << profile.traffic.width) - 1
 
 
+def test_several_targets_are_each_told_apart(balanced: Any):
+    """e2 takes what is odd, e3 takes nothing: of what comes to e1, e2 has half already and e3 has nothing."""
+    fleet = balanced(3)
+    mediator = fleet.mediator("h")
+    client = fleet.client("c", "h", "e1", "e2")
+    client.tell("e1", resume(1, "s", "[n,>,0]"))
+    client.tell("e2", resume(2, "v", "[odd,=,1]"))
+    one = Publishing(client, "h", "one", 1)
+    fleet.run(0.5)
+    for number in range(40):
+        one.publish(odd=number % 2)
+        fleet.run(0.1)
+    mediator.say_control("h", r.ProfileQuery(9, "e1", "e2", targets=["e2", "e3"]))
+    fleet.run(1.0)
+    [reply] = replies(mediator, 9)
+    profile = decoded(reply.piece)
+    assert profile.accepting == 0
+    assert [name for name, _ in profile.takers] == ["e2"]
+    assert abs(profile.towards("e2").accepting.bit_count() - profile.traffic.width / 2) <= 1
+    assert profile.towards("e3").accepting == 0
+    [row] = profile.rows
+    assert profile.towards("e2").extra_rate(row) == pytest.approx(profile.rate(row) / 2, rel=0.1)
+
+
 def test_a_cover_that_cannot_be_read_is_counted(busy: tuple[Fleet, Mediator]):
     fleet, _ = busy
     edge = fleet.edge("e1")

@@ -128,12 +128,17 @@ class Exchange:
             self._to_edge(said.edge, query)
 
     def _queries(self, asked: r.ProfileQuery) -> Iterator[r.ProfileQuery]:
-        """The query in parts, with the covering set of the target among them."""
-        outlet = self.host.edges.get(asked.target)
+        """The query in parts, with the covering set of each target among them."""
+        named = asked.targets or [asked.target]
+        parts = [(name, texts) for name in named for texts in self._cover(name, COVER_BYTES // len(named))]
+        for part, (name, texts) in enumerate(parts):
+            yield r.ProfileQuery(asked.id, asked.edge, name, part, len(parts), texts, asked.targets)
+
+    def _cover(self, edge: str, most_bytes: int) -> list[list[str]]:
+        """The covering set of an edge in parts, at least one; of one that is not here nothing is known."""
+        outlet = self.host.edges.get(edge)
         cover = self.host.routes.texts(outlet.key) if outlet is not None else []
-        parts = slices(cover, COVER_BYTES) or [[]]
-        for part, texts in enumerate(parts):
-            yield r.ProfileQuery(asked.id, asked.edge, asked.target, part, len(parts), texts)
+        return slices(cover, most_bytes) or [[]]
 
     def _from_edge(self, peer: Peer, said: FromEdges) -> None:
         """Pass on to every mediator what an edge says of itself."""

@@ -45,7 +45,8 @@ def encoded(profile: Profile) -> bytes:
     blocks = [r.BlockItem(block.width, block.rate, block.size_bytes) for block in profile.traffic.blocks]
     rows = [_item(row, width) for row in profile.rows]
     accepting, rest = _bytes(profile.accepting, width), _bytes(profile.rest, width)
-    return wire.encode(r.ProfileBody(blocks, accepting, profile.overhead_bytes, rows, rest))
+    takers = [r.TakerItem(target, _bytes(bits, width)) for target, bits in profile.takers]
+    return wire.encode(r.ProfileBody(blocks, accepting, profile.overhead_bytes, rows, rest, takers))
 
 
 def _item(row: Row, width: int) -> r.RowItem:
@@ -95,9 +96,10 @@ def decoded(data: bytes) -> Profile:
         rows = tuple(_row(item, traffic.width) for item in body.rows)
         _check(body, rows)
         accepting, rest = _bits(body.accepting, traffic.width), _bits(body.rest, traffic.width)
+        takers = tuple((item.target, _bits(item.bits, traffic.width)) for item in body.takers)
     except ValueError as error:
         raise WireError("malformed", f"profile: {error}") from error
-    return Profile(traffic, rows, accepting, body.overhead_bytes, rest)
+    return Profile(traffic, rows, accepting, body.overhead_bytes, rest, takers)
 
 
 def _row(item: r.RowItem, width: int) -> Row:
@@ -120,3 +122,5 @@ def _check(body: r.ProfileBody, rows: Sequence[Row]) -> None:
         raise ValueError("two rows of the same key")
     if len({name for row in rows for name in row.names}) < sum(row.count for row in rows):
         raise ValueError("a subscriber in two rows")
+    if len({item.target for item in body.takers}) < len(body.takers):
+        raise ValueError("two answers for one target")

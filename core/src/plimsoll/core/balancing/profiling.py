@@ -52,7 +52,7 @@ class Profiling:
         self.host, self._begin = host, begin
         self._press: Press | None = None
         self._id = 0
-        self._parts: dict[int, list[str]] = {}
+        self._parts: dict[int, list[tuple[str, str]]] = {}
         self._work: Iterator[None] | None = None
         self._answer: list[r.ProfileReply] = []
         self._answered_at = 0.0
@@ -79,9 +79,9 @@ class Profiling:
                 for piece in self._answer:
                     self.host.to_head(piece)
         elif self._work is None:
-            self._parts[query.part] = query.accepting
+            self._parts[query.part] = [(query.target, text) for text in query.accepting]
             if len(self._parts) == query.parts:
-                texts = [text for part in sorted(self._parts) for text in self._parts[part]]
+                texts = [each for part in sorted(self._parts) for each in self._parts[part]]
                 self._parts = {}
                 samples = self._begin()
                 self._press = samples if isinstance(samples, Press) else None
@@ -96,9 +96,9 @@ class Profiling:
         if self._answer and self.host.now > self._answered_at + KEPT_SECONDS:
             self._answer = []
 
-    def _profiled(self, query: r.ProfileQuery, texts: list[str], samples: Ring | Press) -> Iterator[None]:
+    def _profiled(self, query: r.ProfileQuery, texts: list[tuple[str, str]], samples: Ring | Press) -> Iterator[None]:
         accepting: Index = Index(compiled=self.host.config.hardware.may_compile)
-        for number, text in enumerate(texts):
+        for number, (_, text) in enumerate(texts):
             try:
                 accepting.add(number, predicates.parse(text))
             except ValueError:
@@ -114,7 +114,8 @@ class Profiling:
                 yield
         sampling = samples.sampling(
             _rows(keys), lambda attributes: self._matching(keys, attributes),
-            lambda attributes: bool(accepting.match(attributes)), self.host.now, PROFILE_BYTES,
+            lambda attributes: not query.targets and bool(accepting.match(attributes)), self.host.now, PROFILE_BYTES,
+            lambda attributes: {texts[number][0] for number in accepting.match(attributes)} if query.targets else (),
         )  # fmt: skip
         while not sampling.advance(SAMPLES_AT_ONCE):
             yield

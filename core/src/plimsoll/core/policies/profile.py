@@ -46,6 +46,8 @@ class Profile:
     """What a delivery takes on the wire beside the publication."""
     rest: int = 0
     """Which samples somebody at the source matches who is in no row, and so stays."""
+    takers: tuple[tuple[str, int], ...] = ()
+    """Of several targets: which samples each takes in already."""
 
     @property
     def input_rate(self) -> float:
@@ -68,6 +70,10 @@ class Profile:
     def output_bytes_per_second(self, row: Row) -> float:
         """What one subscriber of a row takes of a broker's output, in bytes per second."""
         return self.traffic.bytes_per_second(row.bits) + self.traffic.rate(row.bits) * self.overhead_bytes
+
+    def towards(self, target: str) -> Profile:
+        """The profile for one of several targets; of one that is not known all is new to it."""
+        return replace(self, accepting=dict(self.takers).get(target, 0))
 
     def accepted(self, row: Row) -> Profile:
         """The target takes in what this row asks for. PADRES 2006, 4.1: merged by OR, nothing is sampled anew."""

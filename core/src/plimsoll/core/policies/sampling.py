@@ -8,6 +8,7 @@ for all samples at once advances a `Sampling` by a few at a time.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,9 @@ Matching = Callable[[Attributes], Iterable[str]]
 
 Accepting = Callable[[Attributes], bool]
 """Whether the target takes a publication in already: whether its covering set matches it."""
+
+Takers = Callable[[Attributes], Iterable[str]]
+"""Which of several targets take a publication in already."""
 
 MOST_BYTES = 4 * 1024 * 1024
 """What a profile may take on the wire."""
@@ -88,16 +92,22 @@ class Sampling:
     """
 
     def __init__(
-        self, stretches: Sequence[Stretch], rows: Iterable[Row], matching: Matching, accepting: Accepting
+        self,
+        stretches: Sequence[Stretch],
+        rows: Iterable[Row],
+        matching: Matching,
+        accepting: Accepting,
+        takers: Takers = lambda _: (),
     ) -> None:
         self.stretches = tuple(stretches)
         self.rows = tuple(rows)
-        self._matching, self._accepting = matching, accepting
+        self._matching, self._accepting, self._takers = matching, accepting, takers
         self._samples = [sample for stretch in stretches for sample in stretch.samples]
         self._at = 0
         size = (len(self._samples) + 7) // 8
         self._bits = {row.key: bytearray(size) for row in self.rows}
         self._rest, self._matched, self._taken = bytearray(size), bytearray(size), bytearray(size)
+        self._taken_by: defaultdict[str, bytearray] = defaultdict(lambda: bytearray(size))
 
     @property
     def is_done(self) -> bool:
@@ -116,6 +126,8 @@ class Sampling:
                 self._matched[byte] |= bit
             if self._accepting(attributes):
                 self._taken[byte] |= bit
+            for target in self._takers(attributes):
+                self._taken_by[target][byte] |= bit
         self._at = end
         return self.is_done
 
@@ -130,7 +142,8 @@ class Sampling:
             raise ValueError(f"{len(self._samples) - self._at} samples are left: advance until it is done")
         rows = tuple(replace(row, bits=_number(self._bits[row.key])) for row in self.rows)
         taken, rest = _number(self._taken), _number(self._rest)
-        return Profile(Traffic(self._blocks()), rows, taken, overhead_bytes, rest)
+        takers = tuple((target, _number(self._taken_by[target])) for target in sorted(self._taken_by))
+        return Profile(Traffic(self._blocks()), rows, taken, overhead_bytes, rest, takers)
 
     def _blocks(self) -> Iterable[Block]:
         """A block for each stretch, weighted by what still comes in.
@@ -179,9 +192,10 @@ class Estimator(ABC):
         accepting: Accepting,
         now: float,
         most_bytes: int = MOST_BYTES,
+        takers: Takers = lambda _: (),
     ) -> Sampling:
         """The same as `profile`, to be advanced a few samples at a time; its profile is to be `bounded` at last."""
-        return Sampling(thin(self.stretches(now), fitting(rows, most_bytes)), rows, matching, accepting)
+        return Sampling(thin(self.stretches(now), fitting(rows, most_bytes)), rows, matching, accepting, takers)
 
     def profile(
         self,

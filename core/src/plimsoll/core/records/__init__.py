@@ -25,6 +25,7 @@ from plimsoll.core.records.balancing import (
     RowItem,
     State,
     Stated,
+    TakerItem,
     Trigger,
 )
 from plimsoll.core.records.control import (
@@ -224,6 +225,7 @@ __all__ = [
     "Suback",
     "Subs",
     "SubscriptionItem",
+    "TakerItem",
     "ToClient",
     "ToEdge",
     "Trigger",

@@ -74,7 +74,8 @@ class Trigger(Struct, array_like=True, frozen=True, tag=114):
 class ProfileQuery(Struct, array_like=True, frozen=True, tag=115):
     """From a mediator to a head: what do the subscribers of `edge` take, and what of that has `target` already?
 
-    The head passes it on to the edge, in `parts` parts, with the covering set of the target.
+    The head passes it on to the edge, in `parts` parts, with the covering set of the target. Where `targets` are named,
+    each of them is meant: a part is of the `target` that it names.
     """
 
     id: U63
@@ -83,6 +84,7 @@ class ProfileQuery(Struct, array_like=True, frozen=True, tag=115):
     part: U32 = 0
     parts: U32 = 0
     accepting: list[Text] = []
+    targets: list[Name] = []
 
 
 class ProfileReply(Struct, array_like=True, frozen=True, tag=116):
@@ -113,14 +115,25 @@ class RowItem(Struct, array_like=True, frozen=True):
     subscribers: list[Name]
 
 
+class TakerItem(Struct, array_like=True, frozen=True):
+    """The samples that one of several targets takes in already."""
+
+    target: Name
+    bits: Bits
+
+
 class ProfileBody(Struct, array_like=True, frozen=True):
-    """A profile. `rest`: the samples that match what is in no row, and stays where it is."""
+    """A profile. `rest`: the samples that match what is in no row, and stays where it is.
+
+    `takers` where several targets were named; `accepting` where it was one.
+    """
 
     blocks: list[BlockItem]
     accepting: Bits
     overhead_bytes: float
     rows: list[RowItem]
     rest: Bits = b""
+    takers: list[TakerItem] = []
 
 
 class Joined(Struct, array_like=True, frozen=True, tag=117):
