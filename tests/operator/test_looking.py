@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.operator.world import FLEET, World
 
-from plimsoll.operator.api import ApiError, MissingError
+from plimsoll.operator.api import ApiError, ConflictError, MissingError
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.fleet import HEARING_SECONDS, LASTING_SECONDS, Fleet
 from plimsoll.operator.health import Health
@@ -31,6 +31,8 @@ class Server:
     def __init__(self, world: World) -> None:
         self.world, self.away = world, False
         self.absent: set[str] = set()
+        self.wrong: dict[str, Exception] = {}
+        """What is answered to who would write an object of this name."""
         self.asked: list[tuple[str, str, str]] = []
         self.requests: dict[tuple[str, str, int], int] = {}
 
@@ -40,6 +42,8 @@ class Server:
             raise ApiError(0, "no answer")
         if name in self.absent:
             raise MissingError(name)
+        if verb not in ("get", "update") and name in self.wrong:
+            raise self.wrong[name]
 
     async def create(self, item: Object) -> Object:
         self._take("create", *ref(item))
@@ -231,5 +235,105 @@ def test_a_mediator_that_cannot_go_on_begins_anew_less_and_less_often(monkeypatc
             pauses.append(fleet._pause)
             assert fleet._mediates_at > monotonic()
         assert pauses == [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 1.0]
+
+    asyncio.run(story())
+
+
+def tries(server: Server, name: str) -> int:
+    return sum(1 for verb, _, about in server.asked if about == name and verb not in ("get", "event", "update"))
+
+
+class Clock:
+    """The clock of a fleet's task, which goes on when told to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr("plimsoll.operator.fleet.monotonic", lambda: self.now)
+
+
+@pytest.mark.parametrize("code", [403, 422, 500])
+def test_one_secret_that_is_refused_stops_nobody_else(monkeypatch: pytest.MonkeyPatch, code: int):
+    world = World()
+    fleet, server = looker(world, monkeypatch)
+    monkeypatch.setattr("plimsoll.operator.fleet.HEARING_SECONDS", -1.0)
+    server.wrong = {"edge-1-keys": ApiError(code, "create Secret ns/edge-1-keys: denied by policy")}
+
+    async def story() -> None:
+        for _ in range(4):
+            await looked(fleet, world)
+        assert world.of("StatefulSet") == ["east-head", "edge-0", "edge-2"]
+        assert ("event", "Refused", "edge-1") in server.asked
+        for kind, name in (("EdgeBroker", "edge-1"), ("BrokerCluster", "east"), ("BrokerFleet", "stocks")):
+            (found,) = [c for c in world.objects[kind, name]["status"]["conditions"] if c["type"] == "Degraded"]
+            assert (found["status"], found["reason"]) == ("True", "Refused")
+            assert "Secret ns/edge-1-keys" in found["message"]
+        assert world.objects["BrokerCluster", "east"]["status"]["edges"]["desired"] == 3
+        assert "Refused" not in reasons(world, "EdgeBroker", "edge-0")
+        server.wrong = {}
+        fleet._retries.keep([])  # its pause is over
+        for _ in range(3):
+            await looked(fleet, world)
+        assert ("Secret", "edge-1-keys") in world.objects
+        assert fleet._waits["EdgeBroker", "edge-1"] == "it starts when east-head has read its key"
+        assert "Refused" not in reasons(world, "EdgeBroker", "edge-1")
+
+    asyncio.run(story())
+
+
+def test_the_first_object_that_is_refused_is_tried_again_less_and_less_often(monkeypatch: pytest.MonkeyPatch):
+    world, clock = World(), Clock(monkeypatch)
+    fleet, server = looker(world, monkeypatch)
+    refused = {"edge-1-keys", "edge-2-config"}
+    server.wrong = {name: ApiError(422, f"{name} is refused") for name in refused}
+
+    async def story() -> None:
+        for _ in range(120):  # a minute of looks
+            clock.now += 0.5
+            await fleet._look()
+            world.controllers()
+        for name in refused:
+            assert 5 <= tries(server, name) <= 10, (name, tries(server, name))
+        assert world.of("StatefulSet") == ["east-head", "edge-0", "edge-2"]
+
+    asyncio.run(story())
+
+
+def test_a_conflict_is_tried_again_after_pauses_that_grow(monkeypatch: pytest.MonkeyPatch):
+    world, clock = World(), Clock(monkeypatch)
+    fleet, server = looker(world, monkeypatch)
+    server.wrong = {"edge-2": ConflictError("somebody else was quicker")}
+
+    async def story() -> None:
+        looks = 0
+        until = clock.now + 30.0
+        while clock.now < until:
+            looks += 1
+            clock.now += await fleet._look_safely()
+            world.controllers()
+            assert not fleet.is_woken, "it does not wake itself"
+        assert 4 <= tries(server, "edge-2") <= 12, tries(server, "edge-2")
+        assert looks < 30
+
+    asyncio.run(story())
+
+
+def test_a_status_that_conflicts_is_tried_again_after_pauses_that_grow(monkeypatch: pytest.MonkeyPatch):
+    world, clock = World(), Clock(monkeypatch)
+    fleet, server = looker(world, monkeypatch)
+    monkeypatch.setattr("plimsoll.operator.fleet.HEARING_SECONDS", -1.0)
+
+    async def conflicts(item: Object) -> Object:
+        server.asked.append(("update", *ref(item)))
+        raise ConflictError("somebody else was quicker")
+
+    async def story() -> None:
+        for _ in range(3):
+            await fleet._look()
+            world.controllers()
+        monkeypatch.setattr(server, "replace_status", conflicts)
+        for _ in range(120):
+            clock.now += 0.25
+            await fleet._write_status()
+        assert 4 <= server.asked.count(("update", "BrokerFleet", "stocks")) <= 14
 
     asyncio.run(story())

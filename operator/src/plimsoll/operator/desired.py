@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import msgspec
 
@@ -63,10 +64,15 @@ class Desired:
     def fleet(self) -> str:
         return self.resources.fleet.name
 
+    @cached_property
+    def places(self) -> Mapping[str, Place]:
+        """All brokers that are asked for, whether or not they can be made yet."""
+        return {place.name: place for place in places(self.resources)}
+
     @property
     def names(self) -> frozenset[str]:
-        """All brokers that are asked for, whether or not they can be made yet."""
-        return frozenset(place.name for place in places(self.resources))
+        """Their names."""
+        return frozenset(self.places)
 
     def objects(self) -> Iterator[Object]:
         """All objects but pods and secrets of brokers."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic, time
 from typing import Any
@@ -20,7 +21,7 @@ from plimsoll.mediator import aggregates
 from plimsoll.mediator import desired as asked
 from plimsoll.mediator.control import Curve, Members
 from plimsoll.operator import keys, leaving, names, rolling, rotation, status
-from plimsoll.operator.api import PASSING, Api, ApiError, ConflictError, MissingError
+from plimsoll.operator.api import Api, ApiError, ConflictError, MissingError
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.change import Apply, Change, Delete, Evacuate, Patch, Restart, Taken, Wait, subject
 from plimsoll.operator.changes import Moment, changes
@@ -30,10 +31,11 @@ from plimsoll.operator.health import Health
 from plimsoll.operator.mediating import Mediating
 from plimsoll.operator.metrics import Metrics
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects import Ref, annotation, is_leaving, is_ours, ref, uid
+from plimsoll.operator.objects import Ref, annotation, digest, is_leaving, is_ours, ref, uid
 from plimsoll.operator.objects import owner as owning
 from plimsoll.operator.observed import Observed, label, rfc3339, seconds
 from plimsoll.operator.reach import reachable
+from plimsoll.operator.retries import Retries
 from plimsoll.operator.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -46,7 +48,10 @@ LOAD_WRITE_SECONDS = 1.0
 """In a large fleet load figures are older: of all its edges together no more are written than one in so long."""
 HEARING_SECONDS = 45.0
 """So long after a mediator has begun, what was said before stands, until all that serve have been heard."""
-RETRY_SECONDS = 2.0
+RETRY_SECONDS, CONFLICT_SECONDS = 2.0, 0.25
+"""The first pause after what was refused, and after what somebody else was quicker with; later ones are longer."""
+AWAY = frozenset({0, 429, 503, 504})
+"""Answers, or none, of an API server that would not answer anything else now."""
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, LASTING_SECONDS = 1.0, 60.0, 60.0
 """A mediator that cannot go on begins anew after a pause that doubles, until one has lasted."""
 LATE_SECONDS = 3.0
@@ -77,6 +82,8 @@ class Fleet:
         self._served_as: object = None
         self._desired: Desired | None = None
         self._faults: dict[Ref, tuple[str, str]] = {}
+        self._keyless: dict[Ref, tuple[str, str]] = {}
+        self._retries, self._statuses = Retries(random.SystemRandom()), Retries(random.SystemRandom())
         self._waits: dict[Ref, str] = {}
         self._invalid = self._why = ""
         self._astray: dict[Ref, tuple[str, str]] = {}
@@ -116,16 +123,16 @@ class Fleet:
                     look_at = monotonic() + await self._look_safely()
                 self._check_mediator()
                 await self._write_status()
-                await self._rest()
+                await self._rest(min(ROUND_SECONDS, max(0.0, look_at - monotonic())))
         finally:
             self._health.gone(self.namespace)
             self._cache.leave(self.namespace)
             self._telling.stop()
             await self._stop_mediating()
 
-    async def _rest(self) -> None:
+    async def _rest(self, seconds: float) -> None:
         try:
-            async with asyncio.timeout(ROUND_SECONDS):  # `wait_for` of Python 3.11 may lose a cancellation
+            async with asyncio.timeout(seconds):  # `wait_for` of Python 3.11 may lose a cancellation
                 await self._woken.wait()
             await asyncio.sleep(QUIET_SECONDS)
         except TimeoutError:
@@ -144,6 +151,7 @@ class Fleet:
             result, again = "error", RETRY_SECONDS
         if self._faults or self._waits:
             again = min(again, RETRY_SECONDS)
+        again = max(QUIET_SECONDS, min(again, self._retries.next(monotonic())))
         self._metrics.reconciles.labels("fleet", result).inc()
         self._metrics.reconcile_seconds.labels("fleet").observe(monotonic() - begun)
         return again
@@ -224,18 +232,35 @@ class Fleet:
     # -- keys
 
     async def _keys(self, resources: Resources, observed: Observed) -> dict[str, keys.Keys]:
-        """The keys of everybody who needs some, made where there are none."""
+        """The keys of everybody who needs some, made where there are none; who cannot have any stops nobody else."""
         found: dict[str, keys.Keys] = {}
+        self._keyless = {}
         for name, owner, labels in identities(resources, observed.objects):
-            secret = observed.get("Secret", name)
-            if secret is None:
-                secret = await self._make_keys(name, owner, labels)
-            if secret is None or (held := keys.read(secret)) is None:
-                self._faults["Secret", name] = ("NameTaken", f"Secret/{name} is not the operator's, or holds no keys")
-                continue
-            self._faults.pop(("Secret", name), None)
-            found[name] = keys.read(await self._rotate(secret, owner, observed)) or held
+            key, secret = ("Secret", name), observed.get("Secret", name)
+            if self._retries.is_due(("keys", name), monotonic()):
+                try:
+                    secret = await self._held(name, owner, labels, observed)
+                    self._retries.succeeded(("keys", name))
+                except (ApiError, ConflictError, MissingError) as error:
+                    self._keyless[key] = self._failed(("keys", name), error)
+                    if isinstance(error, ApiError) and error.code in AWAY:
+                        raise
+            elif key in self._faults:
+                self._keyless[key] = self._faults[key]
+            if secret is not None and (held := keys.read(secret)) is not None:
+                found[name] = held
+            elif key not in self._keyless:
+                self._keyless[key] = ("NameTaken", f"Secret/{name} is not the operator's, or holds no keys")
         return {**keys.of_brokers(observed), **found}
+
+    async def _held(self, name: str, owner: Object, labels: Mapping[str, str], observed: Observed) -> Object | None:
+        """The Secret of an identity, made if there is none, after the step to new keys that is due."""
+        secret = observed.get("Secret", name)
+        if secret is None:
+            secret = await self._make_keys(name, owner, labels)
+        if secret is None or keys.read(secret) is None:
+            return secret
+        return await self._rotate(secret, owner, observed)
 
     async def _make_keys(self, name: str, owner: Object, labels: Mapping[str, str]) -> Object | None:
         wanted = keys.new_secret(name, labels, owning(owner), self.namespace)
@@ -262,23 +287,46 @@ class Fleet:
     # -- changes
 
     async def _carry_out(self, steps: Sequence[Change]) -> None:
+        """Take the steps; one that is refused stops no other, and is taken again after a pause that grows."""
         self._waits = {step.subject: step.reason for step in steps if isinstance(step, Wait)}
-        faults = {**self._astray, **{key: why for key, why in self._faults.items() if key[0] == "Secret"}}
+        faults = {**self._astray, **self._keyless}
         for step in steps:
             if isinstance(step, Taken):
                 faults[step.subject] = ("NameTaken", step.reason)
-            elif not isinstance(step, Wait):
-                try:
-                    await self._do(step, faults)
-                except ApiError as error:
-                    faults[subject(step)] = ("Refused", str(error))
-                except ConflictError as error:
-                    log.info("%s: %s", self.namespace, error)
-                    self._cache.forget(self.namespace, subject(step))
-                    self._woken.set()
+            elif isinstance(step, Wait):
+                continue
+            elif self._retries.is_due(_attempt(step), monotonic(), _wanted(step)):
+                await self._try(step, faults)
+            elif subject(step) in self._faults:
+                faults[subject(step)] = self._faults[subject(step)]
+        tried = {_attempt(step) for step in steps} | {("keys", name) for _, name in self._keyless}
+        self._retries.keep(tried)
         self._faults = faults
         for key, (reason, message) in faults.items():
             await self._say_once(key, reason, message)
+
+    async def _try(self, step: Change, faults: dict[Ref, tuple[str, str]]) -> None:
+        """Take a step, and note why it cannot be taken; raises if the API server would not answer the next one."""
+        attempt, wanted = _attempt(step), _wanted(step)
+        try:
+            await self._do(step, faults)
+            self._retries.succeeded(attempt)
+        except ConflictError as error:
+            self._failed(attempt, error, wanted)
+            self._cache.forget(self.namespace, subject(step))
+        except ApiError as error:
+            faults[subject(step)] = self._failed(attempt, error, wanted)
+            if error.code in AWAY:
+                raise
+
+    def _failed(self, attempt: tuple[str, str], error: Exception, wanted: str = "") -> tuple[str, str]:
+        """Take notice of a failure; its reason, and what is said of it."""
+        now, away = monotonic(), isinstance(error, ApiError) and error.code in AWAY
+        first = CONFLICT_SECONDS if isinstance(error, ConflictError) else RETRY_SECONDS
+        longest = {"longest": RETRY_SECONDS} if away else {}  # its return is to be found soon
+        after = self._retries.failed(attempt, now, first, wanted=wanted, **longest)
+        log.warning("%s: %s; tried again after %.1f s", self.namespace, error, after)
+        return "Refused", str(error)
 
     async def _do(self, step: Change, faults: dict[Ref, tuple[str, str]]) -> None:
         log.info("%s: %s %s: %s", self.namespace, type(step).__name__, "/".join(subject(step)), _reason(step))
@@ -450,26 +498,30 @@ class Fleet:
         brokers = sum(1 for _ in observed.kind("EdgeBroker"))
         rest = max(self._settings.load_seconds, brokers * LOAD_WRITE_SECONDS)
         self._loads_at = {key: at for key, at in self._loads_at.items() if key in observed.objects}
+        self._statuses.keep(observed.objects)
         for item, wanted in statuses:
             now, key = monotonic(), ref(item)
             age = now - self._loads_at.get(key, -rest)
-            if not status.is_due(item, wanted, age, rest):
+            if not status.is_due(item, wanted, age, rest) or not self._statuses.is_due(key, now):
                 continue
             self._loads_at[key] = now
             try:
                 self._stored(await self._api.replace_status({**item, "status": wanted}))
+                self._statuses.succeeded(key)
             except (ConflictError, MissingError):
+                self._statuses.failed(key, now, CONFLICT_SECONDS, longest=rest)
                 self._cache.forget(self.namespace, key)
             except ApiError as error:
-                log.warning("%s: status of %s: %s", self.namespace, "/".join(key), error)
-                if error.code == 0 or error.code in PASSING:
+                after = self._statuses.failed(key, now, RETRY_SECONDS, longest=rest)
+                log.warning("%s: status of %s: %s; again after %.1f s", self.namespace, "/".join(key), error, after)
+                if error.code in AWAY:
                     return  # nor would it answer the others, and each of them would be waited for
 
     async def _say_once(self, key: Ref, reason: str, message: str) -> None:
         if self._said.get(key) != message:
             self._said[key] = message
             about = self._observe().objects.get(key)
-            await self._say(about or self._about(key[1]), "Warning", reason, message)
+            await self._say(about or self._about(status.broker_of(key)), "Warning", reason, message)
 
     async def _say(self, about: Object | None, type_: str, reason: str, message: str) -> None:
         """An event for people; one that cannot be written is no reason to stop."""
@@ -491,3 +543,14 @@ class Fleet:
 
 def _reason(step: Change) -> str:
     return step.reason
+
+
+def _attempt(step: Change) -> tuple[str, str]:
+    """What fails and is tried again by itself: a sort of step, with what it is about."""
+    kind, name = subject(step)
+    return f"{type(step).__name__} {kind}", name
+
+
+def _wanted(step: Change) -> str:
+    """What a step would have stored; one that would store something else need not wait."""
+    return annotation(step.item, names.DESIRED_HASH) or digest(step.item) if isinstance(step, Apply) else ""

@@ -104,7 +104,8 @@ _UNSERVED: tuple[tuple[str, Literal["True", "False"]], ...] = (("Ready", "False"
 
 
 def _brokers(facts: Facts) -> dict[str, Role]:
-    wanted: dict[str, Role] = {name: broker.role for name, broker in facts.desired.brokers.items()}
+    """Who runs, and who is asked for, also where it cannot be made yet."""
+    wanted: dict[str, Role] = {name: place.role for name, place in facts.desired.places.items()}
     return {**facts.observed.brokers(), **wanted}
 
 
@@ -112,6 +113,7 @@ def broker_seen(facts: Facts, name: str, role: Role) -> Seen:
     """What is known of one broker."""
     pod, heard = facts.observed.pod(name), facts.heard.get(name)
     stored, wanted = facts.observed.get("StatefulSet", name), facts.desired.brokers.get(name)
+    place = facts.desired.places.get(name)
     answer = heard.answer if heard is not None and pod is not None else {}
     waiting = answer.get("waiting_for")
     running = pod is not None and "running" in container(pod).get("state", {})
@@ -120,8 +122,8 @@ def broker_seen(facts: Facts, name: str, role: Role) -> Seen:
     return Seen(
         name=name,
         role=role,
-        cluster=wanted.cluster if wanted is not None else label(stored or pod or {}, names.CLUSTER),
-        profile=wanted.profile if wanted is not None else "",
+        cluster=place.cluster if place is not None else label(stored or pod or {}, names.CLUSTER),
+        profile=place.profile if place is not None else "",
         data=data,
         control=f"tcp://{host}:{names.CONTROL_PORT}",
         public_key=annotation(pod, names.KEY) if pod is not None else "",
@@ -187,15 +189,22 @@ def _others(facts: Facts, item: Object, brokers: Sequence[str] | None) -> list[C
     waits = [f"{ref[1]}: {why}" for ref, why in facts.waits.items() if mine is None or ref[1] in mine]
     if waits:
         found.append(Condition("Progressing", "True", "Rolling", "; ".join(waits[:3])))
-    faults = [fault for ref, fault in facts.faults.items() if mine is None or _broker_of(ref) in mine]
+    faults = [fault for ref, fault in facts.faults.items() if mine is None or broker_of(ref) in mine]
     if facts.invalid:
         faults.insert(0, ("InvalidSpec", facts.invalid))
     if faults:
         found.append(Condition("Degraded", "True", faults[0][0], "; ".join(message for _, message in faults[:3])))
+    elif item["kind"] == "EdgeBroker" and any(each["type"] == "Degraded" for each in _conditions(item)):
+        found.append(Condition("Degraded", "False", "AsExpected"))  # what stood there before is over
     return found
 
 
-def _broker_of(ref: Ref) -> str:
+def _conditions(item: Object) -> Sequence[Mapping[str, Any]]:
+    return item.get("status", {}).get("conditions") or ()
+
+
+def broker_of(ref: Ref) -> str:
+    """The broker that an object belongs to, by its name."""
     for suffix in ("-config", "-keys", "-external", "-edges", "-0"):
         if ref[1].endswith(suffix) and ref[0] != "EdgeBroker":
             return ref[1].removesuffix(suffix)
