@@ -67,6 +67,8 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         _column("Ready", _condition("Ready"), "Whether all brokers are ready."),
         _column("Reason", _condition("Ready", "reason"), "Why."),
         _column("Fresh", _condition("LoadDataFresh"), "Whether load reports of all brokers are recent."),
+        _column("Source", ".status.telemetry.source", "Whose figures clusters are compared by: Spark or Fold."),
+        _wide("Snapshot-s", ".status.telemetry.snapshotAgeSeconds", "The age of Spark's snapshot, seconds.", "integer"),
         _wide("Security", ".status.security", "How links are protected."),
         _wide("Epoch", ".status.mediatorEpoch", "The life of its mediator.", "integer"),
         _wide("Message", _condition("Ready", "message"), "Why, in a sentence."),

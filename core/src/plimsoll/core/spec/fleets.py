@@ -14,6 +14,7 @@ from plimsoll.core.spec.quantities import Duration, Quantity
 WhenSlow = Literal["Block", "DropOldest", "Disconnect"]
 ClientRole = Literal["Publish", "Subscribe"]
 SparkLauncher = Literal["None", "Process", "Kubernetes", "SparkOperator", "SparkApplication"]
+VolumeAccess = Literal["ReadWriteOnce", "ReadWriteMany"]
 
 IMAGE = r"[A-Za-z0-9][-A-Za-z0-9._/:@]*"
 
@@ -153,6 +154,10 @@ class CollectorsSpec:
         str, About("On Kubernetes, the PersistentVolumeClaim for the files; empty: they go with their pod.",
                    pattern="[a-z0-9]([a-z0-9.-]*[a-z0-9])?|", form="the name of a claim", max_length=253)
     ] = ""  # fmt: skip
+    volume_access: Annotated[
+        VolumeAccess, About("How nodes may use the claim: one alone, so that Spark's pods are placed beside the"
+                            " collectors, or many. Kubernetes only."),
+    ] = "ReadWriteOnce"  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,10 +166,13 @@ class SparkSpec:
 
     launcher: Annotated[
         SparkLauncher,
-        About("How the jobs are started: not at all; as a process beside the collector; as pods by Spark itself; or as"
-              " an object of the operator of Kubeflow (SparkOperator) or of Apache (SparkApplication)."),
-    ] = "None"  # fmt: skip
-    executors: Annotated[int, About("How many executors.", low=1, high=1000)] = 2
+        About("How the jobs are started: not at all; in the collector's own pod (Process); as pods by Spark itself"
+              " (Kubernetes); or as an object of the operator of Kubeflow (SparkOperator) or of Apache"
+              " (SparkApplication). On one machine all but None are a process beside the collector."),
+    ] = "Kubernetes"  # fmt: skip
+    executors: Annotated[
+        int, About("How many executors; a process has two cores and none.", low=1, high=1000)
+    ] = 2
     image: Annotated[
         str, About("Image of driver and executors; empty: the operator's default.", pattern=IMAGE + "|",
                    form="an image, as registry/name:tag", max_length=512)
@@ -180,7 +188,12 @@ class TelemetrySpec:
         Duration.parse("1s")
     )
     collectors: Annotated[CollectorsSpec, About("Who stores load reports as Parquet.")] = CollectorsSpec()
-    spark: Annotated[SparkSpec, About("Who computes on what collectors stored. Kubernetes only.")] = SparkSpec()
+    spark: Annotated[SparkSpec | None, About("Spark jobs over what collectors stored; absent: none.")] = None
+
+    @property
+    def launcher(self) -> SparkLauncher:
+        """How Spark jobs are started; None where there is nobody who stores anything."""
+        return self.spark.launcher if self.spark is not None and self.collectors.replicas else "None"
 
 
 @dataclass(frozen=True, kw_only=True)

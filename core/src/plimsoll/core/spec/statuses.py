@@ -156,6 +156,22 @@ class CollectorStatus:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SparkStatus:
+    """The live job on Spark, judged by its snapshot."""
+
+    launcher: Annotated[Literal["Process", "Kubernetes", "SparkOperator", "SparkApplication"], About("How it runs.")]
+    state: Annotated[
+        Literal["Missing", "Starting", "Fresh", "Incomplete", "Late", "Dead"],
+        About("Whether it does its work: Missing, nothing can be started; Dead, it is about to be started anew."),
+    ]
+    message: Annotated[str, About("Why, in a sentence.")]
+    driver: Annotated[str, About("The pod of its driver; on Kubernetes only.")]
+    pid: Annotated[int, About("Its process; on one machine only.")]
+    restarts: Annotated[int, About("How often it was started again by whoever judges it.")]
+    last_end: Annotated[str, About("How it ended last; on one machine only.")]
+
+
+@dataclass(frozen=True, kw_only=True)
 class TelemetryStatus:
     """What becomes of load reports, and what is known by them."""
 
@@ -166,6 +182,7 @@ class TelemetryStatus:
     snapshot_age_seconds: Annotated[int, About("Since the end of its window; absent for the fold.", unit="seconds")]
     brokers_seen: Annotated[int, About("Brokers that it has heard of lately.")]
     brokers_expected: Annotated[int, About("Brokers that it should have heard of.")]
+    spark: Annotated[SparkStatus, About("The live job; absent where none is asked for.")]
 
 
 @dataclass(frozen=True, kw_only=True)
