@@ -15,9 +15,11 @@ from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from typing import Any, Final
 
+import msgspec
+
 from plimsoll.telemetry.choosing import Choice, Chosen
 from plimsoll.telemetry.fold import Header, merged
-from plimsoll.telemetry.snapshot import FAULTS, Snapshot, SnapshotError, Wanted, decode
+from plimsoll.telemetry.snapshot import FAULTS, Last, Snapshot, SnapshotError, Wanted, decode
 
 EVERY_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 5.0
@@ -29,11 +31,15 @@ Places = Callable[[], Sequence[tuple[str, int]]]
 
 @dataclass(frozen=True)
 class Known:
-    """What was found at `at_us`. `chosen` is None if no collector has answered; `silent`: how many have not."""
+    """What was found at `at_us`. `chosen` is None if no collector has answered; `silent`: how many have not.
+
+    `last`: the snapshot that Spark has written last, whether or not it may be used; None without any.
+    """
 
     at_us: int
     chosen: Chosen | None
     silent: int
+    last: Last | None = None
 
     @property
     def status(self) -> dict[str, Any]:
@@ -98,7 +104,8 @@ class Asker:
             source="fold", fleet=self._fleet, run_us=self._start_us, batch=self._rounds, window_end_us=now_us,
             written_us=now_us,
         )  # fmt: skip
-        return Known(now_us, self._choice.choose(spark, merged(folds, header), now_us), silent)
+        chosen = self._choice.choose(spark, merged(folds, header), now_us)
+        return Known(now_us, chosen, silent, _last(spark))
 
 
 def _spark(place: tuple[str, int]) -> bytes | SnapshotError:
@@ -106,6 +113,22 @@ def _spark(place: tuple[str, int]) -> bytes | SnapshotError:
         return get(place, "/v1/snapshot?source=spark")
     except SnapshotError as error:
         return error
+
+
+def _last(spark: bytes | SnapshotError) -> Last | None:
+    if isinstance(spark, SnapshotError):
+        return spark.last
+    try:
+        return Last.of(decode(spark))
+    except SnapshotError:
+        return None
+
+
+def _told(path: str, said: dict[str, Any]) -> Last | None:
+    try:
+        return msgspec.convert(said["last"], Last) if "last" in said else None
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def get(place: tuple[str, int], path: str) -> bytes:
@@ -129,5 +152,5 @@ def get(place: tuple[str, int], path: str) -> bytes:
         return body
     said = json.loads(body)
     if answer.status == HTTPStatus.SERVICE_UNAVAILABLE and said.get("fault") in FAULTS:
-        raise SnapshotError(said["fault"], str(said.get("message", "")))
+        raise SnapshotError(said["fault"], str(said.get("message", "")), _told(path, said))
     raise ValueError(f"{path}: {answer.status} {said}")

@@ -30,7 +30,7 @@ from plimsoll.telemetry import snapshot
 from plimsoll.telemetry.collector import Collector
 from plimsoll.telemetry.metrics import CONTENT_TYPE, Metrics
 from plimsoll.telemetry.sending import token_of
-from plimsoll.telemetry.snapshot import SnapshotError
+from plimsoll.telemetry.snapshot import Last, SnapshotError
 
 BODY_BYTES: Final = 4 * 1024 * 1024
 REQUEST_SECONDS: Final = 10.0
@@ -48,8 +48,11 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def problem(status: HTTPStatus, fault: str, text: str) -> Answer:
-    return Answer(status, json.dumps({"fault": fault, "message": text}).encode())
+def problem(status: HTTPStatus, fault: str, text: str, last: Last | None = None) -> Answer:
+    said: dict[str, Any] = {"fault": fault, "message": text}
+    if last is not None:
+        said["last"] = msgspec.to_builtins(last)
+    return Answer(status, json.dumps(said).encode())
 
 
 class Service:
@@ -99,7 +102,7 @@ class Service:
         except SnapshotError as error:
             refused = f"{error.fault}: {error}"
             if source == "spark":
-                return problem(HTTPStatus.SERVICE_UNAVAILABLE, error.fault, str(error))
+                return problem(HTTPStatus.SERVICE_UNAVAILABLE, error.fault, str(error), error.last)
             return self._fold(refused)
         return Answer(HTTPStatus.OK, data, headers={"Plimsoll-Source": "spark"})
 

@@ -124,12 +124,33 @@ class Snapshot(Struct, frozen=True, kw_only=True):
         return (now_us - self.window_end_us) / 1e6
 
 
-class SnapshotError(ValueError):
-    """A snapshot that must not be used. `fault` names what is wrong with it."""
+class Last(Struct, frozen=True):
+    """The snapshot that was written last, good or not: when its window ended, and how much of the fleet it had seen."""
 
-    def __init__(self, fault: Fault, text: str) -> None:
+    window_end_us: int
+    seen: int
+    expected: int
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Last:
+        return cls(snapshot.window_end_us, snapshot.seen, snapshot.expected)
+
+    @property
+    def coverage(self) -> float:
+        """Brokers seen / expected; 0 where nobody is expected."""
+        return self.seen / self.expected if self.expected else 0.0
+
+    def age_seconds(self, now_us: int) -> float:
+        return (now_us - self.window_end_us) / 1e6
+
+
+class SnapshotError(ValueError):
+    """A snapshot that must not be used. `fault` names what is wrong with it; `last` is what is known of it still."""
+
+    def __init__(self, fault: Fault, text: str, last: Last | None = None) -> None:
         super().__init__(text)
         self.fault: Fault = fault
+        self.last = last
 
 
 @dataclass(frozen=True)
@@ -193,19 +214,22 @@ def check(snapshot: Snapshot, wanted: Wanted, now_us: int) -> None:
     """
     if snapshot.fleet != wanted.fleet:
         raise SnapshotError("WrongFleet", f"of fleet {snapshot.fleet}, wanted {wanted.fleet}")
-    age = snapshot.age_seconds(now_us)
+    age, last = snapshot.age_seconds(now_us), Last.of(snapshot)
     if age < -AHEAD_SECONDS:
-        raise SnapshotError("FromFuture", f"its window ends {-age:.1f} s from now: somebody's clock is wrong")
+        raise SnapshotError("FromFuture", f"its window ends {-age:.1f} s from now: somebody's clock is wrong", last)
     if age > wanted.max_age_seconds:
-        raise SnapshotError("Stale", f"its window ended {age:.1f} s ago; at most {wanted.max_age_seconds:g} s are good")
+        text = f"its window ended {age:.1f} s ago; at most {wanted.max_age_seconds:g} s are good"
+        raise SnapshotError("Stale", text, last)
     if wanted.after is not None and snapshot.order < wanted.after:
-        raise SnapshotError("OutOfOrder", f"run and batch {snapshot.order} come before {wanted.after}, used already")
+        text = f"run and batch {snapshot.order} come before {wanted.after}, used already"
+        raise SnapshotError("OutOfOrder", text, last)
     if snapshot.coverage < wanted.min_coverage:
         missing = sorted(name for cluster in snapshot.clusters.values() for name in cluster.missing)
         raise SnapshotError(
             "Incomplete",
             f"{snapshot.seen} of {snapshot.expected} brokers seen, {wanted.min_coverage:.0%} wanted; missing: "
             f"{', '.join(missing[:3]) or 'unknown'}{f' and {len(missing) - 3} more' if len(missing) > 3 else ''}",
+            last,
         )
 
 
