@@ -7,6 +7,7 @@ from tests.operator.world import FLEET, World
 
 from plimsoll.operator import names
 from plimsoll.operator.change import Apply, Delete, Evacuate, Patch, Restart, Taken, Wait, subject
+from plimsoll.operator.emptying import Serves
 from plimsoll.operator.objects import differs, ref
 
 EDGES = ["edge-0", "edge-1", "edge-2"]
@@ -91,11 +92,33 @@ def test_an_evacuation_that_fails_holds_nobody_for_ever(world: World, phase: str
     assert world.of("EdgeBroker") == ["edge-0", "edge-1"]
 
 
-def test_an_evacuation_that_nobody_runs_ends_by_its_deadline(world: World):
+def test_an_evacuation_that_no_mediator_ends_ends_by_its_deadline(world: World):
     scale(world, 2)
     world.round()
     world.round()
     world.now += 400
+    assert [type(step) for step in world.round()] == [Delete]
+
+
+def test_the_time_without_an_operator_ends_no_evacuation(world: World):
+    """An hour later its subscribers are still there; the session goes on, and the next one moves who is left."""
+    scale(world, 2)
+    world.round()
+    world.round()
+    world.now += 3600
+    world.mediated_seconds, world.serves = 1.0, {"edge-2": Serves(7, world.now)}
+    assert [type(step) for step in world.round()] == [Wait]
+    (first,) = world.sessions()
+    world.end_session(first, "Failed")  # its deadline was over when somebody saw it
+    world.now += 5
+    world.serves = {"edge-2": Serves(7, world.now)}
+    (again,) = world.round()
+    assert isinstance(again, Evacuate)
+    assert again.session["metadata"]["name"] == f"{first}-2"
+    assert [type(step) for step in world.round()] == [Wait]
+    world.end_session(f"{first}-2")
+    world.now += 5
+    world.serves = {"edge-2": Serves(0, world.now)}
     assert [type(step) for step in world.round()] == [Delete]
 
 

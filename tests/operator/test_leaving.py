@@ -14,7 +14,7 @@ def leaving_edge() -> World:
 
 
 def steps(world: World) -> list[object]:
-    return list(leaving.changes(world.desired(), world.observed(), world.now, 1.0))
+    return list(leaving.changes(world.desired(), world.observed(), world.moment()))
 
 
 def test_step_by_step():
@@ -49,8 +49,8 @@ def test_other_finalizers_are_left():
     world = leaving_edge()
     world.objects["EdgeBroker", "edge-1"]["metadata"]["finalizers"] = ["others/own", names.FINALIZER]
     world.set_pod("edge-1", ready=False)
-    world.carry_out(leaving.changes(world.desired(), world.observed(), world.now, 1.0))
+    world.carry_out(leaving.changes(world.desired(), world.observed(), world.moment()))
     world.controllers()
-    (step,) = leaving.changes(world.desired(), world.observed(), world.now, 1.0)
+    (step,) = leaving.changes(world.desired(), world.observed(), world.moment())
     assert isinstance(step, Patch)
     assert step.patch["metadata"]["finalizers"] == ["others/own"]

@@ -16,6 +16,7 @@ from plimsoll.operator.api import ApiError, ConflictError, MissingError
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.fleet import HEARING_SECONDS, LASTING_SECONDS, Fleet
 from plimsoll.operator.health import Health
+from plimsoll.operator.mediating import Heard
 from plimsoll.operator.metrics import Metrics
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import ref
@@ -237,6 +238,24 @@ def test_a_mediator_that_cannot_go_on_begins_anew_less_and_less_often(monkeypatc
         assert pauses == [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 1.0]
 
     asyncio.run(story())
+
+
+def test_an_edge_is_taken_to_serve_whom_it_says_it_serves_while_the_mediator_lives(monkeypatch: pytest.MonkeyPatch):
+    fleet, _ = looker(World(), monkeypatch)
+    assert (fleet._moment(1.0).mediated_seconds, fleet._moment(1.0).serves) == (0.0, {})
+    waiting = Waiting()
+    fleet._mediating = waiting  # type: ignore[assignment]
+    fleet._begun_at -= 100.0
+    waiting.heard = {
+        "edge-0": Heard(report={"subscribers": 7}, report_age=2.0), "edge-1": Heard(), "odd": Heard({}, 0.1),
+    }  # fmt: skip
+    assert (fleet._moment(1.0).mediated_seconds, fleet._moment(1.0).serves) == (0.0, {}), "another one mediates"
+    waiting.lives = 1
+    moment = fleet._moment(1.0)
+    assert moment.serves is not None
+    assert moment.mediated_seconds >= 100.0
+    assert {name: each.subscribers for name, each in moment.serves.items()} == {"edge-0": 7}
+    assert moment.serves["edge-0"].at == pytest.approx(moment.now - 2.0, abs=0.5)
 
 
 def tries(server: Server, name: str) -> int:

@@ -75,17 +75,6 @@ def test_lost_with_its_node():
     assert observed.is_lost(leaving, None, AT + 31)  # its grace is over, and nobody says that it has ended
 
 
-def test_how_far_an_evacuation_is():
-    made = {"kind": "LoadBalancingSession", "metadata": {"name": "s", "creationTimestamp": observed.rfc3339(AT)}}
-    seen = Observed({("LoadBalancingSession", "s"): made})
-    assert observed.emptying(Observed({}), "s", AT, 1.0).session is None
-    assert not observed.emptying(seen, "s", LATER, 1.0).over
-    assert observed.emptying(seen, "s", LATER + 100, 1.0).over  # nobody runs it
-    assert not observed.emptying(seen, "s", LATER + 100, 2.0).over  # where the clock goes half as fast
-    made["status"] = {"endedAt": "now", "phase": "Failed"}  # type: ignore[assignment]
-    assert observed.emptying(seen, "s", AT, 1.0).reason == "Failed"
-
-
 def test_a_pod_is_known_by_its_label():
     stranger = {**pod(), "metadata": {"name": "e-0"}}
     assert Observed({("Pod", "e-0"): stranger}).pod("e") is None

@@ -16,8 +16,9 @@ import yaml
 from plimsoll.mediator import desired as asked
 from plimsoll.operator import keys, names
 from plimsoll.operator.change import Apply, Change, Delete, Evacuate, Patch, Restart
-from plimsoll.operator.changes import Moment, changes
+from plimsoll.operator.changes import changes
 from plimsoll.operator.desired import Desired, Known, desire, identities
+from plimsoll.operator.emptying import Moment, Serves
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import Ref, is_leaving, owner, ref
 from plimsoll.operator.observed import Observed
@@ -62,6 +63,8 @@ class World:
         self.settings, self.now = settings, 1_800_000_000.0
         self.nodes: dict[str, Object] | None = None
         self.ready = True
+        self.mediated_seconds = float("inf")
+        self.serves: dict[str, Serves] | None = None
         for item in yaml.safe_load_all(text):
             self.put(item)
 
@@ -176,7 +179,10 @@ class World:
 
     def look(self) -> list[Change]:
         desired = self.desired()
-        return changes(desired, self.observed(), Moment(self.now))
+        return changes(desired, self.observed(), self.moment())
+
+    def moment(self) -> Moment:
+        return Moment(self.now, 1.0, self.mediated_seconds, self.serves)
 
     def carry_out(self, steps: Iterable[Change]) -> None:
         for step in steps:

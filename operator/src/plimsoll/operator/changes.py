@@ -13,6 +13,7 @@ from plimsoll.core.spec import head_name
 from plimsoll.operator import leaving, names, rolling
 from plimsoll.operator.change import Apply, Change, Delete, Patch, Taken, Wait
 from plimsoll.operator.desired import Desired, DesiredBroker
+from plimsoll.operator.emptying import Moment
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import annotation, differs, is_leaving, is_ours, ref
 from plimsoll.operator.observed import Observed, container, is_lost, label, rfc3339, seconds
@@ -23,14 +24,6 @@ CLEANED = ("StatefulSet", "Service", "ConfigMap", "Secret", "PodDisruptionBudget
 
 KEYS_READ_SECONDS = 4.0
 """A broker has read the authorized keys so long after its pod was told: its kubelet writes, it looks every second."""
-
-
-@dataclass(frozen=True)
-class Moment:
-    """When, and how fast the fleet's clock goes."""
-
-    now: float
-    factor: float = 1.0
 
 
 def changes(desired: Desired, observed: Observed, moment: Moment) -> list[Change]:
@@ -56,8 +49,8 @@ class _Changes:
         yield from self._keys_read()
         for broker in self.desired.brokers.values():
             yield from self._broker(broker)
-        yield from leaving.changes(self.desired, self.observed, self.moment.now, self.moment.factor)
-        yield from rolling.changes(self.desired, self.observed, self.moment.now, self.moment.factor)
+        yield from leaving.changes(self.desired, self.observed, self.moment)
+        yield from rolling.changes(self.desired, self.observed, self.moment)
         yield from self._lost()
         yield from self._leftovers()
 

@@ -24,9 +24,10 @@ from plimsoll.operator import keys, leaving, names, rolling, rotation, status
 from plimsoll.operator.api import Api, ApiError, ConflictError, MissingError
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.change import Apply, Change, Delete, Evacuate, Patch, Restart, Taken, Wait, subject
-from plimsoll.operator.changes import Moment, changes
+from plimsoll.operator.changes import changes
 from plimsoll.operator.collectors import Telling
 from plimsoll.operator.desired import Desired, Known, desire, identities
+from plimsoll.operator.emptying import Moment, Serves
 from plimsoll.operator.health import Health
 from plimsoll.operator.mediating import Mediating
 from plimsoll.operator.metrics import Metrics
@@ -175,7 +176,7 @@ class Fleet:
         held = await self._keys(resources, observed)
         observed = self._observe()
         known = Known(namespace=self.namespace, live=observed.objects, keys=held, still=observed.brokers())
-        moment = Moment(time(), resources.fleet.spec.time_scale_percent / 100)
+        moment = self._moment(resources.fleet.spec.time_scale_percent / 100)
         # Beside the event loop: with hundreds of brokers this is a good part of a second.
         desired = await asyncio.to_thread(desire, resources, known, self._settings)
         self._desired = desired
@@ -187,7 +188,18 @@ class Fleet:
 
     async def _let_go(self, observed: Observed, desired: Desired) -> None:
         """Who was to leave leaves, also where nobody knows what else should be."""
-        await self._carry_out(list(leaving.changes(desired, observed, time(), 1.0)))
+        await self._carry_out(list(leaving.changes(desired, observed, self._moment(1.0))))
+
+    def _moment(self, factor: float) -> Moment:
+        mediating, now = self._mediating, time()
+        if mediating is None or not mediating.lives:
+            return Moment(now, factor, 0.0, {})
+        serves = {
+            name: Serves(int(heard.report["subscribers"]), now - heard.report_age)
+            for name, heard in mediating.heard.items()
+            if heard.report_age is not None and "subscribers" in heard.report
+        }
+        return Moment(now, factor, monotonic() - self._begun_at, serves)
 
     def _observe(self) -> Observed:
         return Observed(self._cache.objects(self.namespace, monotonic()), self._nodes())

@@ -12,9 +12,10 @@ from plimsoll.mediator import evacuation
 from plimsoll.operator import names
 from plimsoll.operator.change import Change, Delete, Evacuate, Patch, Wait
 from plimsoll.operator.desired import Desired
+from plimsoll.operator.emptying import Moment, emptying
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import is_leaving, owner, ref
-from plimsoll.operator.observed import Observed, emptying, is_ready
+from plimsoll.operator.observed import Observed, is_ready
 
 
 def edges(observed: Observed) -> Iterator[Object]:
@@ -29,13 +30,13 @@ def brokers(observed: Observed) -> frozenset[str]:
     return frozenset(str(edge["metadata"]["name"]) for edge in edges(observed))
 
 
-def changes(desired: Desired, observed: Observed, now: float, factor: float) -> Iterator[Change]:
+def changes(desired: Desired, observed: Observed, moment: Moment) -> Iterator[Change]:
     """The next step of each edge that leaves."""
     for edge in edges(observed):
-        yield from _next(edge, desired, observed, now, factor)
+        yield from _next(edge, desired, observed, moment)
 
 
-def _next(edge: Object, desired: Desired, observed: Observed, now: float, factor: float) -> Iterator[Change]:
+def _next(edge: Object, desired: Desired, observed: Observed, moment: Moment) -> Iterator[Change]:
     name = edge["metadata"]["name"]
     stateful_set, pod = observed.get("StatefulSet", name), observed.pod(name)
     if stateful_set is None and pod is None:
@@ -49,13 +50,13 @@ def _next(edge: Object, desired: Desired, observed: Observed, now: float, factor
         yield Delete(stateful_set, "its edge is not asked for any more, and serves nobody who could go elsewhere")
     else:
         session = kept(evacuation.session(edge), observed, edge["spec"]["clusterRef"]["name"])
-        found = emptying(observed, session["metadata"]["name"], now, factor)
+        found = emptying(observed, name, session["metadata"]["name"], moment)
         if found.over:
             yield Delete(stateful_set, f"its edge has been evacuated: {found.reason}")
-        elif found.session is None:
-            yield Evacuate(edge, session, "its edge is deleted")
+        elif found.wanted:
+            yield Evacuate(edge, named(session, found.wanted), found.reason or "its edge is deleted")
         else:
-            yield Wait(ref(edge), f"session {session['metadata']['name']} moves its subscribers")
+            yield Wait(ref(edge), f"session {found.name} moves its subscribers")
 
 
 def kept(session: Object, observed: Observed, cluster: str) -> Object:
@@ -63,6 +64,11 @@ def kept(session: Object, observed: Observed, cluster: str) -> Object:
     found = observed.get("BrokerCluster", cluster)
     owners = [owner(found)] if found is not None else []
     return {**session, "metadata": {**session["metadata"], "ownerReferences": owners}}
+
+
+def named(session: Object, name: str) -> Object:
+    """A session under another name."""
+    return {**session, "metadata": {**session["metadata"], "name": name}}
 
 
 def _must_be_emptied(edge: Object, desired: Desired, observed: Observed) -> bool:

@@ -1,18 +1,15 @@
-"""A fleet as the API server tells it: its objects, and what the states of pods, sessions and nodes come to."""
+"""A fleet as the API server tells it: its objects, and what the states of pods and nodes come to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from plimsoll.core.config import Role
-from plimsoll.mediator import evacuation
-from plimsoll.mediator.sessions import KIND as SESSION
-from plimsoll.mediator.sessions import is_over
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects import Ref, annotation, is_leaving, uid
+from plimsoll.operator.objects import Ref, annotation, is_leaving
 
 BROKEN_SECONDS = 30.0
 """A pod that has not been ready for so long, while its head is, serves nobody."""
@@ -149,36 +146,6 @@ def is_drained(node: Object | None) -> bool:
 def takes_pods(node: Object) -> bool:
     """Whether pods can be placed on a node."""
     return not is_drained(node) and condition(node, "Ready").get("status") == "True"
-
-
-# -- sessions
-
-
-@dataclass(frozen=True)
-class Emptying:
-    """An evacuation as far as it has come: not asked for, going on, or over."""
-
-    session: Object | None = None
-    over: bool = False
-    reason: str = field(default="")
-
-
-def emptying(observed: Observed, name: str, now: float, factor: float) -> Emptying:
-    """How far the session of a name has come; one that takes longer than any may is over."""
-    session = observed.get(SESSION, name)
-    if session is None:
-        return Emptying()
-    if is_over(session):
-        return Emptying(session, True, str(session.get("status", {}).get("phase", "ended")))
-    begun = session["metadata"].get("creationTimestamp")
-    late = begun is not None and now - seconds(begun) > evacuation.LONGEST_SECONDS * factor
-    return Emptying(session, late, "it takes too long" if late else "")
-
-
-def restarting(observed: Observed, edge: str) -> str:
-    """The name of the session that empties an edge before its present pod is replaced; empty without a pod."""
-    pod = observed.pod(edge)
-    return "" if pod is None or not uid(pod) else f"restart-{edge[:40].rstrip('-')}-{uid(pod)[:8]}"
 
 
 def restart_hash(pod: Object) -> str:

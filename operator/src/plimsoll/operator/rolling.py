@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from plimsoll.core.spec import head_name
 from plimsoll.mediator import evacuation
-from plimsoll.mediator.sessions import KIND as SESSION
 from plimsoll.mediator.sessions import is_over
 from plimsoll.operator import names
 from plimsoll.operator.change import Change, Delete, Evacuate, Restart, Wait
 from plimsoll.operator.desired import Desired, DesiredBroker
-from plimsoll.operator.leaving import kept
+from plimsoll.operator.emptying import Moment, emptying, restart_sessions, restarting
+from plimsoll.operator.leaving import kept, named
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import annotation, differs, is_leaving, uid
 from plimsoll.operator.observed import (
@@ -25,26 +25,24 @@ from plimsoll.operator.observed import (
     Observed,
     condition,
     container,
-    emptying,
     is_broken,
     is_drained,
     is_ready,
     is_stuck,
     restart_hash,
-    restarting,
     seconds,
     takes_pods,
     trouble,
 )
 
 
-def changes(desired: Desired, observed: Observed, now: float, factor: float) -> Iterator[Change]:
+def changes(desired: Desired, observed: Observed, moment: Moment) -> Iterator[Change]:
     """The next step of each cluster in which something has to be replaced."""
     head_moves = any(
         broker.role == "head" and not is_ready(observed.pod(broker.name)) for broker in desired.brokers.values()
     )
     for cluster in sorted(desired.resources.clusters):
-        rolling = _Rolling(desired, observed, now, factor, cluster)
+        rolling = _Rolling(desired, observed, moment, cluster)
         for change in rolling.steps(head_moves=head_moves):
             head_moves = head_moves or (isinstance(change, Restart) and change.broker == head_name(cluster))
             yield change
@@ -55,7 +53,7 @@ def cordoned(desired: Desired, observed: Observed) -> frozenset[str]:
     found = {
         broker.name
         for broker in desired.brokers.values()
-        if broker.role == "edge" and observed.get("LoadBalancingSession", restarting(observed, broker.name)) is not None
+        if broker.role == "edge" and restart_sessions(observed, broker.name)
     }
     return frozenset(found | {
         str(edge["metadata"]["name"]) for edge in observed.kind("EdgeBroker")
@@ -67,8 +65,7 @@ def cordoned(desired: Desired, observed: Observed) -> frozenset[str]:
 class _Rolling:
     desired: Desired
     observed: Observed
-    now: float
-    factor: float
+    moment: Moment
     cluster: str
 
     def steps(self, *, head_moves: bool) -> Iterator[Change]:
@@ -101,11 +98,13 @@ class _Rolling:
         """An edge that need not be replaced after all takes newcomers again, and is emptied again the next time."""
         for edge in edges:
             pod = self.observed.pod(edge.name)
-            session = self.observed.get(SESSION, restarting(self.observed, edge.name))
-            if pod is None or is_leaving(pod) or session is None or is_leaving(session) or not is_over(session):
+            if pod is None or is_leaving(pod) or restart_hash(pod) != edge.restart_hash:
                 continue
-            if restart_hash(pod) == edge.restart_hash and not is_drained(self.observed.node_of(pod)):
-                yield Delete(session, f"{edge.name} stays as it is")
+            if is_drained(self.observed.node_of(pod)):
+                continue
+            for session in restart_sessions(self.observed, edge.name):
+                if is_over(session) and not is_leaving(session):
+                    yield Delete(session, f"{edge.name} stays as it is")
 
     def _stuck(self, edges: list[DesiredBroker], head: DesiredBroker) -> Iterator[Change]:
         """An edge that has long been cut off from a head that serves begins anew: it serves nobody as it is."""
@@ -114,14 +113,14 @@ class _Rolling:
             return
         for edge in edges:
             pod = self.observed.pod(edge.name)
-            if pod is None or is_leaving(pod) or self._reason(edge) or not is_stuck(pod, self.now):
+            if pod is None or is_leaving(pod) or self._reason(edge) or not is_stuck(pod, self.moment.now):
                 continue
             if "running" in container(pod).get("state", {}):
                 yield Restart(edge.name, pod, f"it does not reach {head.name}, which is ready")
 
     def _is_settled(self, head: Object) -> bool:
         """Whether a head has been ready long enough for its edges to have come back."""
-        return self.now - seconds(condition(head, "Ready")["lastTransitionTime"]) >= UNREACHED_SECONDS
+        return self.moment.now - seconds(condition(head, "Ready")["lastTransitionTime"]) >= UNREACHED_SECONDS
 
     def _edge(self, edge: DesiredBroker, head: DesiredBroker, moving: list[str]) -> Iterator[Change]:
         """One edge after the other, while its head and the other edges are there to take what it has."""
@@ -140,21 +139,20 @@ class _Rolling:
 
     def _empty(self, edge: DesiredBroker, stored: Object) -> Iterator[Change]:
         name = restarting(self.observed, edge.name)
-        found = emptying(self.observed, name, self.now, self.factor)
+        found = emptying(self.observed, edge.name, name, self.moment)
         if found.over:
             yield self._restart(edge)
-        elif found.session is None:
+        elif found.wanted:
             session = kept(evacuation.session(stored), self.observed, self.cluster)
-            session = {**session, "metadata": {**session["metadata"], "name": name}}
-            yield Evacuate(stored, session, self._reason(edge))
+            yield Evacuate(stored, named(session, found.wanted), found.reason or self._reason(edge))
         else:
-            yield Wait(("EdgeBroker", edge.name), f"session {name} moves its subscribers ({self._reason(edge)})")
+            yield Wait(("EdgeBroker", edge.name), f"session {found.name} moves its subscribers ({self._reason(edge)})")
 
     def _head(self, head: DesiredBroker, waits: str) -> Iterator[Change]:
         pod = self.observed.pod(head.name)
         if pod is None or is_leaving(pod):
             return
-        if waits and not is_broken(pod, self.now):
+        if waits and not is_broken(pod, self.moment.now):
             why = f"{head.name} is replaced ({self._reason(head)}) later: {waits}"
             yield Wait(("BrokerCluster", self.cluster), why)
         else:
@@ -173,7 +171,7 @@ class _Rolling:
             return True
         if over is None or not is_ready(over):
             return False
-        return annotation(pod, names.HEAD_KEY) != annotation(over, names.KEY) or is_broken(pod, self.now)
+        return annotation(pod, names.HEAD_KEY) != annotation(over, names.KEY) or is_broken(pod, self.moment.now)
 
     def _reason(self, broker: DesiredBroker) -> str:
         """Why a broker's present pod has to be replaced; empty if it has not, or if that cannot be done yet."""
@@ -195,7 +193,7 @@ class _Rolling:
     def _is_broken(self, head: DesiredBroker) -> bool:
         """Whether a head that has to be replaced is of no use to its edges as it is."""
         pod = self.observed.pod(head.name)
-        return pod is not None and bool(self._reason(head)) and is_broken(pod, self.now)
+        return pod is not None and bool(self._reason(head)) and is_broken(pod, self.moment.now)
 
     def _rekeyed(self, head: DesiredBroker) -> bool:
         """Whether a head is to answer under another key than it does."""
