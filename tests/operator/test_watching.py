@@ -21,7 +21,11 @@ def test_it_never_gives_up_and_posts_nothing():
 
 
 def test_children_are_watched_by_their_label_and_nodes_only_where_allowed():
-    assert len(list(watching.settings().watching.label_selectors)) == len(watching.CHILDREN)
+    labelled = {*watching.CHILDREN, *watching.SPARK}
+    assert len(list(watching.settings().watching.label_selectors)) == len(labelled)
+    watches = watching.Watches(lambda *told: None, Metrics(), nodes=False)
+    allowed = watching.Watches(lambda *told: None, Metrics(), nodes=False, spark=True)
+    assert set(allowed._kinds) - set(watches._kinds) == set(watching.SPARK)
     for nodes in (False, True):
         watches = watching.Watches(lambda *told: None, Metrics(), nodes=nodes)
         assert (watches.nodes() is not None) is nodes

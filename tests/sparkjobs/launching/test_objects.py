@@ -80,7 +80,7 @@ def test_the_driver_is_told_where_it_is_and_runs_the_live_job():
     (live,) = [item for item in kubernetes.objects(LAUNCH) if item["kind"] == "Deployment"]
     (container,) = live["spec"]["template"]["spec"]["containers"]
     assert container["args"][0] == "driver"
-    assert container["args"][-9:] == ["/opt/plimsoll/job.py", *live_arguments(LAUNCH)]
+    assert container["args"][-11:] == ["/opt/plimsoll/job.py", *live_arguments(LAUNCH), "--wait", "60"]
     assert {one["name"] for one in container["env"]} == {"POD_NAME", "SPARK_DRIVER_BIND_ADDRESS"}
     conf = dict(part.split("=", 1) for flag, part in zip(container["args"], container["args"][1:], strict=False)
                 if flag == "--conf")  # fmt: skip
@@ -106,7 +106,8 @@ def test_without_a_shared_volume_live_goes_into_the_collector_s_pod():
     with pytest.raises(ValueError, match="name the claim"):
         kubernetes.objects(alone)
     container = kubernetes.sidecar(alone, "spool")
-    assert container["args"] == ["python3", "-m", "plimsoll.sparkjobs", *live_arguments(alone)]
+    assert container["args"][:-2] == ["python3", "-m", "plimsoll.sparkjobs", *live_arguments(alone)]
+    assert container["livenessProbe"]["exec"]["command"][-2:] == ["plimsoll.sparkjobs.launching.probe", DATA]
     assert {"name": "spool", "mountPath": DATA} in container["volumeMounts"]
 
 

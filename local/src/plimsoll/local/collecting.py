@@ -22,7 +22,7 @@ from plimsoll.local.home import FleetFolder
 from plimsoll.local.keeper import Keeper, Record
 from plimsoll.local.store import ExpiredError, Store
 from plimsoll.mediator.sessions import KIND as SESSION
-from plimsoll.telemetry.asking import Asker
+from plimsoll.telemetry.asking import Asker, Known
 from plimsoll.telemetry.config import CollectorConfig, Listened, encode
 from plimsoll.telemetry.outcomes import is_over
 from plimsoll.telemetry.sending import Sender
@@ -101,6 +101,11 @@ class Collectors:
         for keeper in self._keepers.values():
             keeper.end(until)
 
+    @property
+    def known(self) -> Known | None:
+        """What they have said last; None before they have."""
+        return self._asker.known if self._asker is not None else None
+
     def status(self) -> dict[str, Any]:
         """What status says of them."""
         return {
@@ -108,7 +113,7 @@ class Collectors:
             "collectors": [
                 {"name": name, **keeper.status(), **self._address(name)} for name, keeper in self._keepers.items()
             ],
-            **(self._asker.known.status if self._asker is not None and self._asker.known is not None else {}),
+            **(self.known.status if self.known is not None else {}),
         }
 
     def _keeper(self, name: str) -> Keeper:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from plimsoll.local.home import FleetFolder
@@ -29,7 +29,8 @@ def mediator_command(folder: FleetFolder) -> Sequence[str]:
 class Keeper:
     """Keeps one process running: the mediator, unless told otherwise. `now` is seconds of one monotonic clock.
 
-    `kind` begins the reasons of its events, and `name` names its log.
+    `kind` begins the reasons of its events, and `name` names its log. `environment`: all that it has of one;
+    None: ours.
     """
 
     def __init__(
@@ -38,7 +39,9 @@ class Keeper:
         name: str = MEDIATOR,
         kind: str = "Mediator",
         command: Callable[[], Sequence[str]] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
+        self._environment = environment
         self._folder, self._name, self._kind = folder, name, kind
         self._command = command if command is not None else lambda: mediator_command(folder)
         self._process: Process | None = None
@@ -58,10 +61,15 @@ class Keeper:
             message = f"{who} {self._last_end}{f': {words}' if words else ''}"
             record("Warning", f"{self._kind}Exited", f"{message}; starts again after {self._start_at - now:.0f} s")
         elif self._process is None and self._start_at is not None and now >= self._start_at:
-            self._process = Process(self._command(), self._folder.log(self._name))
+            self._process = Process(self._command(), self._folder.log(self._name), self._environment)
             self._start_at = None
             self._restarts = self._restarts.ready(now)
             record("Normal", f"{self._kind}Started", f"process {self._process.pid}")
+
+    def restart(self) -> None:
+        """Ask it to end, and let it be started again as after any end."""
+        if self._process is not None:
+            self._process.terminate()
 
     def terminate(self) -> None:
         """Ask it to end; nothing starts it again."""

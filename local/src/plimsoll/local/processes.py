@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 Command = Callable[[Path], Sequence[str]]
@@ -39,9 +39,9 @@ def broker_command(config: Path) -> Sequence[str]:
 
 
 class Process:
-    """One run of a program."""
+    """One run of a program. `environment`: all that it has of one; None: ours."""
 
-    def __init__(self, command: Sequence[str], log: Path) -> None:
+    def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> None:
         self._log = log
         _rotate(log)
         with log.open("ab") as output:
@@ -52,6 +52,7 @@ class Process:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                env=environment,
             )
 
     @property

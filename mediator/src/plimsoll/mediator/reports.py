@@ -5,8 +5,9 @@ Amounts are whole numbers with their unit in the name, as the custom resources h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from plimsoll.core.config import Role
@@ -149,9 +150,13 @@ def fleet_status(
     mediator: Mapping[str, Any],
     interval_seconds: float,
     time: str,
+    telemetry: Mapping[str, Any] = MappingProxyType({}),
+    others: Sequence[Condition] = (),
 ) -> dict[str, Any]:
-    """The status of a BrokerFleet; what the mediator has written there stays."""
+    """The status of a BrokerFleet; what the mediator has written there stays. `others`: what the caller knows best."""
     old = fleet.get("status", {})
+    found = [*compared(summary(brokers, interval_seconds), telemetry), *others]
+    kept = fleet if any(each.type == "SparkReady" for each in others) else without(fleet, "SparkReady")
     return {
         "observedGeneration": int(fleet["metadata"].get("generation", 1)),
         "clusters": len({broker.cluster for broker in brokers}),
@@ -161,7 +166,8 @@ def fleet_status(
         "mediator": dict(mediator),
         "mediatorEpoch": old.get("mediatorEpoch", 0),
         "draining": old.get("draining", []),
-        **conditions(fleet, summary(brokers, interval_seconds), time),
+        **({"telemetry": dict(telemetry)} if telemetry else {}),
+        **conditions(kept, found, time),
     }
 
 
@@ -227,6 +233,21 @@ def summary(brokers: Sequence[Seen], interval_seconds: float) -> list[Condition]
         degraded = Condition("Degraded", "True", failing[0].readiness().reason, words)
     reason = moving[0].readiness().reason if moving else "Settled"
     return [ready, degraded, _progress(bool(moving), reason), freshness(brokers, interval_seconds)]
+
+
+def compared(found: Iterable[Condition], telemetry: Mapping[str, Any]) -> Iterator[Condition]:
+    """Conditions of a fleet, of which `LoadDataFresh` also says by whose figures clusters are compared."""
+    source = {"Spark": "Spark's snapshot", "Fold": "the collectors' fold"}.get(telemetry.get("source", ""))
+    for each in found:
+        said = each.type == "LoadDataFresh" and source is not None
+        yield replace(each, message=f"{each.message}; clusters are compared by {source}") if said else each
+
+
+def without(owner: Mapping[str, Any], type_: str) -> dict[str, Any]:
+    """An object without its condition of a type, which may not be said of it any more."""
+    status = owner.get("status", {})
+    kept = [each for each in status.get("conditions", []) if each["type"] != type_]
+    return {**owner, "status": {**status, "conditions": kept}}
 
 
 def _progress(moving: bool, reason: str) -> Condition:

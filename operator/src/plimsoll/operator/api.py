@@ -26,7 +26,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import load_incluster_config, load_kube_config
 
 from plimsoll.core.spec import API_VERSION
-from plimsoll.operator.kinds import KINDS, path, resource
+from plimsoll.operator.kinds import KINDS, kind_of, path, resource
 
 Object = dict[str, Any]
 Objects = list[Object]
@@ -149,6 +149,14 @@ class Api:
 
     async def get(self, kind: str, namespace: str, name: str, *, retry: bool = False) -> Object:
         return await self._ask("get", kind, namespace, name, retry=retry)
+
+    async def serves(self, api_version: str) -> bool:
+        """Whether the API server knows a group in a version."""
+        code, answer, _ = await self._once("get", f"/apis/{api_version}", "apis", None)
+        if code == HTTPStatus.NOT_FOUND:
+            return False
+        _judged(code, answer, f"get {api_version}")
+        return True
 
     # -- writing
 
@@ -341,7 +349,7 @@ _METHODS: Final = {
 
 
 def _placed(obj: Mapping[str, Any]) -> tuple[str, str]:
-    return obj["kind"], obj["metadata"].get("namespace", "")
+    return kind_of(obj["apiVersion"], obj["kind"]), obj["metadata"].get("namespace", "")
 
 
 def _read(code: int, data: bytes) -> tuple[int, Object]:

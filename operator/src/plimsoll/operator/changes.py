@@ -18,7 +18,10 @@ from plimsoll.operator.names import Object
 from plimsoll.operator.objects import annotation, differs, is_leaving, is_ours, ref
 from plimsoll.operator.observed import Observed, container, is_lost, label, rfc3339, seconds
 
-CLEANED = ("StatefulSet", "Service", "ConfigMap", "Secret", "PodDisruptionBudget", "NetworkPolicy")
+CLEANED = (
+    "StatefulSet", "Deployment", "CronJob", "Service", "ConfigMap", "Secret", "PodDisruptionBudget", "NetworkPolicy",
+    "RoleBinding", "Role", "ServiceAccount",
+)  # fmt: skip
 """Kinds of which a leftover of the operator's is deleted."""
 
 

@@ -54,9 +54,16 @@ def hosts(fleet: str, namespace: str, replicas: int) -> tuple[tuple[str, int], .
 
 
 def objects(
-    resources: Resources, brokers: Iterable[tuple[BrokerConfig, str]], image: str, metadata: Object
+    resources: Resources,
+    brokers: Iterable[tuple[BrokerConfig, str]],
+    image: str,
+    metadata: Object,
+    beside: Object | None = None,
 ) -> Iterator[Object]:
-    """What the collectors of a fleet consist of; nothing if it asks for none. `brokers`: each with its public key."""
+    """What the collectors of a fleet consist of; nothing if it asks for none. `brokers`: each with its public key.
+
+    `beside`: a container that shares the collector's pod and files.
+    """
     if not resources.fleet.spec.telemetry.collectors.replicas:
         return
     fleet = resources.fleet.name
@@ -68,7 +75,7 @@ def objects(
         "data": {names.CONFIG_FILE: text},
     }
     yield _service(fleet, metadata)
-    yield _stateful_set(resources, image, metadata)
+    yield _stateful_set(resources, _pod_spec(resources, image, beside), metadata)
 
 
 def told(resources: Resources, brokers: Iterable[tuple[BrokerConfig, str]], namespace: str) -> CollectorConfig:
@@ -112,7 +119,7 @@ def _service(fleet: str, metadata: Object) -> Object:
     }
 
 
-def _stateful_set(resources: Resources, image: str, metadata: Object) -> Object:
+def _stateful_set(resources: Resources, pod: Object, metadata: Object) -> Object:
     fleet = resources.fleet.name
     return {
         "apiVersion": "apps/v1",
@@ -124,7 +131,7 @@ def _stateful_set(resources: Resources, image: str, metadata: Object) -> Object:
             "serviceName": name_of(fleet),
             "podManagementPolicy": "Parallel",
             "selector": {"matchLabels": _selector(fleet)},
-            "template": {"metadata": {"labels": labels_of(fleet)}, "spec": _pod_spec(resources, image)},
+            "template": {"metadata": {"labels": labels_of(fleet)}, "spec": pod},
         },
     }
 
@@ -133,7 +140,9 @@ def _selector(fleet: str) -> dict[str, str]:
     return {names.FLEET: fleet, "app.kubernetes.io/component": "collector"}
 
 
-def _pod_spec(resources: Resources, image: str) -> Object:
+def _pod_spec(resources: Resources, image: str, beside: Object | None) -> Object:
+    container = _container(image, keyed=not resources.fleet.spec.security.plain)
+    others = [] if beside is None else [beside]
     return {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
@@ -146,8 +155,8 @@ def _pod_spec(resources: Resources, image: str) -> Object:
             "fsGroupChangePolicy": "OnRootMismatch",
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "containers": [_container(image, keyed=not resources.fleet.spec.security.plain)],
-        "volumes": list(_volumes(resources)),
+        "containers": [container, *others],
+        "volumes": [*_volumes(resources), *({"name": each["name"], "emptyDir": {}} for each in others)],
     }
 
 

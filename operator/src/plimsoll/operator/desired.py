@@ -19,7 +19,7 @@ from plimsoll.core.spec.brokers import Place
 from plimsoll.core.spec.clusters import ListenerSpec
 from plimsoll.core.spec.fleets import ClientSpec
 from plimsoll.core.spec.planning import WantedPorts
-from plimsoll.operator import authorized, collectors, names, network, pods
+from plimsoll.operator import authorized, collectors, names, network, pods, spark
 from plimsoll.operator.keys import Keys, encoded
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import Ref, asked_for, digest, owner, uid
@@ -254,7 +254,9 @@ def _shared(
             yield network.disruption_budget(resources.fleet.name, name, at_most=at_most, metadata=owned)
     if told and (_plain(resources) or names.COLLECTOR_KEYS in known.keys):
         keyed = [(config, _key(config.name, known)) for config in told]
-        yield from collectors.objects(resources, keyed, settings.collector_image, metadata)
+        beside = spark.sidecar(resources, settings, metadata)
+        yield from collectors.objects(resources, keyed, settings.collector_image, metadata, beside)
+        yield from spark.objects(resources, settings, metadata)
     heads = {config.cluster: config for config in told if config.role == "head"}
     for client in resources.fleet.spec.security.clients:
         if not _plain(resources) and names.client_keys(client.name) in known.keys:

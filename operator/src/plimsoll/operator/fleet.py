@@ -38,6 +38,7 @@ from plimsoll.operator.observed import Observed, label, rfc3339, seconds
 from plimsoll.operator.reach import reachable
 from plimsoll.operator.retries import Retries
 from plimsoll.operator.settings import Settings
+from plimsoll.operator.sparking import Sparking
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +78,7 @@ class Fleet:
         self._api, self._cache, self._settings = api, cache, settings
         self._metrics, self._health, self._nodes = metrics, health, nodes
         self._woken = asyncio.Event()
-        self._telling = Telling(namespace)
+        self._telling, self._sparking = Telling(namespace), Sparking(api, namespace, settings)
         self._mediating: Mediating | None = None
         self._serving: asyncio.Task[None] | None = None
         self._served_as: object = None
@@ -185,6 +186,11 @@ class Fleet:
         collecting = resources.fleet.spec.telemetry.collectors.replicas
         sessions = observed.kind("LoadBalancingSession")
         self._telling.look(desired.fleet, collecting, held.get(names.COLLECTOR_KEYS), sessions)
+        anew = await self._sparking.look(resources, self._observe(), self._telling.known)
+        if anew is not None:
+            await self._do(anew, {})
+            fleet = observed.get("BrokerFleet", desired.fleet)
+            await self._say(fleet, "Warning", "SparkRestarting", anew.reason)
 
     async def _let_go(self, observed: Observed, desired: Desired) -> None:
         """Who was to leave leaves, also where nobody knows what else should be."""
@@ -498,6 +504,7 @@ class Fleet:
             invalid=self._invalid,
             mediator={"pod": self._settings.pod_name} if self._settings.pod_name else {},
             telemetry=self._telling.status,
+            spark=self._sparking.judged(self._desired.resources, self._observe(), self._telling.known),
             time=now,
         )
         if self._mediating is not None and not self._mediating.lives:

@@ -35,12 +35,16 @@ KINDS: Final = {
     "Deployment": Kind("apps/v1", "deployments"),
     "StatefulSet": Kind("apps/v1", "statefulsets"),
     "Job": Kind("batch/v1", "jobs"),
+    "CronJob": Kind("batch/v1", "cronjobs"),
     "NetworkPolicy": Kind("networking.k8s.io/v1", "networkpolicies"),
     "PodDisruptionBudget": Kind("policy/v1", "poddisruptionbudgets"),
     "Role": Kind("rbac.authorization.k8s.io/v1", "roles"),
     "RoleBinding": Kind("rbac.authorization.k8s.io/v1", "rolebindings"),
     "Lease": Kind("coordination.k8s.io/v1", "leases"),
     "Event": Kind("events.k8s.io/v1", "events"),
+    # Two operators call their kind alike: these are told apart by their group, as kubectl does.
+    "SparkApplication.sparkoperator.k8s.io": Kind("sparkoperator.k8s.io/v1beta2", "sparkapplications"),
+    "SparkApplication.spark.apache.org": Kind("spark.apache.org/v1", "sparkapplications"),
     "CustomResourceDefinition": Kind("apiextensions.k8s.io/v1", "customresourcedefinitions", namespaced=False),
 }
 
@@ -56,6 +60,11 @@ def path(kind: str, namespace: str = "", name: str = "", sub: str = "") -> str:
         parts += ["namespaces", quote(namespace, safe="")]
     parts += [known.plural, *(quote(part, safe="") for part in (name, sub) if part)]
     return "/" + "/".join(parts)
+
+
+def kind_of(api_version: str, kind: str) -> str:
+    """The name by which a kind is known here: its own, or with its group where that is needed."""
+    return kind if kind in KINDS else f"{kind}.{api_version.partition('/')[0]}"
 
 
 def resource(kind: str, sub: str = "") -> str:

@@ -33,7 +33,7 @@ class Service:
         self.api, self.settings = api, settings
         self.metrics = Metrics()
         self.health = Health(settings.silent_seconds)
-        self._watches = watching.Watches(self._told, self.metrics, nodes=settings.read_nodes)
+        self._watches = watching.Watches(self._told, self.metrics, nodes=settings.read_nodes, spark=settings.spark)
         self.cache = Cache(self._watches.objects)
         self.health.silence = self.cache.silent
         self._fleets: dict[str, Fleet] = {}

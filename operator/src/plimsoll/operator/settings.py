@@ -19,6 +19,8 @@ class Settings:
     broker_image: str = "plimsoll/broker:dev"
     spark_image: str = "plimsoll/spark:dev"
     collector_image: str = "plimsoll/collector:dev"
+    spark: bool = False
+    """Whether Spark may be run as pods; needs rights on what it consists of."""
     namespaces: tuple[str, ...] = ()
     """Namespaces that are served; none: all of them, which needs rights in all of them."""
     read_nodes: bool = False
@@ -53,6 +55,7 @@ def read(environment: Mapping[str, str]) -> Settings:
         broker_image=environment.get("PLIMSOLL_BROKER_IMAGE") or Settings.broker_image,
         spark_image=environment.get("PLIMSOLL_SPARK_IMAGE") or Settings.spark_image,
         collector_image=environment.get("PLIMSOLL_COLLECTOR_IMAGE") or Settings.collector_image,
+        spark=_boolean(environment, "PLIMSOLL_SPARK"),
         namespaces=tuple(name for name in names if name),
         read_nodes=_boolean(environment, "PLIMSOLL_READ_NODES"),
         pod_name=pod_name,

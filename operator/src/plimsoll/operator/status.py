@@ -17,7 +17,7 @@ from plimsoll.core.spec.conditions import Condition
 from plimsoll.mediator import balance, reports
 from plimsoll.mediator.profiles import profile_status
 from plimsoll.mediator.reports import Seen
-from plimsoll.operator import names
+from plimsoll.operator import names, spark
 from plimsoll.operator.desired import Desired
 from plimsoll.operator.mediating import Heard
 from plimsoll.operator.names import Object
@@ -25,7 +25,7 @@ from plimsoll.operator.objects import Ref, annotation, is_leaving
 from plimsoll.operator.observed import Observed, container, is_ready, label, last_end, seconds, trouble
 
 LOADS = frozenset({"load", "subscribers", "imbalancePercent", "calibrated", "telemetry"})
-"""Parts of a status that may be old."""
+"""Parts of a status that may be old; of telemetry all but who is decided by, and how the live job is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +40,7 @@ class Facts:
     invalid: str = ""
     mediator: Mapping[str, Any] = field(default_factory=dict)
     telemetry: Mapping[str, Any] = field(default_factory=dict)
+    spark: spark.Judged | None = None
     time: str = ""
 
     @property
@@ -94,7 +95,10 @@ def is_due(live: Object, status: Mapping[str, Any], loads_age: float, loads_seco
 def _lasting(status: Any) -> Any:
     """A status without what changes all the time."""
     if isinstance(status, Mapping):
-        return {key: _lasting(value) for key, value in status.items() if key not in LOADS}
+        telemetry = status.get("telemetry", {})
+        decided = {"source": telemetry.get("source"), "spark": telemetry.get("spark", {}).get("state")}
+        found = {key: _lasting(value) for key, value in status.items() if key not in LOADS}
+        return {**found, **({"telemetry": decided} if telemetry else {})}
     return status
 
 
@@ -169,16 +173,22 @@ def _selector(resources: Resources, cluster: str) -> str:
 
 def _fleet(facts: Facts, fleet: Object, brokers: Sequence[Seen]) -> dict[str, Any]:
     """What the mediator has written there stays."""
-    found = [*reports.summary(brokers, facts.interval_seconds), *_others(facts, fleet, None)]
+    live, telemetry = facts.spark, dict(facts.telemetry)
+    owner = fleet if live is not None else reports.without(fleet, spark.CONDITION)
+    found = [*reports.compared(reports.summary(brokers, facts.interval_seconds), telemetry)]
+    found += _others(facts, fleet, None)
+    if live is not None:
+        telemetry["spark"] = dict(live.status)
+        found.append(live.condition)
     return {
         **{name: value for name, value in fleet.get("status", {}).items() if name != "telemetry"},
-        **({"telemetry": dict(facts.telemetry)} if facts.telemetry else {}),
+        **({"telemetry": telemetry} if telemetry else {}),
         "observedGeneration": int(fleet["metadata"].get("generation", 1)),
         "clusters": len({broker.cluster for broker in brokers}),
         "brokers": {"desired": len(brokers), "ready": sum(broker.ready for broker in brokers)},
         "security": "Plain" if facts.desired.resources.fleet.spec.security.plain else "Curve",
         "mediator": dict(facts.mediator),
-        **reports.conditions(fleet, found, facts.time),
+        **reports.conditions(owner, found, facts.time),
     }
 
 

@@ -20,6 +20,8 @@ from plimsoll.operator.names import MANAGER, Object
 
 OWN = ("BrokerFleet", "BrokerCluster", "EdgeBroker", "HardwareProfile", "LoadBalancingSession")
 CHILDREN = ("StatefulSet", "Pod", "Service", "ConfigMap", "Secret", "PodDisruptionBudget", "NetworkPolicy")
+SPARK = ("Deployment", "CronJob", "ServiceAccount", "Role", "RoleBinding")
+"""What Spark's jobs consist of besides; watched where it may be run."""
 NODE = "Node"
 LONGEST_PAUSE_SECONDS = 10.0
 
@@ -51,7 +53,7 @@ def settings(*, interval_seconds: int = 600) -> kopf.OperatorSettings:
     found.persistence.finalizer = f"{GROUP}/kopf"  # never written: nothing here asks for one
     found.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
     found.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=GROUP, key="last-handled")
-    for kind in CHILDREN:
+    for kind in (*CHILDREN, *SPARK):
         found.watching.label_selectors[KINDS[kind].plural] = f"app.kubernetes.io/managed-by={MANAGER}"
     return found
 
@@ -59,20 +61,21 @@ def settings(*, interval_seconds: int = 600) -> kopf.OperatorSettings:
 class Watches:
     """The registry for kopf, and what its indexes hold."""
 
-    def __init__(self, told: Told, metrics: Metrics, *, nodes: bool) -> None:
+    def __init__(self, told: Told, metrics: Metrics, *, nodes: bool, spark: bool = False) -> None:
         self.registry = kopf.OperatorRegistry()
         self._told, self._metrics = told, metrics
         self._indices: Mapping[str, Any] = {}
         self._nodes = nodes
         kopf.on.login(registry=self.registry)(_login)
         kopf.on.startup(registry=self.registry)(self._begin)
-        self._kinds = (*OWN, *CHILDREN, *((NODE,) if nodes else ()))
+        self._children = (*CHILDREN, *(SPARK if spark else ()))
+        self._kinds = (*OWN, *self._children, *((NODE,) if nodes else ()))
         for kind in self._kinds:
             self._watch(kind)
 
     def objects(self, namespace: str) -> Iterable[Object]:
         """All objects of a namespace, as the watches have them now."""
-        for kind in (*OWN, *CHILDREN):
+        for kind in (*OWN, *self._children):
             index = self._indices.get(kind)
             if index is not None and namespace in index:
                 yield from index[namespace]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from urllib.parse import unquote, urlparse
 
 RUN: Final = "plimsoll-run.json"
 LOCK: Final = "plimsoll.lock"
+POLL_SECONDS: Final = 0.1
 
 
 class CheckpointBusyError(RuntimeError):
@@ -36,19 +38,24 @@ def run_us(checkpoint: Path, now_us: int) -> int:
 
 
 @contextmanager
-def locked(checkpoint: Path) -> Iterator[None]:
+def locked(checkpoint: Path, wait_seconds: float = 0.0) -> Iterator[None]:
     """Hold the checkpoint for this process. It is free again when the process ends, in whatever way.
 
     Raises:
-        CheckpointBusyError: another process of this node holds it.
+        CheckpointBusyError: another process holds it, and has for `wait_seconds`.
 
     """
     checkpoint.mkdir(parents=True, exist_ok=True)
+    until = time.monotonic() + wait_seconds
     with (checkpoint / LOCK).open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise CheckpointBusyError(f"another live job works on {checkpoint}: end it first") from error
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                if time.monotonic() >= until:
+                    raise CheckpointBusyError(f"another live job works on {checkpoint}: end it first") from error
+            time.sleep(POLL_SECONDS)
         yield
 
 

@@ -227,12 +227,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--lag", type=float, default=10.0, metavar="SECONDS",
                         help="how long before a batch its windows end: the collectors' interval")  # fmt: skip
     parser.add_argument("--available-now", action="store_true", help="read what is there, and end")
+    parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS",
+                        help="how long to wait for another one on this checkpoint to end")  # fmt: skip
     asked = parser.parse_args(arguments)
     settings = Settings(asked.root, asked.fleet, asked.trigger, asked.lag)
+    name = f"plimsoll-live-{asked.fleet}"
+    # Who may wait for another to end is ready to work as soon as it has.
+    early = make_session(name) if asked.wait else None
     try:
-        with checkpoints.locked(settings.checkpoint):
-            spark = make_session(f"plimsoll-live-{asked.fleet}")
-            serve(spark, settings, available_now=asked.available_now)
+        with checkpoints.locked(settings.checkpoint, asked.wait):
+            serve(early or make_session(name), settings, available_now=asked.available_now)
     except checkpoints.CheckpointBusyError as error:
         sys.stderr.write(f"{error}\n")
         return 2

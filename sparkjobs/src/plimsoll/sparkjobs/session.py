@@ -6,15 +6,14 @@ a driver pod, it takes master, memory and executors from there. Jobs differ in n
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import shutil
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 from pyspark.sql import SparkSession
+
+from plimsoll.sparkjobs.launching.process import missing
 
 LOCAL: Final = "local[2]"
 ALWAYS: Final = {
@@ -42,17 +41,6 @@ ONLY_LOCAL: Final = {
 
 class NoSparkError(RuntimeError):
     """Spark cannot run here; the text says what is missing and what goes on without it."""
-
-
-def missing(environment: Mapping[str, str] = os.environ) -> str:
-    """What Spark lacks here, in a sentence; empty if nothing."""
-    home = environment.get("JAVA_HOME", "")
-    java = home and (Path(home) / "bin" / "java").exists()
-    if not java and shutil.which("java", path=environment.get("PATH")) is None:
-        return "there is no Java: no `java` on PATH and none in JAVA_HOME; Spark 4 needs Java 17 or 21"
-    if importlib.util.find_spec("google.protobuf") is None:
-        return "the Python package protobuf is not installed, which Spark's stateful streams speak in"
-    return ""
 
 
 def is_submitted(environment: Mapping[str, str] = os.environ) -> bool:

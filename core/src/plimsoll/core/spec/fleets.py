@@ -170,9 +170,7 @@ class SparkSpec:
               " (Kubernetes); or as an object of the operator of Kubeflow (SparkOperator) or of Apache"
               " (SparkApplication). On one machine all but None are a process beside the collector."),
     ] = "Kubernetes"  # fmt: skip
-    executors: Annotated[
-        int, About("How many executors; a process has two cores and none.", low=1, high=1000)
-    ] = 2
+    executors: Annotated[int, About("How many executors; a process has two cores and none.", low=1, high=1000)] = 2
     image: Annotated[
         str, About("Image of driver and executors; empty: the operator's default.", pattern=IMAGE + "|",
                    form="an image, as registry/name:tag", max_length=512)
@@ -192,8 +190,8 @@ class TelemetrySpec:
 
     @property
     def launcher(self) -> SparkLauncher:
-        """How Spark jobs are started; None where there is nobody who stores anything."""
-        return self.spark.launcher if self.spark is not None and self.collectors.replicas else "None"
+        """How Spark jobs are started."""
+        return self.spark.launcher if self.spark is not None else "None"
 
 
 @dataclass(frozen=True, kw_only=True)

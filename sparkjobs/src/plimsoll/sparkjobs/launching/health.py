@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from plimsoll.telemetry.snapshot import MAX_AGE_SECONDS, MIN_COVERAGE, Snapshot
+from plimsoll.telemetry.snapshot import MAX_AGE_SECONDS, MIN_COVERAGE, Last, Snapshot
 
 START_SECONDS: Final = 180.0
 """A driver that has just been started may say nothing for so long."""
@@ -21,6 +21,15 @@ RESTARTS_PER_HOUR: Final = 3
 HOUR: Final = 3600.0
 
 State = Literal["Starting", "Fresh", "Incomplete", "Late", "Dead"]
+
+SAID: Final[dict[State, str]] = {
+    "Fresh": "the snapshot of the live job is recent and complete",
+    "Starting": "the live job has been started, and has not written a snapshot yet",
+    "Incomplete": "the snapshot of the live job lacks brokers",
+    "Late": "the snapshot of the live job is too old to be used",
+    "Dead": "the live job has written nothing for so long that it is started anew",
+}
+"""Each state in a sentence that stays while it lasts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +50,7 @@ class Health:
         return self.state == "Dead"
 
 
-def health(now_us: int, snapshot: Snapshot | None, started_us: int) -> Health:
+def health(now_us: int, snapshot: Snapshot | Last | None, started_us: int) -> Health:
     """Of a driver that was started at `started_us`, by its last snapshot. `now_us`: whole microseconds since 1970."""
     up_seconds = (now_us - started_us) / 1e6
     if snapshot is None:

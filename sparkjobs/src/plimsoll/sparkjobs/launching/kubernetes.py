@@ -12,14 +12,18 @@ The driver's rights are pods of its namespace and nothing else; settings below k
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
+from plimsoll.sparkjobs.launching.health import START_SECONDS
 from plimsoll.sparkjobs.launching.values import (
     DATA,
+    DRIVER,
     JOB_FILE,
+    PART,
     UID,
     Launch,
     Object,
@@ -36,6 +40,9 @@ from plimsoll.telemetry.schema import LATEST
 
 POD_VERBS: Final = ["get", "list", "watch", "create", "delete", "deletecollection"]
 SCHEDULES: Final = {"oracle": "7 * * * *", "compact": "22 * * * *", "history": "37 1 * * *", "accuracy": "47 1 * * *"}
+SIDECAR: Final = "spark-live"
+WAIT_SECONDS: Final = 60
+"""A driver whose predecessor has not ended yet waits so long for its checkpoint; it prepares itself meanwhile."""
 TEMPLATE: Final = "executor.yaml"
 TEMPLATES: Final = "/opt/templates"
 
@@ -49,12 +56,12 @@ def objects(launch: Launch) -> list[Object]:
     """
     if not launch.claim:
         raise ValueError("jobs in pods of their own read what collectors wrote: name the claim of the shared volume")
-    return [
-        *account(launch),
-        template(launch),
-        deployment(launch),
-        *(cron_job(launch, job, schedule) for job, schedule in SCHEDULES.items()),
-    ]
+    return [*account(launch), template(launch), deployment(launch), *cron_jobs(launch)]
+
+
+def cron_jobs(launch: Launch) -> list[Object]:
+    """The jobs that run by the clock, whoever runs the live one."""
+    return [cron_job(launch, job, schedule) for job, schedule in SCHEDULES.items()]
 
 
 def account(launch: Launch) -> list[Object]:
@@ -100,13 +107,16 @@ def executor_pod(launch: Launch) -> Object:
 
 def template(launch: Launch) -> Object:
     """The executors' template, where the driver reads it. JSON is YAML."""
-    text = msgspec.json.format(msgspec.json.encode(executor_pod(launch)), indent=1).decode()
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": metadata(launch, f"{launch.name}-executor", "live"),
-        "data": {TEMPLATE: text},
+        "data": {TEMPLATE: _template(launch)},
     }
+
+
+def _template(launch: Launch) -> str:
+    return msgspec.json.format(msgspec.json.encode(executor_pod(launch)), indent=1).decode()
 
 
 def settings(launch: Launch) -> dict[str, str]:
@@ -145,7 +155,7 @@ def deployment(launch: Launch) -> Object:
         "name": "driver",
         "image": launch.image,
         "imagePullPolicy": "IfNotPresent",
-        "args": ["driver", *conf, JOB_FILE, *live_arguments(launch)],
+        "args": ["driver", *conf, JOB_FILE, *live_arguments(launch), "--wait", str(WAIT_SECONDS)],
         "env": [
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             {"name": "SPARK_DRIVER_BIND_ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
@@ -165,7 +175,9 @@ def deployment(launch: Launch) -> Object:
         "volumes": [*volumes(launch), {"name": "template", "configMap": {"name": f"{launch.name}-executor"}}],
         **placed(launch),
     }
-    selected = {"plimsoll.dev/fleet": launch.fleet, "plimsoll.dev/job": "live", "plimsoll.dev/part": "driver"}
+    selected = {"plimsoll.dev/fleet": launch.fleet, "plimsoll.dev/job": "live", PART: DRIVER}
+    # A driver reads the template once: another one wants another driver.
+    told = {"plimsoll.dev/executor-hash": hashlib.sha256(_template(launch).encode()).hexdigest()[:16]}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -176,7 +188,7 @@ def deployment(launch: Launch) -> Object:
             "revisionHistoryLimit": 2,
             "selector": {"matchLabels": selected},
             "template": {
-                "metadata": {"labels": {**labels(launch, "live"), "plimsoll.dev/part": "driver"}},
+                "metadata": {"labels": {**labels(launch, "live"), PART: DRIVER}, "annotations": told},
                 "spec": pod,
             },
         },
@@ -254,14 +266,25 @@ def _job(launch: Launch, job_name: str, given: Sequence[str]) -> Object:
 
 
 def sidecar(launch: Launch, volume: str) -> Object:
-    """The live job as a container of the collector's pod, which shares an emptyDir of this name with it."""
-    tmp = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 - inside the pod
+    """The live job as a container of the collector's pod, which shares the volume of this name with it.
+
+    The pod has a volume SIDECAR for it besides, an emptyDir: Spark unpacks libraries to /tmp.
+    """
+    tmp = {"name": SIDECAR, "mountPath": "/tmp"}  # noqa: S108 - inside the pod
     return {
-        "name": "spark-live",
+        "name": SIDECAR,
         "image": launch.image,
         "imagePullPolicy": "IfNotPresent",
-        "args": ["python3", "-m", "plimsoll.sparkjobs", *live_arguments(launch)],
+        "args": ["python3", "-m", "plimsoll.sparkjobs", *live_arguments(launch), "--wait", str(WAIT_SECONDS)],
         "resources": _resources(1500),
+        # Restarted by its kubelet, after pauses that grow: nobody else can, without its collector.
+        "livenessProbe": {
+            "exec": {"command": ["python3", "-m", "plimsoll.sparkjobs.launching.probe", DATA]},
+            "initialDelaySeconds": int(START_SECONDS),
+            "periodSeconds": 30,
+            "timeoutSeconds": 20,
+            "failureThreshold": 2,
+        },
         "securityContext": {**container_security(), "runAsUser": UID},
         "volumeMounts": [tmp, {"name": volume, "mountPath": DATA}],
     }

@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 from plimsoll.sparkjobs.launching.values import (
+    DRIVER,
     JOB_FILE,
+    PART,
     SPARK_VERSION,
     Launch,
     Object,
@@ -59,7 +61,7 @@ def spark_operator(launch: Launch) -> Object:
                 "memory": f"{launch.driver_memory_mb}m",
                 "memoryOverhead": "500m",
                 "serviceAccount": launch.name,
-                "labels": labels(launch, "live"),
+                "labels": {**labels(launch, "live"), PART: DRIVER},
                 "template": _pod(launch, "spark-kubernetes-driver"),
             },
             "executor": {
@@ -119,7 +121,9 @@ def _settings() -> dict[str, str]:
         "spark.log.level": "WARN",
         "spark.kubernetes.driver.request.cores": "250m",
         "spark.kubernetes.executor.request.cores": "100m",
-        "spark.kubernetes.driver.service.deleteOnTermination": "true",
+        # The driver's account is good for pods alone; what else there is belongs to the driver's pod, and goes with it.
+        "spark.kubernetes.executor.disableConfigMap": "true",
+        "spark.kubernetes.driver.service.deleteOnTermination": "false",
         "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
     }
 
@@ -131,11 +135,12 @@ def _pod(launch: Launch, container: str) -> Object:
         "securityContext": container_security(),
         "volumeMounts": mounts(launch),
     }
+    is_driver = container.endswith("driver")
     return {
-        "metadata": {"labels": labels(launch, "live")},
+        "metadata": {"labels": {**labels(launch, "live"), **({PART: DRIVER} if is_driver else {})}},
         "spec": {
             "enableServiceLinks": False,
-            "automountServiceAccountToken": container.endswith("driver"),
+            "automountServiceAccountToken": is_driver,
             "securityContext": pod_security(),
             "containers": [restricted],
             "volumes": volumes(launch),

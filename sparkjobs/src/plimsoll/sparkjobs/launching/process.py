@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +12,26 @@ from pathlib import Path
 from plimsoll.sparkjobs.launching.values import Launch, live_arguments
 
 PASSED_ON = ("PATH", "HOME", "JAVA_HOME", "LANG", "PYTHONPATH", "TMPDIR")
+
+
+def missing(environment: Mapping[str, str] = os.environ) -> str:
+    """What Spark lacks on this machine, in a sentence; empty if nothing."""
+    home = environment.get("JAVA_HOME", "")
+    java = home and (Path(home) / "bin" / "java").exists()
+    if not java and shutil.which("java", path=environment.get("PATH")) is None:
+        return "there is no Java: no `java` on PATH and none in JAVA_HOME; Spark 4 needs Java 17 or 21"
+    if importlib.util.find_spec("pyspark") is None:
+        return "PySpark is not installed: pip install 'plimsoll-operator[spark]'"
+    if not _is_found("google.protobuf"):
+        return "the Python package protobuf is not installed, which Spark's stateful streams speak in"
+    return ""
+
+
+def _is_found(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # not even the package that it would be in
+        return False
 
 
 def live_command(launch: Launch, root: Path, python: str = sys.executable) -> list[str]:

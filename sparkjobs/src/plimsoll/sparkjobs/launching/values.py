@@ -15,6 +15,8 @@ JOB_FILE: Final = "/opt/plimsoll/job.py"
 DATA: Final = "/data"
 UID: Final = 185
 COMPONENT: Final = "spark"
+PART, DRIVER = "plimsoll.dev/part", "driver"
+"""The label of a driver's pod, whoever has made it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,12 @@ class Launch:
 
     @property
     def live_name(self) -> str:
-        return f"{self.name}-live"
+        return live_name(self.fleet)
+
+
+def live_name(fleet: str) -> str:
+    """The object that runs a fleet's live job, whatever its kind."""
+    return f"{fleet}-spark-live"
 
 
 def live_arguments(launch: Launch, root: str = DATA) -> list[str]:
