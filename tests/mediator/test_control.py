@@ -8,7 +8,7 @@ import zmq
 
 from plimsoll.core import records, wire
 from plimsoll.core.config import Peer
-from plimsoll.mediator.control import Answered, ControlPlane, Curve, Members, Reported, Told
+from plimsoll.mediator.control import Answered, ControlPlane, Curve, Malformed, Members, Reported, Told
 
 
 class Router:
@@ -126,8 +126,32 @@ def test_rubbish_is_counted_and_the_line_stays(plane, router):
     for rubbish in (b"", b"\xff\xff\xff", wire.who_frame(), wire.control_frame(records.Open(1, "p", 1))):
         router.socket.send_multipart([peer, rubbish])
     router.say(peer, records.StatusReply(1, {}))
-    assert said(plane, lambda: None) == Answered("h", {})
-    assert plane.refused == 4
+    heard: list[object] = []
+    while Answered("h", {}) not in heard:
+        heard += plane.poll(5.0)
+    told = [(each.broker, each.field, each.times) for each in heard if isinstance(each, Malformed)]
+    assert told == [("h", "frame", times) for times in (1, 2, 3, 4)]
+    assert len(heard) == 5
+
+
+def test_what_cannot_be_is_named_and_counted_and_not_gone_by(plane, router):
+    plane.dial(Peer(name="h", control=router.endpoint), "head")
+    peer, _ = heard_by(router, lambda: plane.ask("h"))
+    for _ in range(3):
+        router.say(
+            peer, records.StatusReply(1, {"epoch": "seven"}), records.StatusReply(1, {"epoch": 7, "edges": "a"}),
+            records.Load({"broker": "e", "subscribers": "many"}), records.Load({"seq": 1}),
+            records.Stated(1, 1, "e", 1, "s", "OK", {"input_rate": -1.0}),
+        )  # fmt: skip
+    router.say(peer, records.StatusReply(1, {"epoch": 7}))
+    heard: list[object] = []
+    while Answered("h", {"epoch": 7}) not in heard:
+        heard += plane.poll(5.0)
+    assert [(each.broker, each.field) for each in heard if isinstance(each, Malformed) and each.times == 3] == [
+        ("h", "epoch"), ("h", "edges"), ("e", "subscribers"), ("h", "broker"), ("h", "input_rate"),
+    ]  # fmt: skip
+    assert len(heard) == 16
+    assert heard[0].message == ("h says what cannot be, which is ignored: epoch is 'seven', not a whole number from 0")
 
 
 def test_a_broker_that_comes_back_is_reached_again(plane, router):

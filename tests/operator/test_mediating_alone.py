@@ -3,8 +3,12 @@
 import asyncio
 from typing import Any
 
+from prometheus_client import CollectorRegistry
+
 from plimsoll.core.spec.kinds import BrokerFleetSpec
+from plimsoll.mediator.control import Answered, Malformed, Reported
 from plimsoll.operator.mediating import EVENTS_WAITING, Mediating
+from plimsoll.operator.session_metrics import SessionMetrics
 
 
 def item(name: str) -> dict[str, Any]:
@@ -42,5 +46,28 @@ def test_more_events_than_can_wait_make_room_for_the_latest_and_end_nothing():
         )
         telling.cancel()
         await asyncio.gather(telling, return_exceptions=True)
+
+    asyncio.run(story())
+
+
+def test_what_a_broker_says_and_cannot_be_is_counted_and_told_of_once_with_its_name():
+    async def story() -> None:
+        registry = CollectorRegistry()
+        spec, metrics = BrokerFleetSpec(), SessionMetrics(registry)
+        mediating = Mediating(object(), "ns", "stocks", None, spec, metrics=metrics)  # type: ignore[arg-type]
+        edge = {"kind": "EdgeBroker", "metadata": {"name": "e", "namespace": "ns", "uid": "1"}}
+        cluster = {"kind": "BrokerCluster", "metadata": {"name": "east", "namespace": "ns", "uid": "2"}}
+        fleet = {"kind": "BrokerFleet", "metadata": {"name": "stocks", "namespace": "ns", "uid": "3"}}
+        mediating.show([fleet, cluster, edge])
+        mediating._take(Answered("e", {"epoch": 1}), 1.0)
+        for times in (1, 2):
+            for broker in ("e", "east-head", "gone"):
+                mediating._take(Malformed(broker, "epoch", "is 'x', not a whole number from 0", times), 2.0)
+        told = [(about["metadata"]["name"], tell.reason) for about, tell in mediating._tells]
+        assert told == [(name, "MalformedAnswer") for name in ("e", "east", "stocks")]
+        assert "gone says" in mediating._tells[-1][1].message
+        assert registry.get_sample_value("plimsoll_malformed_answers_total", {"field": "epoch"}) == 6
+        mediating._take(Reported("e", {"epoch": 1, "seq": 1, "subscribers": 3}), 3.0)
+        assert mediating.heard["e"].answer == {"epoch": 1}
 
     asyncio.run(story())

@@ -43,7 +43,7 @@ from plimsoll.local.home import FleetFolder
 from plimsoll.local.store import Change, ConflictError, ExpiredError, MissingError, Object, Store
 from plimsoll.local.times import now_text
 from plimsoll.mediator import sessions, views
-from plimsoll.mediator.control import Answered, ControlPlane, Curve, Reported, Said
+from plimsoll.mediator.control import Answered, ControlPlane, Curve, Malformed, Reported, Said
 
 ROUND_SECONDS = 0.05
 ASK_SECONDS = 0.5
@@ -115,6 +115,8 @@ class Shell:
                 self._view_at = 0.0
         elif isinstance(said, Reported):
             self._known.reported(said.broker, said.report, now)
+        elif isinstance(said, Malformed):
+            return  # the supervisor, which hears the same, says so
         else:
             self._handle(Heard(said.head, said.said))
 

@@ -27,7 +27,7 @@ from plimsoll.local.processes import Command, broker_command
 from plimsoll.local.store import ConflictError, MissingError, Object, Store
 from plimsoll.local.times import now_text
 from plimsoll.mediator import balance, desired, evacuation, reports
-from plimsoll.mediator.control import Answered, ControlPlane, Curve, Members, Reported, Said
+from plimsoll.mediator.control import Answered, ControlPlane, Curve, Malformed, Members, Reported, Said
 from plimsoll.mediator.profiles import profile_status
 from plimsoll.mediator.reports import Seen
 from plimsoll.mediator.sessions import KIND as SESSION
@@ -166,6 +166,8 @@ class Supervisor:
             return
         if isinstance(said, Answered):
             broker.answered(said.status, now, self._record)
+        if isinstance(said, Malformed) and said.times == 1:
+            self._record(said.broker, "Warning", "MalformedAnswer", said.message)
         elif isinstance(said, Reported):
             broker.reported(said.report, now)
 

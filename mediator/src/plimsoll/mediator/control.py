@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,7 @@ import zmq
 
 from plimsoll.core import records, wire
 from plimsoll.core.config import Peer, Role
+from plimsoll.mediator import answers
 
 SILENT_SECONDS = 5.0
 """A broker that is asked and has said nothing for so long is dialled anew: libzmq gives up for good on a line on which
@@ -55,7 +57,24 @@ class Told:
     said: records.Outcome | records.Served | records.Stated | records.Trigger | records.ProfileReply
 
 
-Said = Answered | Reported | Told
+@dataclass(frozen=True)
+class Malformed:
+    """A broker has said what it may not: `field` of its answer or report, or a whole frame. It is not gone by.
+
+    `times`: so often by now; brokers repeat themselves.
+    """
+
+    broker: str
+    field: str
+    why: str
+    times: int = 1
+
+    @property
+    def message(self) -> str:
+        return f"{self.broker} says what cannot be, which is ignored: {self.field} {self.why}"
+
+
+Said = Answered | Reported | Told | Malformed
 TOLD = records.Outcome | records.Served | records.Stated | records.Trigger | records.ProfileReply
 
 
@@ -87,7 +106,7 @@ class ControlPlane:
         self._lines: dict[str, _Line] = {}
         self._poller = zmq.Poller()
         self._asked = 0
-        self.refused = 0
+        self._malformed_times: Counter[tuple[str, str]] = Counter()
 
     def close(self) -> None:
         for name in list(self._lines):
@@ -171,13 +190,28 @@ class ControlPlane:
             if not isinstance(frame, wire.Control):
                 raise wire.WireError("misplaced", "only CONTROL frames travel on control sockets")
             said = [records.decode(records.control, raw) for raw in frame.records]
-        except wire.WireError:
-            self.refused += 1
+        except wire.WireError as error:
+            yield from self._malformed(line.peer.name, ("frame", str(error)))
             return
         for record in said:
-            if isinstance(record, records.StatusReply):
-                yield Answered(line.peer.name, record.status)
-            elif isinstance(record, records.Load):
-                yield Reported(str(record.report.get("broker", "")), record.report)
-            elif isinstance(record, TOLD):
-                yield Told(line.peer.name, record)
+            yield from self._one(line.peer.name, record)
+
+    def _one(self, peer: str, record: Any) -> Iterator[Said]:
+        if isinstance(record, records.StatusReply):
+            if (fault := answers.of_status(record.status)) is not None:
+                yield from self._malformed(peer, fault)
+            else:
+                yield Answered(peer, record.status)
+        elif isinstance(record, records.Load | records.Stated):
+            about, is_load = str(record.report.get("broker") or peer), isinstance(record, records.Load)
+            if (fault := answers.of_report(record.report, named=is_load)) is not None:
+                yield from self._malformed(about, fault)
+            else:
+                yield Reported(about, record.report) if isinstance(record, records.Load) else Told(peer, record)
+        elif isinstance(record, TOLD):
+            yield Told(peer, record)
+
+    def _malformed(self, broker: str, fault: answers.Fault) -> Iterator[Malformed]:
+        field, why = fault
+        self._malformed_times[broker, field] += 1
+        yield Malformed(broker, field, why, self._malformed_times[broker, field])

@@ -18,10 +18,10 @@ from typing import Any, Literal
 
 from plimsoll.core import session as core
 from plimsoll.core.config import Peer, Role
-from plimsoll.core.spec import InvalidResourcesError
+from plimsoll.core.spec import InvalidResourcesError, head_name
 from plimsoll.core.spec.kinds import BrokerFleetSpec
 from plimsoll.mediator import sessions, views
-from plimsoll.mediator.control import Answered, ControlPlane, Curve, Members, Reported, Told
+from plimsoll.mediator.control import Answered, ControlPlane, Curve, Malformed, Members, Reported, Said, Told
 from plimsoll.operator import epochs
 from plimsoll.operator.api import Api, ApiError, ConflictError, MissingError, Object
 from plimsoll.operator.epochs import DeposedError
@@ -259,7 +259,7 @@ class Mediating:
         drained = self.draining.intersection(members.edges)
         return Members(members.edges, tuple(sorted(drained.union(members.cordoned))))
 
-    def _take(self, said: Answered | Reported | Told, now: float) -> None:
+    def _take(self, said: Said, now: float) -> None:
         if isinstance(said, Answered):
             self._statuses[said.broker] = said.status, now
             if self._known.answered(said.broker, said.status, now):
@@ -267,9 +267,31 @@ class Mediating:
                 self._wake.set()
         elif isinstance(said, Reported):
             self._known.reported(said.broker, said.report, now)
+        elif isinstance(said, Malformed):
+            self._take_malformed(said)
         elif len(self._inbox) < INBOX_AT_MOST:  # while nothing can be stored; whatever is lost here is said again
             self._inbox.append(said)
             self._wake.set()
+
+    def _take_malformed(self, said: Malformed) -> None:
+        """Say it once, and count it each time."""
+        if self._metrics is not None:
+            self._metrics.malformed.labels(said.field).inc()
+        if said.times == 1:
+            log.warning("fleet %s/%s: %s", self._namespace, self._fleet, said.message)
+            self._note(self._about(said.broker), "Warning", "MalformedAnswer", said.message)
+
+    def _about(self, broker: str) -> Object:
+        """The object that stands for a broker, or else the fleet's."""
+        for item in self._objects:
+            name = item["metadata"]["name"]
+            if (item["kind"], name) == ("EdgeBroker", broker):
+                return item
+            if item["kind"] == "BrokerCluster" and head_name(name) == broker:
+                return item
+        known = (item for item in self._objects if item["kind"] == epochs.KIND)
+        reference = {"kind": epochs.KIND, "metadata": {"namespace": self._namespace, "name": self._fleet, "uid": ""}}
+        return next(known, reference)
 
     def _redial(self) -> None:
         if self._control is None:

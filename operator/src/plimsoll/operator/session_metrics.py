@@ -56,6 +56,10 @@ class SessionMetrics:
             "plimsoll_session_law_violations", "What a checker found wrong with stored sessions: always 0.", ["law"],
             registry=registry,
         )  # fmt: skip
+        self.malformed = Counter(
+            "plimsoll_malformed_answers", "What brokers said of themselves and cannot be, by field; it is ignored.",
+            ["field"], registry=registry,
+        )  # fmt: skip
         for outcome in OUTCOMES:
             self.subscribers.labels(outcome)
         for phase in ON_THE_WAY:

@@ -267,3 +267,10 @@ def table(section: Section) -> str:
         remedy = " ".join(part for part in (each.remedy, "*again*" if each.again else "") if part)
         lines.append(f"| `{each.name}` | {each.of} | {each.cause} | {remedy} |")
     return "\n".join(lines)
+        Reason(
+            "MalformedAnswer",
+            "Warning",
+            "a broker has said of itself what cannot be, as a text where a number belongs; the message names the broker"
+            " and the field. That answer or report is ignored, so it may be taken not to answer",
+            "See whether it runs the image that the fleet asks for; read its log.",
+        ),

@@ -21,7 +21,7 @@ from plimsoll.local import keys, ports, runtime
 from plimsoll.local.home import FleetFolder, Lock
 from plimsoll.local.processes import Process, how_it_ended
 from plimsoll.local.store import Event, MissingError, Store
-from plimsoll.mediator.control import Answered, ControlPlane, Curve, Reported, Said
+from plimsoll.mediator.control import Answered, ControlPlane, Curve, Reported, Said, Told
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 30.0
@@ -187,7 +187,9 @@ def _kind(said: Said) -> str:
     """The name of the record that brought it."""
     if isinstance(said, Reported):
         return "Load"
-    return "StatusReply" if isinstance(said, Answered) else type(said.said).__name__
+    if isinstance(said, Told):
+        return type(said.said).__name__
+    return "StatusReply" if isinstance(said, Answered) else type(said).__name__
 
 
 def _brokers(store: Store) -> Iterator[Broker]:
