@@ -134,6 +134,7 @@ class Mediating(Node):
                 edges[name] = s.EdgeView(
                     name, config.cluster, config.head_name, ready=is_fresh, subscribers=report.get("subscribers", 0),
                     report=report, output_bytes_per_second=config.hardware.output_bytes_per_second,
+                    report_age_seconds=self.now - at,
                 )  # fmt: skip
         return s.View(heads, edges, self._policies)
 

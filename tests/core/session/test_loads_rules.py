@@ -10,7 +10,16 @@ from tests.core.session.balanced import POLICY
 
 from plimsoll.core.policies.match_delay import Fitted
 from plimsoll.core.session import EdgeView, Session, Settings, View
-from plimsoll.core.session.loads import answer_seconds, load, loads_of, policy_of, settle_seconds, spec_of
+from plimsoll.core.session.loads import (
+    answer_seconds,
+    is_since,
+    load,
+    loads_of,
+    policy_of,
+    reported,
+    settle_seconds,
+    spec_of,
+)
 from plimsoll.core.session.states import Answer
 from plimsoll.core.session.turn import Turn
 from plimsoll.core.spec.kinds import PolicySpec
@@ -42,8 +51,8 @@ def answered(turn: Turn, at: float, **fields: Any) -> Turn:
     return turn
 
 
-def believed(turn: Turn, within_seconds: float | None = None) -> float | None:
-    found = load(turn, "a", within_seconds)
+def believed(turn: Turn) -> float | None:
+    found = load(turn, "a")
     return None if found is None else found.input_utilization
 
 
@@ -52,11 +61,35 @@ def test_an_answer_counts_as_long_as_it_is_recent():
         assert believed(answered(turn_with(report()), at, input_utilization=0.9)) == expected, at
 
 
-def test_how_recent_may_be_said():
-    turn = answered(turn_with(report()), 98.0, input_utilization=0.9)
-    assert believed(turn, 2.0) == 0.9
-    assert believed(turn, 1.9) == 0.5
-    assert believed(answered(turn, 100.0, input_utilization=0.7), 0.0) == 0.7
+@pytest.mark.parametrize(
+    ("age", "interval", "at", "expected"),
+    [(1.0, 4.0, 95.0, True), (1.0, 4.0, 95.1, False), (0.0, 0.0, 100.0, True), (0.0, 0.0, 100.1, False)],
+)
+def test_of_when_a_report_is(age: float, interval: float, at: float, expected: bool):
+    """It came `age` seconds before the view of 100 s, and is of the `interval` before that."""
+    turn = turn_with()
+    turn.viewed_at = 100.0
+    edge = EdgeView("a", "c", "h", report=report(interval_seconds=interval), report_age_seconds=age)
+    turn.view = View({}, {"a": edge})
+    assert is_since(turn, "a", at) is expected
+
+
+def test_what_has_not_been_reported_is_of_no_time():
+    turn = turn_with()
+    turn.viewed_at = 100.0
+    assert not is_since(turn, "a", 0.0)
+    assert not is_since(turn, "b", 0.0)
+    assert not is_since(turn_with(report(interval_seconds="x")), "a", 0.0)
+    turn.view = None
+    assert not is_since(turn, "a", 0.0)
+    assert reported(turn, "a") is None
+
+
+def test_what_is_reported_is_not_what_has_been_answered():
+    turn = answered(turn_with(report()), 100.0, input_utilization=0.9)
+    found = reported(turn, "a")
+    assert found is not None
+    assert found.input_utilization == 0.5
 
 
 def test_without_answer_and_report_nothing_is_known():

@@ -21,7 +21,6 @@ from tests.core.session.alone import (
 from plimsoll.core.session import HeadView, Session, Settings, View
 from plimsoll.core.session.moving import BATCH_BYTES, finish, measured, pair_of, stabilizing, step, told, with_batch
 from plimsoll.core.session.record import AGAIN, Batch, Verdict
-from plimsoll.core.session.states import Answer
 from plimsoll.core.session.turn import Turn
 
 DONE = batch_of(members={"x": "moved"}, begun_at=100.0, ended_at=110.0, state="done")
@@ -182,15 +181,26 @@ def test_who_was_not_wanted_by_an_edge_presses_nobody():
 # ---------------------------------------------------------------- what is measured
 
 
-@pytest.mark.parametrize(("at", "utilization"), [(112.0, 0.3), (111.5, 0.3), (111.4, 0.7)])
-def test_what_an_edge_has_answered_lately_is_measured_or_else_what_it_has_reported(at: float, utilization: float):
-    turn = turn_at(113.0, a=edge("a", subscribers=4, report={"broker": "a", "output_utilization": 0.7}))
-    turn.states.answers["a"] = Answer("s", "STABILIZING", "STABILIZING", {"broker": "a", "output_utilization": 0.3}, at)
+@pytest.mark.parametrize(("age", "interval", "utilization"), [(0.0, 3.0, 0.7), (0.5, 2.5, 0.7), (0.5, 2.6, None)])
+def test_what_an_edge_has_reported_since_the_last_move_is_measured_and_nothing_older(
+    age: float, interval: float, utilization: float | None
+):
+    """The session settles since 110, and the view is of 113."""
+    report = {"broker": "a", "output_utilization": 0.7, "interval_seconds": interval}
+    turn = turn_at(113.0, a=edge("a", subscribers=4, report=report, report_age_seconds=age))
     session = measured(turn, settling(plan=plan_of("x", forecasts=[forecast(by_policy=True)])))
     assert session.plan is not None
     [one] = session.plan.forecasts
     assert one.utilization_measured == utilization
-    assert one.measured is not None
+    assert (one.measured is None) == (utilization is None)
+
+
+@pytest.mark.parametrize(("now", "interval", "waits"), [(114.0, 0.5, True), (115.0, 0.6, False), (115.0, 5.0, True)])
+def test_a_report_of_what_loads_are_since_is_waited_for_so_many_intervals(now: float, interval: float, waits: bool):
+    report = {"broker": "a", "output_utilization": 0.7, "interval_seconds": interval}
+    turn = turn_at(now, a=edge("a", subscribers=4, report=report, report_age_seconds=4.5))  # its interval is too old
+    session = settling(plan=plan_of("x", forecasts=[forecast(by_policy=True)]))
+    assert stabilizing(turn, request_of(), session).is_over != waits
 
 
 def test_without_a_plan_or_a_view_nothing_is_measured():
@@ -202,12 +212,12 @@ def test_without_a_plan_or_a_view_nothing_is_measured():
     assert measured(turn, session) is session
 
 
-def test_an_edge_that_reports_nothing_has_its_subscribers_only():
+def test_an_edge_that_reports_nothing_is_not_measured():
     turn = turn_at(113.0, a=edge("a", subscribers=4))
     session = measured(turn, settling(plan=plan_of("x", forecasts=[forecast(by_policy=True)])))
     assert session.plan is not None
     [one] = session.plan.forecasts
-    assert (one.subscribers_measured, one.measured) == (4, None)
+    assert (one.utilization_measured, one.subscribers_measured, one.measured) == (None, None, None)
 
 
 @pytest.mark.parametrize(

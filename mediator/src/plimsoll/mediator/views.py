@@ -91,6 +91,11 @@ class Known:
         limit = REPORTS_MISSED * self.report_seconds
         return found.content if found is not None and now - found.at <= limit else {}
 
+    def report_age_seconds(self, broker: str, now: float) -> float:
+        """How long ago a broker's last report came; 0 without one."""
+        found = self.reports.get(broker)
+        return 0.0 if found is None else max(0.0, now - found.at)
+
 
 def _version(report: Mapping[str, Any]) -> tuple[Any, Any]:
     return report.get("epoch"), report.get("seq")
@@ -194,6 +199,7 @@ def _edge(item: Object, known: Known, bandwidths: Mapping[str, float | None], no
         subscribers=int(report.get("subscribers", 0)),
         report=report,
         output_bytes_per_second=bandwidths.get(spec["profile"]),
+        report_age_seconds=known.report_age_seconds(name, now),
     )
 
 

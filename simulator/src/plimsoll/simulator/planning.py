@@ -296,7 +296,13 @@ class Planner(Node):
                 heads[name] = s.HeadView(name, name, report.get("epoch", 0), name in fresh, report)
             else:
                 edges[name] = s.EdgeView(
-                    name, head, head, ready=name in fresh, subscribers=report.get("subscribers", 0), report=report
+                    name,
+                    head,
+                    head,
+                    ready=name in fresh,
+                    subscribers=report.get("subscribers", 0),
+                    report=report,
+                    report_age_seconds=self.now - self._heard[name].at if name in fresh else 0.0,
                 )
         policy = self.office.policy
         return s.View(heads, edges, {} if policy is None else dict.fromkeys(self.office.fleet.shape.heads(), policy))

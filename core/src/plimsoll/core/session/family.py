@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from plimsoll.core.session import admission, planned, planning
 from plimsoll.core.session.ending import closing_seconds, end, ended_by
 from plimsoll.core.session.events import Create
-from plimsoll.core.session.moving import finish, measured, told
+from plimsoll.core.session.moving import finish, measured, must_wait, told
 from plimsoll.core.session.record import Child, Phase, Session, Verdict
 from plimsoll.core.session.turn import Turn, because, enter, judged
 from plimsoll.core.session.values import Request
@@ -119,7 +119,7 @@ def _next(turn: Turn, request: Request, session: Session) -> Session:
 def stabilizing(turn: Turn, request: Request, session: Session) -> Session:
     """Once loads have settled, see who is left."""
     settled = min(session.phase_at + _pause(turn, session), session.deadline_at - closing_seconds(turn, session) / 2)
-    if turn.now < settled and session.verdict is None:
+    if session.verdict is None and (turn.now < settled or must_wait(turn, session)):
         return session
     if not session.is_drain:
         return finish(turn, request, measured(turn, session))

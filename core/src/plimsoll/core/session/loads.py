@@ -10,6 +10,7 @@ from plimsoll.core.policies.match_delay import Fitted
 from plimsoll.core.policies.registry import Policy, policy
 from plimsoll.core.session.record import Loads, Session
 from plimsoll.core.session.turn import Turn
+from plimsoll.core.session.values import EdgeView
 from plimsoll.core.spec.policy import PolicySpec
 
 LEAST_ANSWER_SECONDS = 1.0
@@ -37,13 +38,36 @@ def settle_seconds(turn: Turn, session: Session) -> float:
     return turn.timings.settle if policy is None else policy.parameters.stabilize_seconds
 
 
-def load(turn: Turn, edge: str, within_seconds: float | None = None) -> BrokerLoad | None:
+def load(turn: Turn, edge: str) -> BrokerLoad | None:
     """What an edge carries, averaged by itself if it has answered lately; None if that is not known."""
     known = turn.view.edges.get(edge) if turn.view is not None else None
     answer = turn.states.answers.get(edge)
-    limit = turn.timings.busy if within_seconds is None else within_seconds
-    is_recent = answer is not None and turn.now - answer.at <= limit
-    report = answer.report if answer is not None and is_recent else known.report if known is not None else {}
+    is_recent = answer is not None and turn.now - answer.at <= turn.timings.busy
+    return _load(turn, edge, answer.report if answer is not None and is_recent else _reported(known))
+
+
+def is_since(turn: Turn, edge: str, at: float) -> bool:
+    """Whether the last report of an edge is of an interval that began at this time or later."""
+    known = turn.view.edges.get(edge) if turn.view is not None else None
+    report = _reported(known)
+    interval = report.get("interval_seconds", 0.0)
+    if known is None or not report or not isinstance(interval, int | float):
+        return False
+    return turn.viewed_at - known.report_age_seconds - interval >= at
+
+
+def reported(turn: Turn, edge: str) -> BrokerLoad | None:
+    """What an edge has reported last; None if that is not known."""
+    known = turn.view.edges.get(edge) if turn.view is not None else None
+    return _load(turn, edge, _reported(known))
+
+
+def _reported(known: EdgeView | None) -> Mapping[str, Any]:
+    return known.report if known is not None else {}
+
+
+def _load(turn: Turn, edge: str, report: Mapping[str, Any]) -> BrokerLoad | None:
+    known = turn.view.edges.get(edge) if turn.view is not None else None
     if not report:
         return None
     spec = spec_of(turn, edge)

@@ -23,6 +23,9 @@ BATCH_BYTES = 256 * 1024
 PACE_SECONDS = 5
 """Where the rate is limited, a batch has what may move in so long."""
 
+REPORTS_AWAITED = 3.0
+"""After loads have settled, a report of what they are now is waited for so many intervals of reports."""
+
 LOST_AT_MOST = 3
 """So many batches may be lost to heads that start anew before an attempt gives up."""
 
@@ -197,10 +200,35 @@ def _done(turn: Turn, request: Request, session: Session, left: int) -> Session:
 
 def stabilizing(turn: Turn, request: Request, session: Session) -> Session:
     """What became of the loads is measured once they have settled; for a child its parent does that."""
-    settled = min(session.phase_at + loads.settle_seconds(turn, session), session.deadline_at)
-    if turn.now < settled and session.verdict is None and not session.parent and not _is_cut_short(turn, session):
+    is_over = session.verdict is not None or bool(session.parent) or _is_cut_short(turn, session)
+    if not is_over and must_wait(turn, session):
         return session
     return finish(turn, request, measured(turn, session))
+
+
+def must_wait(turn: Turn, session: Session) -> bool:
+    """Whether loads settle still, or not every edge has reported yet what it carries since the last move."""
+    settled = session.phase_at + loads.settle_seconds(turn, session)
+    if turn.now < min(settled, session.deadline_at):
+        return True
+    closing = session.deadline_at - closing_seconds(turn, session) / 2
+    if turn.now >= min(settled + REPORTS_AWAITED * _report_seconds(turn, session), closing):
+        return False
+    return not all(loads.is_since(turn, edge, session.phase_at) for edge in _seen(turn, session))
+
+
+def _seen(turn: Turn, session: Session) -> list[str]:
+    """The edges of its forecasts that report."""
+    edges = turn.view.edges if turn.view is not None else {}
+    planned = session.plan.forecasts if session.plan is not None else []
+    return [one.edge for one in planned if one.edge in edges and edges[one.edge].report]
+
+
+def _report_seconds(turn: Turn, session: Session) -> float:
+    """The longest interval between load reports of its edges."""
+    edges = turn.view.edges if turn.view is not None else {}
+    told = (edges[name].report.get("interval_seconds") for name in _seen(turn, session))
+    return max((float(each) for each in told if isinstance(each, int | float)), default=0.0)
 
 
 def _is_cut_short(turn: Turn, session: Session) -> bool:
@@ -218,22 +246,28 @@ def _is_urgent(request: Request | None, brokers: set[str]) -> bool:
 
 
 def measured(turn: Turn, session: Session) -> Session:
-    """The session with what its edges carry now beside what was predicted."""
+    """The session with what its edges carry now beside what was predicted.
+
+    A load counts if all of it was measured since the last move. An edge that has not reported such a one in time is
+    told without: what it carried before is no measurement of what has become of it.
+    """
     if session.plan is None or turn.view is None:
         return session
     edges = turn.view.edges
-    lately = 0.5 * loads.settle_seconds(turn, session)
-    forecasts = [_measured(turn, one, lately) if one.edge in edges else one for one in session.plan.forecasts]
+    forecasts = [_measured(turn, one, session.phase_at) if one.edge in edges else one for one in session.plan.forecasts]
     return replace(session, plan=replace(session.plan, forecasts=forecasts))
 
 
-def _measured(turn: Turn, forecast: Forecast, lately_seconds: float) -> Forecast:
+def _measured(turn: Turn, forecast: Forecast, since: float) -> Forecast:
     if turn.view is None:
         return forecast
-    port = port_of(turn.view.edges[forecast.edge])
-    forecast = replace(forecast, utilization_measured=round(port.utilization, 4), subscribers_measured=port.subscribers)
-    load = loads.load(turn, forecast.edge, lately_seconds) if forecast.before is not None else None
-    if load is None:
+    if not loads.is_since(turn, forecast.edge, since):
+        return forecast
+    if forecast.before is None:
+        port = port_of(turn.view.edges[forecast.edge])
+        higher = round(port.utilization, 4)
+        return replace(forecast, utilization_measured=higher, subscribers_measured=port.subscribers)
+    if (load := loads.reported(turn, forecast.edge)) is None:
         return forecast
     higher = max(load.input_utilization, load.output_utilization)
     return replace(

@@ -44,7 +44,8 @@ class HeadView:
 
 @dataclass(frozen=True)
 class EdgeView:
-    """An edge. `report` is its last load report, empty if there is none that is fresh.
+    """An edge. `report` is its last load report, empty if there is none that is fresh; `report_age_seconds`: how long
+    before this view it came.
 
     `ready`: it is up and joined to its head. `leaving`: it is on its way out, and takes nobody.
     `output_bytes_per_second` is its bandwidth, None if it is not limited.
@@ -59,6 +60,7 @@ class EdgeView:
     subscribers: int = 0
     report: Mapping[str, Any] = field(default_factory=dict)
     output_bytes_per_second: float | None = None
+    report_age_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
