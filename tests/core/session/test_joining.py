@@ -90,6 +90,27 @@ def test_people_may_join_clusters(world: Joined):
     assert world.session(uid).counts()["moved"] > 0
 
 
+def test_what_it_leaves_alone_its_edges_leave_alone():
+    """Edge a gives nothing across, v takes nothing, and two subscribers of b stay where they are."""
+    world = Joined(seed=1, seconds=None)
+    for edge in "abc":
+        world.fill(edge, 16)
+    staying = sorted(world.serves["b"])[:2]
+    world.run(2.0)
+    uid = world.ask(
+        "by-hand", scope="Global", source="east", target="west", action="Rebalance", handover="Drain",
+        exclusions={"subscribers": staying, "brokers": ["a", "v"]},
+    )  # fmt: skip
+    world.until(lambda: world.session(uid).is_over, 180.0)
+    assert world.session(uid).counts()["moved"] > 0
+    assert not world.serves["v"]
+    assert not set(staying) & {*world.serves["w"], *world.serves["v"]}
+    across = children(world, world.session(uid))
+    assert all("a" not in one.sources for one in across)
+    specs = [object_of(world, one).request.spec for one in across]
+    assert {(spec.exclusions.subscribers, spec.handover) for spec in specs} == {(tuple(staying), "Drain")}
+
+
 def test_a_dry_run_joins_nothing(world: Joined):
     world = Joined(seed=1, seconds=None)
     world.fill("a", 30)
@@ -99,6 +120,31 @@ def test_a_dry_run_joins_nothing(world: Joined):
     assert (world.session(uid).phase, world.session(uid).reason) == ("Planned", "DryRun")
     world.run(20.0)
     assert all(not world.serves[edge] for edge in "wv")
+
+
+def test_a_dry_run_may_be_carried_out_afterwards():
+    world = Joined(seed=1, seconds=None)
+    for edge in "abc":
+        world.fill(edge, 16)
+    world.run(2.0)
+    uid = world.ask("dry", scope="Global", source="east", target="west", action="Rebalance", mode="DryRun")
+    world.until(lambda: world.session(uid).is_over, 60.0)
+    world.change(uid, mode="Execute")
+    world.until(lambda: world.session(uid).is_over and world.session(uid).phase != "Planned", 180.0)
+    assert world.session(uid).phase == "Succeeded"
+    assert world.session(uid).counts()["moved"] > 0
+    assert world.session(uid).spent["Planned"] >= 0.0
+
+
+def test_what_was_dry_waits_for_its_turn(world: Joined):
+    uid = world.ask("dry", scope="Global", source="east", target="west", action="Rebalance", mode="DryRun")
+    world.until(lambda: world.session(uid).is_over, 60.0)
+    world.until(lambda: any(one.phase in ("Preparing", "Draining") for one in between(world)), 60.0)
+    world.change(uid, mode="Execute", limits={"queueFor": "5s"})
+    world.run(2.0)
+    assert world.session(uid).reason == "Queued"
+    world.until(lambda: world.session(uid).is_over, 30.0)
+    assert world.session(uid).reason == "QueueTimeout"
 
 
 def test_a_cluster_takes_part_in_one_session_at_a_time(world: Joined):

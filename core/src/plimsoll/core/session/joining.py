@@ -55,6 +55,13 @@ def requested(turn: Turn, request: Request, session: Session) -> Session:
     return enter(session, "Negotiating", turn.now)
 
 
+def queued(turn: Turn, request: Request, session: Session) -> Session:
+    """One that was dry, and is to be carried out: it waits for its turn as if it had just been asked for."""
+    until = turn.now + turn.settings.seconds(request.spec.limits.queue_for)
+    session = replace(session, queued_at=turn.now, deadline_at=until, ended_at=None, started_at=None)
+    return enter(session, "Requested", turn.now, "Queued", "its mode is Execute now")
+
+
 def _blocked(turn: Turn, session: Session) -> str:
     for other in turn.book.open():
         if other.uid == session.uid or not set(other.between) & set(session.between):

@@ -309,6 +309,8 @@ def _stop(turn: Turn, request: Request, session: Session) -> Verdict | None:
 def _reopened(turn: Turn, request: Request, session: Session) -> Session:
     """A plan that was dry may be carried out; a failure may be tried again, if there are more attempts by now."""
     if session.phase == "Planned" and request.spec.mode == "Execute" and not (request.spec.stop or request.deleting):
+        if session.between:  # there is no plan that could be old: it waits for its clusters, and begins
+            return joining.queued(turn, request, session)
         within = turn.settings.seconds(request.spec.approval.within)
         session = enter(session, "Planned", turn.now, "AwaitingApproval", "")
         return replace(session, ended_at=None, deadline_at=turn.now + within)

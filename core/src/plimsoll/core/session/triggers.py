@@ -92,7 +92,20 @@ def _make(turn: Turn, trigger: r.Trigger, edge: EdgeView, actions: Sequence[r.Ac
         if parent is None:
             turn.effects.append(Create(name, "", "", spec))
         else:
-            turn.effects.append(Create(name, parent.uid, parent.name, {**spec, "scope": "Global"}))
+            turn.effects.append(Create(name, parent.uid, parent.name, {**spec, **_handed_on(turn, parent)}))
+
+
+def _handed_on(turn: Turn, parent: Session) -> dict[str, Any]:
+    """What a session between clusters says for all that its edges do across."""
+    found: dict[str, Any] = {"scope": "Global"}
+    request = turn.requests.get(parent.uid)
+    if request is None:
+        return found
+    left = request.spec.exclusions
+    kept = {"subscribers": list(left.subscribers), "brokers": list(left.brokers)}
+    if any(kept.values()):
+        found["exclusions"] = {name: names for name, names in kept.items() if names}
+    return {**found, "handover": request.spec.handover}
 
 
 def _parent(turn: Turn, edge: EdgeView, actions: Iterable[r.ActionItem]) -> Session | None:
@@ -105,8 +118,18 @@ def _parent(turn: Turn, edge: EdgeView, actions: Iterable[r.ActionItem]) -> Sess
 def _is_beside(turn: Turn, edge: EdgeView, other: str) -> bool:
     """Whether an edge may be asked: one of the same cluster, or of the one that it is joined to for now."""
     known = turn.view.edges.get(other) if turn.view is not None else None
-    near = (edge.cluster, overview.joined(turn, edge.cluster))
-    return known is not None and other != edge.name and known.cluster in near
+    if known is None or other == edge.name:
+        return False
+    if known.cluster == edge.cluster:
+        return True
+    return known.cluster == overview.joined(turn, edge.cluster) and not {edge.name, other} & _left_alone(turn, edge)
+
+
+def _left_alone(turn: Turn, edge: EdgeView) -> frozenset[str]:
+    """Edges that the session between clusters leaves out."""
+    session = overview.session_of(turn, edge.cluster)
+    request = turn.requests.get(session.uid) if session is not None else None
+    return frozenset(request.spec.exclusions.brokers if request is not None else ())
 
 
 def _is_new(turn: Turn, trigger: r.Trigger) -> bool:
