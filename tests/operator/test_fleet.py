@@ -93,7 +93,8 @@ def test_what_is_deleted_goes_and_leaves_nothing(tmp_path: Path):
             await fleet.api.delete(kind, fleet.namespace, name)
 
         async def gone() -> bool:
-            kinds = ("EdgeBroker", "StatefulSet", "Pod", "Service", "Secret", "PodDisruptionBudget", "NetworkPolicy")
+            kinds = ("EdgeBroker", "StatefulSet", "Pod", "Service", "Secret", "PodDisruptionBudget", "NetworkPolicy",
+                     "Lease")  # fmt: skip
             return not any([await fleet.named(kind) for kind in kinds])
 
         await fleet.until("everything has gone", gone)

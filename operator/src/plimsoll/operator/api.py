@@ -12,7 +12,7 @@ import os
 import random
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -27,6 +27,7 @@ from kubernetes.aio.config import load_incluster_config, load_kube_config
 
 from plimsoll.core.spec import API_VERSION
 from plimsoll.operator.kinds import KINDS, kind_of, path, resource
+from plimsoll.operator.retries import pauses
 
 Object = dict[str, Any]
 Objects = list[Object]
@@ -195,7 +196,7 @@ class Api:
 
         Nothing is written if the status is that already. Returns the object as it is stored.
         """
-        while True:
+        for pause in self.pauses():
             old = await self.get(kind, namespace, name, retry=retry)
             status = dict(change(old))
             if old.get("status", {}) == status:
@@ -203,7 +204,12 @@ class Api:
             try:
                 return await self.replace_status({**old, "status": status}, retry=retry)
             except ConflictError:
-                await asyncio.sleep(self._jittered(FIRST_PAUSE_SECONDS / 4))
+                await asyncio.sleep(pause)
+        raise AssertionError("pauses have no end")
+
+    def pauses(self) -> Iterator[float]:
+        """How long to wait before another try where somebody else was quicker: each time longer, and never the same."""
+        return pauses(FIRST_PAUSE_SECONDS / 4, LONGEST_PAUSE_SECONDS, self._random)
 
     async def delete(
         self,

@@ -23,11 +23,16 @@ class LostError(RuntimeError):
 
 
 class Lease:
-    """One holder's view of a Lease. `seconds`: so long after its last renewal another one may take it."""
+    """One holder's view of a Lease. `seconds`: so long after its last renewal another one may take it.
 
-    def __init__(self, api: Api, namespace: str, name: str, holder: str, seconds: float = 15.0) -> None:
+    `owner` is the reference to what it belongs to: the Lease goes with it.
+    """
+
+    def __init__(
+        self, api: Api, namespace: str, name: str, holder: str, seconds: float = 15.0, *, owner: Object | None = None
+    ) -> None:
         self._api, self._namespace, self._name = api, namespace, name
-        self._holder, self._seconds = holder, seconds
+        self._holder, self._seconds, self._owners = holder, seconds, [owner] if owner is not None else []
         self._seen: tuple[Any, ...] = ()
         self._seen_at = float("-inf")
 
@@ -61,18 +66,20 @@ class Lease:
     async def acquire(self) -> None:
         """Wait until it is ours."""
         while True:
-            with contextlib.suppress(LostError, ConflictError):
+            with contextlib.suppress(LostError, ConflictError, MissingError):
                 await self._write(release=False)
                 return
             await asyncio.sleep(self._seconds / 5)
 
     async def _keep(self) -> None:
+        """Renew it for ever. Where somebody else was quicker it is read again, and what stands there decides."""
         while True:
             await asyncio.sleep(self._seconds / 3)
-            with contextlib.suppress(ConflictError):  # somebody has written it: it is read again at once
-                await self._write(release=False)
-                continue
-            await self._write(release=False)
+            for pause in self._api.pauses():
+                with contextlib.suppress(ConflictError, MissingError):
+                    await self._write(release=False)
+                    break
+                await asyncio.sleep(pause)
 
     async def _write(self, *, release: bool) -> None:
         """Renew it, take it if it is free, or give it back; raises LostError while another one holds it."""
@@ -91,9 +98,11 @@ class Lease:
         changes = int(spec.get("leaseTransitions") or 0) + (holder not in ("", self._holder))
         acquired = spec.get("acquireTime") if holder == self._holder else _now()
         wanted = self._spec("" if release else self._holder, acquired or _now(), changes)
-        version = {"resourceVersion": item["metadata"]["resourceVersion"]}
-        await self._api.patch(KIND, self._namespace, self._name, {"metadata": version, "spec": wanted},
-                              retry=not release)  # fmt: skip
+        metadata: Object = {"resourceVersion": item["metadata"]["resourceVersion"]}
+        if self._owners and item["metadata"].get("ownerReferences") != self._owners:
+            metadata["ownerReferences"] = self._owners
+        patch = {"metadata": metadata, "spec": wanted}
+        await self._api.patch(KIND, self._namespace, self._name, patch, retry=not release)
 
     def _is_over(self, spec: Object) -> bool:
         """Whether its holder has not renewed it for its time, by our clock: nobody's clock is compared with another."""
@@ -104,7 +113,9 @@ class Lease:
         return now - self._seen_at > float(spec.get("leaseDurationSeconds") or self._seconds)
 
     def _made(self) -> Object:
-        metadata = {"name": self._name, "namespace": self._namespace}
+        metadata: Object = {"name": self._name, "namespace": self._namespace}
+        if self._owners:
+            metadata["ownerReferences"] = self._owners
         spec = self._spec(self._holder, _now(), 0)
         return {"apiVersion": "coordination.k8s.io/v1", "kind": KIND, "metadata": metadata, "spec": spec}
 

@@ -27,6 +27,7 @@ from plimsoll.operator.api import Api, ApiError, ConflictError, MissingError, Ob
 from plimsoll.operator.epochs import DeposedError
 from plimsoll.operator.lease import Lease, LostError
 from plimsoll.operator.names import MEDIATOR
+from plimsoll.operator.objects import owner
 from plimsoll.operator.session_metrics import SessionMetrics
 from plimsoll.operator.storing import Loaded, OvertakenError, Storing
 
@@ -165,7 +166,8 @@ class Mediating:
         if not self._lease_seconds:
             await self._mediate()
         name = f"plimsoll-mediator-{self._fleet}"
-        lease = Lease(self._api, self._namespace, name, self._api.instance, self._lease_seconds)
+        fleet = await self._api.get(epochs.KIND, self._namespace, self._fleet, retry=True)
+        lease = Lease(self._api, self._namespace, name, self._api.instance, self._lease_seconds, owner=owner(fleet))
         try:
             await lease.held(self._mediate())
         except LostError as error:

@@ -7,10 +7,18 @@ others wait. Time comes in; pauses are drawn from the generator that is given.
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 LONGEST_PAUSE_SECONDS = 60.0
+
+
+def pauses(first: float, longest: float, generator: random.Random) -> Iterator[float]:
+    """Pauses between tries, without end: about `first`, then twice as long, and so on until `longest`."""
+    pause = min(first, longest)
+    while True:
+        yield generator.uniform(pause / 2, pause)
+        pause = min(2 * pause, longest)
 
 
 @dataclass(frozen=True)

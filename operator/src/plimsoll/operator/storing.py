@@ -108,7 +108,7 @@ class Storing:
         return item
 
     async def _replace(self, session: Session, base: Object, wanted: Object) -> Object:
-        while True:
+        for pause in self._api.pauses():
             epochs.check(base, self.epoch)
             try:
                 return await self._api.replace_status({**base, "status": wanted}, retry=True)
@@ -121,6 +121,8 @@ class Storing:
             if there.get("record") != base.get("status", {}).get("record"):
                 raise OvertakenError(f"{session.name} was written by mediator epoch {epochs.of(found)} meanwhile")
             base = found
+            await asyncio.sleep(pause)
+        raise AssertionError("pauses have no end")
 
 
 def _same(item: Object, session: Session) -> Object:
