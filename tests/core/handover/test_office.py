@@ -108,7 +108,7 @@ def test_the_cut_request_of_an_unknown_session_is_aborted_but_its_cover_counts()
     cluster.run()
     assert b.of(r.Abort) == [r.Abort("9.9", items("x", epoch=(1, 0))), r.Abort("9.9", items("x"))]
     assert b.of(r.Installed) == []
-    assert [ack.seq for ack in b.of(r.CoverAck)] == [1, 2, 3]
+    assert [ack.seq for ack in b.of(r.CoverAck)] == [1, 3]  # the last answers for what came in its round
     assert cluster.served("a") == ["x"]
 
 

@@ -70,7 +70,7 @@ class Head(Node):
         self._epochs: dict[str, int] = {}
         self._renewed: set[str] = set()
         self._met: set[str] = set()
-        self._is_restart = self._welcomed_early = False
+        self._is_restart = self._welcomed_early = self._covers_due = False
         self._waiting: list[tuple[Link, r.Open]] = []
         self._held: list[tuple[Link, int, Any, bool]] = []
         self._started: float | None = None
@@ -374,8 +374,13 @@ class Head(Node):
         self._acknowledge_covers()
 
     def _acknowledge_covers(self) -> None:
-        if self.missing:
+        """At the end of the round: acknowledgements are cumulative, and one answers for all that came together."""
+        self._covers_due = True
+
+    def _settle_covers(self) -> None:
+        if self.missing or not self._covers_due:
             return
+        self._covers_due = False
         for key, seq, unreached in self.routes.settled():
             if (outlet := self.streams.outlets.get(key)) is not None:
                 self.streams.tell(outlet, r.CoverAck(seq, unreached))
@@ -443,6 +448,7 @@ class Head(Node):
         if self.missing and self.now - self._started > self.config.limits.lease_seconds * self.config.time_factor:
             for name in sorted(self.missing):
                 self._reported(name)
+        self._settle_covers()
         self._serve()
         self.office.tick()
         self.confirmations.expire(self.now)

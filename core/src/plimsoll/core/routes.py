@@ -176,7 +176,10 @@ class Routes:
             upstream.complete = max(upstream.complete, seq)
 
     def settled(self) -> list[tuple[str, int, list[str]]]:
-        """Acknowledgements that are due now: (key, number, heads that were not reached)."""
+        """Acknowledgements that are due now: (key, number, heads that were not reached).
+
+        One that reached all answers for those before it that did.
+        """
         due: list[tuple[str, int, list[str]]] = []
         kept: list[Wait] = []
         incomplete: dict[str, Wait] = {}
@@ -186,6 +189,8 @@ class Routes:
                 continue
             unreached = self._unreached(wait)
             if unreached != wait.told or not unreached:
+                if not unreached:
+                    due = [each for each in due if each[0] != wait.key or each[2]]
                 due.append((wait.key, wait.seq, unreached))
                 wait.told = unreached
             if unreached:
