@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from plimsoll.mediator.aggregates import RECENT_SECONDS, loads
@@ -47,10 +48,28 @@ def test_averages_are_those_of_the_short_window_with_whose_they_are():
 @pytest.mark.parametrize(
     "said",
     [None, Known(int(NOW * 1e6), None, 2), known(at=NOW - RECENT_SECONDS - 1, east=cluster(0.5)), known(),
-     known(east=cluster(0.5, missing=("e-1",))), known(east=cluster(0.5, seconds="60"))],
+     known(east=cluster(0.5, missing=("e-1",)))],
 )  # fmt: skip
 def test_without_anything_recent_and_complete_heads_own_averages_count(said: Any):
     assert loads(said, NOW) is None
+
+
+@pytest.mark.parametrize("seconds", ["5", "12", "75"])
+def test_the_fold_counts_however_long_its_one_window_is(seconds: str):
+    """It is two and a half intervals of reports long."""
+    found = loads(known("Missing: Spark has written none", east=cluster(0.5, seconds=seconds)), NOW)
+    assert found is not None
+    assert found.clusters == {"east": {"input_utilization": 0.5}}
+
+
+def test_of_several_windows_the_shortest_counts():
+    short, long = cluster(0.5), cluster(0.25, seconds="60")
+    both = msgspec.structs.replace(short, windows={**long.windows, **short.windows})
+    found = loads(known(east=both), NOW)
+    assert found is not None
+    assert found.clusters == {"east": {"input_utilization": 0.5}}
+    empty = msgspec.structs.replace(short, windows={})
+    assert loads(known(east=empty), NOW) is None
 
 
 def test_a_cluster_with_an_edge_that_is_missing_is_left_out():

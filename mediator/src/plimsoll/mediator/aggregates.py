@@ -12,7 +12,6 @@ from plimsoll.mediator.views import Loads
 from plimsoll.telemetry.asking import Known
 from plimsoll.telemetry.snapshot import Cluster
 
-WINDOW_SECONDS: Final = 10
 RECENT_SECONDS: Final = 30.0
 """What collectors have said counts for so long."""
 
@@ -26,7 +25,9 @@ def loads(known: Known | None, now: float) -> Loads | None:
 
 
 def _load(cluster: Cluster) -> dict[str, Any]:
-    if cluster.missing or str(WINDOW_SECONDS) not in cluster.windows:
+    """By the shortest window: Spark has several, the fold one, whose length follows from the interval of reports."""
+    shortest = min(map(int, cluster.windows), default=None)
+    if cluster.missing or shortest is None:
         return {}
-    metrics = cluster.window(WINDOW_SECONDS).metrics
+    metrics = cluster.window(shortest).metrics
     return {name: metrics[name].mean for name in Measures._fields if name in metrics}
