@@ -8,6 +8,7 @@ measures.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -25,11 +26,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from plimsoll.sparkjobs import snapshots
 from plimsoll.sparkjobs.launching.process import environment, live_command
 from plimsoll.sparkjobs.launching.values import Launch
 from plimsoll.telemetry import arrow
-from plimsoll.telemetry.schema import INCOMING, LOADS, MAJOR, METRICS
+from plimsoll.telemetry.schema import INCOMING, LATEST, LOADS, MAJOR, METRICS
+from plimsoll.telemetry.snapshot import Snapshot, decode
 
 FLEET = "bench"
 CLUSTER = 50
@@ -90,19 +91,31 @@ def usage(group: int) -> tuple[float, float]:
     return seconds, resident
 
 
-def counted(root: Path) -> int:
-    latest = snapshots.read_latest(root)
-    return latest.counts.rows_in if latest is not None else 0
+class Watch:
+    """The newest snapshot. It is read when there is another one, as reading it all the time would take a core."""
 
+    def __init__(self, root: Path) -> None:
+        self.path = root / LATEST
+        self.latest: Snapshot | None = None
+        self.at = 0.0
+        self._file = (0, 0)
 
-def wait(root: Path, rows: int, seconds: float) -> float:
-    """When a snapshot has so many rows."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if counted(root) >= rows:
-            return time.monotonic()
-        time.sleep(0.02)
-    raise TimeoutError(f"no snapshot has {rows} rows after {seconds} s; the last has {counted(root)}")
+    def look(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            found = self.path.stat()
+            if (found.st_ino, found.st_mtime_ns) != self._file:
+                self.at, self._file = time.monotonic(), (found.st_ino, found.st_mtime_ns)
+                self.latest = decode(self.path.read_bytes())
+
+    def wait(self, rows: int, seconds: float) -> float:
+        """When a snapshot has so many rows."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.look()
+            if self.latest is not None and self.latest.counts.rows_in >= rows:
+                return self.at
+            time.sleep(0.02)
+        raise TimeoutError(f"no snapshot has {rows} rows after {seconds} s; the last is {self.latest}"[:200])
 
 
 def measure(root: Path, brokers: int, seconds: float, trigger: int) -> dict[str, Any]:
@@ -116,6 +129,7 @@ def measure(root: Path, brokers: int, seconds: float, trigger: int) -> dict[str,
     ]
     write(pa.concat_tables(before), folder, "before.parquet")
     rows = len(before) * brokers
+    watch = Watch(root)
     launch = Launch(fleet=FLEET, namespace="", image="", trigger_seconds=trigger, lag_seconds=EVERY_SECONDS)
     started = time.monotonic()
     driver = subprocess.Popen(
@@ -123,7 +137,7 @@ def measure(root: Path, brokers: int, seconds: float, trigger: int) -> dict[str,
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        ready = wait(root, rows, 600) - started
+        ready = watch.wait(rows, 600) - started
         took: list[float] = []
         cpu_before, _ = usage(driver.pid)
         began = time.monotonic()
@@ -132,7 +146,7 @@ def measure(root: Path, brokers: int, seconds: float, trigger: int) -> dict[str,
             time.sleep(max(0.0, due - time.monotonic()))
             written = write(fleet.at(time.time_ns() // 1000, 200 + number), folder, f"r{number:04}.parquet")
             rows += brokers
-            took.append(wait(root, rows, 120) - written)
+            took.append(watch.wait(rows, 120) - written)
         cpu_after, resident = usage(driver.pid)
         elapsed = time.monotonic() - began
     finally:

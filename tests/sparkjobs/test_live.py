@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import signal
@@ -15,15 +16,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
-from tests.sparkjobs.test_rings import pointed
-from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, trace, write_files
+from tests.sparkjobs.test_rings import packed_rows, pointed
+from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, trace, usable, write_files
 
 from plimsoll.sparkjobs import checkpoints, live, oracle, snapshots
 from plimsoll.sparkjobs.launching.process import environment, live_command
 from plimsoll.sparkjobs.launching.values import Launch
 from plimsoll.sparkjobs.live import ClusterProcessor, Settings, serve, snapshot_of
 from plimsoll.sparkjobs.rings import Seen
-from plimsoll.telemetry.snapshot import Snapshot, decode
+from plimsoll.telemetry.schema import LATEST
+from plimsoll.telemetry.snapshot import Snapshot, SnapshotError, Wanted, decode, encode, verified
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -124,6 +126,62 @@ def count_of(root: Path) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_after_an_hour_without_spark_nothing_is_lost_and_what_is_old_or_half_read_is_refused(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def read(seconds: float) -> str:
+        """What a reader makes of what is there by then; empty: it uses it."""
+        latest = snapshots.read_latest(tmp_path)
+        assert latest is not None
+        try:
+            verified(encode(latest), Wanted(FLEET, after=before.order), int(latest.written_us + seconds * 1e6))
+        except SnapshotError as error:
+            return error.fault
+        return ""
+
+    everyone = {f"c{cluster}": [f"c{cluster}-e{edge}" for edge in range(2)] for cluster in range(2)}
+    expect(tmp_path, everyone)
+    earlier = trace(7, now_us() - 3_600_000_000, edges=2, seconds=60)
+    write_files(tmp_path, earlier, 1)
+    run_once(spark, tmp_path)
+    found = snapshots.read_latest(tmp_path)
+    assert found is not None
+    # It was written an hour ago.
+    hour_us = 3_600_000_000
+    before = msgspec.structs.replace(
+        found, window_end_us=found.window_end_us - hour_us, written_us=found.written_us - hour_us
+    )
+    snapshots.write_snapshot(tmp_path / LATEST, before)
+    assert read(3600.0) == "Stale"
+
+    said: list[tuple[tuple[int, int], str]] = []
+
+    def watched(root: Path, snapshot: Snapshot) -> bool:
+        is_moved = snapshots.publish(root, snapshot)
+        said.append((snapshot.order, read(0.0)))
+        return is_moved
+
+    monkeypatch.setattr(live, "publish", watched)
+    # Collectors have gone on; the last file ends well after now, so that it is fresh however long reading takes.
+    rows = disturbed(8, trace(8, now_us() + 150_000_000, edges=2, seconds=3750, every=15))
+    write_files(tmp_path, rows, 24, "meanwhile")
+    serve(spark, dataclasses.replace(settings(tmp_path), files_per_batch=8), available_now=True)
+    orders = [order for order, _ in said]
+    assert orders == sorted(orders)
+    assert orders[0] > before.order
+    assert [fault for _, fault in said] == ["Incomplete"] * (len(said) - 1) + [""]
+    assert len(said) == 3
+    last = snapshots.read_latest(tmp_path)
+    assert last is not None
+    assert (last.counts.rows_in, last.counts.balance) == (len(earlier) + len(rows), 0)
+    keys = {(row["broker"], row["epoch"], row["seq"]) for row in [*earlier, *rows] if usable(row)}
+    assert last.counts.counted + last.counts.late >= len(keys)
+    assert last.counts.late > len(keys) / 2
+    assert_equals_oracle(spark, tmp_path, last)
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_a_driver_that_is_killed_comes_back_to_its_checkpoint_and_counts_each_row_once(tmp_path: Path):
     launch = Launch(fleet=FLEET, namespace="", image="", trigger_seconds=1, lag_seconds=2)
@@ -167,11 +225,13 @@ def test_a_driver_that_is_killed_comes_back_to_its_checkpoint_and_counts_each_ro
 # -- the operator by itself, without Spark -----------------------------------------------------------------------------
 
 
-def one_cluster(end_us: int) -> list[Any]:
+def one_cluster(end_us: int, batches: int = 1) -> tuple[int, list[Any]]:
+    """So many rows, of nearly 300 s, as the operator is handed them, of so many batches; each has an invalid one."""
     from pyspark.sql import Row
 
-    rows = [row for row in trace(6, end_us, clusters=1, edges=2) if row["at_us"] > end_us - 290_000_000]
-    return [Row(**pointed(row)) for row in rows]
+    rows = [pointed(row) for row in trace(6, end_us, clusters=1, edges=2) if row["at_us"] > end_us - 290_000_000]
+    parts = [[*rows[start::batches], rows[0] | {"valid": False}] for start in range(batches)]
+    return len(rows), [Row(**one) for part in parts for one in packed_rows(part)]
 
 
 def told(rows: list[Any]) -> tuple[Any, Seen]:
@@ -185,15 +245,15 @@ def test_silence_is_told_by_a_timer_and_what_is_too_old_leaves_the_state():
     end_ms = 1_800_000_000_000
     tester = TwsTester(ClusterProcessor(lag_us=10_000_000), timeMode="ProcessingTime", outputMode="Update")
     tester.setProcessingTime(end_ms + 10_000)
-    rows = one_cluster(end_ms * 1000)
+    count, rows = one_cluster(end_ms * 1000)
     row, seen = told(tester.test("c0", rows))
-    assert (row["end_us"], row["rows_in"], row["counted"]) == (end_ms * 1000, len(rows), len(rows))
+    assert (row["end_us"], row["rows_in"], row["counted"], row["invalid"]) == (end_ms * 1000, count + 1, count, 1)
     assert seen.windows["300"].n > seen.windows["10"].n > 0
     slices = len(tester.peekMapState("slices", "c0"))
     assert slices >= 29
 
     row, seen = told(list(tester.setProcessingTime(end_ms + 75_000)))
-    assert (row["rows_in"], row["counted"]) == (len(rows), len(rows))
+    assert (row["rows_in"], row["counted"]) == (count + 1, count)
     assert (seen.windows["10"].n, seen.windows["60"].n, seen.seen) == (0, 0, [])
     assert seen.windows["300"].n > 0
     assert len(tester.peekMapState("slices", "c0")) < slices
@@ -202,7 +262,7 @@ def test_silence_is_told_by_a_timer_and_what_is_too_old_leaves_the_state():
     assert not seen.is_present
     assert tester.peekMapState("slices", "c0") == {}
     (row,) = list(tester.setProcessingTime(end_ms + 500_000))  # and it goes on telling
-    assert row["rows_in"] == len(rows)
+    assert row["rows_in"] == count + 1
 
 
 def test_rows_that_come_again_after_minutes_are_late_or_copies_and_never_counted_twice():
@@ -210,15 +270,15 @@ def test_rows_that_come_again_after_minutes_are_late_or_copies_and_never_counted
 
     end_ms = 1_800_000_000_000
     tester = TwsTester(ClusterProcessor(lag_us=0), timeMode="ProcessingTime", outputMode="Update")
-    rows = one_cluster(end_ms * 1000)
+    count, rows = one_cluster(end_ms * 1000)
     tester.setProcessingTime(end_ms)
     tester.test("c0", rows)
     tester.setProcessingTime(end_ms + 150_000)
     row, _ = told(tester.test("c0", rows))
-    assert (row["rows_in"], row["counted"]) == (2 * len(rows), len(rows))
+    assert (row["rows_in"], row["counted"], row["invalid"]) == (2 * count + 2, count, 2)
     assert row["duplicate"] > 0
     assert row["late"] > 0
-    assert row["duplicate"] + row["late"] == len(rows)
+    assert row["duplicate"] + row["late"] == count
 
 
 def test_what_a_batch_tells_is_of_one_moment_and_counts_a_cluster_once():
@@ -227,11 +287,11 @@ def test_what_a_batch_tells_is_of_one_moment_and_counts_a_cluster_once():
     end_ms = 1_800_000_000_000
     tester = TwsTester(ClusterProcessor(lag_us=0), timeMode="ProcessingTime", outputMode="Update")
     tester.setProcessingTime(end_ms)
-    rows = one_cluster(end_ms * 1000)
-    one = tester.test("c0", rows[:5])
-    two = tester.test("c0", rows[5:])
+    count, rows = one_cluster(end_ms * 1000, batches=2)
+    one = tester.test("c0", rows[:1])
+    two = tester.test("c0", rows[1:])
     snapshot = snapshot_of([*two, *one], {"c0": ["c0-e0"]}, FLEET, (1, 2), 3)
-    assert snapshot.counts.rows_in == len(rows)
+    assert (snapshot.counts.rows_in, snapshot.counts.counted) == (count + 2, count)
     assert (snapshot.seen, snapshot.expected, snapshot.order) == (1, 1, (1, 2))
     tester.setProcessingTime(end_ms + 1)
     with pytest.raises(ValueError, match="2 moments"):

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
 from tests.sparkjobs.test_rings import END_US, first_copies
-from tests.sparkjobs.traces import FLEET, disturbed, expect, trace, write_files
+from tests.sparkjobs.traces import FLEET, disturbed, expect, trace, usable, write_files
 
 from plimsoll.sparkjobs import oracle, reading
 from plimsoll.telemetry.fold import Point, aggregate
-from plimsoll.telemetry.schema import INCOMING, METRICS
+from plimsoll.telemetry.schema import INCOMING
 from plimsoll.telemetry.snapshot import SEEN_SECONDS, WINDOWS_SECONDS, Counts
 
 if TYPE_CHECKING:
@@ -35,27 +35,17 @@ def test_the_oracle_is_the_definition(spark: SparkSession, tmp_path: Path, capsy
         reading.read_files(spark, reading.incoming(tmp_path / INCOMING), reading.loads_schema()), FLEET
     )
     keys = {(row["broker"], row["epoch"], row["seq"]) for row in valid.where("valid").collect()}
-    usable = first_copies([row for row in rows if _usable(row)])
-    assert {(row["broker"], row["epoch"], row["seq"]) for row in usable} == keys
+    good = first_copies([row for row in rows if usable(row)])
+    assert {(row["broker"], row["epoch"], row["seq"]) for row in good} == keys
     for name in ("c0", "c1"):
-        mine = [Point.of(row) for row in usable if row["cluster"] == name]
+        mine = [Point.of(row) for row in good if row["cluster"] == name]
         by_definition = aggregate(mine, expected.get(name, []), END_US, WINDOWS_SECONDS, SEEN_SECONDS)
         assert msgspec.to_builtins(found.clusters[name]) == msgspec.to_builtins(by_definition)
     assert found.clusters["c9"].missing == ["silent"]
-    invalid = sum(not _usable(row) for row in rows)
+    invalid = sum(not usable(row) for row in rows)
     duplicate = len(rows) - invalid - len(keys)
     assert found.counts == Counts(rows_in=len(rows), counted=len(keys), duplicate=duplicate, invalid=invalid)
     assert found.source == "oracle"
-
-
-def _usable(row: dict) -> bool:
-    return (
-        (row["schema"], row["fleet"]) == (1, FLEET)
-        and row["role"] in ("head", "edge")
-        and row["seq"] > 0
-        and abs(row["at_us"] - row["received_us"]) <= 5_000_000
-        and all(abs(row[name]) <= reading.LARGEST for name in METRICS)
-    )
 
 
 def test_differences_are_named_by_their_place():

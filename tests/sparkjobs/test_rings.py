@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
 import msgspec
+import pyarrow as pa
 import pytest
+from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
 from tests.sparkjobs.traces import disturbed, trace
 
+from plimsoll.sparkjobs.packing import pack
+from plimsoll.sparkjobs.reading import LARGEST, POINT
 from plimsoll.sparkjobs.rings import HORIZON_US, SLICE_US, Ring, candidates
 from plimsoll.telemetry.figures import nano
 from plimsoll.telemetry.fold import Point, aggregate
@@ -15,11 +20,27 @@ from plimsoll.telemetry.schema import METRICS
 from plimsoll.telemetry.snapshot import SEEN_SECONDS, WINDOWS_SECONDS, Counts
 
 END_US = 1_800_000_000_000_000
+TEXTS = ("cluster", "broker", "role", "state", "collector")
+POINTS = pa.schema(
+    [("valid", pa.bool_()), *((name, pa.string() if name in TEXTS else pa.int64()) for name in (*POINT, *METRICS))]
+)
+"""Columns of `reading.points`."""
 
 
 def pointed(row: dict, valid: bool = True) -> dict:
     """A row as `reading.points` makes it."""
     return {**row, "valid": valid, **{name: nano(row[name]) for name in METRICS if row[name] is not None}}
+
+
+def blocks(rows: Iterable[dict]) -> list[bytes]:
+    """Pointed rows as the operator is handed them; none is of one."""
+    return [one["rows"] for one in packed_rows(rows) if one["rows"] is not None]
+
+
+def packed_rows(rows: Iterable[dict]) -> list[dict]:
+    """Pointed rows as `packing` makes them of one batch."""
+    batch = pa.RecordBatch.from_pylist(list(rows), POINTS)
+    return [one for made in pack(iter([batch])) for one in made.to_pylist()]
 
 
 def told(ring: Ring, end_us: int = END_US) -> tuple:
@@ -50,7 +71,7 @@ def test_windows_are_those_of_the_definition_in_whatever_order_rows_come(seed: i
     ring = Ring()
     counts = Counts()
     for start in range(0, len(rows), 50):
-        fresh, _ = ring.add(map(pointed, rows[start : start + 50]), END_US)
+        fresh, _ = ring.add(blocks(map(pointed, rows[start : start + 50])), END_US)
         counts = Counts(**{name: getattr(counts, name) + getattr(fresh, name) for name in Counts.__struct_fields__})
     assert told(ring) == defined(first_copies(rows))
     assert counts.balance == 0
@@ -61,22 +82,22 @@ def test_windows_are_those_of_the_definition_in_whatever_order_rows_come(seed: i
 def test_what_is_stored_comes_back():
     rows = trace(5, END_US, clusters=1)
     ring = Ring()
-    _, changed = ring.add(map(pointed, rows), END_US)
+    _, changed = ring.add(blocks(map(pointed, rows)), END_US)
     assert sorted(changed) == ring.slices()
     blobs = [ring.blob(number) for number in ring.slices()]
     assert ring.blob(0) is None
     random.Random(5).shuffle(blobs)
     back = Ring.load(filter(None, blobs))
     assert told(back) == told(ring)
-    again, changed = back.add(map(pointed, rows), END_US)
+    again, changed = back.add(blocks(map(pointed, rows)), END_US)
     assert (again.counted, changed) == (0, set())
 
 
 def test_only_slices_with_news_are_told_as_changed():
     rows = trace(6, END_US, clusters=1)
     ring = Ring()
-    ring.add(map(pointed, rows[:-3]), END_US)
-    _, changed = ring.add(map(pointed, rows[-3:]), END_US)
+    ring.add(blocks(map(pointed, rows[:-3])), END_US)
+    _, changed = ring.add(blocks(map(pointed, rows[-3:])), END_US)
     assert changed == {row["at_us"] // SLICE_US for row in rows[-3:]}
 
 
@@ -86,25 +107,26 @@ def test_of_copies_the_first_received_counts_also_if_it_is_read_last():
     for order in ([early, late], [late, early]):
         ring = Ring()
         for row in order:
-            ring.add([pointed(row)], END_US)
+            ring.add(blocks([pointed(row)]), END_US)
         assert ring.rows[:, 7].tolist() == [early["at_us"]]
     same = early | {"collector": "b0", "cpu_ratio": 0.5}
     ring = Ring()
-    ring.add([pointed(early), pointed(same)], END_US)
+    ring.add(blocks([pointed(early), pointed(same)]), END_US)
     assert [ring.names[place] for place in ring.rows[:, 6]] == ["b0"]
 
 
-def test_late_is_what_no_window_can_hold_and_broken_is_what_is_not_valid():
+def test_late_is_what_no_window_can_hold():
     edge = trace(8, END_US, clusters=1, edges=1)[-1]
     inside = edge | {"at_us": END_US - HORIZON_US + 1, "seq": 900}
     outside = edge | {"at_us": END_US - HORIZON_US, "seq": 901}
-    counts, _ = Ring().add([pointed(inside), pointed(outside), pointed(edge, valid=False)], END_US)
-    assert counts == Counts(rows_in=3, counted=1, late=1, invalid=1)
+    assert Ring().add(blocks([pointed(inside), pointed(outside)]), END_US)[0] == Counts(rows_in=2, counted=1, late=1)
+    assert Ring().add(blocks([pointed(outside)]), END_US) == (Counts(rows_in=1, late=1), set())
+    assert Ring().add([], END_US) == (Counts(), set())
 
 
 def test_what_no_window_can_hold_any_more_is_forgotten():
     ring = Ring()
-    ring.add(map(pointed, trace(9, END_US, clusters=1)), END_US)
+    ring.add(blocks(map(pointed, trace(9, END_US, clusters=1))), END_US)
     ring.prune(END_US + HORIZON_US)
     assert len(ring.rows) == 0
     seen = ring.seen(END_US + HORIZON_US)
@@ -115,7 +137,7 @@ def test_what_no_window_can_hold_any_more_is_forgotten():
 def test_a_row_after_the_window_waits_for_the_next_one():
     row = trace(10, END_US, clusters=1, edges=1)[-1] | {"at_us": END_US + 1, "broker": "c0-e0", "role": "edge"}
     ring = Ring()
-    counts, _ = ring.add([pointed(row)], END_US)
+    counts, _ = ring.add(blocks([pointed(row)]), END_US)
     assert counts.counted == 1
     assert ring.seen(END_US).windows["10"].n == 0
     assert ring.seen(END_US + 1).windows["10"].n == 1
@@ -127,7 +149,7 @@ def test_sums_of_the_greatest_values_are_exact():
         row["output_bytes_per_second"] = 9.1e9
         row["input_rate"] = -9.1e9
     ring = Ring()
-    ring.add(map(pointed, rows), END_US)
+    ring.add(blocks(map(pointed, rows)), END_US)
     assert told(ring) == defined(rows)
 
 
@@ -139,9 +161,23 @@ def test_candidates_are_ordered_by_load_then_name():
 
 def test_disturbances_are_accounted_for():
     rows = disturbed(3, trace(3, END_US, clusters=1))
-    broken = [i for i, row in enumerate(rows) if row["cpu_ratio"] != row["cpu_ratio"]]
-    usable = [pointed(row | {"cpu_ratio": 0.0}, valid=i not in broken) for i, row in enumerate(rows)]
-    counts, _ = Ring().add(usable, END_US)
-    assert counts.balance == 0
+    usable = [pointed(row) for row in rows if all(abs(row[name]) <= LARGEST for name in METRICS)]
+    counts, _ = Ring().add(blocks(usable), END_US)
+    assert (counts.balance, counts.rows_in) == (0, len(usable))
     assert counts.duplicate > 0
-    assert counts.invalid == len(broken)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_copies_among_what_is_kept_and_what_comes_change_the_slices_that_they_leave_and_enter(seed: int):
+    generator = random.Random(seed)
+    rows = [row for row in trace(seed, END_US, clusters=1, edges=1) if row["at_us"] > END_US - HORIZON_US]
+    ring = Ring()
+    ring.add(blocks(map(pointed, rows)), END_US)
+    for row in generator.sample(rows, 10):
+        at_us = row["at_us"] - generator.choice([0, SLICE_US])
+        earlier = generator.choice([True, False])
+        copy = row | {"at_us": at_us, "received_us": row["received_us"] + (-1 if earlier else 1)}
+        counts, changed = ring.add(blocks([pointed(copy)]), END_US)
+        assert (counts.counted, counts.duplicate + counts.late) == (0, 1)
+        is_taken = earlier and not counts.late
+        assert changed == ({row["at_us"] // SLICE_US, at_us // SLICE_US} if is_taken else set())

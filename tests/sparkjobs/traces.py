@@ -64,6 +64,17 @@ def disturbed(seed: int, rows: list[Row]) -> list[Row]:
     return found
 
 
+def usable(row: Row) -> bool:
+    """Whether jobs can use a row, by the schema's rules in plain Python."""
+    return (
+        (row["schema"], row["fleet"]) == (MAJOR, FLEET)
+        and row["role"] in ("head", "edge")
+        and row["seq"] > 0
+        and abs(row["at_us"] - row["received_us"]) <= 5_000_000
+        and all(abs(row[name]) <= 9.2e9 for name in METRICS)
+    )
+
+
 def write_files(root: Path, rows: list[Row], files: int, prefix: str = "c0") -> list[Path]:
     """The rows, cut into so many files in the folder that collectors write to."""
     folder = root / INCOMING

@@ -27,7 +27,7 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from plimsoll.sparkjobs import checkpoints, reading
+from plimsoll.sparkjobs import checkpoints, packing, reading
 from plimsoll.sparkjobs.rings import HORIZON_US, SLICE_US, Ring, Seen
 from plimsoll.sparkjobs.session import make_session
 from plimsoll.sparkjobs.snapshots import publish
@@ -63,7 +63,7 @@ class Settings:
 
 
 class ClusterProcessor(StatefulProcessor):
-    """The state of each cluster: its slices, and what has become of its rows."""
+    """The state of each cluster: its slices, and what has become of its rows. It is handed rows of `packing.PACKED`."""
 
     def __init__(self, lag_us: int) -> None:
         self.lag_us = lag_us
@@ -92,7 +92,8 @@ class ClusterProcessor(StatefulProcessor):
         end_us = now_ms * 1000 - self.lag_us
         stored = {number: blob for (number,), (blob,) in self.slices.iterator()}
         ring = Ring.load(stored.values())
-        fresh, changed = ring.add(rows, end_us)
+        news = list(rows)
+        fresh, changed = ring.add((row["rows"] for row in news if row["rows"] is not None), end_us)
         ring.prune(end_us)
         for number in changed:
             if (blob := ring.blob(number)) is not None:
@@ -100,7 +101,7 @@ class ClusterProcessor(StatefulProcessor):
         for number in stored:
             if (number + 1) * SLICE_US <= end_us - HORIZON_US:
                 self.slices.removeKey((number,))
-        total = self._count(fresh)
+        total = self._count(fresh, sum(row["invalid"] for row in news))
         # The next batch, whenever it is, finds this timer expired and tells of the cluster again.
         for timer in list(self.handle.listTimers()):
             self.handle.deleteTimer(timer)
@@ -108,20 +109,25 @@ class ClusterProcessor(StatefulProcessor):
         body = msgspec.msgpack.encode(ring.seen(end_us))
         return Row(cluster=cluster, end_us=end_us, body=body, **dict(zip(COUNTS, total, strict=True)))
 
-    def _count(self, fresh: Counts) -> tuple[int, ...]:
+    def _count(self, fresh: Counts, invalid: int) -> tuple[int, ...]:
         before: Sequence[int] = self.counts.get() or (0,) * len(COUNTS)
-        total = tuple(old + getattr(fresh, name) for old, name in zip(before, COUNTS, strict=True))
+        new = msgspec.structs.replace(fresh, rows_in=fresh.rows_in + invalid, invalid=invalid)
+        total = tuple(old + getattr(new, name) for old, name in zip(before, COUNTS, strict=True))
         self.counts.update(total)
         return total
 
 
 def told(points: DataFrame, lag_seconds: float) -> DataFrame:
     """Rows of TOLD: every cluster that was ever heard of, in every batch."""
-    return points.groupBy("cluster").transformWithState(
-        statefulProcessor=ClusterProcessor(int(lag_seconds * 1e6)),
-        outputStructType=struct(TOLD),
-        outputMode="Update",
-        timeMode="ProcessingTime",
+    return (
+        packing.packed(points)
+        .groupBy("cluster")
+        .transformWithState(
+            statefulProcessor=ClusterProcessor(int(lag_seconds * 1e6)),
+            outputStructType=struct(TOLD),
+            outputMode="Update",
+            timeMode="ProcessingTime",
+        )
     )
 
 

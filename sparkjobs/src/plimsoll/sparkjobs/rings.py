@@ -1,16 +1,17 @@
 """The last minutes of one cluster, as arrays: rows come in once, whatever their order, and windows come out.
 
-This is what the live job keeps. Rows lie in slices of ten seconds, so that a batch rewrites the one or two newest and
-not all five minutes. A row belongs to the slice of its `at_us`; its key is (broker, epoch, seq), and of rows with equal
-keys the one that was received first counts, by the smaller collector's name among equals. Figures are those of
-`plimsoll.telemetry.figures`, by whole numbers only, so that they equal the oracle's to the last bit.
+This is what the live job keeps. Rows come and are stored as blocks of whole numbers; those that are kept lie in slices
+of ten seconds, so that a batch rewrites the one or two newest and not all five minutes. A row belongs to the slice of
+its `at_us`; its key is (broker, epoch, seq), and of rows with equal keys the one that was received first counts, by the
+smaller collector's name among equals. Figures are those of `plimsoll.telemetry.figures`, by whole numbers only, so that
+they equal the oracle's to the last bit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -43,6 +44,14 @@ class _Blob(msgspec.Struct, array_like=True):
     rows: bytes
 
 
+def block(names: Sequence[str], rows: Ints) -> bytes:
+    """Rows to be stored or sent, with those of the names that are in them."""
+    used, inverse = np.unique(rows[:, _NAMED], return_inverse=True)
+    own = rows.copy()
+    own[:, _NAMED] = inverse.reshape(len(rows), len(_NAMED))
+    return msgspec.msgpack.encode(_Blob([names[place] for place in used], own.tobytes()))
+
+
 class Seen(msgspec.Struct, frozen=True):
     """A cluster as it is told of: `seen` are the brokers, heads too, that have a row in the last SEEN_SECONDS.
 
@@ -64,7 +73,7 @@ class Ring:
 
     @classmethod
     def load(cls, blobs: Iterable[bytes]) -> Ring:
-        """From slices, in any order."""
+        """From blocks, in any order."""
         ring, parts = cls(), []
         known: dict[str, int] = {}
         for blob in blobs:
@@ -84,66 +93,52 @@ class Ring:
 
     def blob(self, number: int) -> bytes | None:
         """One slice, to be stored; None if nothing is in it."""
-        rows = self.rows[self.rows[:, AT] // SLICE_US == number].copy()
-        if not len(rows):
-            return None
-        used, inverse = np.unique(rows[:, _NAMED], return_inverse=True)
-        rows[:, _NAMED] = inverse.reshape(len(rows), len(_NAMED))
-        return msgspec.msgpack.encode(_Blob([self.names[place] for place in used], rows.tobytes()))
+        rows = self.rows[self.rows[:, AT] // SLICE_US == number]
+        return block(self.names, rows) if len(rows) else None
 
     def prune(self, end_us: int) -> None:
         """Forget what is in no window that ends at `end_us` or later."""
         self.rows = self.rows[self.rows[:, AT] > end_us - HORIZON_US]
 
-    def add(self, rows: Iterable[Any], end_us: int) -> tuple[Counts, set[int]]:
-        """Take rows in; what became of them, and the slices that have changed.
+    def add(self, blocks: Iterable[bytes], end_us: int) -> tuple[Counts, set[int]]:
+        """Take rows in that are valid; what became of them, and the slices that have changed.
 
-        A row needs `valid`, and where that is true all columns that a point is made of. Late is what no window that
-        ends at `end_us` or later can hold.
+        Late is what no window that ends at `end_us` or later can hold.
         """
-        places = {name: place for place, name in enumerate(self.names)}
-        keys = self.rows[:, (BROKER, EPOCH, SEQ)].tolist()
-        known = {(broker, epoch, seq): place for place, (broker, epoch, seq) in enumerate(keys)}
-        fresh: list[list[int]] = []
-        changed: set[int] = set()
-        rows_in = counted = duplicate = late = invalid = 0
-        for row in rows:
-            rows_in += 1
-            if not row["valid"]:
-                invalid += 1
-                continue
-            if row["at_us"] <= end_us - HORIZON_US:
-                late += 1
-                continue
-            made = self._numbers(row, places)
-            key = (made[BROKER], made[EPOCH], made[SEQ])
-            place = known.get(key)
-            if place is None:
-                known[key] = len(self.rows) + len(fresh)
-                fresh.append(made)
-                counted += 1
-                changed.add(made[AT] // SLICE_US)
-                continue
-            duplicate += 1
-            old = fresh[place - len(self.rows)] if place >= len(self.rows) else self.rows[place]
-            if (made[RECEIVED], row["collector"]) < (int(old[RECEIVED]), self.names[int(old[COLLECTOR])]):
-                changed |= {int(old[AT]) // SLICE_US, made[AT] // SLICE_US}
-                old[:] = made
-        if fresh:
-            self.rows = np.concatenate([self.rows, np.array(fresh, dtype=np.int64)])
-        counts = Counts(rows_in=rows_in, counted=counted, duplicate=duplicate, late=late, invalid=invalid)
-        return counts, changed
+        came = Ring.load(blocks)
+        fresh = came.rows[came.rows[:, AT] > end_us - HORIZON_US]
+        late = len(came.rows) - len(fresh)
+        if not len(fresh):
+            return Counts(rows_in=late, late=late), set()
+        before, both = len(self.rows), np.concatenate([self.rows, self._named_here(fresh, came.names)])
+        counts = self._first_copies(both)
+        gone, new = both[:before][~counts[:before]], both[before:][counts[before:]]
+        self.rows = both[counts]
+        counted = len(self.rows) - before
+        changed = np.unique(np.concatenate([gone[:, AT], new[:, AT]]) // SLICE_US)
+        outcome = Counts(rows_in=len(came.rows), counted=counted, duplicate=len(fresh) - counted, late=late)
+        return outcome, {int(number) for number in changed}
 
-    def _numbers(self, row: Any, places: dict[str, int]) -> list[int]:
-        named = []
-        for name in (row["broker"], row["role"], row["state"], row["collector"]):
-            if name not in places:
-                places[name] = len(self.names)
-                self.names.append(name)
-            named.append(places[name])
-        broker, role, state, collector = named
-        head = [broker, role, state, row["epoch"], row["seq"], row["received_us"], collector, row["at_us"]]
-        return head + [row[metric] for metric in METRICS]
+    def _named_here(self, rows: Ints, names: Sequence[str]) -> Ints:
+        """The rows by this ring's names, which become more where they have to."""
+        places = {name: place for place, name in enumerate(self.names)}
+        here = np.array([places.setdefault(name, len(places)) for name in names], dtype=np.int64)
+        self.names = list(places)
+        rows[:, _NAMED] = here[rows[:, _NAMED]]
+        return rows
+
+    def _first_copies(self, rows: Ints) -> npt.NDArray[np.bool_]:
+        """Which of the rows count: of each key the one that was received first."""
+        alphabetic = np.empty(len(self.names), dtype=np.int64)
+        alphabetic[sorted(range(len(self.names)), key=self.names.__getitem__)] = np.arange(len(self.names))
+        collectors = alphabetic[rows[:, COLLECTOR]]
+        order = np.lexsort((collectors, rows[:, RECEIVED], rows[:, SEQ], rows[:, EPOCH], rows[:, BROKER]))
+        keys = rows[order][:, (BROKER, EPOCH, SEQ)]
+        is_first = np.ones(len(rows), dtype=np.bool_)
+        is_first[1:] = (keys[1:] != keys[:-1]).any(axis=1)
+        counts = np.empty(len(rows), dtype=np.bool_)
+        counts[order] = is_first
+        return counts
 
     def seen(self, end_us: int) -> Seen:
         """The cluster at `end_us`."""

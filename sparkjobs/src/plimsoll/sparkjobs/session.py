@@ -26,6 +26,9 @@ ALWAYS: Final = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.streaming.stateStore.providerClass":
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    # A batch writes what it has changed, not all tables of the store; and nobody asks how many rows that has.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     # Nothing but Parquet of our own is read; a broken file is an error, not an empty table.
     "spark.sql.files.ignoreCorruptFiles": "false",
 }  # fmt: skip
@@ -34,7 +37,8 @@ ONLY_LOCAL: Final = {
     "spark.driver.memory": "900m",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC",
+    # Jobs are small: on two cores what the second compiler costs is never earned back.
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.log.level": "ERROR",
 }
 

@@ -10,6 +10,9 @@ import os
 from pathlib import Path
 from typing import Final
 
+import msgspec
+from msgspec import Struct
+
 from plimsoll.telemetry.schema import LATEST, MAJOR
 from plimsoll.telemetry.snapshot import Snapshot, SnapshotError, decode, encode
 
@@ -24,10 +27,14 @@ def batch_path(root: Path, batch: int) -> Path:
 
 def write_snapshot(path: Path, snapshot: Snapshot) -> None:
     """The whole file or none of it; on the disk before it has its name."""
+    _write(path, encode(snapshot))
+
+
+def _write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     with beside.open("wb") as file:
-        file.write(encode(snapshot))
+        file.write(data)
         file.flush()
         os.fsync(file.fileno())
     beside.replace(path)
@@ -35,13 +42,30 @@ def write_snapshot(path: Path, snapshot: Snapshot) -> None:
 
 def publish(root: Path, snapshot: Snapshot) -> bool:
     """Write a batch's snapshot; whether `latest.json` is it now, which it is unless that was ahead."""
-    write_snapshot(batch_path(root, snapshot.batch), snapshot)
+    data = encode(snapshot)
+    _write(batch_path(root, snapshot.batch), data)
     batch_path(root, snapshot.batch - KEEP_BATCHES).unlink(missing_ok=True)
-    latest = read_latest(root)
-    if latest is not None and latest.order > snapshot.order:
+    if _is_ahead(root / LATEST, snapshot):
         return False
-    write_snapshot(root / LATEST, snapshot)
+    _write(root / LATEST, data)
     return True
+
+
+class _Order(Struct):
+    """Of a snapshot what orders it, which is read at a hundredth of the cost of all of it."""
+
+    run_us: int
+    batch: int
+
+
+def _is_ahead(path: Path, snapshot: Snapshot) -> bool:
+    """Whether what is there comes after this; what only says so and is not whole does not."""
+    try:
+        data = path.read_bytes()
+        said = msgspec.json.decode(data, type=_Order)
+        return (said.run_us, said.batch) > snapshot.order and decode(data).order > snapshot.order
+    except (FileNotFoundError, msgspec.MsgspecError, SnapshotError):
+        return False
 
 
 def read_latest(root: Path) -> Snapshot | None:

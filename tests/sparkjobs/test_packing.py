@@ -1,0 +1,52 @@
+"""Rows are put together by cluster; none is lost on the way, and what is not valid is counted."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from tests.sparkjobs.test_rings import END_US, POINTS, packed_rows, pointed
+from tests.sparkjobs.traces import trace
+
+from plimsoll.sparkjobs.packing import pack
+from plimsoll.sparkjobs.rings import BROKER, FIRST_METRIC, SEQ, WIDTH, Ring
+from plimsoll.telemetry.figures import nano
+from plimsoll.telemetry.schema import METRICS
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_row_comes_out_once_with_its_numbers_under_its_cluster(seed: int):
+    generator = random.Random(seed)
+    rows = [(row, generator.random() > 0.2) for row in trace(seed, END_US, clusters=3)]
+    generator.shuffle(rows)
+    made = packed_rows(pointed(row, valid) for row, valid in rows)
+    broken = Counter(row["cluster"] for row, valid in rows if not valid)
+    assert {one["cluster"]: one["invalid"] for one in made} == broken
+    for one in made:
+        ring = Ring.load([one["rows"]])
+        assert ring.rows.shape == (sum(valid and row["cluster"] == one["cluster"] for row, valid in rows), WIDTH)
+        numbers = {(ring.names[row[BROKER]], int(row[SEQ])): row[FIRST_METRIC:].tolist() for row in ring.rows}
+        wanted = {
+            (row["broker"], row["seq"]): [nano(row[name]) for name in METRICS]
+            for row, valid in rows if valid and row["cluster"] == one["cluster"]
+        }  # fmt: skip
+        assert numbers == wanted
+
+
+def test_a_row_that_lacks_all_is_a_number():
+    empty = dict.fromkeys(POINTS.names)
+    assert packed_rows([empty | {"valid": False, "cluster": ""}]) == [{"cluster": "", "invalid": 1, "rows": None}]
+
+
+def test_a_batch_without_rows_says_nothing():
+    assert list(pack(iter([pa.RecordBatch.from_pylist([], POINTS)]))) == []
+
+
+def test_whole_numbers_stay_what_they_are_beside_a_row_that_has_none():
+    big = trace(1, END_US, clusters=1, edges=1)[0] | {"epoch": 2**62 - 1}
+    lacking = pointed(big, valid=False) | {"epoch": None, "broker": None}
+    (made,) = packed_rows([lacking, pointed(big)])
+    assert made["invalid"] == 1
+    assert Ring.load([made["rows"]]).rows[0, 3] == 2**62 - 1
