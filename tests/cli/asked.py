@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from plimsoll.cli import following
+from plimsoll.cli import here
 from plimsoll.core.spec import Document, edge_brokers, parse
 from plimsoll.local.home import FleetFolder, Lock
 from plimsoll.local.runtime import prepare
@@ -81,7 +81,7 @@ class Clock:
         return self._now
 
     def sleep(self, seconds: float) -> None:
-        assert seconds == following.POLL_SECONDS
+        assert seconds == here.LOOK_SECONDS
         self._now += seconds
         assert self._steps, "it waits for more than there is"
         self._steps.pop(0)()

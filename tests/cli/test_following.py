@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.cli import asked
 
-from plimsoll.cli import following
+from plimsoll.cli import following, here
 from plimsoll.cli.codes import FAILED, OK, CommandError
 from plimsoll.cli.following import follow, line, succeeded
 from plimsoll.cli.here import Here
@@ -32,7 +32,12 @@ def folder(home: Path) -> Iterator[FleetFolder]:
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    return lambda *steps: monkeypatch.setattr(following, "time", asked.Clock(*steps))
+    def scripted(*steps: Callable[[], None]) -> None:
+        clock = asked.Clock(*steps)
+        monkeypatch.setattr(following, "time", clock)
+        monkeypatch.setattr(here, "time", clock)
+
+    return scripted
 
 
 def step(folder: FleetFolder, **status: Any) -> Callable[[], None]:

@@ -13,8 +13,12 @@ from typing import Any
 import pytest
 from kubernetes import client
 
-from plimsoll.cli.codes import FAILED, CommandError
+from plimsoll.cli import there as at_server
+from plimsoll.cli.codes import FAILED, OK, CommandError
+from plimsoll.cli.following import follow
 from plimsoll.cli.there import There
+from plimsoll.local.store import ConflictError, MissingError
+from plimsoll.mediator.asking import NotAskableError
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
@@ -102,3 +106,112 @@ def test_a_watch_that_breaks_off_goes_on_and_one_that_cannot_says_so(monkeypatch
         with pytest.raises(CommandError, match="cannot list EdgeBroker in namespace ns: not now"):
             next(changes)
     assert versions == ["1", "2", "3"]
+
+
+def session(version: int, **status: Any) -> dict[str, Any]:
+    metadata = {"name": "one", "resourceVersion": str(version), "generation": 1}
+    return {"metadata": metadata, "spec": {}, "status": status}
+
+
+def ended(version: int) -> dict[str, Any]:
+    condition = {"type": "Succeeded", "status": "True", "reason": "Moved", "message": ""}
+    return session(version, phase="Succeeded", endedAt="now", conditions=[condition], reason="Moved", message="")
+
+
+def test_who_waits_for_a_session_watches_that_one_and_asks_for_nothing_else(capsys: pytest.CaptureFixture[str]):
+    asked: list[str] = []
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        asked.append(handler.path)
+        if "watch=" not in handler.path:
+            return say(handler, 200, {"metadata": {"resourceVersion": "1"}, "items": [session(1)]})
+        told = [{"type": "MODIFIED", "object": item} for item in (session(2, phase="Draining"), ended(3))]
+        handler.send_response(200)
+        handler.send_header("Connection", "close")
+        handler.end_headers()
+        handler.wfile.write(b"".join(json.dumps(each).encode() + b"\n" for each in told))
+        return None
+
+    with served(answer) as port:
+        assert follow(there(port), "one") == OK
+    lines = [line.split()[2] for line in capsys.readouterr().out.splitlines()]
+    assert (lines[0], lines[-1]) == ("Requested", "Succeeded")
+    assert all("/loadbalancingsessions?" in path and "fieldSelector=metadata.name%3Done" in path for path in asked)
+    assert sum("watch=" not in path for path in asked) == 1
+
+
+def test_what_went_while_a_watch_was_too_old_is_told_of():
+    lists: list[str] = []
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        if "watch=" in handler.path:
+            return say(handler, 410, {"message": "too old"})
+        lists.append(handler.path)
+        items = [edge(1), edge(2)] if len(lists) == 1 else [edge(2)]
+        return say(handler, 200, {"metadata": {"resourceVersion": "1"}, "items": items})
+
+    with served(answer) as port:
+        before, changes = there(port).watch("EdgeBroker")
+        assert [item["metadata"]["name"] for item in before] == ["e-1", "e-2"]
+        [first], [second] = next(changes), next(changes)
+        assert (first.type, first.name, second.type, second.name) == ("DELETED", "e-1", "MODIFIED", "e-2")
+
+
+def test_the_end_of_an_object_is_the_end_of_its_states():
+    items = [[edge(1)], []]
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        if "watch=" in handler.path:
+            return say(handler, 410, {"message": "too old"})
+        return say(handler, 200, {"metadata": {"resourceVersion": "1"}, "items": items.pop(0) if items else []})
+
+    with served(answer) as port:
+        states = there(port).states("EdgeBroker", "e-1")
+        assert next(states)["metadata"]["name"] == "e-1"
+        with pytest.raises(MissingError, match='EdgeBroker "e-1" in namespace ns was deleted'):
+            next(states)
+        with pytest.raises(MissingError, match='there is no EdgeBroker "e-1"'):
+            next(there(port).states("EdgeBroker", "e-1"))
+
+
+def test_while_nothing_happens_it_is_said_so_now_and_then(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(at_server, "IDLE_SECONDS", 0.01)
+    quiet = threading.Event()
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        if "watch=" in handler.path:
+            quiet.wait(20)
+        say(handler, 200, {"metadata": {"resourceVersion": "1"}, "items": [edge(1)]})
+
+    with served(answer) as port:
+        states = there(port).states("EdgeBroker", "e-1")
+        assert [next(states)["metadata"]["name"] for _ in range(3)] == ["e-1"] * 3
+        quiet.set()
+
+
+class Changing(There):
+    """A session whose plan is another one when it is read again, as somebody was quicker the first time."""
+
+    def __init__(self, *hashes: str) -> None:
+        self.title, self.namespace, self._hashes = "namespace ns", "ns", list(hashes)
+        self._objects = self
+        self.approved: list[str] = []
+
+    def get(self, kind: str, name: str) -> dict[str, Any]:
+        return session(1, phase="Planned", planHash=self._hashes[0])
+
+    def replace_namespaced_custom_object(self, *given: Any, **_: Any) -> None:
+        if len(self._hashes) > 1:
+            self._hashes.pop(0)
+            raise ConflictError("somebody else was quicker")
+        self.approved.append(given[-1]["spec"]["approval"]["planHash"])
+
+
+def test_the_plan_that_was_read_first_is_approved_or_nothing():
+    same = Changing("aaaaaaaa", "aaaaaaaa")
+    assert same.approve("one", "") == "aaaaaaaa"
+    assert same.approved == ["aaaaaaaa"]
+    other = Changing("aaaaaaaa", "bbbbbbbb")
+    with pytest.raises(NotAskableError, match="the plan of session one is bbbbbbbb, not aaaaaaaa: look at it again"):
+        other.approve("one", "")
+    assert other.approved == []

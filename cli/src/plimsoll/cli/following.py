@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from plimsoll.cli.codes import FAILED, OK, CommandError
@@ -14,8 +14,6 @@ from plimsoll.core.session.record import OUTCOMES
 from plimsoll.local.store import MissingError, Object
 from plimsoll.mediator.sessions import KIND, is_over
 
-POLL_SECONDS = 0.1
-
 
 def follow(place: Place, name: str, form: str = "table", *, approved: bool = False) -> int:
     """Wait for the end of a session; 0 only if it succeeded, or a dry run has its plan.
@@ -24,17 +22,15 @@ def follow(place: Place, name: str, form: str = "table", *, approved: bool = Fal
     """
     began, last = time.monotonic(), ""
     tell = say if form == "table" else complain
-    while True:
-        item = _session(place, name)
+    for item in _states(place, name):
         text = line(item)
-        if text != last:
-            last = text
+        is_news, last = text != last, text
+        if is_news:
             tell(f"{time.monotonic() - began:6.1f} s  {text}")
         if is_over(item) and not (approved and _is_old(item)):
             break
-        if place.why_not_running():
+        if not is_news and place.why_not_running():
             raise CommandError(FAILED, f"{place.title} was stopped; {name} goes on when it is started again")
-        time.sleep(POLL_SECONDS)
     if form != "table":
         say(objects_text([item], form, single=True))
     elif not succeeded(item):
@@ -42,9 +38,9 @@ def follow(place: Place, name: str, form: str = "table", *, approved: bool = Fal
     return OK if succeeded(item) else FAILED
 
 
-def _session(place: Place, name: str) -> Object:
+def _states(place: Place, name: str) -> Iterator[Object]:
     try:
-        return place.get(KIND, name)
+        yield from place.states(KIND, name)
     except MissingError as error:
         raise CommandError(FAILED, f"session {name} was deleted") from error
 

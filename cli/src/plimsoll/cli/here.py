@@ -12,7 +12,7 @@ from plimsoll.local import asking, runtime
 from plimsoll.local.home import FleetFolder
 from plimsoll.local.store import Change, Event, ExpiredError, Object, Store
 
-POLL_SECONDS = 0.2
+POLL_SECONDS, LOOK_SECONDS = 0.2, 0.1
 
 
 class Here:
@@ -57,6 +57,11 @@ class Here:
                 version = max([version, *(change.version for change in changes)])
                 yield [change for change in changes if not kinds or change.kind in kinds]
                 time.sleep(POLL_SECONDS)
+
+    def states(self, kind: str, name: str) -> Iterator[Object]:
+        while True:
+            yield self.get(kind, name)
+            time.sleep(LOOK_SECONDS)
 
     def events(self, kind: str | None = None, name: str | None = None) -> list[Event]:
         with Store(self.folder.store) as store:

@@ -39,6 +39,10 @@ class Place(Protocol):
         """What is there, and what changes from then on, in portions that may be empty; never ends by itself."""
         ...
 
+    def states(self, kind: str, name: str) -> Iterator[Object]:
+        """One object as it is, as it becomes, and now and then as it still is; raises `MissingError` at its end."""
+        ...
+
     def events(self, kind: str | None = None, name: str | None = None) -> list[Event]:
         """What happened (to an object), oldest first; later ones have greater ids."""
         ...

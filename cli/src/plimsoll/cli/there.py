@@ -24,7 +24,7 @@ from plimsoll.mediator.sessions import KIND as SESSION
 
 REQUEST_SECONDS = 30.0
 WATCH_SECONDS = 300
-PAUSE_SECONDS = 1.0
+PAUSE_SECONDS, IDLE_SECONDS = 1.0, 10.0
 TRIES = 5
 NOT_FOUND, TAKEN, GONE, INVALID = 404, 409, 410, 422
 
@@ -55,10 +55,11 @@ class There:
     def objects(self, *kinds: str) -> list[Object]:
         return [item for kind in kinds or KINDS for item in self._list(kind)[1]]
 
-    def _list(self, kind: str) -> tuple[str, list[Object]]:
+    def _list(self, kind: str, name: str = "") -> tuple[str, list[Object]]:
+        """The version of a list, and all objects of a kind, or the one of a name if it is there."""
         with _told(f"list {kind} in {self.title}"):
             answer = self._objects.list_namespaced_custom_object(
-                GROUP, VERSION, self.namespace, KINDS[kind].plural, _request_timeout=REQUEST_SECONDS
+                GROUP, VERSION, self.namespace, KINDS[kind].plural, _request_timeout=REQUEST_SECONDS, **_only(name)
             )
         items = [{"apiVersion": API_VERSION, "kind": kind, **item} for item in answer["items"]]
         return str(answer["metadata"]["resourceVersion"]), sorted(items, key=lambda item: str(item["metadata"]["name"]))
@@ -90,45 +91,71 @@ class There:
 
     def watch(self, *kinds: str) -> tuple[list[Object], Iterator[list[Change]]]:
         lists = {kind: self._list(kind) for kind in kinds or KINDS}
-        return [item for _, items in lists.values() for item in items], self._changes(
-            {kind: version for kind, (version, _) in lists.items()}
-        )
+        return [item for _, items in lists.values() for item in items], self._changes(lists)
 
-    def _changes(self, versions: Mapping[str, str]) -> Iterator[list[Change]]:
+    def states(self, kind: str, name: str) -> Iterator[Object]:
+        version, items = self._list(kind, name)
+        if not items:
+            raise MissingError(f'there is no {kind} "{name}" in {self.title}')
+        [item] = items
+        yield item
+        for changes in self._changes({kind: (version, items)}, name):
+            for change in changes:
+                if change.type == "DELETED":
+                    raise MissingError(f'{kind} "{name}" in {self.title} was deleted')
+                item = change.object
+            yield item
+
+    def _changes(self, lists: Mapping[str, tuple[str, list[Object]]], name: str = "") -> Iterator[list[Change]]:
         heard: queue.Queue[Change | BaseException] = queue.Queue()
-        for kind, version in versions.items():
-            threading.Thread(target=self._hear, args=(kind, version, heard), daemon=True).start()
+        for kind, (version, items) in lists.items():
+            threading.Thread(target=self._hear, args=(kind, name, version, items, heard), daemon=True).start()
         while True:
-            said = heard.get()
+            try:
+                said = heard.get(timeout=IDLE_SECONDS)
+            except queue.Empty:
+                yield []
+                continue
             if isinstance(said, BaseException):
                 raise said
             yield [said]
 
-    def _hear(self, kind: str, version: str, heard: queue.Queue[Change | BaseException]) -> None:
+    def _hear(
+        self, kind: str, name: str, version: str, items: list[Object], heard: queue.Queue[Change | BaseException]
+    ) -> None:
         """Hand on what changes, for ever: a watch ends by itself now and then, and starts over when it is too old."""
+        known = {str(item["metadata"]["name"]): item for item in items}
         try:
             while True:
                 try:
-                    for change in self._watched(kind, version):
+                    for change in self._watched(kind, version, name):
                         version = change.object["metadata"]["resourceVersion"]
+                        known[change.name] = change.object
+                        if change.type == "DELETED":
+                            del known[change.name]
                         heard.put(change)
                 except ProtocolError:  # the connection has broken: on from where it was
                     time.sleep(PAUSE_SECONDS)
                 except ApiException as error:
                     if error.status != GONE:
                         raise CommandError(FAILED, f"cannot watch {kind} in {self.title}: {_message(error)}") from error
-                    version, items = self._list(kind)
-                    for item in items:
-                        heard.put(Change(0, "MODIFIED", kind, item["metadata"]["name"], item))
+                    version, items = self._list(kind, name)
+                    there = {str(item["metadata"]["name"]): item for item in items}
+                    for gone in known.keys() - there.keys():  # no watch has told of it
+                        heard.put(Change(0, "DELETED", kind, gone, known[gone]))
+                    for each, item in there.items():
+                        heard.put(Change(0, "MODIFIED", kind, each, item))
+                    known = there
+                    time.sleep(PAUSE_SECONDS)
         except HTTPError as error:
             heard.put(CommandError(FAILED, f"cannot watch {kind} in {self.title}: no answer: {error}"))
         except Exception as error:  # noqa: BLE001  raised again where it is waited for
             heard.put(error)
 
-    def _watched(self, kind: str, version: str) -> Iterator[Change]:
+    def _watched(self, kind: str, version: str, name: str) -> Iterator[Change]:
         stream = watch.Watch().stream(  # type: ignore[no-untyped-call]
             self._objects.list_namespaced_custom_object, GROUP, VERSION, self.namespace, KINDS[kind].plural,
-            resource_version=version, timeout_seconds=WATCH_SECONDS,
+            resource_version=version, timeout_seconds=WATCH_SECONDS, **_only(name),
         )  # fmt: skip
         for event in stream:
             yield Change(0, event["type"], kind, event["object"]["metadata"]["name"], event["object"])
@@ -162,11 +189,12 @@ class There:
         self._amend(SESSION, name, asking.stopped)
 
     def approve(self, name: str, plan_hash: str) -> str:
-        found = ""
+        found = plan_hash
 
         def change(item: Object) -> dict[str, Any]:
+            """The plan that was read first is meant, also where it has to be read again."""
             nonlocal found
-            spec, found = asking.approved(item, plan_hash)
+            spec, found = asking.approved(item, found)
             return spec
 
         self._amend(SESSION, name, change)
@@ -225,6 +253,10 @@ class There:
             self._objects.delete_namespaced_custom_object(
                 GROUP, VERSION, self.namespace, KINDS[kind].plural, name, _request_timeout=REQUEST_SECONDS
             )
+
+
+def _only(name: str) -> dict[str, str]:
+    return {"field_selector": f"metadata.name={name}"} if name else {}
 
 
 def _in_pod(namespace: str | None, error: Exception) -> tuple[str, client.ApiClient]:
