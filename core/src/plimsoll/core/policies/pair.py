@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -208,6 +209,12 @@ class Alone:
         self._known = [_once_and_twice((bits, 0) for bits in group.values()) for group in self._groups]
         self.samples = self._whole()
 
+    def copy(self) -> Alone:
+        """The same, to go on with apart."""
+        other = copy(self)
+        other._groups, other._known = [dict(group) for group in self._groups], list(self._known)
+        return other
+
     def remove(self, row: Row) -> None:
         """All of a row has gone."""
         number = self._group_of[row.key]
@@ -242,13 +249,13 @@ def calibrated(
     cpu = min(1.0, source.cpu_ratio / working) if working else 1.0
     memory = _memory_per_subscriber(source, target)
     source = replace(
-        _demanded(source, profile, parameters), cpu_per_input=cpu, memory_per_subscriber=memory, delay=model
+        demanded(source, profile, parameters), cpu_per_input=cpu, memory_per_subscriber=memory, delay=model
     )
     target = replace(target, cpu_per_input=cpu, memory_per_subscriber=memory)
     return source.after(LoadChange()), target.after(LoadChange())
 
 
-def _demanded(source: BrokerLoad, profile: Profile, parameters: Parameters) -> BrokerLoad:
+def demanded(source: BrokerLoad, profile: Profile, parameters: Parameters) -> BrokerLoad:
     """An overloaded source with what is asked of it, where that is more than it does."""
     if not parameters.thresholds.above_lower(source.measures):
         return source

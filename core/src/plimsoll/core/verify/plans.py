@@ -216,21 +216,21 @@ class _Change:
 
 
 def _predictions(plan: Plan, profile: Profile) -> Iterator[str]:
-    rates, sizes = _weights(profile.traffic)
+    rates, sizes = weights(profile.traffic)
     rows: dict[str, Row] = {row.key: row for row in profile.rows}
     gone = Counter(dict.fromkeys(rows, 0))
     for move in plan.moves:
         gone[move.key] += len(move.subscribers)
-    before = _samples(profile.rest, *(row.bits for row in rows.values()))
-    after = _samples(profile.rest, *(row.bits for key, row in rows.items() if gone[key] < len(row.names)))
-    taken = _samples(profile.accepting)
-    taking = _samples(profile.accepting, *(rows[key].bits for key, count in gone.items() if count))
-    moved = [(rows[key], count, _samples(rows[key].bits)) for key, count in gone.items() if count]
+    before = samples(profile.rest, *(row.bits for row in rows.values()))
+    after = samples(profile.rest, *(row.bits for key, row in rows.items() if gone[key] < len(row.names)))
+    taken = samples(profile.accepting)
+    taking = samples(profile.accepting, *(rows[key].bits for key, count in gone.items() if count))
+    moved = [(rows[key], count, samples(rows[key].bits)) for key, count in gone.items() if count]
     subscriptions = sum(count * row.subscriptions for row, count, _ in moved)
-    deliveries = sum(count * _sum(samples, rates) for _, count, samples in moved)
-    data = sum(count * _sum(samples, sizes) for _, count, samples in moved)
+    deliveries = sum(count * total(some, rates) for _, count, some in moved)
+    data = sum(count * total(some, sizes) for _, count, some in moved)
     data += deliveries * profile.overhead_bytes
-    less, more = _sum(before, rates) - _sum(after, rates), _sum(taking, rates) - _sum(taken, rates)
+    less, more = total(before, rates) - total(after, rates), total(taking, rates) - total(taken, rates)
     yield from _compared(plan.source, plan.predicted_source, -less, -subscriptions, -deliveries, -data)
     yield from _compared(plan.target, plan.predicted_target, more, subscriptions, deliveries, data)
 
@@ -241,43 +241,43 @@ def _compared(
     input_rate, output_rate = max(0.0, load.input_rate + rate), max(0.0, load.output_rate + deliveries)
     matches = output_rate / input_rate if input_rate else 0.0
     matches -= load.output_rate / load.input_rate if load.input_rate else 0.0
-    delay = _delay(load, _Change(subscriptions, matches))
+    after = delay(load, subscriptions, matches)
     sent = max(0.0, load.output_bytes_per_second + data)
     expected = {
-        "input utilisation": (input_rate * delay, predicted.input_utilization),
+        "input utilisation": (input_rate * after, predicted.input_utilization),
         "output utilisation": (sent / load.bandwidth if load.bandwidth else 0.0, predicted.output_utilization),
-        "matching delay": (delay, predicted.match_delay_seconds),
+        "matching delay": (after, predicted.match_delay_seconds),
     }
     for what, (mine, told) in expected.items():
         if abs(mine - told) > NEAR * max(1.0, abs(mine)):
             yield f"{what} of {load.name} would be {mine:.6f}, the plan predicts {told:.6f}"
 
 
-def _delay(load: Load, change: _Change) -> float:
+def delay(load: Load, subscriptions: int, matches: float) -> float:
+    """The matching delay of a broker with so many more subscriptions, and matches of a publication."""
     now = load.match_delay_seconds
     if load.delay is None:  # PADRES 2006, eq. 4
-        return (
-            now * max(0, load.subscriptions + change.subscriptions) / load.subscriptions if load.subscriptions else now
-        )
-    after = float(load.delay.after(change))
+        return now * max(0, load.subscriptions + subscriptions) / load.subscriptions if load.subscriptions else now
+    after = float(load.delay.after(_Change(subscriptions, matches)))
     return max(0.0, now + after - float(load.delay.delay_seconds)) if now else after
 
 
-def _weights(traffic: Any) -> tuple[list[float], list[float]]:
+def weights(traffic: Any) -> tuple[list[float], list[float]]:
     """What each sample stands for: publications and bytes per second."""
     rates = [block.rate for block in traffic.blocks for _ in range(block.width)]
     sizes = [block.rate * block.size_bytes for block in traffic.blocks for _ in range(block.width)]
     return rates, sizes
 
 
-def _samples(*rows: int) -> set[int]:
+def samples(*rows: int) -> set[int]:
     """Those that any of the rows matches."""
     written = bin(reduce(or_, rows))[:1:-1]
     return {number for number, digit in enumerate(written) if digit == "1"}
 
 
-def _sum(samples: Iterable[int], weights: Sequence[float]) -> float:
-    return sum(weights[number] for number in samples if number < len(weights))
+def total(some: Iterable[int], weights: Sequence[float]) -> float:
+    """What these samples weigh together."""
+    return sum(weights[number] for number in some if number < len(weights))
 
 
 # -- what the plan is for
