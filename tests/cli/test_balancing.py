@@ -11,7 +11,7 @@ import pytest
 from tests.cli import asked
 from tests.cli.conftest import Run
 
-from plimsoll.cli import following
+from plimsoll.cli import following, here
 from plimsoll.local.home import FleetFolder
 from plimsoll.local.store import Store
 
@@ -138,6 +138,7 @@ def test_what_a_program_reads_stands_alone_on_standard_output(
 ):
     clock = asked.Clock(lambda: asked.becomes(folder, "away", **asked.ended("Succeeded", True)))
     monkeypatch.setattr(following, "time", clock)
+    monkeypatch.setattr(here, "time", clock)
     code, out, err = run("drain", "e-0", "--name", "away", "-o", "json")
     assert (code, json.loads(out)["status"]["phase"]) == (0, "Succeeded")
     assert err.splitlines()[:2] == ["edgebroker/e-0 cordoned", "loadbalancingsession/away created"]
@@ -175,6 +176,7 @@ def test_a_plan_is_approved_and_followed_to_its_end(run: Run, folder: FleetFolde
         lambda: asked.becomes(folder, "one", **asked.ended("Succeeded", True)),
     )
     monkeypatch.setattr(following, "time", clock)
+    monkeypatch.setattr(here, "time", clock)
     code, out, err = run("approve", "one", "--hash", HASH[:6])
     assert (code, err) == (0, "")
     assert out.splitlines()[0] == f"plan {HASH} of one approved"

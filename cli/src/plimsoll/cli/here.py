@@ -20,7 +20,7 @@ class Here:
 
     def __init__(self, folder: FleetFolder) -> None:
         self.folder = folder
-        self.title = f"fleet {folder.fleet}"
+        self.title, self.poll_seconds = f"fleet {folder.fleet}", POLL_SECONDS
 
     @classmethod
     def of(cls, fleet: str | None) -> Here:

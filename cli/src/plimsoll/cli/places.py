@@ -15,9 +15,14 @@ KUBERNETES = "PLIMSOLL_KUBERNETES"
 
 
 class Place(Protocol):
-    """The objects of one fleet. `title` is how messages call it: `fleet quotes`, `namespace ships`."""
+    """The objects of one fleet.
+
+    `title` is how messages call it: `fleet quotes`, `namespace ships`. `poll_seconds`: who looks again and again at all
+    of it does so after so long.
+    """
 
     title: str
+    poll_seconds: float
 
     def objects(self, *kinds: str) -> list[Object]:
         """All objects, or those of some kinds, by kind and name."""

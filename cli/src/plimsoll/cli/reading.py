@@ -23,8 +23,6 @@ from plimsoll.local.store import Change, Event, Object
 from plimsoll.mediator.sessions import KIND as SESSION
 from plimsoll.mediator.sessions import parent
 
-POLL_SECONDS = 0.2
-
 
 def get(options: argparse.Namespace) -> int:
     """Show objects of a kind, or of all kinds."""
@@ -103,7 +101,7 @@ def events(options: argparse.Namespace) -> int:
         say(line)
     last = max((event.id for event in found), default=0)
     while options.watch:
-        time.sleep(POLL_SECONDS)
+        time.sleep(place.poll_seconds)
         new = [event for event in place.events() if event.id > last]
         for event in new:
             say("  ".join(event_row(event, now())))
@@ -120,7 +118,7 @@ def watch(options: argparse.Namespace) -> int:
         while True:
             for item in place.shown(place.objects(*kinds)):
                 _say_change(item, before)
-            time.sleep(POLL_SECONDS)
+            time.sleep(place.poll_seconds)
     while True:
         text = objects_text(place.shown(place.objects(*kinds)), "table", single=False)
         say(f"\x1b[H\x1b[2J{now():%H:%M:%S}  {place.title}  (Ctrl-C ends)\n\n{text}")

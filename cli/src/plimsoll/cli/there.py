@@ -24,7 +24,7 @@ from plimsoll.mediator.sessions import KIND as SESSION
 
 REQUEST_SECONDS = 30.0
 WATCH_SECONDS = 300
-PAUSE_SECONDS, IDLE_SECONDS = 1.0, 10.0
+POLL_SECONDS, PAUSE_SECONDS, IDLE_SECONDS = 2.0, 1.0, 10.0
 TRIES = 5
 NOT_FOUND, TAKEN, GONE, INVALID = 404, 409, 410, 422
 
@@ -34,7 +34,7 @@ class There:
 
     def __init__(self, namespace: str, api: client.ApiClient) -> None:
         self.namespace = namespace
-        self.title = f"namespace {namespace}"
+        self.title, self.poll_seconds = f"namespace {namespace}", POLL_SECONDS
         self._api: Any = api  # the client's own annotations say no more than `object`
         self._objects: Any = client.CustomObjectsApi(api)
         self._core: Any = client.CoreV1Api(api)
