@@ -25,7 +25,7 @@ def test_children_are_watched_by_their_label_and_nodes_only_where_allowed():
     assert len(list(watching.settings().watching.label_selectors)) == len(labelled)
     watches = watching.Watches(lambda *told: None, Metrics(), nodes=False)
     allowed = watching.Watches(lambda *told: None, Metrics(), nodes=False, spark=True)
-    assert set(allowed._kinds) - set(watches._kinds) == set(watching.SPARK)
+    assert set(allowed.kinds) - set(watches.kinds) == set(watching.SPARK)
     for nodes in (False, True):
         watches = watching.Watches(lambda *told: None, Metrics(), nodes=nodes)
         assert (watches.nodes() is not None) is nodes

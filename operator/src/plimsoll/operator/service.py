@@ -19,6 +19,7 @@ from plimsoll.operator.mediating import DeposedError
 from plimsoll.operator.metrics import Metrics
 from plimsoll.operator.names import Object
 from plimsoll.operator.settings import Settings
+from plimsoll.operator.truth import Truth
 
 log = logging.getLogger(__name__)
 
@@ -34,10 +35,12 @@ class Service:
         self.metrics = Metrics()
         self.health = Health(settings.silent_seconds)
         self._watches = watching.Watches(self._told, self.metrics, nodes=settings.read_nodes, spark=settings.spark)
+        self.truth = Truth(api, self._watches, settings.namespaces, self._unseen)
         self.cache = Cache(self._watches.objects)
         self.health.silence = self.cache.silent
         self._fleets: dict[str, Fleet] = {}
         self._seen: dict[str, object] = {}
+        self._heard: set[str] = set()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.metrics.requests_of(api.requests)
@@ -57,7 +60,7 @@ class Service:
             log.info("answers HTTP on port %d", endpoint.port)
             beside = [
                 asyncio.create_task(each)
-                for each in (measure_lag(self.metrics), self._canary(), self._readiness(ready))
+                for each in (measure_lag(self.metrics), self._canary(), self._readiness(ready), self.truth.run())
             ]
             watching_task = asyncio.create_task(self._watch(stop, ready), name="watches")
             try:
@@ -100,6 +103,7 @@ class Service:
 
     def _told(self, type_: str, kind: str, item: Object) -> None:
         namespace = item["metadata"].get("namespace", "")
+        self._hear(type_, kind, item)
         self.health.ready = True
         if kind == watching.NODE:
             for each in self._fleets.values():
@@ -119,6 +123,20 @@ class Service:
             fleet.session(type_ or "ADDED", item)
         if self._is_news(type_, kind, item):
             fleet.wake()
+
+    def _hear(self, type_: str, kind: str, item: Object) -> None:
+        """Who is told of a second time without a change is told of by a watch that has begun anew."""
+        uid = item["metadata"]["uid"]
+        if type_ == "DELETED":
+            self._heard.discard(uid)
+            return
+        if not type_ and uid in self._heard:
+            self.truth.suspect(kind)
+        self._heard.add(uid)
+
+    def _unseen(self, kind: str, item: Object) -> None:
+        """Something has gone that no watch has told of."""
+        self._told("DELETED", kind, item)
 
     def _is_news(self, type_: str, kind: str, item: Object) -> bool:
         """Whether anything has changed beside status that the operator itself has written."""

@@ -17,6 +17,7 @@ from plimsoll.core.spec.kinds import GROUP
 from plimsoll.operator.kinds import KINDS
 from plimsoll.operator.metrics import Metrics
 from plimsoll.operator.names import MANAGER, Object
+from plimsoll.operator.objects import uid
 
 OWN = ("BrokerFleet", "BrokerCluster", "EdgeBroker", "HardwareProfile", "LoadBalancingSession")
 CHILDREN = ("StatefulSet", "Pod", "Service", "ConfigMap", "Secret", "PodDisruptionBudget", "NetworkPolicy")
@@ -54,8 +55,13 @@ def settings(*, interval_seconds: int = 600) -> kopf.OperatorSettings:
     found.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)
     found.persistence.diffbase_storage = kopf.AnnotationsDiffBaseStorage(prefix=GROUP, key="last-handled")
     for kind in (*CHILDREN, *SPARK):
-        found.watching.label_selectors[KINDS[kind].plural] = f"app.kubernetes.io/managed-by={MANAGER}"
+        found.watching.label_selectors[KINDS[kind].plural] = selector(kind)
     return found
+
+
+def selector(kind: str) -> str:
+    """Which objects of a kind are watched: of those that others make, too, only the operator's."""
+    return "" if kind in (*OWN, NODE) else f"app.kubernetes.io/managed-by={MANAGER}"
 
 
 class Watches:
@@ -69,8 +75,9 @@ class Watches:
         kopf.on.login(registry=self.registry)(_login)
         kopf.on.startup(registry=self.registry)(self._begin)
         self._children = (*CHILDREN, *(SPARK if spark else ()))
-        self._kinds = (*OWN, *self._children, *((NODE,) if nodes else ()))
-        for kind in self._kinds:
+        self.kinds = (*OWN, *self._children, *((NODE,) if nodes else ()))
+        self._ghosts: dict[str, set[str]] = {}
+        for kind in self.kinds:
             self._watch(kind)
 
     def objects(self, namespace: str) -> Iterable[Object]:
@@ -78,19 +85,29 @@ class Watches:
         for kind in (*OWN, *self._children):
             index = self._indices.get(kind)
             if index is not None and namespace in index:
-                yield from index[namespace]
+                yield from self._there(kind, index[namespace])
 
     def everywhere(self, kind: str) -> list[Object]:
         """All objects of a kind."""
         index = self._indices.get(kind, {})
-        return [item for namespace in index for item in index[namespace]]
+        return [item for namespace in index for item in self._there(kind, index[namespace])]
+
+    def gone(self, kind: str, item: Object) -> None:
+        """A life of an object is over, and no watch will tell of it: it is not shown any more."""
+        index = self._indices.get(kind, {})
+        known = self._ghosts.get(kind, set()) & {uid(each) for namespace in index for each in index[namespace]}
+        self._ghosts[kind] = known | {uid(item)}
+
+    def _there(self, kind: str, items: Iterable[Object]) -> Iterable[Object]:
+        ghosts = self._ghosts.get(kind)
+        return items if not ghosts else [item for item in items if uid(item) not in ghosts]
 
     def nodes(self) -> Mapping[str, Object] | None:
         """Nodes by name, or None where they are not watched."""
         return {item["metadata"]["name"]: item for item in self.everywhere(NODE)} if self._nodes else None
 
     async def _begin(self, **given: Any) -> None:
-        self._indices = {kind: given[kind] for kind in self._kinds}
+        self._indices = {kind: given[kind] for kind in self.kinds}
 
     def _watch(self, kind: str) -> None:
         known = KINDS[kind]

@@ -1,0 +1,145 @@
+"""What went while a watch was away goes from the indexes, too; what has come meanwhile stays."""
+
+import asyncio
+import os
+from typing import Any
+
+import pytest
+from tests.operator import kube
+
+from plimsoll.operator import truth, watching
+from plimsoll.operator.api import Api, ApiError
+from plimsoll.operator.metrics import Metrics
+from plimsoll.operator.names import MANAGER
+from plimsoll.operator.service import Service
+from plimsoll.operator.settings import Settings
+from plimsoll.operator.truth import Truth, ghosts
+
+
+def item(name: str, uid: str = "", kind: str = "EdgeBroker") -> dict[str, Any]:
+    return {"kind": kind, "metadata": {"name": name, "namespace": "ns", "uid": uid or name}}
+
+
+class Server:
+    """Lists what there is; `asked` is what was asked for."""
+
+    def __init__(self, *there: dict[str, Any]) -> None:
+        self.there = list(there)
+        self.asked: list[tuple[str, str, str]] = []
+        self.requests: dict[tuple[str, str, int], int] = {}
+
+    async def list(self, kind: str, namespace: str, labels: str = "") -> list[dict[str, Any]]:
+        self.asked.append((kind, namespace, labels))
+        if not self.there:
+            raise ApiError(503, "not now")
+        return [each for each in self.there if each["kind"] == kind]
+
+
+def held(*items: dict[str, Any]) -> tuple[watching.Watches, dict[str, Any]]:
+    watches = watching.Watches(lambda *told: None, Metrics(), nodes=True)
+    indices: dict[str, Any] = {kind: {} for kind in watches.kinds}
+    for each in items:
+        indices[each["kind"]].setdefault("ns", []).append(each)
+    asyncio.run(watches._begin(**indices))
+    return watches, indices
+
+
+def test_a_ghost_is_known_by_its_life():
+    before = [item("a"), item("b", "first"), item("c")]
+    assert ghosts(before, [item("a"), item("b", "second"), item("new")]) == [item("b", "first"), item("c")]
+
+
+def test_ghosts_are_shown_no_more_and_told_of_and_the_rest_stays():
+    watches, indices = held(item("a"), item("b"), item("p", kind="Pod"), item("n", kind="Node"))
+    told: list[tuple[str, str]] = []
+    server = Server(item("a"), item("p", kind="Pod"), item("other", kind="Node"))
+
+    async def story() -> None:
+        found = Truth(server, watches, (), lambda kind, gone: told.append((kind, gone["metadata"]["name"])))  # type: ignore[arg-type]
+        for kind in watches.kinds:
+            await found.check(kind)
+
+    asyncio.run(story())
+    assert told == [("EdgeBroker", "b"), ("Node", "n")]
+    assert [each["metadata"]["name"] for each in watches.objects("ns")] == ["a", "p"]
+    assert watches.everywhere("EdgeBroker") == [item("a")]
+    assert watches.nodes() == {}
+    selector = f"app.kubernetes.io/managed-by={MANAGER}"
+    assert server.asked == [("EdgeBroker", "", ""), ("Pod", "", selector), ("Node", "", "")], "only what is held"
+    indices["EdgeBroker"]["ns"] = [item("a"), item("b", "made anew")]
+    assert [each["metadata"]["uid"] for each in watches.everywhere("EdgeBroker")] == ["a", "made anew"]
+
+
+def test_each_namespace_is_asked_for_where_some_are_served():
+    watches, _ = held(item("a"))
+    server = Server(item("a"))
+    asyncio.run(Truth(server, watches, ("x", "y"), lambda *_: None).check("EdgeBroker"))  # type: ignore[arg-type]
+    assert [namespace for _, namespace, _ in server.asked] == ["x", "y"]
+
+
+def test_an_api_server_that_does_not_answer_makes_nothing_a_ghost_and_ends_nothing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(truth, "TRUTH_SECONDS", 0.001)
+    watches, _ = held(item("a"))
+    server = Server()
+
+    async def story() -> None:
+        running = asyncio.create_task(Truth(server, watches, (), lambda *_: None).run())  # type: ignore[arg-type]
+        while len(server.asked) < 3:
+            assert not running.done()
+            await asyncio.sleep(0.001)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(story())
+    assert watches.everywhere("EdgeBroker") == [item("a")]
+
+
+def test_a_watch_that_tells_again_of_what_it_has_told_is_held_against_a_list(monkeypatch: pytest.MonkeyPatch):
+    """As kopf does after `410 Gone`; at the start it is how everything is told of first."""
+    monkeypatch.setattr(truth, "SETTLE_SECONDS", 0.0)
+
+    async def story() -> None:
+        server = Server(item("a"))
+        service = Service(server, Settings())  # type: ignore[arg-type]
+        indices: dict[str, Any] = {kind: {} for kind in service._watches.kinds}
+        indices["EdgeBroker"]["ns"] = [item("a"), item("ghost")]
+        await service._watches._begin(**indices)
+        running = asyncio.create_task(service.truth.run())
+        begun: list[str] = []
+        monkeypatch.setattr(service, "_begin", lambda namespace: begun.append(namespace) or Fleet())
+        service._told("", "EdgeBroker", item("a"))
+        assert not service.truth._suspects, "everything is told of at the start"
+        service._told("", "EdgeBroker", item("a"))
+        async with asyncio.timeout(10):
+            while len(service._watches.everywhere("EdgeBroker")) > 1:  # noqa: ASYNC110  until it is found out
+                await asyncio.sleep(0.001)
+        assert server.asked == [("EdgeBroker", "", "")]
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    class Fleet:
+        def wake(self) -> None:
+            return
+
+    asyncio.run(story())
+
+
+@pytest.mark.cluster
+@pytest.mark.skipif("KUBECONFIG" not in os.environ, reason="needs a Kubernetes cluster, named by KUBECONFIG")
+def test_what_a_real_api_server_has_no_more_is_found():
+    async def story() -> None:
+        async with await Api.connect(kube.kubeconfig()) as api, kube.namespace(api) as namespace:
+            made = []
+            for name in ("stays", "goes"):
+                metadata = {"name": name, "namespace": namespace, "labels": {"app.kubernetes.io/managed-by": MANAGER}}
+                made.append(await api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}))
+            watches = watching.Watches(lambda *told: None, Metrics(), nodes=False)
+            await watches._begin(**{kind: {} for kind in watches.kinds} | {"ConfigMap": {namespace: made}})
+            await api.delete("ConfigMap", namespace, "goes")
+            gone: list[str] = []
+            found = Truth(api, watches, (namespace,), lambda _, each: gone.append(each["metadata"]["name"]))
+            await found.check("ConfigMap")
+            assert gone == ["goes"]
+            assert [each["metadata"]["name"] for each in watches.objects(namespace)] == ["stays"]
+
+    asyncio.run(story())
