@@ -6,14 +6,13 @@ from typing import Any
 from plimsoll.core.spec import Document
 from plimsoll.core.spec.quantities import Duration, Quantity
 from plimsoll.local import manifests
-from plimsoll.local.demo.options import resources
+from plimsoll.local.demo.options import BALANCING, resources
 
 FULL = 2000
 """Subscribers of the experiment. With fewer, each stands for several."""
 
 PAPER_MEGAHERTZ, PAPER_BYTES_PER_SECOND = 500, 3_000_000 / 8
 """The edges of figure 6g."""
-RATE_FACTOR = 10.0
 
 
 def documents(subscribers: int, trigger: float | None = None, edges: int = 0) -> list[Document]:
@@ -43,9 +42,10 @@ def _weaken(spec: dict[str, Any], times: float) -> None:
 
 
 def _alike(times: float) -> Document:
-    """An edge of 500 MHz and 3 Mbit/s, ten times as fast. PADRES 2006, 6.2."""
-    base, each = 40e-3 / PAPER_MEGAHERTZ, 1.6e-3 / PAPER_MEGAHERTZ * times
-    sent = PAPER_BYTES_PER_SECOND * RATE_FACTOR
+    """An edge of 500 MHz and 3 Mbit/s, as fast as those of the demo. PADRES 2006, 6.2."""
+    fast = BALANCING.rate_factor
+    base, each = 0.4 / fast / PAPER_MEGAHERTZ, 0.016 / fast / PAPER_MEGAHERTZ * times
+    sent = PAPER_BYTES_PER_SECOND * fast
     content = {
         "apiVersion": "plimsoll.dev/v1alpha1",
         "kind": "HardwareProfile",

@@ -107,23 +107,23 @@ def test_files_without_a_fleet_have_no_policy_to_exchange():
 
 
 def test_limits_are_the_papers_at_the_detections_of_the_fleet():
-    """PADRES 2006, 3.2, with time ten times as fast: N_f of 0.1 s is 10 ms. The fleet's own triggers are below 0.1."""
+    """PADRES 2006, 3.2, with time 12.5 times as fast: N_f of 0.1 s is 8 ms. The fleet's own triggers are below 0.1."""
     found = limits_of(parse_resources(manifests.load([str(resources("balancing"))])))
-    assert found.normalization_seconds == pytest.approx(0.01)
-    assert found.interval_seconds == pytest.approx(1.5)
+    assert found.normalization_seconds == pytest.approx(0.1 / BALANCING.rate_factor)
+    assert found.interval_seconds == pytest.approx(1.0)
     assert (found.ratio, found.delay, found.overload) == (0.1, 0.1, 0.95)
 
 
 def test_the_fleet_has_the_proportions_of_the_paper():
-    """PADRES 2006, 6.2: 2 GHz and 100, 200, 400, 1000 MHz; 10 and 0.6, 1.2, 2.4, 6 Mbit/s, ten times."""
+    """PADRES 2006, 6.2: 2 GHz and 100, 200, 400, 1000 MHz; 10 and 0.6, 1.2, 2.4, 6 Mbit/s, 12.5 times."""
     found = parse_resources(manifests.load([str(resources("balancing"))]))
     for name, megahertz, megabits in (
         ("b0", 2000, 10), ("b1", 100, 0.6), ("b2", 200, 1.2), ("b3", 400, 2.4), ("b4", 1000, 6),
     ):  # fmt: skip
         profile = found.profiles[name].spec
         assert profile.emulation is not None
-        assert profile.emulation.base.seconds * megahertz == pytest.approx(0.04)
-        assert profile.emulation.per_subscription.seconds * megahertz == pytest.approx(0.0016)
+        assert profile.emulation.base.seconds * megahertz == pytest.approx(0.4 / BALANCING.rate_factor)
+        assert profile.emulation.per_subscription.seconds * megahertz == pytest.approx(0.016 / BALANCING.rate_factor)
         rate = profile.bandwidth.output_bytes_per_second
         assert rate is not None
         assert float(rate.value) == pytest.approx(megabits * 1e6 / 8 * BALANCING.rate_factor)
@@ -135,7 +135,7 @@ def test_balancing_is_the_experiment_of_the_paper_whatever_else_is_asked_for():
     assert options.balance == "padres"
     assert options.scenario.prefer == "b1"
     assert options.scenario.seconds == 60.0
-    assert options.scenario.step_seconds == pytest.approx(47.4)
+    assert options.scenario.step_seconds == pytest.approx(48.0)
     assert (options.scenario.step_publishers, options.scenario.step_factor) == (0.5, 2.0)
     assert parse(["--balance", "greedy"]).balance == "greedy"
     assert parse(["--place"]).balance is None

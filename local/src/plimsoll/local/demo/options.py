@@ -15,7 +15,7 @@ from plimsoll.local.demo.workload import Scenario
 
 PLACING = Scenario()
 BALANCING = Scenario(
-    seconds=145.0, rate_factor=10.0, join_from=0.02, join_to=0.46, prefer="b1", step_at=0.79
+    seconds=140.0, rate_factor=12.5, join_from=0.02, join_to=0.5, prefer="b1", step_at=0.8
 )  # PADRES 2006, 6.2: all join the weakest edge, and half of the publishers double their rates later
 _EXAMPLES = Path(__file__).resolve().parents[5] / "examples"
 _IN_PACKAGE = Path(__file__).with_name("resources")
