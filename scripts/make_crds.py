@@ -10,7 +10,7 @@ import yaml
 
 from plimsoll.core.spec import KINDS
 from plimsoll.core.spec.definitions import definitions
-from plimsoll.core.spec.reasons import BALANCE, BROKERS, EVENTS, PODS, PROFILES, table
+from plimsoll.core.spec.reasons import BALANCE, BROKERS, EVENTS, PODS, PROFILES, SPARK, table
 from plimsoll.core.spec.reference import page_table
 from plimsoll.core.spec.session_reasons import SESSIONS
 
@@ -38,7 +38,7 @@ fooled by what was; every condition says for which generation of the specificati
 
 def reasons_page() -> str:
     """docs/reasons.md."""
-    sections = (BROKERS, BALANCE, PROFILES, PODS, *SESSIONS, EVENTS)
+    sections = (BROKERS, BALANCE, PROFILES, SPARK, PODS, *SESSIONS, EVENTS)
     return "\n".join([REASONS, *(f"{table(section)}\n" for section in sections)])
 
 

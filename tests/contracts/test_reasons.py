@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "core/src/plimsoll/core/session"
 WORD = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*")
 ANSWERS = {"True", "False", "Unknown", "Normal", "Warning"}
-CONDITIONS = {"Ready", "Progressing", "Degraded", "LoadDataFresh", "Balanced", "Calibrated", "Succeeded"}
+CONDITIONS = {"Ready", "Progressing", "Degraded", "LoadDataFresh", "Balanced", "Calibrated", "Succeeded", "SparkReady"}
 
 BESIDE_SESSIONS = [
     "mediator/src/plimsoll/mediator/balance.py",
@@ -30,12 +30,16 @@ BESIDE_SESSIONS = [
     "local/src/plimsoll/local/supervisor.py",
     "operator/src/plimsoll/operator/fleet.py",
     "operator/src/plimsoll/operator/mediating.py",
+    "local/src/plimsoll/local/sparking.py",
+    "operator/src/plimsoll/operator/applications.py",
     "operator/src/plimsoll/operator/observed.py",
+    "operator/src/plimsoll/operator/spark.py",
+    "sparkjobs/src/plimsoll/sparkjobs/launching/health.py",
     "operator/src/plimsoll/operator/status.py",
 ]
 """Modules that give reasons to brokers, clusters and fleets."""
 
-OF_KEPT = {f"{kind}{what}" for kind in ("Mediator", "Collector") for what in ("Started", "Exited")}
+OF_KEPT = {f"{kind}{what}" for kind in ("Mediator", "Collector", "Spark") for what in ("Started", "Exited")}
 """What local/keeper.py puts together."""
 
 NONE = {
@@ -43,6 +47,8 @@ NONE = {
     "Curve", "Plain",  # how links are protected
     "Local", "Planned",  # a scope of detection, a phase
     "Pod", "Secret", "StatefulSet",  # kinds of Kubernetes
+    "None", "Process", "Kubernetes", "SparkOperator", "SparkApplication",  # launchers of Spark
+    "Fold", "Spark", "Missing",  # whose figures clusters are compared by; a job that cannot be
     "ContainerCreating", "PodInitializing", "PodScheduled", "DisruptionTarget", "DeletionByTaintManager",  # its words
 }  # fmt: skip
 
@@ -89,7 +95,7 @@ def test_no_reason_of_a_session_is_explained_that_is_never_said():
     assert names(*session_reasons.SESSIONS) - said_of_sessions() - of_the_mode - {"Approved"} == set()
 
 
-OTHERS = (reasons.BROKERS, reasons.BALANCE, reasons.PROFILES, reasons.EVENTS)
+OTHERS = (reasons.BROKERS, reasons.BALANCE, reasons.PROFILES, reasons.SPARK, reasons.EVENTS)
 
 
 def test_each_reason_of_a_broker_a_cluster_or_a_fleet_is_explained():

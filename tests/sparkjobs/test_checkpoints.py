@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,9 @@ def test_a_second_driver_is_refused_until_the_first_is_gone(tmp_path: Path):
         assert other.stdout.readline() == "held\n"
         with pytest.raises(CheckpointBusyError, match="another live job works on"), locked(tmp_path):
             pass
+        threading.Timer(0.3, other.kill).start()
+        with locked(tmp_path, wait_seconds=60):  # as soon as the other has ended
+            assert other.wait(10) != 0
     finally:
         other.kill()
         other.communicate()

@@ -96,6 +96,13 @@ def test_sparks_snapshot_is_chosen_after_two_windows(services: list[Service], tm
         assert found is not None
         assert found.status["snapshotAgeSeconds"] <= 45
         assert (found.status["brokersSeen"], found.status["brokersExpected"]) == (2, 2)
+        end_us = now_us() - 60_000_000
+        (tmp_path / LATEST).write_bytes(by_spark(3, end_us))
+        wait_for(lambda: asker.known and asker.known.status["reason"].startswith("Stale"))
+        stale = asker.known
+        assert stale is not None
+        assert stale.last is not None
+        assert stale.last.window_end_us == end_us
         (tmp_path / LATEST).write_bytes(b"{}")
         wait_for(lambda: asker.known and asker.known.status["reason"].startswith("UnknownSchema"))
     finally:

@@ -66,7 +66,9 @@ def test_sparks_snapshot_is_served_as_it_was_written(served: Service):
 def test_who_wants_spark_alone_is_told_why_not(served: Service):
     (served.collector.files.root / LATEST).write_bytes(by_spark(end_us=NOW_US - 46_000_000))
     answer, body = ask(served, "/v1/snapshot?source=spark")
-    assert (answer.status, json.loads(body)["fault"]) == (503, "Stale")
+    said = json.loads(body)
+    assert (answer.status, said["fault"]) == (503, "Stale")
+    assert said["last"]["window_end_us"] == NOW_US - 46_000_000, "how old it is, is still of use"
     answer, body = ask(served, "/v1/snapshot?source=stars")
     assert answer.status == 400
 

@@ -83,7 +83,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
   resources: [cronjobs]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [""]
-  resources: [serviceaccounts, persistentvolumeclaims]
+  resources: [serviceaccounts]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [roles, rolebindings]
@@ -92,7 +92,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
   resources: [pods]  # an account may give a driver only what it has itself
   verbs: [create, deletecollection]
 - apiGroups: [sparkoperator.k8s.io, spark.apache.org]
-  resources: [sparkapplications, scheduledsparkapplications]
-  verbs: [get, list, watch, create, patch, delete]
+  resources: [sparkapplications]
+  verbs: [get, create, patch, delete]
 {{- end }}
 {{- end -}}

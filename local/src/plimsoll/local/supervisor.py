@@ -24,6 +24,7 @@ from plimsoll.local.collecting import Collectors
 from plimsoll.local.home import FleetFolder
 from plimsoll.local.keeper import Keeper
 from plimsoll.local.processes import Command, broker_command
+from plimsoll.local.sparking import Sparking
 from plimsoll.local.store import ConflictError, MissingError, Object, Store
 from plimsoll.local.times import now_text
 from plimsoll.mediator import balance, desired, evacuation, reports
@@ -68,6 +69,7 @@ class Supervisor:
         self._keeper = Keeper(folder)
         self._briefs = Briefs(store)
         self._collectors = Collectors(folder, self._fleet, self._resources.fleet.spec)
+        self._sparking = Sparking(folder, self._fleet, self._resources.fleet.spec, self._collectors.data)
         self._cordoned: set[str] = set()
         self._evacuating: dict[str, tuple[str, float]] = {}
         self._known: object = None
@@ -99,6 +101,7 @@ class Supervisor:
             self._keeper.end()
             for broker in self._brokers.values():
                 broker.kill()
+            self._sparking.end()
             self._collectors.end()
             self._write_status(time.monotonic())
             self._control.close()
@@ -147,6 +150,8 @@ class Supervisor:
                 self._forget(broker)
         self._keeper.step(now, self._record_fleet)
         self._collectors.step(now, self._record_fleet)
+        if self._up:
+            self._sparking.step(now, self._collectors.known, self._record_fleet)
         if now >= self._ask_at:
             for name, broker in self._brokers.items():
                 self._control.ask(name, self._members_of(broker))
@@ -161,13 +166,13 @@ class Supervisor:
             self._write_status(now)
 
     def _heard(self, said: Said, now: float) -> None:
+        if isinstance(said, Malformed) and said.times == 1:
+            self._record(said.broker, "Warning", "MalformedAnswer", said.message)
         broker = self._brokers.get(said.broker) if isinstance(said, Answered | Reported) else None
         if broker is None or not broker.running:
             return
         if isinstance(said, Answered):
             broker.answered(said.status, now, self._record)
-        if isinstance(said, Malformed) and said.times == 1:
-            self._record(said.broker, "Warning", "MalformedAnswer", said.message)
         elif isinstance(said, Reported):
             broker.reported(said.report, now)
 
@@ -361,8 +366,10 @@ class Supervisor:
                 mediator=self._keeper.status(),
                 interval_seconds=interval,
                 time=text,
+                telemetry=self._telemetry(),
+                others=self._sparking.conditions(),
             )
-            self._set("BrokerFleet", self._fleet, lambda old: {**change(old), **self._telemetry()})
+            self._set("BrokerFleet", self._fleet, change)
 
     def _of_cluster(
         self, name: str, head: Seen, edges: Sequence[Seen], interval: float, text: str
@@ -377,7 +384,9 @@ class Supervisor:
         return change
 
     def _telemetry(self) -> dict[str, Any]:
-        return {"telemetry": self._collectors.status()} if self._collectors.names else {}
+        live = self._sparking.status()
+        found = self._collectors.status() if self._collectors.names else {}
+        return {**found, **({"spark": live} if live else {})}
 
     def _set(self, kind: str, name: str, change: Callable[[dict[str, Any]], Mapping[str, Any]]) -> None:
         try:

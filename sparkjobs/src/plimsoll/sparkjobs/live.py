@@ -239,10 +239,10 @@ def main(arguments: Sequence[str]) -> int:
     settings = Settings(asked.root, asked.fleet, asked.trigger, asked.lag)
     name = f"plimsoll-live-{asked.fleet}"
     # Who may wait for another to end is ready to work as soon as it has.
-    early = make_session(name) if asked.wait else None
+    early = make_session(name, quick=True) if asked.wait else None
     try:
         with checkpoints.locked(settings.checkpoint, asked.wait):
-            serve(early or make_session(name), settings, available_now=asked.available_now)
+            serve(early or make_session(name, quick=True), settings, available_now=asked.available_now)
     except checkpoints.CheckpointBusyError as error:
         sys.stderr.write(f"{error}\n")
         return 2

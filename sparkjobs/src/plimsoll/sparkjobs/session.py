@@ -13,6 +13,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
+from plimsoll.sparkjobs.launching import process
 from plimsoll.sparkjobs.launching.process import missing
 
 LOCAL: Final = "local[2]"
@@ -41,6 +42,7 @@ ONLY_LOCAL: Final = {
     "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.log.level": "ERROR",
 }
+QUICK: Final = {"spark.driver.extraJavaOptions": process.QUICK}
 
 
 class NoSparkError(RuntimeError):
@@ -57,8 +59,8 @@ def settings(submitted: bool, extra: Mapping[str, str]) -> dict[str, str]:
     return {**ALWAYS, **({} if submitted else ONLY_LOCAL), **extra}
 
 
-def make_session(name: str, extra: Mapping[str, str] | None = None) -> SparkSession:
-    """The session of this process.
+def make_session(name: str, extra: Mapping[str, str] | None = None, *, quick: bool = False) -> SparkSession:
+    """The session of this process. `quick`: it is rather to be there soon than to compute fast.
 
     Raises:
         NoSparkError: there is no Java, or a package that Spark needs is missing.
@@ -70,6 +72,8 @@ def make_session(name: str, extra: Mapping[str, str] | None = None) -> SparkSess
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
-    for key, value in settings(is_submitted(), extra or {}).items():
+    submitted = is_submitted()
+    more = {**(QUICK if quick and not submitted else {}), **(extra or {})}
+    for key, value in settings(submitted, more).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

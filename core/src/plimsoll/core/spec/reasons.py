@@ -140,6 +140,79 @@ BROKERS = Section(
     ),
 )
 
+SPARK = Section(
+    "Spark over telemetry",
+    "condition",
+    "Reasons of `SparkReady` of a fleet that asks for Spark. While it is not True the fleet goes by the collectors' own"
+    " figures, and nothing else is missing.",
+    (
+        Reason("Fresh", "SparkReady", "the snapshot of the live job is recent and complete"),
+        Reason(
+            "Starting",
+            "SparkReady",
+            "the live job has been started and has not written a snapshot yet; `status.telemetry.spark.message` says"
+            " what its driver waits for",
+            "Wait three minutes; then see the events and the log of the driver's pod.",
+        ),
+        Reason(
+            "Incomplete",
+            "SparkReady",
+            "the snapshot has seen fewer than 95 % of the brokers that are expected",
+            "See which collectors and brokers are not ready; collectors and driver must share the claim.",
+        ),
+        Reason("Late", "SparkReady", "the newest snapshot is older than 45 s, so it is not used"),
+        Reason(
+            "Dead",
+            "SparkReady",
+            "the newest snapshot is older than 90 s, although the driver runs; the driver is started anew, at most"
+            " three times an hour",
+            "Read the driver's log; a file that is not Parquet of the schema stops it: take the file away.",
+        ),
+        Reason(
+            "NoCollectors",
+            "SparkReady",
+            "nobody stores load reports that Spark could read",
+            "Set `telemetry.collectors.replicas`.",
+        ),
+        Reason(
+            "ManyCollectors",
+            "SparkReady",
+            "a process beside one of several collectors would know that one's share alone",
+            "Ask for one collector, or for the launcher `Kubernetes` and a volume that all share.",
+        ),
+        Reason(
+            "NoVolume",
+            "SparkReady",
+            "a driver in a pod of its own cannot read what collectors write: they share no volume",
+            "Name a claim in `telemetry.collectors.volumeClaim`, or use the launcher `Process`.",
+        ),
+        Reason(
+            "NotAllowed",
+            "SparkReady",
+            "the operator has no rights to make what Spark consists of",
+            "Install the chart with `rbac.spark: true`.",
+        ),
+        Reason(
+            "NotServed",
+            "SparkReady",
+            "the cluster does not know the kind of the operator for Spark that is named",
+            "Install that operator, or use the launcher `Kubernetes`.",
+        ),
+        Reason(
+            "NameTaken",
+            "SparkReady",
+            "a SparkApplication of that name is there and belongs to somebody else",
+            "Rename or delete it.",
+        ),
+        Reason(
+            "NoSpark",
+            "SparkReady, event",
+            "on one machine: Java or PySpark is missing; the message says which",
+            "Install Java 17 or 21 and `plimsoll-operator[spark]`, and start the fleet again.",
+        ),
+    ),
+)
+
 BALANCE = Section(
     "Balance of clusters",
     "condition",
@@ -233,6 +306,13 @@ EVENTS = Section(
         ),
         Reason("Killed", "Warning", "a broker's process did not leave in time, and was ended"),
         Reason("Stopped", "Normal", "a broker's process has left as it should"),
+        Reason(
+            "MalformedAnswer",
+            "Warning",
+            "a broker has said of itself what cannot be, as a text where a number belongs; the message names the broker"
+            " and the field. That answer or report is ignored, so it may be taken not to answer",
+            "See whether it runs the image that the fleet asks for; read its log.",
+        ),
         Reason("Evacuating", "Normal", "a session moves the subscribers of an edge before it leaves or is replaced"),
         Reason("Restarting", "Normal", "a pod is replaced; the message says what has changed"),
         Reason("MediatorStarted", "Normal", "the mediator was started"),
@@ -248,6 +328,19 @@ EVENTS = Section(
             "Warning",
             "a collector of telemetry has ended; it is started again",
             "Read its log if it happens again.",
+        ),
+        Reason("SparkStarted", "Normal", "the live job on Spark was started"),
+        Reason(
+            "SparkExited",
+            "Warning",
+            "the live job on Spark has ended; it is started again",
+            "Read its log if it happens again.",
+        ),
+        Reason(
+            "SparkRestarting",
+            "Warning",
+            "the live job on Spark runs and writes no snapshot; it is started anew",
+            "Read the driver's log if it happens again.",
         ),
         Reason(
             "PlanLost",
@@ -267,10 +360,3 @@ def table(section: Section) -> str:
         remedy = " ".join(part for part in (each.remedy, "*again*" if each.again else "") if part)
         lines.append(f"| `{each.name}` | {each.of} | {each.cause} | {remedy} |")
     return "\n".join(lines)
-        Reason(
-            "MalformedAnswer",
-            "Warning",
-            "a broker has said of itself what cannot be, as a text where a number belongs; the message names the broker"
-            " and the field. That answer or report is ignored, so it may be taken not to answer",
-            "See whether it runs the image that the fleet asks for; read its log.",
-        ),

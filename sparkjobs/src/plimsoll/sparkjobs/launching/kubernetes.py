@@ -19,6 +19,7 @@ from typing import Final
 import msgspec
 
 from plimsoll.sparkjobs.launching.health import START_SECONDS
+from plimsoll.sparkjobs.launching.process import QUICK
 from plimsoll.sparkjobs.launching.values import (
     DATA,
     DRIVER,
@@ -134,7 +135,11 @@ def settings(launch: Launch) -> dict[str, str]:
         "spark.executor.cores": "1",
         "spark.executor.memory": f"{launch.executor_memory_mb}m",
         "spark.executor.memoryOverhead": "400m",  # the Python workers live in it
-        "spark.kubernetes.executor.request.cores": "100m",
+        "spark.kubernetes.executor.request.cores": "200m",
+        "spark.driver.extraJavaOptions": QUICK,
+        "spark.executor.extraJavaOptions": QUICK,
+        # The driver plans the query while executors come up, instead of waiting for them first.
+        "spark.scheduler.minRegisteredResourcesRatio": "0",
         "spark.kubernetes.executor.podTemplateFile": f"{TEMPLATES}/{TEMPLATE}",
         "spark.kubernetes.executor.podTemplateContainerName": "executor",
         f"{volume}.options.claimName": launch.claim,
@@ -161,7 +166,7 @@ def deployment(launch: Launch) -> Object:
             {"name": "SPARK_DRIVER_BIND_ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
         ],
         "ports": [{"name": "driver", "containerPort": 7078}],
-        "resources": _resources(launch.driver_memory_mb + 500),
+        "resources": _resources(launch.driver_memory_mb + 500, "400m"),
         "securityContext": container_security(),
         "volumeMounts": [*mounts(launch), {"name": "template", "mountPath": TEMPLATES, "readOnly": True}],
     }
@@ -290,6 +295,6 @@ def sidecar(launch: Launch, volume: str) -> Object:
     }
 
 
-def _resources(memory_mb: int) -> Object:
+def _resources(memory_mb: int, cpu: str = "250m") -> Object:
     """A JVM that is throttled is slow, one that is out of memory is dead: memory has a limit, CPU has none."""
-    return {"requests": {"cpu": "250m", "memory": f"{memory_mb}Mi"}, "limits": {"memory": f"{memory_mb}Mi"}}
+    return {"requests": {"cpu": cpu, "memory": f"{memory_mb}Mi"}, "limits": {"memory": f"{memory_mb}Mi"}}

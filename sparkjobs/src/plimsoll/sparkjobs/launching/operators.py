@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from plimsoll.sparkjobs.launching.process import QUICK
 from plimsoll.sparkjobs.launching.values import (
     DRIVER,
     JOB_FILE,
@@ -119,8 +120,11 @@ def _settings() -> dict[str, str]:
     return {
         "spark.ui.enabled": "false",
         "spark.log.level": "WARN",
-        "spark.kubernetes.driver.request.cores": "250m",
-        "spark.kubernetes.executor.request.cores": "100m",
+        "spark.kubernetes.driver.request.cores": "400m",
+        "spark.kubernetes.executor.request.cores": "200m",
+        "spark.driver.extraJavaOptions": QUICK,
+        "spark.executor.extraJavaOptions": QUICK,
+        "spark.scheduler.minRegisteredResourcesRatio": "0",
         # The driver's account is good for pods alone; what else there is belongs to the driver's pod, and goes with it.
         "spark.kubernetes.executor.disableConfigMap": "true",
         "spark.kubernetes.driver.service.deleteOnTermination": "false",

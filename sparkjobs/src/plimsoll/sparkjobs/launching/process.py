@@ -11,6 +11,9 @@ from pathlib import Path
 
 from plimsoll.sparkjobs.launching.values import Launch, live_arguments
 
+QUICK = "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""Options of a virtual machine that has little to compute and is to be back soon: the optimising compiler would take
+40 % of the CPU of a start."""
 PASSED_ON = ("PATH", "HOME", "JAVA_HOME", "LANG", "PYTHONPATH", "TMPDIR")
 
 
