@@ -7,6 +7,7 @@ delivery so many bytes: what an edge carries follows from whom it serves.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +23,10 @@ from plimsoll.core.session import EdgeView, View
 from plimsoll.core.spec.parsing import block
 from plimsoll.core.spec.policy import PolicySpec
 
-POLICY = {"type": "Padres", "detection": {"interval": "1s", "reportsValidFor": "5s", "stabilizeFor": "4s"}}
+POLICY: dict[str, Any] = {
+    "type": "Padres",
+    "detection": {"interval": "1s", "reportsValidFor": "5s", "stabilizeFor": "4s"},
+}
 RATE = 20.0
 SECONDS_EACH = 0.001
 BYTES_EACH = 100.0
@@ -64,13 +68,14 @@ class SensingEdge:
             "bandwidth_bytes_per_second": BANDWIDTH, "balanced_set": self.sensing.balanced,
         }  # fmt: skip
 
-    def profile(self, target: str) -> Profile:
+    def profile(self, target: str, targets: Sequence[str] = ()) -> Profile:
         """Everybody wants everything: one row."""
         names = tuple(sorted(self.world.serves[self.name]))
         rate, bits = RATE * self.world.rate, (1 << SAMPLES) - 1
         rows = (Row("{everything}", bits, names),) if names else ()
         accepting = bits if self.world.serves[target] else 0
-        return Profile(Traffic([Block(SAMPLES, rate / SAMPLES, BYTES_EACH)]), rows, accepting)
+        takers = tuple((name, bits if self.world.serves[name] else 0) for name in targets)
+        return Profile(Traffic([Block(SAMPLES, rate / SAMPLES, BYTES_EACH)]), rows, accepting, takers=takers)
 
 
 class SensingHead(Head):
@@ -87,7 +92,7 @@ class SensingHead(Head):
             return None
         if isinstance(record, r.ProfileQuery):
             if edge is not None:
-                edge.said.extend(pieces(record, edge.epoch, encoded(edge.profile(record.target))))
+                edge.said.extend(pieces(record, edge.epoch, encoded(edge.profile(record.target, record.targets))))
             return None
         return super().on(record)
 

@@ -129,7 +129,6 @@ def test_the_least_loaded_edge_is_the_target():
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"action": "Shuffle"}, "NotSupported"),
         ({"source": None, "select": {"count": 1}}, "NoPolicy"),
         ({"select": None}, "NoPolicy"),
         ({"exclusions": {"brokers": ["b"]}}, "Excluded"),

@@ -13,7 +13,7 @@ from plimsoll.core.balancing.pieces import PIECE_BYTES
 from plimsoll.core.policies.padres import Padres
 from plimsoll.core.policies.steps import Move, Plan
 from plimsoll.core.session import Heard, Session
-from plimsoll.core.session.choosing import KEY_CHARACTERS, REASONS_AT_MOST, _moves
+from plimsoll.core.session.choosing import KEY_CHARACTERS, REASONS_AT_MOST, told_moves
 
 
 @pytest.fixture
@@ -65,9 +65,9 @@ def test_who_was_moved_just_now_rests(world: Balanced):
 
 def test_who_has_left_since_the_profile_is_not_moved(world: Balanced):
     profile = world.edges["a"].profile
-    world.edges["a"].profile = lambda target: profile(target)  # type: ignore[method-assign]
+    world.edges["a"].profile = lambda target, targets: profile(target)  # type: ignore[method-assign]
     stale = profile("b")
-    world.edges["a"].profile = lambda target: stale  # type: ignore[method-assign]
+    world.edges["a"].profile = lambda target, targets: stale  # type: ignore[method-assign]
     for name in [f"a{number:03}" for number in range(10)]:
         world.serves["a"].discard(name)
     session = balance(world)
@@ -95,7 +95,7 @@ def test_a_profile_that_makes_no_sense_is_asked_for_anew(world: Balanced):
     asked: list[int] = []
 
     def spoil() -> bool:
-        asking = profiles._asked.get(uid)
+        asking = profiles._asked.get((uid, "a"))
         if asking is not None and asking.id not in asked and len(asked) < 2:
             asked.append(asking.id)
             world.handle(Heard("east-head", r.ProfileReply(asking.id, "a", 7, 0, 1, b"nonsense")))
@@ -132,7 +132,7 @@ def test_a_plan_that_does_not_stand_up_to_a_check_moves_nobody(world: Balanced, 
 
 def test_reasons_are_bounded():
     moves = [Move(f"{'x' * 500}{number}", ("s", "t"), "a", "b", f"because {number}") for number in range(150)]
-    told = _moves(moves)
+    told = told_moves(moves)
     assert len(told) == REASONS_AT_MOST + 1
     assert sum(one.count for one in told) == 300
     assert max(len(one.what) for one in told) == KEY_CHARACTERS

@@ -20,9 +20,9 @@ from plimsoll.core.session import Request, Send, Session, Settings, View
 from plimsoll.core.session import record as stored
 from plimsoll.core.session.choosing import (
     KEY_CHARACTERS,
-    _cut,
-    _forecast,
     _stored,
+    cut,
+    forecast,
     is_by_policy,
     plan_of,
     sample_seconds,
@@ -185,7 +185,7 @@ def test_forecasts_are_told_to_four_places(world: Balanced):
     def load(ratio: float) -> BrokerLoad:
         return BrokerLoad.of({**world.reports["a"], "input_utilization": ratio, "output_utilization": 0.0})
 
-    made = _forecast(load(0.123456), load(0.056789))
+    made = forecast(load(0.123456), load(0.056789))
     assert (made.utilization_before, made.utilization_after) == (0.1235, 0.0568)
 
 
@@ -223,8 +223,8 @@ def test_who_is_moved_by_others_or_was_just_now_stays_and_is_told_so(world: Bala
 
 def test_what_subscribers_ask_for_is_cut_beyond_a_length():
     for length in (KEY_CHARACTERS - 1, KEY_CHARACTERS):
-        assert _cut("x" * length) == "x" * length
-    assert _cut("x" * (KEY_CHARACTERS + 1)) == "x" * (KEY_CHARACTERS - 3) + "..."
+        assert cut("x" * length) == "x" * length
+    assert cut("x" * (KEY_CHARACTERS + 1)) == "x" * (KEY_CHARACTERS - 3) + "..."
 
 
 @pytest.mark.parametrize(("stopped", "told"), [("", "Exhausted"), ("no more moves", "Exhausted: no more moves")])

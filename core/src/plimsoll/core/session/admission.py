@@ -81,8 +81,6 @@ def is_cluster(turn: Turn, name: str) -> bool:
 def refusal(turn: Turn, request: Request, *, by_policy: bool = False) -> Verdict | None:
     """Why a request cannot be carried out at all, whatever the fleet looks like."""
     spec = request.spec
-    if spec.action == "Shuffle":
-        return Verdict(reason="NotSupported", message="no policy here shuffles; use Rebalance or Drain")
     if spec.source is None or (spec.action == "Rebalance" and spec.select is None and not by_policy):
         missing = "spec.source" if spec.source is None else "spec.select"
         return Verdict(reason="NoPolicy", message=f"no policy chooses: say {missing}")

@@ -73,7 +73,7 @@ def plan_of(
         return None  # its report is of a moment, its answer of a while
     if profile is None or own is None or other is None:
         return None
-    kept = _staying(request, profile, set(served[source]), resting, busy)
+    kept = staying(request, profile, set(served[source]), resting, busy)
     words = {name: planning.REASONS[reason] for name, reason in kept.items()}
     action = steps.Action(offer.edge, offer.metric, offer.difference, tuple(offer.overloaded))
     cluster = [edge.name for edge in view.edges.values() if edge.cluster == view.edges[source].cluster]
@@ -91,7 +91,7 @@ def _faults(made: steps.Plan, profile: Profile, policy: Policy) -> list[str]:
     return plans.faults(made, fleet)[:FAULTS_AT_MOST]
 
 
-def _staying(request: Request, profile: Profile, served: Set[str], resting: Set[str], busy: Set[str]) -> dict[str, str]:
+def staying(request: Request, profile: Profile, served: Set[str], resting: Set[str], busy: Set[str]) -> dict[str, str]:
     """Who of the profile may not move, and why, in a word."""
     excluded = set(request.spec.exclusions.subscribers)
     found: dict[str, str] = {}
@@ -113,30 +113,35 @@ def _stored(
     members = list(made.members)
     pairs = [Pair(source=source.name, target=target.name, source_head=source.head, target_head=target.head,
                   members=members)] if members else []  # fmt: skip
-    rejected: dict[str, list[str]] = {}
-    for name, reason in sorted(kept.items()):
-        rejected.setdefault(reason, []).append(name)
     return Plan(
         hash=planning.hash_of(pairs),
         pairs=pairs,
         made_at=now,
-        rejected=rejected,
-        forecasts=[_forecast(made.source, made.predicted_source), _forecast(made.target, made.predicted_target)],
+        rejected=by_reason(kept),
+        forecasts=[forecast(made.source, made.predicted_source), forecast(made.target, made.predicted_target)],
         policy=policy,
         metric=made.action.metric,
-        moves=_moves(made.moves),
+        moves=told_moves(made.moves),
         stays=[
-            Stay(kind=each.kind, reason=each.reason, count=each.subscribers, what=_cut(each.key))
+            Stay(kind=each.kind, reason=each.reason, count=each.subscribers, what=cut(each.key))
             for each in made.rejected[:REASONS_AT_MOST]
         ],
         stop=f"{made.ended}: {made.stopped}" if made.stopped else made.ended,
     )
 
 
-def _moves(moves: Sequence[steps.Move]) -> list[Moves]:
+def by_reason(kept: Mapping[str, str]) -> dict[str, list[str]]:
+    """Who stays, by reason."""
+    rejected: dict[str, list[str]] = {}
+    for name, reason in sorted(kept.items()):
+        rejected.setdefault(reason, []).append(name)
+    return rejected
+
+
+def told_moves(moves: Sequence[steps.Move]) -> list[Moves]:
     """Why each moves, in the order of the members; beyond a bound only how many there are."""
     told = [
-        Moves(count=len(move.subscribers), reason=move.reason, what=_cut(move.key)) for move in moves[:REASONS_AT_MOST]
+        Moves(count=len(move.subscribers), reason=move.reason, what=cut(move.key)) for move in moves[:REASONS_AT_MOST]
     ]
     if more := moves[REASONS_AT_MOST:]:
         reason = f"{len(more)} more sets of subscriptions; the first: {more[0].reason}"
@@ -148,11 +153,13 @@ def _count(moves: Iterable[steps.Move]) -> int:
     return sum(len(move.subscribers) for move in moves)
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """What is asked for, as much of it as is stored."""
     return text if len(text) <= KEY_CHARACTERS else f"{text[: KEY_CHARACTERS - 3]}..."
 
 
-def _forecast(before: BrokerLoad, after: BrokerLoad) -> Forecast:
+def forecast(before: BrokerLoad, after: BrokerLoad) -> Forecast:
+    """An edge before and after, as it is stored."""
     return Forecast(
         edge=before.name,
         utilization_before=round(_higher(before), 4),

@@ -2,15 +2,17 @@
 
 The parent keeps its sources; its children queue for the targets. What ends the parent ends its children: they begin
 nothing more. A drain looks again who is left, and goes another round for them, as long as its plan was its own to make.
+Children of a plan in waves begin wave by wave; who would take what an earlier wave has not made room for takes nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec.structs import replace
 
-from plimsoll.core.session import admission, planned, planning
+from plimsoll.core.session import admission, loads, planned, planning
 from plimsoll.core.session.ending import closing_seconds, end, ended_by
 from plimsoll.core.session.events import Create
 from plimsoll.core.session.moving import finish, measured, must_wait, told
@@ -20,6 +22,9 @@ from plimsoll.core.session.values import Request
 
 LONGEST_PAUSE = 20.0
 """The pause between two rounds of a drain is at most so many times the one before the first."""
+
+STILL_THERE = 0.1
+"""A later wave goes where an earlier one has left behind at most this part of those that should have made room."""
 
 
 def step(turn: Turn, request: Request, session: Session) -> Session:
@@ -50,7 +55,27 @@ def _looked_after(turn: Turn, session: Session) -> Session:
     by_name = {child.name: child for child in turn.book.children(session.uid)}
     children = [_updated(child, by_name.get(child.name), stopped=session.verdict is not None)
                 for child in session.children]  # fmt: skip
+    children = [_without_room(child) if _is_next(child, children) and _is_short(child, children) else child
+                for child in children]  # fmt: skip
     return session if children == session.children else replace(session, children=children)
+
+
+def _without_room(child: Child) -> Child:
+    return replace(child, phase="Rejected", reason="NoRoom", counts={"stayed": child.members})
+
+
+def _is_next(child: Child, children: Iterable[Child]) -> bool:
+    """Whether it has not begun, and nothing before it keeps it from that."""
+    earlier = (other for other in children if other.round == child.round and other.wave < child.wave)
+    return not child.uid and not _is_over(child) and all(_is_over(other) for other in earlier)
+
+
+def _is_short(child: Child, children: Iterable[Child]) -> bool:
+    """Whether too many are still at its target who should have left it in an earlier wave."""
+    before = [other for other in children
+              if (other.round, other.source) == (child.round, child.target) and other.wave < child.wave]  # fmt: skip
+    left = sum(other.members - other.counts.get("moved", 0) - other.counts.get("detached", 0) for other in before)
+    return left > STILL_THERE * sum(other.members for other in before)
 
 
 def _updated(child: Child, session: Session | None, *, stopped: bool) -> Child:
@@ -76,18 +101,19 @@ def _with_rest(child: Child, outcome: str) -> Child:
 def speak(turn: Turn, request: Request, session: Session) -> None:
     """Ask for the objects of children that are not there yet."""
     for child in session.children:
-        if not child.uid and not _is_over(child) and turn.is_due(f"{session.uid}/{child.name}", turn.timings.ask):
+        if _is_next(child, session.children) and turn.is_due(f"{session.uid}/{child.name}", turn.timings.ask):
             turn.effects.append(Create(child.name, session.uid, session.name, _spec(turn, request, session, child)))
 
 
 def _spec(turn: Turn, request: Request, session: Session, child: Child) -> dict[str, Any]:
     pairs = session.plan.pairs if session.plan is not None else []
-    pair = next(pair for pair in pairs if (pair.source, pair.target) == (child.source, child.target))
+    way = (child.source, child.target, child.wave)
+    pair = next(pair for pair in pairs if (pair.source, pair.target, pair.wave) == way)
     spec = request.spec
     seconds = max(1, int((session.deadline_at - turn.now) / turn.settings.time_factor))
     limits = {"maxInFlight": spec.limits.max_in_flight, "queueFor": f"{seconds}s"}
     if spec.limits.max_moves_per_minute is not None:  # together they are no faster than their parent may be
-        siblings = sum(other.round == child.round for other in session.children)
+        siblings = sum((other.round, other.wave) == (child.round, child.wave) for other in session.children)
         limits["maxMovesPerMinute"] = max(1, spec.limits.max_moves_per_minute // siblings)
     return {
         "scope": "Global" if pair.is_across or spec.scope == "Global" else "Local",
@@ -140,6 +166,8 @@ def stabilizing(turn: Turn, request: Request, session: Session) -> Session:
 
 def _pause(turn: Turn, session: Session) -> float:
     """How long after its last move a parent looks again: longer each time."""
+    if session.is_shuffle:
+        return loads.settle_seconds(turn, session)
     return turn.timings.settle * min(2.0**session.round, LONGEST_PAUSE)
 
 

@@ -34,7 +34,7 @@ def answer_seconds(turn: Turn) -> float:
 
 def settle_seconds(turn: Turn, session: Session) -> float:
     """From the last move to the measurement: where a policy has chosen, as long as both edges stabilise."""
-    policy = policy_of(turn, session.sources[0]) if session.by_policy else None
+    policy = policy_of(turn, session.sources[0]) if session.by_policy or session.is_shuffle else None
     return turn.timings.settle if policy is None else policy.parameters.stabilize_seconds
 
 

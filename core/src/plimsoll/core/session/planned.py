@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from plimsoll.core.session import admission, choosing, estimate, offers, planning
+from plimsoll.core.session import admission, choosing, estimate, offers, planning, shuffling
 from plimsoll.core.session.ending import closing_seconds, end, ended_by
 from plimsoll.core.session.record import Child, Plan, Session, Verdict
 from plimsoll.core.session.turn import Turn, because, enter, is_running
@@ -43,7 +43,7 @@ def requested(turn: Turn, request: Request, session: Session) -> Session:
         return session
     if turn.view is None:
         return _overdue(turn, request, because(session, "NoView", "the state of the fleet is not known yet"))
-    if (why := admission.refusal(turn, request, by_policy=choosing.is_by_policy(turn, request))) is not None:
+    if (why := _refusal(turn, request)) is not None:
         return ended_by(turn, request, session, why)
     session = _with_parties(turn, request, session)
     if wait := admission.blocked_by(turn, session, session.brokers):
@@ -51,19 +51,26 @@ def requested(turn: Turn, request: Request, session: Session) -> Session:
     return _begun(turn, request, session)
 
 
+def _refusal(turn: Turn, request: Request) -> Verdict | None:
+    if request.spec.action == "Shuffle":
+        return shuffling.refusal(turn, request)
+    return admission.refusal(turn, request, by_policy=choosing.is_by_policy(turn, request))
+
+
 def _with_parties(turn: Turn, request: Request, session: Session) -> Session:
     spec = request.spec
     if spec.source is None:
         raise AssertionError("a request without a source is refused before this")
     sources = [name for name in admission.edges_of(turn, spec.source.name) if name not in spec.exclusions.brokers]
-    is_drain = spec.action == "Drain"
+    is_drain, is_shuffle = spec.action == "Drain", spec.action == "Shuffle"
     target = spec.target.name if spec.target is not None else ""
-    is_parent = is_drain or any(admission.is_cluster(turn, name) for name in (spec.source.name, target))
+    is_parent = is_drain or is_shuffle or any(admission.is_cluster(turn, name) for name in (spec.source.name, target))
     found = {
-        "sources": sources,
+        "sources": shuffling.edges_of(turn, request) if is_shuffle else sources,
         "targets": [target] if target and not is_parent else [],
         "is_parent": is_parent,
         "is_drain": is_drain,
+        "is_shuffle": is_shuffle,
         "by_policy": choosing.is_by_policy(turn, request),
         "triggered": spec.trigger is not None,
     }
@@ -101,6 +108,8 @@ def negotiating(turn: Turn, request: Request, session: Session) -> Session:
     """Both ends are asked whether they can: by what is known of them, or one after the other."""
     if session.by_policy:
         return offers.negotiating(turn, request, session)
+    if session.is_shuffle:
+        return shuffling.negotiating(turn, request, session)
     session, why = _agreed(turn, request, session)
     if why is None:
         return enter(session, "Sampling", turn.now)
@@ -154,7 +163,8 @@ def sampling(turn: Turn, request: Request, session: Session) -> Session:
     is_known = served is not None and all(name in served for name in session.sources)
     if served is not None and is_known and (after := _with_plan(turn, request, session, served)) is not None:
         return after
-    patience = choosing.sample_seconds(turn, session) if session.by_policy else turn.timings.sample
+    chooses = session.by_policy or session.is_shuffle
+    patience = choosing.sample_seconds(turn, session) if chooses else turn.timings.sample
     if turn.now < min(session.phase_at + patience, session.deadline_at):
         return session
     message = f"the head did not say in time whom {planning.shown(session.sources)} serves"
@@ -171,7 +181,9 @@ def _with_plan(turn: Turn, request: Request, session: Session, served: Mapping[s
     if is_approved and not missing:
         return moving(turn, session)
     new, wanted = (
-        _chosen(turn, request, session, served) if session.by_policy else plan_of(turn, request, session, served)
+        _chosen(turn, request, session, served)
+        if session.by_policy or session.is_shuffle
+        else plan_of(turn, request, session, served)
     )
     if new is None:
         return None
@@ -188,7 +200,8 @@ def _chosen(
 ) -> tuple[Plan | None, int | None]:
     """The plan of a policy; None as long as it waits for what it chooses by."""
     resting = _moved(turn, turn.settings.seconds(request.spec.limits.move_interval))
-    found = choosing.plan_of(turn, request, session, served, resting, _busy(turn, session))
+    chosen = shuffling.plan_of if session.is_shuffle else choosing.plan_of
+    found = chosen(turn, request, session, served, resting, _busy(turn, session))
     return (None if found is None else _with_way(turn, request, found)), None
 
 
@@ -314,6 +327,7 @@ def children_of(session: Session, plan: Plan) -> list[Child]:
             target=pair.target,
             members=len(pair.members),
             round=session.round,
+            wave=pair.wave,
         )
         for number, pair in enumerate(plan.pairs)
     ]

@@ -151,8 +151,10 @@ def _forecast(before: Port, after: Port) -> Forecast:
 
 
 def hash_of(pairs: Sequence[Pair]) -> str:
-    """Sixteen hex digits over who moves from where to where, in order."""
-    text = json.dumps([[pair.source, pair.target, pair.members] for pair in pairs], separators=(",", ":"))
+    """Sixteen hex digits over who moves from where to where, in order and in which wave."""
+    waves = ([pair.wave] if pair.wave else [] for pair in pairs)
+    told = [[pair.source, pair.target, pair.members, *wave] for pair, wave in zip(pairs, waves, strict=True)]
+    text = json.dumps(told, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -39,13 +39,14 @@ class _Record(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
 
 
 class Pair(_Record, frozen=True, kw_only=True):
-    """Who moves from one edge to another, in this order."""
+    """Who moves from one edge to another, in this order. Pairs of a later `wave` begin when those before have ended."""
 
     source: str
     target: str
     source_head: str
     target_head: str
     members: list[str]
+    wave: int = 0
 
     @property
     def is_across(self) -> bool:
@@ -174,13 +175,17 @@ class Batch(_Record, frozen=True, kw_only=True):
 
 
 class Child(_Record, frozen=True, kw_only=True):
-    """A session that this one owns: made by the shell as an object of this name, known by its uid from then on."""
+    """A session that this one owns: made by the shell as an object of this name, known by its uid from then on.
+
+    `round`: of several plans, one after the other; `wave`: of one plan.
+    """
 
     name: str
     source: str
     target: str
     members: int
     round: int = 0
+    wave: int = 0
     uid: str = ""
     phase: Phase = "Requested"
     reason: str = ""
@@ -242,6 +247,7 @@ class Session(_Record, frozen=True, kw_only=True):
     approved: str = ""
     is_parent: bool = False
     is_drain: bool = False
+    is_shuffle: bool = False
     by_policy: bool = False
     triggered: bool = False
     between: list[str] = []

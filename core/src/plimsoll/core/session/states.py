@@ -89,11 +89,18 @@ def _wanted(turn: Turn) -> Iterator[tuple[str, Session, Word]]:
     if turn.view is None:
         return
     for session in turn.book.open():
-        if session.is_over or session.is_parent or not turn.runs(session):
+        if session.is_over or not turn.runs(session) or not _speaks(turn, session):
             continue
         for edge in sorted(session.brokers):
             if turn.view.policy_of(edge) is not None:
                 yield edge, session, _word(session, edge)
+
+
+def _speaks(turn: Turn, session: Session) -> bool:
+    """Whether it tells its edges what they are: a shuffle does so for its children, other parents leave it to them."""
+    parent = turn.book.get(session.parent)
+    is_spoken_for = parent is not None and parent.is_shuffle and not parent.is_over
+    return session.is_shuffle or not (session.is_parent or is_spoken_for)
 
 
 def _word(session: Session, edge: str) -> Word:

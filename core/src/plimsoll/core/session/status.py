@@ -273,8 +273,10 @@ def moves(session: Session) -> list[dict[str, Any]]:
     reasons = {name: batch.reason for batch in session.batches for name in batch.members}
     found: list[dict[str, Any]] = []
     why = [one.reason for one in session.plan.moves for _ in range(one.count)]
+    number = -1
     for pair in session.plan.pairs:
-        for number, name in enumerate(pair.members):
+        for name in pair.members:
+            number += 1
             outcome = outcomes.get(name, "")
             reason = reasons.get(name, "") if outcome not in ("", "moved") else ""
             move = {"subscriber": name, "source": pair.source, "target": pair.target, "outcome": outcome}

@@ -106,6 +106,18 @@ ENDS = Section(
             again=True,
         ),
         Reason(
+            "NoRoom",
+            "Rejected",
+            "of a shuffle: too many are still at the target who should have left it before these came",
+            "See the sessions of the earlier wave; shuffle again.",
+        ),
+        Reason(
+            "TooMany",
+            "Rejected",
+            "a shuffle of more than 50 edges",
+            "Exclude some of them (exclusions.brokers), and shuffle those afterwards.",
+        ),
+        Reason(
             "TargetNotReady",
             "Rejected",
             "the target is down, leaving or starting",
