@@ -291,6 +291,9 @@ def test_a_port_is_given_once():
         ({"scope": "Local", "select": {"names": ["x" * 257]}}, "has 257 characters"),
         ({"scope": "Local", "action": "Drain", "source": {"name": "e"}, "select": {"count": 1}}, "selects by itself"),
         ({"scope": "Global", "handover": "Replay"}, "within a cluster only"),
+        ({"scope": "Local", "action": "Shuffle"}, "missing"),
+        ({"scope": "Local", "action": "Shuffle", "source": {"name": "e"}}, 'no BrokerCluster "e"'),
+        ({"scope": "Global", "action": "Shuffle", "source": {"name": "east"}}, "of two clusters"),
     ],
 )
 def test_sessions(spec, found):

@@ -131,6 +131,8 @@ def _session(resources: Resources, session: Resource[LoadBalancingSessionSpec]) 
     edges = {edge.name: edge.spec.cluster_ref.name for edge in brokers.edge_brokers(resources)}
     places = edges if spec.scope == "Local" else {**edges, **{name: name for name in resources.clusters}}
     kind = "EdgeBroker" if spec.scope == "Local" else "BrokerCluster or EdgeBroker"
+    if spec.action == "Shuffle":
+        places, kind = {name: name for name in resources.clusters}, "BrokerCluster"
     for role, party in (("source", spec.source), ("target", spec.target)):
         if party is not None:
             path: Path = ("spec", role, "name")
@@ -140,12 +142,29 @@ def _session(resources: Resources, session: Resource[LoadBalancingSessionSpec]) 
     if spec.source is not None and spec.target is not None:
         if spec.source == spec.target:
             yield session.problem(("spec", "target", "name"), "target is source", "Name another one, or none.")
-        elif spec.scope == "Local" and edges.get(spec.source.name) != edges.get(spec.target.name):
+        elif (
+            spec.action != "Shuffle"
+            and spec.scope == "Local"
+            and edges.get(spec.source.name) != edges.get(spec.target.name)
+        ):
             found = "source and target are in different clusters"
             yield session.problem(("spec", "target", "name"), found, "Use `scope: Global`.")
     if spec.action == "Drain" and spec.source is None:
         yield session.problem(("spec", "source"), "this field is missing", "Say what to drain.")
+    yield from _shuffle(session)
     yield from _selection(session)
+
+
+def _shuffle(session: Resource[LoadBalancingSessionSpec]) -> Iterator[Problem]:
+    spec = session.spec
+    if spec.action == "Shuffle" and spec.source is None:
+        yield session.problem(("spec", "source"), "this field is missing", "Say which cluster to shuffle.")
+    if spec.action == "Shuffle" and (spec.target is not None) != (spec.scope == "Global"):
+        found = (
+            "a Local shuffle is of one cluster" if spec.target is not None else "a Global shuffle is of two clusters"
+        )
+        remedy = "Remove it, or use `scope: Global`." if spec.target is not None else "Name the other, or use Local."
+        yield session.problem(("spec", "target"), found, remedy)
 
 
 def _selection(session: Resource[LoadBalancingSessionSpec]) -> Iterator[Problem]:

@@ -93,6 +93,16 @@ BLOCKS: dict[type, tuple[Rule, ...]] = {
     LoadBalancingSessionSpec: (
         Rule("self.action != 'Drain' || has(self.source)", "say what to drain: `source` is missing", ".source"),
         Rule(
+            "self.action != 'Shuffle' || has(self.source)",
+            "say which cluster to shuffle: `source` is missing",
+            ".source",
+        ),
+        Rule(
+            "self.action != 'Shuffle' || has(self.target) == (self.scope == 'Global')",
+            "a Local shuffle names its cluster as `source` and no `target`; a Global one names two clusters",
+            ".target",
+        ),
+        Rule(
             "!has(self.source) || !has(self.target) || self.source.name != self.target.name",
             "target is source: name another one, or none",
             ".target",

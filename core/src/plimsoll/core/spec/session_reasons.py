@@ -184,7 +184,6 @@ ENDS = Section(
         Reason(
             "NoPolicy", "Rejected; Balanced", "nothing says whom to move", "Give `select`, or the cluster a policy."
         ),
-        Reason("NotSupported", "Rejected", "the action is not carried out by this version"),
         Reason(
             "Excluded", "Rejected", "the session excludes its own source or target", "Take it out of one of the two."
         ),

@@ -108,14 +108,15 @@ class LoadBalancingSessionSpec:
 
     scope: Annotated[
         Literal["Local", "Global"],
-        About("Local names EdgeBrokers of one cluster; Global names BrokerClusters, or EdgeBrokers of two of them."),
-    ]
+        About("Local names EdgeBrokers of one cluster, or the BrokerCluster to shuffle; Global names BrokerClusters, or"
+              " EdgeBrokers of two of them."),
+    ]  # fmt: skip
     source: Annotated[NamedReference | None, About("Who gives; absent: the policy chooses.")] = None
     target: Annotated[NamedReference | None, About("Who takes; absent: the policy chooses.")] = None
     action: Annotated[
         Literal["Rebalance", "Drain", "Shuffle"],
-        About("Rebalance moves what `select` says, or as the policy says; Drain everything from the source;"
-              " Shuffle places all anew."),
+        About("Rebalance moves what `select` says, or as the policy says; Drain everything from the source; Shuffle"
+              " plans for all edges of a cluster at once, or of two, and makes the highest load as low as can be."),
     ] = "Rebalance"  # fmt: skip
     select: Annotated[SelectSpec | None, About("What Rebalance moves; absent: as the policy says.")] = None
     candidates: Annotated[
