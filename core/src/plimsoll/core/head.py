@@ -70,7 +70,7 @@ class Head(Node):
         self._epochs: dict[str, int] = {}
         self._renewed: set[str] = set()
         self._met: set[str] = set()
-        self._is_restart = self._welcomed_early = self._covers_due = False
+        self._is_restart = self._welcomed_early = False
         self._waiting: list[tuple[Link, r.Open]] = []
         self._held: list[tuple[Link, int, Any, bool]] = []
         self._started: float | None = None
@@ -115,7 +115,6 @@ class Head(Node):
             self.routes.upstreams[outlet.name].up = True
             self._report_to_neighbors()
             self._note_epoch(link.remote)
-            self._acknowledge_covers()
         self.streams.pump(outlet)
 
     def _report_to_neighbors(self) -> None:
@@ -152,7 +151,6 @@ class Head(Node):
         self.confirmations.lost(outlet)
         if outlet.is_head:
             self.routes.down(outlet.name)
-            self._acknowledge_covers()
             self.office.neighbor_lost(outlet.name)
         else:
             self.membership.lost(outlet)
@@ -344,7 +342,6 @@ class Head(Node):
         self._met.add(name)
         self._is_restart |= bool(self.missing and report.cover.adds)
         self._reported(name)
-        self._acknowledge_covers()
 
     # -- covers
 
@@ -355,7 +352,6 @@ class Head(Node):
             return
         self.announce(self.routes.apply(outlet.key, self.gathered(outlet, cover)))
         self.routes.wait(outlet.key, cover.seq)
-        self._acknowledge_covers()
 
     def gathered(self, outlet: Outlet, last: r.Cover) -> r.Cover:
         gathered, outlet.parts = outlet.parts, []
@@ -371,16 +367,11 @@ class Head(Node):
 
     def _on_cover_ack(self, link: Link, ack: r.CoverAck) -> None:
         self.routes.acknowledged(self._outlet(link).name, ack.seq, ack.unreached)
-        self._acknowledge_covers()
 
     def _acknowledge_covers(self) -> None:
-        """At the end of the round: acknowledgements are cumulative, and one answers for all that came together."""
-        self._covers_due = True
-
-    def _settle_covers(self) -> None:
-        if self.missing or not self._covers_due:
+        """Once a round: acknowledgements are cumulative, and one answers for all covers that came together."""
+        if self.missing or not self.routes.waits:
             return
-        self._covers_due = False
         for key, seq, unreached in self.routes.settled():
             if (outlet := self.streams.outlets.get(key)) is not None:
                 self.streams.tell(outlet, r.CoverAck(seq, unreached))
@@ -395,11 +386,9 @@ class Head(Node):
             if self.owners.entries and self.missing & self.routes.upstreams.keys():
                 self._is_restart = self._welcomed_early = True
             self._reported(outlet.name)
-            self._acknowledge_covers()
 
     def _on_resume(self, link: Link, resume: r.ResumeUp) -> None:
         self.membership.on_resume(self._outlet(link), resume)
-        self._acknowledge_covers()
 
     def _on_fetch(self, link: Link, fetch: r.Fetch) -> None:
         reading.read(fetch, self._outlet(link), self.log, self.streams, self.routes.match)
@@ -423,7 +412,6 @@ class Head(Node):
 
     def _on_cut_request(self, link: Link, request: r.CutRequest) -> None:
         self.office.on_cut_request(self._outlet(link), request)
-        self._acknowledge_covers()
 
     def _on_route(self, link: Link, route: r.Route) -> None:
         self.office.post.on_route(self._outlet(link).name, route)
@@ -448,7 +436,7 @@ class Head(Node):
         if self.missing and self.now - self._started > self.config.limits.lease_seconds * self.config.time_factor:
             for name in sorted(self.missing):
                 self._reported(name)
-        self._settle_covers()
+        self._acknowledge_covers()
         self._serve()
         self.office.tick()
         self.confirmations.expire(self.now)
