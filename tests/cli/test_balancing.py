@@ -1,4 +1,4 @@
-"""rebalance, drain, cordon, uncordon, approve, stop: what they write, and what they refuse to write."""
+"""rebalance, drain, shuffle, cordon, uncordon, approve, stop: what they write, and what they refuse to write."""
 
 from __future__ import annotations
 
@@ -117,6 +117,50 @@ def test_an_edge_that_takes_nobody_is_no_target(run: Run, folder: FleetFolder):
     assert (code, err) == (4, "plimsoll: w is leaving the fleet and takes nobody\n")
 
 
+def with_policies(home: Path) -> Iterator[FleetFolder]:
+    assert home.exists()
+    yield from asked.fleet(asked.TEXT.replace("edges: [{name: e,", "policy: {type: Padres}, edges: [{name: e,"))
+
+
+def test_a_shuffle_names_its_cluster(run: Run, home: Path):
+    for folder in with_policies(home):
+        code, out, _ = run("shuffle", "east", "--no-wait", "--name", "all", "--moves", "20", "--exclude", "s1,e-1")
+        assert (code, out) == (0, "loadbalancingsession/all created\n")
+        assert asked.sessions(folder)["all"] == {
+            "scope": "Local", "source": {"name": "east"}, "action": "Shuffle", "mode": "Execute",
+            "limits": {"maxMoves": 20}, "exclusions": {"brokers": ["e-1"], "subscribers": ["s1"]},
+        }  # fmt: skip
+        assert run("shuffle", "east", "--no-wait", "--dry-run")[1].startswith("loadbalancingsession/shuffle-east-")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("eats",), 3, 'no cluster "eats" in fleet default. Did you mean "east"?'),
+        (("e-0",), 3, "Clusters: east, west."),
+        (("west",), 4, "cluster west has no policy: its edges keep nothing to tell loads from"),
+        (("east", "--with", "west"), 4, "cluster west has no policy"),
+        (("east", "--with", "east"), 2, "both are east: name two clusters, or one"),
+    ],
+)
+def test_what_cannot_be_shuffled_is_said_at_once(
+    run: Run, home: Path, arguments: tuple[str, ...], code: int, message: str
+):
+    for folder in with_policies(home):
+        found, _, err = run("shuffle", *arguments, "--no-wait")
+        assert (found, asked.sessions(folder)) == (code, {})
+        assert message in err
+
+
+def test_two_clusters_are_shuffled_together(run: Run, home: Path):
+    text = asked.TEXT.replace("edges: [{name: ", "policy: {type: Padres}, edges: [{name: ")
+    assert home.exists()
+    for folder in asked.fleet(text):
+        assert run("shuffle", "east", "--with", "west", "--no-wait", "--name", "both")[0] == 0
+        spec = asked.sessions(folder)["both"]
+        assert (spec["scope"], spec["source"], spec["target"]) == ("Global", {"name": "east"}, {"name": "west"})
+
+
 def test_draining_cordons_first(run: Run, folder: FleetFolder):
     code, out, _ = run("drain", "e-0", "--no-wait", "--name", "away")
     assert (code, out) == (0, "edgebroker/e-0 cordoned\nloadbalancingsession/away created\n")
@@ -219,7 +263,13 @@ def test_a_session_that_is_not_there(run: Run, folder: FleetFolder, command: str
 
 @pytest.mark.parametrize(
     "arguments",
-    [("rebalance", "--from", "e-0", "--subscribers", "1"), ("drain", "e-0"), ("approve", "one"), ("stop", "one")],
+    [
+        ("rebalance", "--from", "e-0", "--subscribers", "1"),
+        ("drain", "e-0"),
+        ("shuffle", "east"),
+        ("approve", "one"),
+        ("stop", "one"),
+    ],
 )
 def test_a_fleet_that_does_not_run_moves_nobody(run: Run, home: Path, arguments: tuple[Any, ...]):
     assert home.exists()

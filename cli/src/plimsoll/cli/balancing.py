@@ -1,4 +1,4 @@
-"""Commands that move subscribers: rebalance, drain, cordon, uncordon, approve, stop.
+"""Commands that move subscribers: rebalance, drain, shuffle, cordon, uncordon, approve, stop.
 
 They write the objects that YAML would, and wait for what becomes of them.
 """
@@ -60,6 +60,34 @@ def drain(options: argparse.Namespace) -> int:
         _note(options, f"edgebroker/{options.edge} cordoned")
     options.source = options.edge
     return _begin(place, options, "drain", spec)
+
+
+def shuffle(options: argparse.Namespace) -> int:
+    """Plan for all edges of a cluster at once, or of two, and carry it out."""
+    place = _running(options)
+    clusters = {item["metadata"]["name"] for item in place.objects("BrokerCluster")}
+    named = [name for name in (options.cluster, options.other) if name is not None]
+    known = views.policies(place.objects("BrokerCluster", "BrokerFleet"))
+    for name in named:
+        if name not in clusters:
+            close = nearest(name, sorted(clusters))
+            hint = f'Did you mean "{close}"?' if close else f"Clusters: {', '.join(sorted(clusters))}."
+            raise CommandError(NOT_FOUND, f'no cluster "{name}" in {place.title}. {hint}')
+        if name not in known:
+            raise CommandError(CONFLICT, f"cluster {name} has no policy: its edges keep nothing to tell loads from")
+    if options.cluster == options.other:
+        raise CommandError(BAD_INPUT, f"both are {options.cluster}: name two clusters, or one")
+    spec: dict[str, Any] = {
+        "scope": "Local" if options.other is None else "Global",
+        "source": {"name": options.cluster},
+        **({} if options.other is None else {"target": {"name": options.other}}),
+        "action": "Shuffle",
+        **_common(options, _edges(place)),
+    }
+    if options.moves is not None:
+        spec["limits"] = {"maxMoves": options.moves}
+    options.source = options.cluster
+    return _begin(place, options, "shuffle", spec)
 
 
 def cordon(options: argparse.Namespace) -> int:

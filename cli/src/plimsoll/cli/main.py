@@ -137,6 +137,13 @@ def _add_balancing(add: Add) -> None:
     made = add("drain", balancing.drain, "Cordon an edge, and move all its subscribers elsewhere.")
     made.add_argument("edge", metavar="EDGE")
     _session(made)
+    made = add("shuffle", balancing.shuffle, "Plan for all edges of a cluster at once, and move live subscribers so.")
+    made.add_argument("cluster", metavar="CLUSTER")
+    made.add_argument("--with", dest="other", metavar="CLUSTER", help="another cluster: the edges of both, together")
+    made.add_argument(
+        "--moves", type=balancing.count, metavar="N", help="at most; default: as few as lower the highest"
+    )
+    _session(made)
     for name, command, text in (
         ("cordon", balancing.cordon, "Place newcomers elsewhere; who is at the edge stays."),
         ("uncordon", balancing.uncordon, "Let an edge take newcomers again."),
