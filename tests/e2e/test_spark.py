@@ -1,7 +1,7 @@
 """Spark in pods, launched by the operator for a fleet under load: a driver that dies, one that cannot start, none.
 
-The tests of this module go on from one another. Runs where PLIMSOLL_SPARK_IMAGE_TAG names images of Spark and of
-collectors in the cluster; files go to a volume of the default storage class, or of this machine where there is none
+The tests of this module go on from one another. Runs where PLIMSOLL_SPARK_IMAGE_TAG names an image of Spark in the
+cluster; files go to a volume of the default storage class, or of this machine where there is none
 and the cluster's node is this machine.
 """
 
@@ -92,7 +92,7 @@ def volume(cluster: Cluster) -> Iterator[str]:
 def fleet(cluster: Cluster, volume: str) -> Cluster:
     sets = [
         f"image.tag={TAG}", f"brokerImage.tag={TAG}", f"sparkImage.tag={SPARK_TAG}",
-        f"collectorImage.tag={SPARK_TAG}", "crds.install=false", "rbac.spark=true",
+        f"collectorImage.tag={TAG}", "crds.install=false", "rbac.spark=true",
     ]  # fmt: skip
     arguments = [part for each in sets for part in ("--set", each)]
     cluster.helm("install", "plimsoll", str(ROOT / "helm" / "plimsoll"), *arguments, "--wait", "--timeout", "120s")

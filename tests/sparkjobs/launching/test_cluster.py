@@ -21,8 +21,14 @@ from plimsoll.sparkjobs.launching.kubernetes import objects
 from plimsoll.sparkjobs.launching.values import Launch
 from plimsoll.telemetry.snapshot import Snapshot
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(900)]
-IMAGE = os.environ.get("PLIMSOLL_SPARK_IMAGE", "plimsoll/spark:dev")
+TAG = os.environ.get("PLIMSOLL_SPARK_IMAGE_TAG", "")
+IMAGE = os.environ.get("PLIMSOLL_SPARK_IMAGE", f"plimsoll/spark:{TAG}" if TAG else "")
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(not IMAGE, reason="needs the image of Spark: PLIMSOLL_SPARK_IMAGE_TAG is not set"),
+]
 
 
 @pytest.fixture
