@@ -26,16 +26,19 @@ from plimsoll.core.spec.planning import Address, plan
 from plimsoll.local.entries import Entry
 from plimsoll.local.processes import Process
 from plimsoll.mediator import sessions
-from plimsoll.mediator.control import Members
+from plimsoll.mediator.control import Curve, Members
 from plimsoll.operator.api import Api
+from plimsoll.operator.authorized import Holder, text
+from plimsoll.operator.keys import KeyPair, make
 from plimsoll.operator.mediating import Mediating
+from plimsoll.operator.names import MEDIATOR
 
-HEAD = "east-head"
+HEAD, CLIENT = "east-head", "*"
 FLEET = """
 apiVersion: plimsoll.dev/v1alpha1
 kind: BrokerFleet
 metadata: {name: quotes}
-spec: {timeScalePercent: 40, security: {plain: true}}
+spec: {timeScalePercent: 40}
 ---
 apiVersion: plimsoll.dev/v1alpha1
 kind: HardwareProfile
@@ -75,16 +78,30 @@ def _free_ports(count: int) -> list[int]:
 
 
 class Brokers:
-    """The brokers of `FLEET`, in a `with`; they outlive the mediators of a test."""
+    """The brokers of `FLEET`, in a `with`, under CURVE as on Kubernetes; they outlive the mediators of a test."""
 
     def __init__(self, folder: Path) -> None:
         self.objects = list(yaml.safe_load_all(FLEET))
         self.resources: Resources = parse(Document(item, "FLEET") for item in self.objects)
         names = [place.name for place in places(self.resources)]
         free = iter(_free_ports(2 * len(names)))
-        addresses = {name: Address(*(f"tcp://127.0.0.1:{next(free)}" for _ in range(2))) for name in names}
-        self.configs = {one.name: one for one in plan(self.resources, addresses)}
         self._folder = folder
+        self._pairs = {name: self._pair(name) for name in (*names, MEDIATOR, CLIENT)}
+        holders = [
+            *(Holder(place.name, place.role, (self._pairs[place.name].public,)) for place in places(self.resources)),
+            Holder(MEDIATOR, "mediator", (self._pairs[MEDIATOR].public,)),
+            Holder(CLIENT, "client", (self._pairs[CLIENT].public,)),
+        ]
+        authorized = folder / "authorized_keys"
+        authorized.write_text(text(holders))
+        addresses = {
+            name: Address(
+                *(f"tcp://127.0.0.1:{next(free)}" for _ in range(2)),
+                self._pairs[name].public, str(self._secret(name)), str(authorized),
+            )
+            for name in names
+        }  # fmt: skip
+        self.configs = {one.name: one for one in plan(self.resources, addresses)}
         self.processes: dict[str, Process] = {}
         self.epoch = 0
         """The highest epoch that heads have heard of: they outlive fleets of one test."""
@@ -98,6 +115,21 @@ class Brokers:
         for process in self.processes.values():
             process.kill()
 
+    def _secret(self, name: str) -> Path:
+        return self._folder / f"{'clients' if name == CLIENT else name}.key"
+
+    def _pair(self, name: str) -> KeyPair:
+        """A new pair, whose secret key is in a file that nobody else may read."""
+        pair, file = make(), self._secret(name)
+        file.touch(0o600)
+        file.write_text(pair.secret)
+        return pair
+
+    @property
+    def curve(self) -> Curve:
+        """The mediator's keys."""
+        return Curve(self._pairs[MEDIATOR].public, self._pairs[MEDIATOR].secret)
+
     def start(self, name: str) -> None:
         file = self._folder / f"{name}.json"
         file.write_bytes(broker_config.encode(self.configs[name]))
@@ -107,7 +139,10 @@ class Brokers:
     @property
     def peers(self) -> dict[str, tuple[Peer, Role]]:
         return {
-            one.name: (Peer(name=one.name, data=one.data, control=one.control, public_key=""), one.role)
+            one.name: (
+                Peer(name=one.name, data=one.data, control=one.control, public_key=self._pairs[one.name].public),
+                one.role,
+            )
             for one in self.configs.values()
         }
 
@@ -121,7 +156,7 @@ class Brokers:
 
     @property
     def entry(self) -> Entry:
-        return Entry("east", self.configs[HEAD].advertised)
+        return Entry("east", self.configs[HEAD].advertised, self._pairs[HEAD].public, self._secret(CLIENT))
 
 
 def asked(name: str, **spec: Any) -> dict[str, Any]:
@@ -195,7 +230,9 @@ class Life:
 
     def __init__(self, fleet: Fleet, api: Api, lease_seconds: float = 0.0) -> None:
         self.fleet = fleet
-        self.mediating = Mediating(api, fleet.namespace, "quotes", None, fleet.spec, lease_seconds=lease_seconds)
+        self.mediating = Mediating(
+            api, fleet.namespace, "quotes", fleet.brokers.curve, fleet.spec, lease_seconds=lease_seconds
+        )
         self._known: dict[str, dict[str, Any]] = {}
 
     async def __aenter__(self) -> Life:
