@@ -31,3 +31,9 @@ def test_looks_and_silence():
     silence = value(metrics, "plimsoll_watch_silence_seconds")
     assert silence is not None
     assert 0 <= silence < 60
+
+
+def test_the_process_says_what_it_uses():
+    used = value(Metrics(), "process_resident_memory_bytes")
+    assert used is not None
+    assert used > 1e6

@@ -23,7 +23,7 @@ def patched(item: dict[str, Any], patch: Any) -> dict[str, Any]:
 
 
 def step(item: dict[str, Any], time: str, asked: str = "1", in_use: str | None = "old-public") -> dict[str, Any] | None:
-    patch = rotation.step(item, asked, in_use=in_use, pair=PAIR, time=time)
+    patch = rotation.step(item, asked, in_use=in_use, make=lambda: PAIR, time=time)
     return None if patch is None else patched(item, patch)
 
 

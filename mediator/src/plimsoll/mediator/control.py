@@ -173,8 +173,9 @@ class ControlPlane:
 
     def poll(self, seconds: float) -> Iterator[Said]:
         """Wait for at most so long; what has been said until then."""
+        lines = {line.socket: line for line in self._lines.values()}
         for socket, _ in self._poller.poll(max(0, int(seconds * 1000))):
-            line = next(line for line in self._lines.values() if line.socket is socket)
+            line = lines[socket]
             with contextlib.suppress(zmq.Again):
                 while True:
                     yield from self._heard(line, line.socket.recv(zmq.NOBLOCK))

@@ -166,11 +166,13 @@ def policies(items: Iterable[Object]) -> dict[str, PolicySpec]:
     all_items = list(items)
     fleets = (item["spec"].get("defaults", {}).get("policy") for item in all_items if item["kind"] == "BrokerFleet")
     default = next(fleets, None)
-    written = {
-        item["metadata"]["name"]: item["spec"].get("policy") or default
+    common = None if default is None else block(PolicySpec, default)
+    own = {
+        item["metadata"]["name"]: item["spec"].get("policy")
         for item in all_items if item["kind"] == "BrokerCluster"
     }  # fmt: skip
-    return {cluster: block(PolicySpec, policy) for cluster, policy in written.items() if policy is not None}
+    found = {cluster: block(PolicySpec, policy) if policy else common for cluster, policy in own.items()}
+    return {cluster: policy for cluster, policy in found.items() if policy is not None}
 
 
 def _head(cluster: str, known: Known, now: float) -> HeadView:

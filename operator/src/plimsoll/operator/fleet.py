@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from time import monotonic, time
 from typing import Any
 
@@ -124,7 +124,9 @@ class Fleet:
                     self._woken.clear()
                     look_at = monotonic() + await self._look_safely()
                 self._check_mediator()
+                begun = monotonic()
                 await self._write_status()
+                self._metrics.reconcile_seconds.labels("status").observe(monotonic() - begun)
                 await self._rest(min(ROUND_SECONDS, max(0.0, look_at - monotonic())))
         finally:
             self._health.gone(self.namespace)
@@ -212,26 +214,26 @@ class Fleet:
 
     def _resources(self, custom: Sequence[Object]) -> Resources | None:
         self._astray.clear()
+        there = {
+            each["metadata"]["name"] for each in custom if each["kind"] == "BrokerCluster" and not is_leaving(each)
+        }
         try:
-            found = asked.resources(item for item in custom if not self._is_astray(item, custom))
+            found = asked.resources(item for item in custom if not self._is_astray(item, there))
         except InvalidResourcesError as error:
             self._invalid, self._why = str(error).replace("<store>: ", ""), "InvalidSpec"
             return None
         self._invalid = self._why = ""
         return found
 
-    def _is_astray(self, item: Object, custom: Sequence[Object]) -> bool:
+    def _is_astray(self, item: Object, there: Collection[str]) -> bool:
         """Whether an edge that somebody has made names a cluster that is not there: no reason to stop the others."""
         if item["kind"] != "EdgeBroker" or is_leaving(item):
             return False
         cluster = item["spec"]["clusterRef"]["name"]
-        there = {
-            each["metadata"]["name"] for each in custom if each["kind"] == "BrokerCluster" and not is_leaving(each)
-        }
-        self._astray[ref(item)] = ("NoCluster", f"there is no BrokerCluster {cluster}")
         if cluster in there:
-            del self._astray[ref(item)]
-        return cluster not in there
+            return False
+        self._astray[ref(item)] = ("NoCluster", f"there is no BrokerCluster {cluster}")
+        return True
 
     async def _say_invalid(self, custom: Sequence[Object]) -> None:
         """Everything stays as it is until somebody has mended what is asked for."""
@@ -297,7 +299,7 @@ class Fleet:
         in_use = annotation(pod, names.KEY) if pod is not None else "" if broker else None
         if secret["metadata"]["name"] == names.MEDIATOR_KEYS and self._mediating is not None:
             in_use = self._curve_in_use
-        patch = rotation.step(secret, wanted, in_use=in_use, pair=keys.make(), time=rfc3339(time()))
+        patch = rotation.step(secret, wanted, in_use=in_use, make=keys.make, time=rfc3339(time()))
         if patch is None:
             return secret
         return self._stored(await self._api.patch("Secret", self.namespace, secret["metadata"]["name"], patch))

@@ -6,7 +6,7 @@ from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -14,7 +14,9 @@ from plimsoll.mediator.sessions import KIND as SESSION
 from plimsoll.operator.names import Object
 from plimsoll.operator.session_metrics import SessionMetrics
 
-SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+SECONDS = (
+    0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0,
+)  # fmt: skip
 PHASES = (
     "Requested", "Negotiating", "Sampling", "Planned", "Preparing", "Cutting", "Draining", "Stabilizing", "Succeeded",
     "Failed", "RolledBack", "Rejected",
@@ -26,6 +28,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
         self.reconciles = Counter(
             "plimsoll_reconcile",
             "Looks at a fleet, by how they ended.",
@@ -33,8 +36,8 @@ class Metrics:
             registry=self.registry,
         )
         self.reconcile_seconds = Histogram(
-            "plimsoll_reconcile_duration_seconds", "Time of a look at a fleet.", ["controller"], buckets=SECONDS,
-            registry=self.registry,
+            "plimsoll_reconcile_duration_seconds", "Time of a look at a fleet, and of a round of its status.",
+            ["controller"], buckets=SECONDS, registry=self.registry,
         )  # fmt: skip
         self.queue_depth = Gauge(
             "plimsoll_workqueue_depth", "Namespaces of which something was heard and not looked at.",

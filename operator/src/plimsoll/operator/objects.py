@@ -79,6 +79,8 @@ def differs(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 def holds(live: Any, wanted: Any) -> bool:
     """Whether everything wanted is in the live value; what is there besides was added by defaults or by others."""
+    if live == wanted:
+        return True
     if isinstance(wanted, Mapping):
         return isinstance(live, Mapping) and all(
             holds(live.get(key), value) for key, value in wanted.items() if not _is_empty(value) or key in live
@@ -86,13 +88,16 @@ def holds(live: Any, wanted: Any) -> bool:
     if isinstance(wanted, Sequence) and not isinstance(wanted, str):
         if not isinstance(live, Sequence) or isinstance(live, str):
             return False
-        return all(any(holds(there, each) for there in live) for each in wanted)
-    return bool(live == wanted) or (live is not None and _same_amount(live, wanted))
+        return all(each in live or any(holds(there, each) for there in live) for each in wanted)
+    return _same_amount(live, wanted)
 
 
 def by_ref(items: Iterable[Object]) -> dict[Ref, Object]:
     """Objects by kind and name."""
     return {ref(item): item for item in items}
+
+
+_BEGINS_AMOUNTS = tuple("+-.0123456789")
 
 
 def _is_empty(value: Any) -> bool:
@@ -101,7 +106,9 @@ def _is_empty(value: Any) -> bool:
 
 def _same_amount(live: Any, wanted: Any) -> bool:
     """The API server writes quantities in a form of its own: 1000m comes back as 1."""
-    if isinstance(live, bool) or isinstance(wanted, bool):
+    if not isinstance(live, str) and not isinstance(wanted, str):
+        return False
+    if not all(str(each).startswith(_BEGINS_AMOUNTS) for each in (live, wanted)):
         return False
     try:
         return Quantity.parse(str(live)).value == Quantity.parse(str(wanted)).value

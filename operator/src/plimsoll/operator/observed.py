@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 
 from plimsoll.core.config import Role
 from plimsoll.operator import names
@@ -27,7 +28,15 @@ class Observed:
 
     def kind(self, kind: str) -> Iterator[Object]:
         """The objects of a kind, by name."""
-        return (self.objects[ref] for ref in sorted(self.objects) if ref[0] == kind)
+        return iter(self._by_kind.get(kind, ()))
+
+    @cached_property
+    def _by_kind(self) -> Mapping[str, list[Object]]:
+        """A look asks for kinds again and again: a large fleet has thousands of objects."""
+        found: dict[str, list[Object]] = {}
+        for ref in sorted(self.objects):
+            found.setdefault(ref[0], []).append(self.objects[ref])
+        return found
 
     def get(self, kind: str, name: str) -> Object | None:
         return self.objects.get((kind, name))

@@ -7,7 +7,7 @@ anew, an edge after its subscribers have gone elsewhere; when nobody uses the ol
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from plimsoll.operator import names
@@ -25,11 +25,11 @@ STEP_AT = f"{names.ROTATED}-at"
 Patch = Mapping[str, Any]
 
 
-def step(secret: Object, asked: str, *, in_use: str | None, pair: KeyPair, time: str) -> Patch | None:
+def step(secret: Object, asked: str, *, in_use: str | None, make: Callable[[], KeyPair], time: str) -> Patch | None:
     """The change of a Secret that is due, if one is.
 
     `asked`: the text of the request. `in_use`: the public key under which its holder comes now; None where that is not
-    known, as of clients. `pair`: a new pair, in case one is wanted. `time`: now, as the API server writes it.
+    known, as of clients. `make` gives a new pair, if one is wanted. `time`: now, as the API server writes it.
     """
     data, now = secret.get("data") or {}, seconds(time)
     since = annotation(secret, STEP_AT)
@@ -40,6 +40,7 @@ def step(secret: Object, asked: str, *, in_use: str | None, pair: KeyPair, time:
     if NEXT_PUBLIC in data:
         return _change_over(data, time, asked) if age >= OVERLAP_SECONDS else None
     if asked and asked != annotation(secret, names.ROTATED):
+        pair = make()
         return _patch({NEXT_SECRET: encoded(f"{pair.secret}\n"), NEXT_PUBLIC: encoded(f"{pair.public}\n")}, time)
     return None
 

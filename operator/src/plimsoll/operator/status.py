@@ -57,8 +57,9 @@ def statuses(facts: Facts) -> Iterator[tuple[Object, dict[str, Any]]]:
         if name in seen:
             others = _others(facts, edge, [name])
             yield edge, reports.edge_status(edge, seen[name], facts.interval_seconds, facts.time, others)
+    sessions = [balance.brief(item) for item in facts.observed.kind("LoadBalancingSession")]
     for cluster in facts.observed.kind("BrokerCluster"):
-        yield from _cluster(facts, cluster, seen)
+        yield from _cluster(facts, cluster, seen, sessions)
     for profile in facts.observed.kind("HardwareProfile"):
         yield profile, profile_status(profile, list(seen.values()), facts.time)
     for fleet in facts.observed.kind("BrokerFleet"):
@@ -149,14 +150,15 @@ def broker_seen(facts: Facts, name: str, role: Role) -> Seen:
 # -- objects
 
 
-def _cluster(facts: Facts, cluster: Object, seen: Mapping[str, Seen]) -> Iterator[tuple[Object, dict[str, Any]]]:
+def _cluster(
+    facts: Facts, cluster: Object, seen: Mapping[str, Seen], sessions: Sequence[balance.Brief]
+) -> Iterator[tuple[Object, dict[str, Any]]]:
     name = cluster["metadata"]["name"]
     head = seen.get(head_name(name))
     if head is None:
         return
     edges = [broker for broker in seen.values() if (broker.cluster, broker.role) == (name, "edge")]
     others = [*_others(facts, cluster, [head.name, *(edge.name for edge in edges)])]
-    sessions = [balance.brief(item) for item in facts.observed.kind("LoadBalancingSession")]
     known = (facts.desired.resources, name, edges, sessions, seconds(facts.time))
     others.append(balance.balanced(*known))
     told = reports.cluster_status(cluster, head, edges, facts.interval_seconds, facts.time, others)

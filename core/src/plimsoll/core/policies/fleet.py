@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple, get_args
 
 from plimsoll.core.policies.match_delay import Change as MatchChange
@@ -69,6 +70,9 @@ class Measures(NamedTuple):
         if metric == "match":
             return self.match_delay_seconds / normalization_seconds
         return self.input_utilization if metric == "input" else self.output_utilization
+
+
+_MEASURED = attrgetter(*Measures._fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +153,7 @@ class BrokerLoad:
     @property
     def measures(self) -> Measures:
         """What was measured."""
-        return Measures(*(getattr(self, name) for name in Measures._fields))
+        return Measures._make(_MEASURED(self))
 
     def foresee(self, change: LoadChange) -> Measures:
         """What this broker would measure with a change. PADRES 2006, 4.2."""
