@@ -51,9 +51,113 @@ def test_an_alert_says_how_bad_what_and_what_to_do(rule: dict[str, dict[str, str
     assert set(rule["annotations"]) == {"summary", "description"}
 
 
-def test_promtool_reads_them():
-    promtool = shutil.which("promtool")
-    if promtool is None:
+FIRES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "PlimsollGaps": ({"plimsoll_broker_gaps_detected_total": "0x5 3x20"}, {}),
+    "PlimsollLawBroken": ({'plimsoll_session_law_violations_total{law="I5"}': "0x5 1x20"}, {"law": "I5"}),
+    "PlimsollBrokerOverloaded": ({"plimsoll_broker_input_utilization": "0.5x2 1.2x20"}, {}),
+    "PlimsollBrokerMemory": ({"plimsoll_broker_memory_ratio": "0.85x20"}, {}),
+    "PlimsollStrangers": (
+        {'plimsoll_broker_auth_failures_total{mechanism="CURVE"}': "0+3x20"}, {"mechanism": "CURVE"},
+    ),
+    "PlimsollWatchesDeaf": ({"plimsoll_watch_silence_seconds": "100x20"}, {}),
+    "PlimsollReconcileFailing": (
+        {'plimsoll_reconcile_total{controller="fleet", result="error"}': "0+1x20"},
+        {"controller": "fleet", "result": "error"},
+    ),
+    "PlimsollSnapshotRefused": (
+        {'plimsoll_telemetry_snapshot_usable{source="spark"}': "1x2 0x20",
+         'plimsoll_telemetry_snapshots_refused_total{fault="Stale"}': "0x2 0+4x20"},
+        {"source": "spark"},
+    ),
+    "PlimsollTelemetryBlind": (
+        {'plimsoll_telemetry_brokers_seen_ratio{source="fold"}': "0.9x20"}, {"source": "fold"},
+    ),
+    "PlimsollTelemetryLost": ({"plimsoll_telemetry_rows_dropped_total": "0x5 40x20"}, {}),
+    "PlimsollTelemetryNotWritten": ({"plimsoll_telemetry_write_failures_total": "0x5 1x20"}, {}),
+    "PlimsollTelemetryRefused": (
+        {'plimsoll_telemetry_rows_invalid_total{reason="schema"}': "0+5x20"}, {"reason": "schema"},
+    ),
+}  # fmt: skip
+"""For each alert values once a minute by which it fires after ten, and labels that it has then beside the pod's."""
+
+CALM = {
+    "plimsoll_broker_gaps_detected_total": "7x20",
+    'plimsoll_session_law_violations_total{law="I5"}': "0x20",
+    "plimsoll_broker_input_utilization": "0.9x20",
+    "plimsoll_broker_output_utilization": "1.2x3 0.5x20",
+    "plimsoll_broker_memory_ratio": "0.7x20",
+    'plimsoll_broker_auth_failures_total{mechanism="CURVE"}': "0+0.5x20",
+    "plimsoll_watch_silence_seconds": "30x20",
+    'plimsoll_reconcile_total{controller="fleet", result="success"}': "0+9x20",
+    'plimsoll_telemetry_snapshot_usable{source="spark"}': "0x20",
+    'plimsoll_telemetry_snapshots_refused_total{fault="Missing"}': "0+4x20",
+    'plimsoll_telemetry_brokers_seen_ratio{source="fold"}': "1x20",
+    "plimsoll_telemetry_rows_dropped_total": "0x20",
+    "plimsoll_telemetry_write_failures_total": "0x20",
+    'plimsoll_telemetry_rows_invalid_total{reason="schema"}': "3x20",
+}
+"""A fleet that is well, without Spark: nothing fires."""
+
+POD = {"namespace": "ships", "pod": "p-0"}
+
+
+def placed(series: str) -> str:
+    """A series with the labels of its pod."""
+    name, _, labels = series.partition("{")
+    return f'{name}{{namespace="ships", pod="p-0"{", " + labels if labels else "}"}'
+
+
+def expected(alert: str, more: dict[str, str]) -> dict[str, object]:
+    """An alert as it fires, with its labels in its words."""
+    rule = next(rule for rule in RULES if rule["alert"] == alert)
+    labels = {**POD, **more}
+    told = {
+        key: re.sub(r"\{\{ \$labels\.(\w+) \}\}", lambda found: labels[found[1]], text)
+        for key, text in rule["annotations"].items()
+    }
+    return {"exp_labels": {**labels, **rule["labels"]}, "exp_annotations": told}
+
+
+def cases() -> dict[str, object]:
+    """What promtool is to try."""
+    firing = [
+        (series, [{"alertname": alert, "eval_time": "10m", "exp_alerts": [expected(alert, more)]}])
+        for alert, (series, more) in FIRES.items()
+    ]
+    silent = [{"alertname": alert, "eval_time": "15m", "exp_alerts": []} for alert in FIRES]
+    return {
+        "rule_files": [str(ALERTS)],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [{"series": placed(name), "values": values} for name, values in series.items()],
+                "alert_rule_test": tried,
+            }
+            for series, tried in [*firing, (CALM, silent)]
+        ],
+    }
+
+
+def test_every_alert_is_tried():
+    assert list(FIRES) == [rule["alert"] for rule in RULES]
+
+
+@pytest.fixture
+def promtool() -> str:
+    found = shutil.which("promtool")
+    if found is None:
         pytest.skip("promtool is not on PATH: the alert rules are not checked by it")
+    return found
+
+
+def test_promtool_reads_them(promtool: str):
     done = subprocess.run([promtool, "check", "rules", str(ALERTS)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_each_alert_fires_when_it_should_and_not_otherwise(promtool: str, tmp_path: Path):
+    file = tmp_path / "cases.yaml"
+    file.write_text(yaml.safe_dump(cases()))
+    done = subprocess.run([promtool, "test", "rules", str(file)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

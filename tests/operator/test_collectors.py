@@ -100,6 +100,20 @@ def test_control_ports_are_open_to_them(world: World):
     assert any(wanted.items() <= labels.items() for wanted in admitted)
 
 
+def test_a_collector_is_reached_on_one_port_and_reaches_nobody_but_brokers(world: World):
+    spec = world.objects["NetworkPolicy", names.COLLECTOR_POLICY]["spec"]
+    pods = world.objects["StatefulSet", "stocks-telemetry"]["spec"]["template"]["metadata"]["labels"]
+    assert spec["podSelector"]["matchLabels"].items() <= pods.items()
+    assert [each["port"] for rule in spec["ingress"] for each in rule["ports"]] == [7410]
+    brokers, dns = spec["egress"]
+    assert [each["podSelector"]["matchLabels"]["app.kubernetes.io/name"] for each in brokers["to"]] == [
+        "plimsoll-broker"
+    ]
+    assert [each["port"] for each in brokers["ports"]] == [7401]
+    assert {each["port"] for each in dns["ports"]} == {53}
+    assert spec["policyTypes"] == ["Ingress", "Egress"]
+
+
 def test_collectors_are_no_brokers(world: World):
     assert "stocks-telemetry" not in world.observed().brokers()
     assert "stocks-telemetry" not in world.desired().brokers

@@ -12,7 +12,7 @@ from typing import Any
 
 from plimsoll.core.config import BrokerConfig, Peer, Security
 from plimsoll.core.spec import Resources
-from plimsoll.operator import names
+from plimsoll.operator import names, network
 from plimsoll.operator.keys import Keys
 from plimsoll.operator.names import Object
 from plimsoll.operator.pods import port_of
@@ -66,14 +66,16 @@ def objects(
     """
     if not resources.fleet.spec.telemetry.collectors.replicas:
         return
-    fleet = resources.fleet.name
-    text = configuration.encode(told(resources, brokers, metadata["namespace"])).decode()
+    fleet, known = resources.fleet.name, list(brokers)
+    text = configuration.encode(told(resources, known, metadata["namespace"])).decode()
     yield {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {**metadata, "name": names.config_of(name_of(fleet)), "labels": labels_of(fleet)},
         "data": {names.CONFIG_FILE: text},
     }
+    control = frozenset(port_of(config.control) for config, _ in known)
+    yield network.collector_policy(fleet, HTTP_PORT, control, metadata)
     yield _service(fleet, metadata)
     yield _stateful_set(resources, _pod_spec(resources, image, beside), metadata)
 

@@ -52,6 +52,7 @@ AUTHORIZED_KEYS = "plimsoll-authorized-keys"
 MEDIATOR_KEYS = "plimsoll-mediator-keys"
 COLLECTOR_KEYS = "plimsoll-collector-keys"
 NETWORK_POLICY = "plimsoll-brokers"
+COLLECTOR_POLICY = "plimsoll-collectors"
 
 
 def config_of(broker: str) -> str:

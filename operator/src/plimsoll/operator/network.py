@@ -11,6 +11,7 @@ from plimsoll.operator.pods import port_of
 NODE_PORTS = range(30000, 32768)
 """Kubernetes' own range for ports of nodes, unless its API server was told another one."""
 OPERATOR_LABELS = {"app.kubernetes.io/name": "plimsoll-operator"}
+DNS = [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]
 
 
 def service(config: BrokerConfig, metadata: Object) -> Object:
@@ -76,11 +77,9 @@ def network_policy(fleet: str, ports: frozenset[tuple[int, int]], metadata: Obje
 
     `ports`: the data and control ports in use.
     """
-    brokers = {"podSelector": {"matchLabels": {names.FLEET: fleet, "app.kubernetes.io/name": "plimsoll-broker"}}}
-    collectors = {"podSelector": {"matchLabels": {names.FLEET: fleet, "app.kubernetes.io/name": "plimsoll-collector"}}}
+    brokers, collectors = _pods(fleet, "plimsoll-broker"), _pods(fleet, "plimsoll-collector")
     operator = {"namespaceSelector": {}, "podSelector": {"matchLabels": OPERATOR_LABELS}}
     data, control = sorted({data for data, _ in ports}), sorted({control for _, control in ports})
-    dns = [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -92,9 +91,32 @@ def network_policy(fleet: str, ports: frozenset[tuple[int, int]], metadata: Obje
                 {"ports": _ports([*data, names.HTTP_PORT])},
                 {"from": [brokers, collectors, operator], "ports": _ports(control)},
             ],
-            "egress": [{"to": [brokers], "ports": _ports(sorted({*data, *control}))}, {"ports": dns}],
+            "egress": [{"to": [brokers], "ports": _ports(sorted({*data, *control}))}, {"ports": DNS}],
         },
     }
+
+
+def collector_policy(fleet: str, http: int, control: frozenset[int], metadata: Object) -> Object:
+    """Whoever scrapes or asks reaches a collector's one port; it reaches the control ports of brokers and nobody else.
+
+    Its volume is mounted by the node, which no policy concerns.
+    """
+    brokers, collectors = _pods(fleet, "plimsoll-broker"), _pods(fleet, "plimsoll-collector")
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {**metadata, "name": names.COLLECTOR_POLICY, "labels": names.fleet_labels(fleet)},
+        "spec": {
+            "podSelector": collectors["podSelector"],
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"ports": _ports([http])}],
+            "egress": [{"to": [brokers], "ports": _ports(sorted(control))}, {"ports": DNS}],
+        },
+    }
+
+
+def _pods(fleet: str, name: str) -> Object:
+    return {"podSelector": {"matchLabels": {names.FLEET: fleet, "app.kubernetes.io/name": name}}}
 
 
 def _ports(numbers: list[int]) -> list[Object]:
