@@ -17,10 +17,10 @@ IMAGE_TAG ?= dev
 IMAGES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-spark demo demo-global place compare sweep test lint bench simulate soak images e2e kind-up crds chart format lock clean
+.PHONY: help setup setup-spark demo demo-global place compare sweep test lint bench simulate soak images e2e e2e-full bench-operator kind-up crds chart format lock clean
 
 help:  ## Say what can be made
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup:  ## Make the virtual environment .venv from the lock
 	@$(PYTHON) scripts/setup_environment.py
@@ -70,6 +70,12 @@ images:  ## Build the container images with docker, podman or buildah (IMAGE_TAG
 
 e2e: setup  ## Install the chart in the cluster that KUBECONFIG names, and try all of it there (IMAGE_TAG=dev, images loaded)
 	@PLIMSOLL_IMAGE_TAG=$(IMAGE_TAG) $(PY) -m pytest -m e2e tests/e2e $(ARGS)
+
+e2e-full: setup  ## Kill operator, source and target in every state of a session, in pods, under load (PLIMSOLL_KILL_SEED for `make e2e`)
+	@PLIMSOLL_KILLS=all PLIMSOLL_IMAGE_TAG=$(IMAGE_TAG) $(PY) -m pytest -m e2e tests/e2e/test_kills.py -rP $(ARGS)
+
+bench-operator: setup  ## What the operator needs for 10, 50 and 200 simulated brokers, at the API server of KUBECONFIG
+	@$(PY) -m bench.operator $(BENCH_ARGS)
 
 kind-up:  ## Create a kind cluster and load the images; needs Docker and kind (KIND_NAME=plimsoll)
 	@scripts/kind_up.sh $(KIND_NAME) $(IMAGE_TAG)

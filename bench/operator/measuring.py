@@ -1,0 +1,265 @@
+"""One fleet of a size, from its first object to its end, and what the operator needs for it in each part."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.operator import world
+from bench.operator.kubelet import Kubelet
+from bench.operator.process import Operator, Reading, quantile
+
+from plimsoll.mediator.sessions import is_over
+from plimsoll.operator import names
+from plimsoll.operator.api import Api, MissingError
+
+START_SECONDS, EFFECT_SECONDS, GONE_SECONDS = 600.0, 120.0, 300.0
+REST_SECONDS = 20.0
+"""Until what follows from the start is over: pods are told of keys, endpoints are made."""
+QUOTAS, LOST_OBJECTS, WINDOWS, SESSIONS = 5, 20, 10, 5
+Row = dict[str, Any]
+
+
+class Trial:
+    """One fleet in one namespace, and its operator."""
+
+    def __init__(self, api: Api, namespace: str, count: int, operator: Operator) -> None:
+        self.api, self.namespace, self.count, self.operator = api, namespace, count, operator
+
+    # -- the parts
+
+    async def start(self) -> Row:
+        """From the first object to the fleet's readiness. The operator runs already, as after `helm install`."""
+        before, begun = await self.operator.read(), time.monotonic()
+        for item in world.objects(self.count):
+            await self.api.apply({**item, "metadata": {**item["metadata"], "namespace": self.namespace}})
+        await self._until(self._is_ready, START_SECONDS, "the fleet to be ready")
+        seconds = time.monotonic() - begun
+        return {"seconds": seconds, **_told((await self.operator.read()).since(before), seconds)}
+
+    async def settled(self, seconds: float) -> Row:
+        """Nothing is asked for; loads change all the time."""
+        await asyncio.sleep(REST_SECONDS)
+        before, lag = await self.operator.read(), 0.0
+        begun = time.monotonic()
+        while (left := begun + seconds - time.monotonic()) > 0:
+            await asyncio.sleep(min(5.0, left))
+            lag = max(lag, (await self.operator.read()).lag_seconds)
+        found = (await self.operator.read()).since(before)
+        return {**_told(found, time.monotonic() - begun), "lag_ms": 1000 * lag}
+
+    async def changed(self) -> Row:
+        """How long it takes from a change to its effect."""
+        before, begun = await self.operator.read(), time.monotonic()
+        lost = [await self._lost_object(number) for number in range(LOST_OBJECTS)]
+        windows = [await self._window(number) for number in range(WINDOWS)]
+        quotas = [await self._quota(number) for number in range(QUOTAS)]
+        seconds = time.monotonic() - begun
+        return {
+            **_told((await self.operator.read()).since(before), seconds),
+            "lost_object_ms": _spread(lost),
+            "status_ms": _spread(windows),
+            "keys_written_ms": _spread([first for first, _ in quotas]),
+            "pods_told_ms": _spread([last for _, last in quotas]),
+        }
+
+    async def sessions(self) -> Row:
+        """Edges are emptied by sessions, one after the other."""
+        taken = []
+        before = await self.operator.read()
+        for number in range(SESSIONS):
+            begun = time.monotonic()
+            item = world.drain(f"drain-{number}", world.edge(0, number))
+            await self.api.create({**item, "metadata": {**item["metadata"], "namespace": self.namespace}})
+            await self._until(lambda name=f"drain-{number}": self._is_over(name), EFFECT_SECONDS, "a session's end")
+            found = await self.api.get("LoadBalancingSession", self.namespace, f"drain-{number}")
+            assert found["status"]["phase"] == "Succeeded", found["status"]
+            taken.append(time.monotonic() - begun)
+        told = _told((await self.operator.read()).since(before), sum(taken))
+        return {**told, "ms": _spread(taken), "writes_each": told["writes"] / SESSIONS}
+
+    async def begun_anew(self) -> Row:
+        """The operator is killed, and another one takes over what is there."""
+        before = (await self._fleet())["mediatorEpoch"]
+        self.operator.stop(kill=True)
+        begun = time.monotonic()
+        self.operator.start()
+
+        async def mediates() -> bool:
+            return (await self._fleet())["mediatorEpoch"] > before
+
+        await self._until(mediates, EFFECT_SECONDS, "another mediator")
+        seconds = time.monotonic() - begun
+        await asyncio.sleep(REST_SECONDS)
+        found = await self.operator.read()
+        return {"seconds": seconds, **_told(found, seconds), "highest_mb": self.operator.highest_mb}
+
+    # -- changes and their effects
+
+    async def _lost_object(self, number: int) -> float:
+        """Somebody deletes a ConfigMap; until it is back."""
+        broker = list(world.brokers(self.count))[(7 * number) % self.count]
+        name = names.config_of(broker)
+        uid = (await self.api.get("ConfigMap", self.namespace, name))["metadata"]["uid"]
+        await self.api.delete("ConfigMap", self.namespace, name)
+
+        async def back() -> bool:
+            with contextlib.suppress(MissingError):
+                found: str = (await self.api.get("ConfigMap", self.namespace, name))["metadata"]["uid"]
+                return found != uid
+            return False
+
+        return await self._until(back, EFFECT_SECONDS, f"{name} to be back")
+
+    async def _window(self, number: int) -> float:
+        """A cluster's specification changes; until its status is of that generation."""
+        name = world.cluster(number % (self.count // world.BROKERS_PER_CLUSTER))
+        window = {"name": "night", "schedule": f"{number} 2 * * *", "duration": "2h"}
+        changed = await self.api.patch(
+            "BrokerCluster", self.namespace, name, {"spec": {"maintenanceWindows": [window]}}
+        )
+
+        async def seen() -> bool:
+            status = (await self.api.get("BrokerCluster", self.namespace, name))["status"]
+            generation: int = changed["metadata"]["generation"]
+            return bool(status["observedGeneration"] >= generation)
+
+        return await self._until(seen, EFFECT_SECONDS, f"the status of {name}")
+
+    async def _quota(self, number: int) -> tuple[float, float]:
+        """A client's quota changes; until the authorized keys are written, and until all pods have been told."""
+        old = await self.api.get("ConfigMap", self.namespace, names.AUTHORIZED_KEYS)
+        begun = time.monotonic()
+        spec = {"spec": world.fleet(2000 + number)}
+        await self.api.patch("BrokerFleet", self.namespace, world.FLEET, spec)
+
+        async def written() -> bool:
+            found = await self.api.get("ConfigMap", self.namespace, names.AUTHORIZED_KEYS)
+            return bool(found["data"] != old["data"])
+
+        async def told() -> bool:
+            pods = await self.api.list("Pod", self.namespace, names.BROKER)
+            return {pod["metadata"]["annotations"].get(names.KEYS_HASH) for pod in pods} - hashes != set() and len(
+                {pod["metadata"]["annotations"].get(names.KEYS_HASH) for pod in pods}
+            ) == 1
+
+        pods = await self.api.list("Pod", self.namespace, names.BROKER)
+        hashes = {pod["metadata"]["annotations"].get(names.KEYS_HASH) for pod in pods}
+        await self._until(written, EFFECT_SECONDS, "the authorized keys")
+        first = time.monotonic() - begun
+        await self._until(told, EFFECT_SECONDS, "all pods to be told", every=0.2)
+        return first, time.monotonic() - begun
+
+    # -- looking
+
+    async def _fleet(self) -> world.Object:
+        found: world.Object = (await self.api.get("BrokerFleet", self.namespace, world.FLEET)).get("status", {})
+        return found
+
+    async def _is_ready(self) -> bool:
+        status = await self._fleet()
+        ready = {each["type"]: each["status"] for each in status.get("conditions", [])}.get("Ready")
+        return ready == "True" and status["brokers"] == {"desired": self.count, "ready": self.count}
+
+    async def _is_over(self, session: str) -> bool:
+        return is_over(await self.api.get("LoadBalancingSession", self.namespace, session))
+
+    async def _until(
+        self, holds: Callable[[], Awaitable[bool]], seconds: float, what: str, every: float = 0.02
+    ) -> float:
+        begun = time.monotonic()
+        while not await holds():
+            if time.monotonic() - begun > seconds:
+                raise TimeoutError(f"waited {seconds:g} s for {what}: {await self._fleet()}")
+            await asyncio.sleep(every if time.monotonic() - begun < 10 else 1.0)
+        return time.monotonic() - begun
+
+
+def _told(found: Reading, seconds: float) -> Row:
+    """A reading over so many seconds as figures."""
+    by = {f"{verb} {resource}": count for (verb, resource), count in sorted(found.requests.items())}
+    looks = int(max(found.looks.values(), default=0))
+    return {
+        "writes": found.writes, "writes_per_second": found.writes / seconds,
+        "reads": found.reads, "reads_per_second": found.reads / seconds, "refused": found.refused,
+        "cpu": found.cpu_seconds / seconds, "memory_mb": found.memory_mb, "looks": looks,
+        "look_ms": {"p50": 1000 * quantile(found.looks, 0.5), "p99": 1000 * quantile(found.looks, 0.99)},
+        "round_ms": {"p50": 1000 * quantile(found.rounds, 0.5), "p99": 1000 * quantile(found.rounds, 0.99)},
+        "requests": by,
+    }  # fmt: skip
+
+
+def _spread(seconds: Sequence[float]) -> dict[str, float]:
+    """The median and the highest, in milliseconds: too few for more."""
+    ordered = sorted(seconds)
+    return {"p50": 1000 * ordered[len(ordered) // 2], "max": 1000 * ordered[-1]}
+
+
+# ---------------------------------------------------------------- one trial
+
+
+async def measure(count: int, seconds: float, address: str, folder: Path) -> Row:
+    """All parts for a fleet of so many brokers; nothing of it stays."""
+    async with await Api.connect() as api, _namespace(api) as namespace:
+        operator = Operator(namespace, folder / f"operator-{count}.log")
+        async with Kubelet(api, namespace, address, count):
+            operator.start()
+            try:
+                await _answers(operator)
+                trial = Trial(api, namespace, count, operator)
+                row: Row = {
+                    "brokers": count,
+                    "idle_mb": (await operator.read()).memory_mb,
+                    "start": await trial.start(),
+                }
+                row["settled"] = await trial.settled(seconds)
+                row["changed"] = await trial.changed()
+                row["sessions"] = await trial.sessions()
+                row["highest_mb"] = operator.highest_mb
+                row["anew"] = await trial.begun_anew()
+                return row
+            finally:
+                operator.stop(kill=True)
+
+
+async def _answers(operator: Operator) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            await operator.read()
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            await asyncio.sleep(0.2)
+
+
+@contextlib.asynccontextmanager
+async def _namespace(api: Api) -> AsyncIterator[str]:
+    name = f"plimsoll-bench-{secrets.token_hex(4)}"
+    await api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    try:
+        yield name
+    finally:
+        await _gone(api, name)
+
+
+async def _gone(api: Api, name: str) -> None:
+    """Nobody evacuates edges here, and nothing is to be left for whoever measures next."""
+    for edge in await api.list("EdgeBroker", name, retry=True):
+        with contextlib.suppress(MissingError):
+            await api.patch("EdgeBroker", name, edge["metadata"]["name"], {"metadata": {"finalizers": None}})
+    await api.delete("Namespace", "", name, retry=True)
+    deadline = time.monotonic() + GONE_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            await api.get("Namespace", "", name, retry=True)
+        except MissingError:
+            return
+        await asyncio.sleep(1.0)
+    print(f"namespace {name} is still being deleted after {GONE_SECONDS:g} s")
