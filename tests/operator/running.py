@@ -63,12 +63,12 @@ class Running:
 
     # -- the operator
 
-    def start(self) -> None:
+    def start(self, **settings: str) -> None:
         with socket.create_server(("127.0.0.1", 0)) as probe:
             self.port = probe.getsockname()[1]
         environment = {
             **os.environ, "PLIMSOLL_NAMESPACES": self.namespace, "PLIMSOLL_HTTP_PORT": str(self.port),
-            "PLIMSOLL_BROKER_IMAGE": IMAGE, "PLIMSOLL_CANARY": f"{self.namespace}/canary",
+            "PLIMSOLL_BROKER_IMAGE": IMAGE, "PLIMSOLL_CANARY": f"{self.namespace}/canary", **settings,
         }  # fmt: skip
         with self._log.open("ab") as output:
             command = [sys.executable, "-m", "plimsoll.operator"]

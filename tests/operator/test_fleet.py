@@ -1,18 +1,23 @@
 """A fleet on a real cluster: it comes up, grows and shrinks under load, rolls, and goes; and at rest nobody writes."""
 
 import asyncio
+import contextlib
 import os
+import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from kubernetes import client, config
+from tests.operator import kube
 from tests.operator.running import FLEET, Running, running
 
 from plimsoll.mediator import evacuation
 from plimsoll.operator import names, observed
 from plimsoll.operator.api import MissingError
+from plimsoll.operator.objects import owner
 
 pytestmark = [
     pytest.mark.cluster,
@@ -320,3 +325,146 @@ def test_a_cluster_that_is_made_anew_at_once_does_not_stumble_over_the_old_one(t
         assert await fleet.condition("BrokerCluster", "east", "Degraded") == "False"
 
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 1"))
+
+
+async def quota(fleet: Running, secrets: int | None) -> None:
+    """Let the namespace have so many Secrets, or any number."""
+
+    def ask() -> None:
+        config.load_kube_config(kube.kubeconfig())
+        core = client.CoreV1Api()
+        if secrets is None:
+            core.delete_namespaced_resource_quota("few", fleet.namespace)
+            return
+        spec = client.V1ResourceQuotaSpec(hard={"count/secrets": str(secrets)})
+        body = client.V1ResourceQuota(metadata=client.V1ObjectMeta(name="few"), spec=spec)
+        core.create_namespaced_resource_quota(fleet.namespace, body)
+
+    def is_in_force() -> bool:
+        config.load_kube_config(kube.kubeconfig())
+        status = client.CoreV1Api().read_namespaced_resource_quota("few", fleet.namespace).status
+        return bool(status and status.hard)
+
+    await asyncio.to_thread(ask)
+    if secrets is not None:
+        await fleet.until("the quota is in force", lambda: asyncio.to_thread(is_in_force))
+
+
+def test_a_secret_that_the_api_server_refuses_stops_nobody_else(tmp_path: Path):
+    """Mediator, two clients, the head and two edges have their keys; the third edge is let have some later."""
+
+    async def story(fleet: Running) -> None:
+        await quota(fleet, 6)
+        await fleet.apply(FLEET)
+
+        async def degraded(kind: str, name: str) -> tuple[str, str]:
+            try:
+                found = (await fleet.get(kind, name)).get("status", {}).get("conditions", [])
+            except MissingError:
+                return "", ""
+            return next(((c["reason"], c["message"]) for c in found if c["type"] == "Degraded"), ("", ""))
+
+        async def others_serve() -> bool:
+            edges = [await fleet.condition("EdgeBroker", name) for name in ("edge-0", "edge-1")]
+            reason, message = await degraded("EdgeBroker", "edge-2")
+            return edges == ["True", "True"] and reason == "Refused" and "edge-2-keys" in message
+
+        print(f"two of three edges serve in {await fleet.until('the others to serve', others_serve):.1f} s")
+        for kind, name in (("BrokerCluster", "east"), ("BrokerFleet", "stocks")):
+            reason, message = await degraded(kind, name)
+            assert reason == "Refused"
+            assert "edge-2-keys" in message
+        told = [item for item in await fleet.api.list("Event", fleet.namespace) if item["reason"] == "Refused"]
+        assert {(item["regarding"]["kind"], item["regarding"]["name"]) for item in told} == {("EdgeBroker", "edge-2")}
+        await quota(fleet, None)
+        print(f"the third one serves {await fleet.ready(3, 180):.1f} s after it may")
+        assert (await degraded("EdgeBroker", "edge-2"))[0] == "AsExpected"
+
+    on_a_cluster(tmp_path, story, "")
+
+
+def test_an_evacuation_is_not_over_because_no_operator_ran_for_long(tmp_path: Path):
+    """It was asked for, and nobody was there for longer than it may take: its subscribers are moved all the same."""
+    factor = 0.2
+
+    async def story(fleet: Running) -> None:
+        await fleet.ready(2)
+        await fleet.traffic()
+
+        async def served() -> int:
+            return int((await fleet.get("EdgeBroker", "edge-1")).get("status", {}).get("subscribers", 0))
+
+        await fleet.until("edge-1 serves some", served)
+        fleet.stop()
+        edge, cluster = await fleet.get("EdgeBroker", "edge-1"), await fleet.get("BrokerCluster", "east")
+        count = await served()
+        session = evacuation.session(edge)
+        owners = [owner(cluster)]
+        metadata = {**session["metadata"], "namespace": fleet.namespace, "ownerReferences": owners}
+        made = await fleet.api.create({**session, "metadata": metadata})
+        await fleet.scale(1)
+        await fleet.api.delete("EdgeBroker", fleet.namespace, "edge-1")
+        begun = observed.seconds(made["metadata"]["creationTimestamp"])
+        longest = evacuation.LONGEST_SECONDS * factor
+
+        async def late() -> bool:
+            return time.time() > begun + longest + 2
+
+        await fleet.until("too much time to pass", late, longest + 30)
+        fleet.start()
+        print(f"edge-1 has left {await fleet.ready(1):.1f} s after the operator was there again")
+        found = (await fleet.get("LoadBalancingSession", made["metadata"]["name"]))["status"]
+        assert (found["phase"], found["progress"]["moved"]) == ("Succeeded", count), found
+        verdict = await fleet.verdict()
+        assert (verdict["lost"], verdict["repeated"], verdict["reordered"], verdict["gaps"]) == (0, 0, 0, [])
+
+    text = FLEET.replace("replicas: 3", "replicas: 2").replace(
+        "spec:\n  security", "spec:\n  timeScalePercent: 20\n  security"
+    )
+    on_a_cluster(tmp_path, story, text)
+
+
+def test_a_drain_evicts_one_edge_after_the_other(tmp_path: Path):
+    """As `kubectl drain` does: all pods are asked for, and asked for again while the disruption budget forbids it."""
+
+    async def story(fleet: Running) -> None:
+        await fleet.ready(3)
+        await fleet.traffic()
+        names = ("edge-0-0", "edge-1-0", "edge-2-0")
+        before = {name: (await fleet.get("Pod", name))["metadata"]["uid"] for name in names}
+        codes: list[int] = []
+
+        async def evicted() -> bool:
+            for name in names:
+                with contextlib.suppress(MissingError):
+                    if (await fleet.get("Pod", name))["metadata"]["uid"] == before[name]:
+                        codes.append(await fleet.evict(name))
+            pods = {item["metadata"]["uid"] for item in await fleet.api.list("Pod", fleet.namespace, names_of_edges)}
+            return not pods & set(before.values())
+
+        names_of_edges = "app.kubernetes.io/component=edge"
+        print(f"all evicted in {await fleet.until('all edges are evicted', evicted, 300):.1f} s")
+        assert HTTPStatus.TOO_MANY_REQUESTS in codes
+        await fleet.ready(3)
+        verdict = await fleet.verdict()
+        print(verdict)
+        assert (verdict["lost"], verdict["repeated"], verdict["reordered"], verdict["gaps"]) == (0, 0, 0, [])
+
+    on_a_cluster(tmp_path, story)
+
+
+def test_where_nodes_are_read_nobody_is_evicted_before_an_operator_has_emptied_it(tmp_path: Path):
+    async def story(fleet: Running) -> None:
+        fleet.stop()
+        fleet.start(PLIMSOLL_READ_NODES="true")
+        await fleet.ready(2)
+
+        async def none_at_all() -> bool:
+            budget = await fleet.get("PodDisruptionBudget", "east-edges")
+            allowed = budget.get("status", {}).get("disruptionsAllowed")
+            return budget["spec"]["maxUnavailable"] == 0 and allowed == 0
+
+        await fleet.until("the budget lets nobody go", none_at_all)
+        assert await fleet.evict("edge-0-0") == HTTPStatus.TOO_MANY_REQUESTS
+
+    on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
