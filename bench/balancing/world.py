@@ -119,7 +119,7 @@ class Mediating(Node):
             report = dict(record.report)
             self._heard[str(report["broker"])] = (self.now, report)
             self._on_report(report, self.now)
-        elif isinstance(record, r.Outcome | r.Served | r.Stated | r.Trigger | r.ProfileReply):
+        elif isinstance(record, r.Outcome | r.Served | r.Stated | r.Trigger | r.ProfileReply | r.CoverTold):
             self._handle(s.Heard(str(peer), record))
 
     def _view(self) -> s.View:

@@ -115,6 +115,27 @@ def test_a_profile_is_taken_against_the_cover_of_the_target(balanced: Any):
     assert [(q.part, q.parts, q.accepting) for q in heard] == [(0, 1, ["[n,>,5]"]), (0, 1, [])]
 
 
+def test_a_mediator_is_told_what_an_edge_takes_in_and_says_it_to_edges_of_another_head(balanced: Any):
+    fleet = balanced(2)
+    mediator = with_mediator(fleet)
+    client = fleet.client("c", "h", "e2")
+    client.tell("e2", resume(2, "t", "[n,>,5]"))
+    fleet.run(0.5)
+    heard: list[Any] = []
+    watch = fleet.edge("e1").watch
+    assert watch is not None
+    assert watch.profiling is not None
+    watch.profiling.on_query = heard.append  # type: ignore[method-assign]
+    mediator.say_control("h", r.CoverQuery(7, "e2"))
+    mediator.say_control("h", r.CoverQuery(8, "e1"))
+    mediator.say_control("h", r.CoverQuery(9, "nobody"))
+    mediator.say_control("h", r.ProfileQuery(10, "e1", "w", 0, 1, ["[n,>,9]"]))
+    fleet.run(0.2)
+    told = [(one.id, one.edge, one.part, one.parts, one.texts) for one in said(mediator, r.CoverTold)]
+    assert told == [(7, "e2", 0, 1, ["[n,>,5]"]), (8, "e1", 0, 1, [])]
+    assert [(q.target, q.part, q.parts, q.accepting) for q in heard] == [("w", 0, 1, ["[n,>,9]"])]
+
+
 def test_without_a_policy_nothing_is_passed_on_and_nothing_is_kept():
     fleet = one_cluster(2, report_seconds=0.2)
     mediator = with_mediator(fleet)

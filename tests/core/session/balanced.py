@@ -90,8 +90,13 @@ class SensingHead(Head):
                 self.mediator = record.mediator
                 edge.sensing.on_state(record)
             return None
-        if isinstance(record, r.ProfileQuery):
+        if isinstance(record, r.CoverQuery):
             if edge is not None:
+                texts = ["[n,>,0]"] if self.world.serves[edge.name] else []
+                edge.said.append(r.CoverTold(record.id, edge.name, 0, 1, texts))
+            return None
+        if isinstance(record, r.ProfileQuery):
+            if edge is not None and record.part + 1 >= record.parts:
                 edge.said.extend(pieces(record, edge.epoch, encoded(edge.profile(record.target, record.targets))))
             return None
         return super().on(record)

@@ -54,7 +54,7 @@ class Told:
     """What a head says of a hand-over, or whom one of its edges serves; or what one of its edges says."""
 
     head: str
-    said: records.Outcome | records.Served | records.Stated | records.Trigger | records.ProfileReply
+    said: records.Outcome | records.Served | records.Stated | records.Trigger | records.ProfileReply | records.CoverTold
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Malformed:
 
 
 Said = Answered | Reported | Told | Malformed
-TOLD = records.Outcome | records.Served | records.Stated | records.Trigger | records.ProfileReply
+TOLD = records.Outcome | records.Served | records.Stated | records.Trigger | records.ProfileReply | records.CoverTold
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,12 @@ class ControlPlane:
     def send(
         self,
         broker: str,
-        record: records.Command | records.Serving | records.State | records.ProfileQuery | records.Joined,
+        record: records.Command
+        | records.Serving
+        | records.State
+        | records.ProfileQuery
+        | records.CoverQuery
+        | records.Joined,
     ) -> None:
         """Say something to a head; lost if it is not connected."""
         line = self._lines.get(broker)

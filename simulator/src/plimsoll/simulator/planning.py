@@ -281,7 +281,7 @@ class Planner(Node):
         self.office.now = self.now
         if isinstance(record, r.Load):
             self._heard[str(record.report["broker"])] = Heard(self.now, dict(record.report))
-        elif isinstance(record, r.Outcome | r.Served | r.Stated | r.Trigger | r.ProfileReply):
+        elif isinstance(record, r.Outcome | r.Served | r.Stated | r.Trigger | r.ProfileReply | r.CoverTold):
             if isinstance(record, r.Outcome):
                 self.office.told(record)
             self._handle(s.Heard(str(peer), record))

@@ -59,9 +59,9 @@ class Exchange:
         """Deal with what balancing says; whether it was that."""
         if isinstance(said, r.Load):
             self._heard(peer, said.report)
-        elif isinstance(said, r.State | r.ProfileQuery | r.Joined):
+        elif isinstance(said, r.State | r.ProfileQuery | r.Joined | r.CoverQuery):
             if peer in self.host.reporter.mediators:
-                self._from_mediator(said)
+                self._from_mediator(peer, said)
         elif isinstance(said, r.Stated | r.Trigger | r.ProfileReply):
             self._from_edge(peer, said)
         else:
@@ -90,7 +90,7 @@ class Exchange:
     # PADRES 2006, 3.2: global PIE
     def cluster(self) -> dict[str, Any]:
         """The load of the cluster as others see it, for the head's own report; empty while no edge has reported."""
-        loads = [BrokerLoad.of(load) for _, load in self._loads.values() if _is_load(load)]
+        loads = [load for _, report in self._loads.values() if (load := _load(report)) is not None]
         if not loads:
             return {}
         whole = aggregate(str(loads[0].cluster), loads)
@@ -110,14 +110,17 @@ class Exchange:
         until = self.host.now + min(max(said.seconds, 0.0), LONGEST_JOINED_SECONDS)
         for load in said.reports:
             name = load.get("broker")
-            if isinstance(name, str) and name not in self.host.edges and _is_load(load):
+            if isinstance(name, str) and name not in self.host.edges and _load(load) is not None:
                 self._joined[name] = (until, load)
 
-    def _from_mediator(self, said: r.State | r.ProfileQuery | r.Joined) -> None:
+    def _from_mediator(self, peer: Peer, said: r.State | r.ProfileQuery | r.Joined | r.CoverQuery) -> None:
         """Pass on what a mediator says to an edge; what names nobody here is dropped, as if it were lost."""
         desk = self.host.office.desk
         if isinstance(said, r.Joined):
             self._join(said)
+            return
+        if isinstance(said, r.CoverQuery):
+            self._tell_cover(peer, said)
             return
         if isinstance(said, r.State):
             if said.mediator >= desk.mediator:
@@ -128,7 +131,10 @@ class Exchange:
             self._to_edge(said.edge, query)
 
     def _queries(self, asked: r.ProfileQuery) -> Iterator[r.ProfileQuery]:
-        """The query in parts, with the covering set of each target among them."""
+        """The query in parts, with the covering set of each target among them; as it is, if it has them already."""
+        if asked.parts:
+            yield asked
+            return
         named = asked.targets or [asked.target]
         parts = [(name, texts) for name in named for texts in self._cover(name, COVER_BYTES // len(named))]
         for part, (name, texts) in enumerate(parts):
@@ -139,6 +145,12 @@ class Exchange:
         outlet = self.host.edges.get(edge)
         cover = self.host.routes.texts(outlet.key) if outlet is not None else []
         return slices(cover, most_bytes) or [[]]
+
+    def _tell_cover(self, peer: Peer, asked: r.CoverQuery) -> None:
+        if asked.edge in self.host.edges:
+            parts = self._cover(asked.edge, COVER_BYTES)
+            for part, texts in enumerate(parts):
+                self.host.say_control(peer, r.CoverTold(asked.id, asked.edge, part, len(parts), texts))
 
     def _from_edge(self, peer: Peer, said: FromEdges) -> None:
         """Pass on to every mediator what an edge says of itself."""
@@ -153,9 +165,9 @@ class Exchange:
             self.host.say_control(peer, record)
 
 
-def _is_load(report: Mapping[str, Any]) -> bool:
+def _load(report: Mapping[str, Any]) -> BrokerLoad | None:
+    """A load report as a load; None if it is none."""
     try:
-        BrokerLoad.of(report)
+        return BrokerLoad.of(report)
     except (TypeError, ValueError):
-        return False
-    return True
+        return None

@@ -15,6 +15,8 @@ from plimsoll.core.records.balancing import (
     ActionItem,
     BlockItem,
     BrokerState,
+    CoverQuery,
+    CoverTold,
     Joined,
     LoadReport,
     Metric,
@@ -143,6 +145,8 @@ __all__ = [
     "Cover",
     "CoverAck",
     "CoverItem",
+    "CoverQuery",
+    "CoverTold",
     "Credit",
     "Cut",
     "CutRequest",
@@ -262,7 +266,8 @@ BetweenHeads = Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed | Route
 Routed = Prepare | Install | Abort | Part | Slot | Attached | Marker | Done | Nak | JoinFor | PlacedFor
 ControlRecord = (
     Identify | Load | StatusQuery | StatusReply | Leave | Revoke | Members | Command | Outcome | Serving | Served |
-    Pie | State | Stated | Trigger | ProfileQuery | ProfileReply | Joined
+    Pie | State | Stated | Trigger | ProfileQuery | ProfileReply | Joined |
+    CoverQuery | CoverTold
 )  # fmt: skip
 
 from_client: Final = msgspec.msgpack.Decoder(FromClient)

@@ -75,7 +75,8 @@ class ProfileQuery(Struct, array_like=True, frozen=True, tag=115):
     """From a mediator to a head: what do the subscribers of `edge` take, and what of that has `target` already?
 
     The head passes it on to the edge, in `parts` parts, with the covering set of the target. Where `targets` are named,
-    each of them is meant: a part is of the `target` that it names.
+    each of them is meant: a part is of the `target` that it names. If a target is an edge of another head, the mediator
+    has asked for the covering sets, and says it in parts itself; these are passed on as they are.
     """
 
     id: U63
@@ -146,3 +147,20 @@ class Joined(Struct, array_like=True, frozen=True, tag=117):
     cluster: Name
     seconds: float
     reports: list[LoadReport]
+
+
+class CoverQuery(Struct, array_like=True, frozen=True, tag=118):
+    """From a mediator to a head: what does this edge of it take in?"""
+
+    id: U63
+    edge: Name
+
+
+class CoverTold(Struct, array_like=True, frozen=True, tag=119):
+    """Its answer: the covering set of the edge's subscriptions, in `parts` parts."""
+
+    id: U63
+    edge: Name
+    part: U32
+    parts: U32
+    texts: list[Text]

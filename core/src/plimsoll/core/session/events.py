@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 from plimsoll.core.records import (
     Command,
+    CoverQuery,
+    CoverTold,
     Joined,
     Outcome,
     ProfileQuery,
@@ -47,7 +49,7 @@ class Heard:
     """A head has spoken, for itself or for one of its edges."""
 
     head: str
-    said: Outcome | Served | Stated | Trigger | ProfileReply
+    said: Outcome | Served | Stated | Trigger | ProfileReply | CoverTold
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Send:
     """Say this to a head, on its control socket. It may be lost; it is said again."""
 
     head: str
-    record: Command | Serving | State | ProfileQuery | Joined
+    record: Command | Serving | State | ProfileQuery | CoverQuery | Joined
 
 
 @dataclass(frozen=True)

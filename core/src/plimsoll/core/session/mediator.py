@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from plimsoll.core.records import Outcome, ProfileReply, Served, Stated, Trigger
+from plimsoll.core.records import CoverTold, Outcome, ProfileReply, Served, Stated, Trigger
 from plimsoll.core.session import batches, ending, family, joining, moving, overview, planned, states, triggers, windows
 from plimsoll.core.session.events import Asked, Deleted, Deposed, Effect, Event, Forget, Heard, Save, Viewed
 from plimsoll.core.session.record import MOVING, Session, Verdict, earlier
@@ -160,7 +160,7 @@ class Mediator:
         if batch is not None and batch.intent in ("prepare", "abort"):
             turn.command(batch, "abort", 0.0)
 
-    def _heard(self, head: str, said: Outcome | Served | Stated | Trigger | ProfileReply) -> None:
+    def _heard(self, head: str, said: Outcome | Served | Stated | Trigger | ProfileReply | CoverTold) -> None:
         match said:
             case Outcome():
                 self._told(head, said)
@@ -170,6 +170,8 @@ class Mediator:
                 states.heard(self._turn, said)
             case ProfileReply():
                 self._turn.profiles.heard(self._turn, said)
+            case CoverTold():
+                self._turn.profiles.told(said)
             case Trigger():
                 if windows.lets(self._turn, said.edge):
                     triggers.heed(self._turn, said)

@@ -18,7 +18,7 @@ LOADS: Final = frozenset({"Load", "Pie"})
 """Load reports, to edges and to whoever watches."""
 
 SESSIONS: Final = frozenset({
-    "Trigger", "State", "Stated", "ProfileQuery", "ProfileReply", "Command", "Outcome", "Serving", "Served",
+    "Trigger", "State", "Stated", "ProfileQuery", "ProfileReply", "CoverQuery", "CoverTold", "Command", "Outcome", "Serving", "Served",
     "Prepare", "Slot", "Move", "Install", "Installed", "Cut", "CutRequest", "Attached", "End", "Go", "Done", "Stay",
     "Abort", "Held", "Expire", "Nak", "Part", "Orphan", "Marker", "Route", "Mediator", "Revoke", "Release", "Fetch",
     "Fetched",
@@ -31,7 +31,7 @@ JOINING: Final = frozenset({"Join", "Placed", "Resume", "ResumeUp", "ResumedDown
 """One of each when a subscriber comes; what there is more of, is said when it has moved."""
 
 ACKNOWLEDGEMENTS: Final = frozenset({"Ack", "Accepted", "Credit", "Progress"})
-FROM_MEDIATORS: Final = frozenset({"Command", "Serving", "State", "ProfileQuery"})
+FROM_MEDIATORS: Final = frozenset({"Command", "Serving", "State", "ProfileQuery", "CoverQuery"})
 
 CATEGORIES: Final = ("load_reports", "sessions", "redirects", "resubscriptions")
 """What counts as overhead. Shown beside it, and no part of it: subscriptions of newcomers, acknowledgements."""
