@@ -7,7 +7,7 @@ import zmq
 
 from plimsoll.client import Curve
 from plimsoll.client.errors import SecurityError
-from plimsoll.client.security import keys_of, read_key, server_key
+from plimsoll.client.security import Keyring, keys_of, read_key, server_keys
 
 PUBLIC, SECRET = (key.decode() for key in zmq.curve_keypair())
 
@@ -23,13 +23,14 @@ def test_a_key_is_itself_or_the_file_that_holds_it(tmp_path: Path):
 
 def test_plain_has_no_keys():
     assert keys_of("plain") is None
-    assert server_key("plain", PUBLIC) == ""
+    keyring = Keyring("plain", {"tcp://h:1": PUBLIC})
+    assert (keyring.own(), keyring.servers("tcp://h:1"), keyring.first("tcp://h:1")) == (None, [], "")
 
 
 def test_the_key_beside_an_address_comes_first(tmp_path: Path):
     other = zmq.curve_keypair()[0].decode()
-    assert server_key(Curve(secret=SECRET, server=PUBLIC), "") == PUBLIC
-    assert server_key(Curve(secret=SECRET, server=PUBLIC), other) == other
+    assert server_keys(Curve(secret=SECRET, server=PUBLIC), "") == [PUBLIC]
+    assert server_keys(Curve(secret=SECRET, server=PUBLIC), other) == [other]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_a_mistyped_key_is_not_printed():
 
 def test_a_missing_server_key_says_where_to_give_it():
     with pytest.raises(SecurityError, match=r"Curve\(server=...\)"):
-        server_key(Curve(secret=SECRET), "")
+        server_keys(Curve(secret=SECRET), "")
     with pytest.raises(SecurityError, match="or 'plain'"):
         keys_of("none")  # type: ignore[arg-type]
 
@@ -63,3 +64,32 @@ def test_a_missing_server_key_says_where_to_give_it():
 def test_secrets_are_not_shown():
     assert SECRET not in repr(Curve(secret=SECRET))
     assert SECRET not in repr(keys_of(Curve(secret=SECRET)))
+
+
+def test_files_are_read_again_and_what_cannot_be_read_any_more_stays(tmp_path: Path):
+    """As when a Secret that is mounted changes under a running process."""
+    own, server, (other, next_secret) = tmp_path / "secret.key", tmp_path / "east.key", zmq.curve_keypair()
+    own.write_text(SECRET)
+    server.write_text(PUBLIC)
+    keyring = Keyring(Curve(secret=own, server=server), {"tcp://h:1": ""})
+    first = keyring.own()
+    assert keyring.servers("tcp://h:1") == [PUBLIC]
+    assert keyring.servers("tcp://edge:1") == []
+    server.write_text(f"{PUBLIC}\n{other.decode()}\n")
+    own.write_text(next_secret.decode())
+    assert keyring.servers("tcp://h:1") == [PUBLIC, other.decode()]
+    second = keyring.own()
+    assert first is not None
+    assert second is not None
+    assert (first.public, second.public) == (PUBLIC.encode(), other)
+    own.unlink()
+    server.write_text("half a ke")
+    assert keyring.own() == second
+    assert keyring.servers("tcp://h:1") == [PUBLIC, other.decode()]
+
+
+def test_a_process_has_one_secret_key(tmp_path: Path):
+    path = tmp_path / "app.key"
+    path.write_text(f"{SECRET}\n{SECRET}\n")
+    with pytest.raises(SecurityError, match=r"app\.key holds 2 keys; give a file with one"):
+        keys_of(Curve(secret=path))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import zmq
 from zmq.auth.thread import ThreadAuthenticator
 
-from plimsoll.client.security import Keys
-from plimsoll.client.transport import LINE_FRAMES, REDIAL_SECONDS, Transport
+from plimsoll.client.security import Curve, Keyring
+from plimsoll.client.transport import LINE_FRAMES, OTHER_KEY_SECONDS, REDIAL_SECONDS, Transport
 from plimsoll.core import wire
 from plimsoll.core.node import Dial, Hangup
 from plimsoll.core.wire import Info
@@ -31,7 +33,7 @@ def router() -> Iterator[zmq.Socket[bytes]]:
 
 @pytest.fixture
 def transport() -> Iterator[Transport]:
-    transport = Transport(None, 100_000)
+    transport = Transport(Keyring("plain", {}), 100_000)
     yield transport
     transport.close()
 
@@ -138,8 +140,7 @@ def test_an_endpoint_that_cannot_be_used_is_counted(transport: Transport):
 
 
 def test_with_keys_nothing_is_said_in_plain():
-    public, secret = zmq.curve_keypair()
-    transport = Transport(Keys(public, secret), 100_000)
+    transport = Transport(Keyring(Curve(secret=zmq.curve_keypair()[1].decode()), {}), 100_000)
     try:
         transport.apply([Dial("a", "tcp://127.0.0.1:1", "")])
         assert transport.counters["peers_without_key"] == 1
@@ -233,7 +234,7 @@ def test_who_was_refused_dials_anew_and_says_what_waited(router: Any, eventually
     guarded.linger, guarded.rcvtimeo = 0, 10_000
     guarded.curve_server, guarded.curve_secretkey, guarded.zap_domain = True, secret, b"doors"
     guarded.bind("tcp://127.0.0.1:*")
-    transport = Transport(Keys(*zmq.curve_keypair()), 100_000)
+    transport = Transport(Keyring(Curve(secret=zmq.curve_keypair()[1].decode()), {}), 100_000)
     try:
         transport.apply([Dial("a", endpoint(guarded), server.decode())])
         transport.send([("a", HELLO)])
@@ -256,3 +257,45 @@ def test_who_was_refused_dials_anew_and_says_what_waited(router: Any, eventually
         transport.close()
         guarded.close()
         guard.stop()
+
+
+def test_a_head_that_has_another_key_by_now_is_reached_again_soon(router: Any, eventually: Any, tmp_path: Path):
+    """Its file told of the next key before; the head changes over, and whoever dials tries one after the other."""
+    (old, old_secret), (new, new_secret) = zmq.curve_keypair(), zmq.curve_keypair()
+
+    def head(secret: bytes, at: str = "tcp://127.0.0.1:*") -> Any:
+        found = router.context.socket(zmq.ROUTER)
+        found.linger, found.rcvtimeo = 0, 10_000
+        found.curve_server, found.curve_secretkey = True, secret
+        eventually(lambda: bound(found, at))
+        return found
+
+    def bound(socket: Any, at: str) -> bool:
+        with contextlib.suppress(zmq.ZMQError):
+            socket.bind(at)
+            return True
+        return False
+
+    before = head(old_secret)
+    where, file = endpoint(before), tmp_path / "east.key"
+    file.write_text(old.decode())
+    security = Curve(secret=zmq.curve_keypair()[1].decode(), server=file)
+    transport = Transport(Keyring(security, {where: ""}), 100_000)
+    try:
+        transport.apply([Dial("h", where, old.decode())])
+        transport.send([("h", HELLO)])
+        sent(transport, eventually)
+        assert before.recv_multipart()[1] == HELLO
+        file.write_text(f"{old.decode()}\n{new.decode()}\n")
+        before.close()
+        after = head(new_secret, where)
+        eventually(lambda: transport.unconnected() == {"h"})
+        transport.redial({"h"}, 100.0)
+        transport.redial({"h"}, 100.1 + OTHER_KEY_SECONDS)
+        assert transport.counters["dials_again"] == 1
+        transport.send([("h", HELLO)])
+        sent(transport, eventually)
+        assert after.recv_multipart()[1] == HELLO
+        after.close()
+    finally:
+        transport.close()

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from plimsoll.client.security import Security, keys_of, server_key
+from plimsoll.client.security import Keyring, Security
 from plimsoll.client.system import raise_open_files
 from plimsoll.client.transport import Transport
 from plimsoll.core.client import Address, Client, ClientLimits
@@ -30,13 +30,14 @@ class Engine:
 
     def __init__(self, heads: Heads, name: str, security: Security, limits: ClientLimits | None) -> None:
         raise_open_files()
-        addresses = [Address(each.endpoint, server_key(security, each.public_key)) for each in addresses_of(heads)]
-        keys = keys_of(security)
+        given = list(addresses_of(heads))
+        keyring = Keyring(security, {each.endpoint: each.public_key for each in given})
+        addresses = [Address(each.endpoint, keyring.first(each.endpoint)) for each in given]
         limits = limits or ClientLimits()
         self.machine = Client(name or unique_name(), new_incarnation(), new_id, addresses, limits)
-        self.transport = Transport(keys, limits.max_frame_bytes)
+        self.transport = Transport(keyring, limits.max_frame_bytes)
         self.addresses = addresses
-        self.is_plain = keys is None
+        self.is_plain = keyring.own() is None
         self.more = False
         self._look_at = 0.0
         self._numbers = itertools.count(1)

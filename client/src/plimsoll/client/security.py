@@ -5,7 +5,9 @@ A key is 40 characters of Z85, or the path of a file that holds one. The public 
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
@@ -24,7 +26,8 @@ Key = str | os.PathLike[str]
 class Curve:
     """`secret`: of this process. `server`: the head's public key; edges' keys come from the head.
 
-    Each is a key or the path of a file with one.
+    Each is a key or the path of a file with one. A file is read again whenever a connection has to be made, so keys can
+    be replaced under a running process; that of `server` may hold several keys, one a line, which are tried in turn.
     """
 
     secret: Key = field(repr=False)
@@ -60,19 +63,49 @@ def keys_of(security: Security) -> Keys | None:
         raise SecurityError(f"the secret key cannot be used: {error}; make one with zmq.curve_keypair()") from error
 
 
-def server_key(security: Security, of_address: str) -> str:
-    """The public key of a head: the one beside its address, or the one of `Curve.server`.
+def server_keys(security: Curve, of_address: str) -> list[str]:
+    """The public keys of a head: what is beside its address, or in `Curve.server`; two while its key is replaced.
 
     Raises:
         SecurityError: there is none.
 
     """
-    if security == "plain":
-        return ""
     key = of_address or security.server
     if not key:
         raise SecurityError("the head's public key is missing; give it as Curve(server=...) or with the head's Address")
-    return read_key(key, "the head's public key")
+    return read_keys(key, "the head's public key")
+
+
+class Keyring:
+    """The keys that a process connects with, read again whenever it connects: files may have got others since.
+
+    `heads` has the key beside the address of each head, by endpoint. What cannot be read now stays as it was.
+    """
+
+    def __init__(self, security: Security, heads: Mapping[str, str]) -> None:
+        self._security, self._heads = security, heads
+        self._own = keys_of(security)
+        self._servers = {endpoint: self._read(endpoint) for endpoint in heads}
+
+    def own(self) -> Keys | None:
+        """The pair of this process; None for plain TCP."""
+        with contextlib.suppress(SecurityError):
+            self._own = keys_of(self._security)
+        return self._own
+
+    def servers(self, endpoint: str) -> list[str]:
+        """The keys under which a head may answer; empty for an endpoint that is not a head's, and for plain TCP."""
+        if endpoint in self._heads:
+            with contextlib.suppress(SecurityError):
+                self._servers[endpoint] = self._read(endpoint)
+        return self._servers.get(endpoint, [])
+
+    def first(self, endpoint: str) -> str:
+        """The first of them."""
+        return next(iter(self.servers(endpoint)), "")
+
+    def _read(self, endpoint: str) -> list[str]:
+        return server_keys(self._security, self._heads[endpoint]) if isinstance(self._security, Curve) else []
 
 
 def read_key(key: Key, what: str) -> str:
@@ -82,8 +115,16 @@ def read_key(key: Key, what: str) -> str:
         SecurityError: naming the file, and what was found.
 
     """
+    found = read_keys(key, what)
+    if len(found) > 1:
+        raise SecurityError(f"{what}: {key} holds {len(found)} keys; give a file with one")
+    return found[0]
+
+
+def read_keys(key: Key, what: str) -> list[str]:
+    """A key, or what the file of that name holds, one key a line; raises `SecurityError` as `read_key` does."""
     if isinstance(key, str) and is_key(key):
-        return key
+        return [key]
     path = Path(key)
     try:
         text = path.read_text(encoding="ascii").strip()
@@ -92,9 +133,10 @@ def read_key(key: Key, what: str) -> str:
         shown = "a text of 40 characters that is no Z85 key" if len(str(path)) == KEY_CHARACTERS else str(path)
         why = error.strerror if isinstance(error, OSError) else "it is not ASCII text"
         raise SecurityError(f"{what}: cannot read it from {shown}: {why}; give a Z85 key or its file") from None
-    if not is_key(text):
+    lines = text.split()
+    if not lines or not all(map(is_key, lines)):
         raise SecurityError(f"{what}: {path} holds {len(text)} characters, not a Z85 key of {KEY_CHARACTERS}")
-    return text
+    return lines
 
 
 def is_key(text: str) -> bool:

@@ -17,7 +17,7 @@ import zmq
 from zmq.backend import Socket as _RawSocket
 
 from plimsoll.client.errors import ResourceLimitError
-from plimsoll.client.security import Keys
+from plimsoll.client.security import Keyring
 from plimsoll.client.system import check_room, make_context
 from plimsoll.core import wire
 from plimsoll.core.node import Dial, Hangup
@@ -37,6 +37,8 @@ TRY_AGAIN_SECONDS: Final = 1.0
 REDIAL_SECONDS: Final = 10.0
 """So long without a connection, and it is dialled anew: libzmq does not try again who was refused, and a broker may
 learn of a key after its client has started."""
+OTHER_KEY_SECONDS: Final = 1.0
+"""The same where it may answer under another key by now."""
 HANDSHAKE_MS: Final = 5_000
 HEARTBEAT_MS: Final = 5_000
 HEARTBEAT_TIMEOUT_MS: Final = 15_000
@@ -49,8 +51,8 @@ OVERSIZE_MARGIN_BYTES: Final = 64 * 1024
 class Transport:
     """Not thread-safe; one thread uses it at a time."""
 
-    def __init__(self, keys: Keys | None, max_frame_bytes: int) -> None:
-        self._keys, self._max_frame_bytes = keys, max_frame_bytes
+    def __init__(self, keyring: Keyring, max_frame_bytes: int) -> None:
+        self._keyring, self._max_frame_bytes = keyring, max_frame_bytes
         self._context = make_context()
         self._most_sockets = int(self._context.get(zmq.MAX_SOCKETS))
         self.dealers: dict[str, zmq.Socket[bytes]] = {}
@@ -60,6 +62,7 @@ class Transport:
         self._undialled: dict[str, Dial] = {}
         self._try_again_at = 0.0
         self._dialled: dict[str, Dial] = {}
+        self._keys: dict[str, str] = {}  # by peer: the key that it is dialled under
         self._unconnected_since: dict[str, float] = {}
         self._poller = zmq.Poller()
         self._watched: dict[str, int] = {}
@@ -110,21 +113,30 @@ class Transport:
         self._poller.register(socket, zmq.POLLIN)
         self._watched[dial.peer] = zmq.POLLIN
         self.on_socket(int(socket.fileno()))
-        if self._keys is not None:
-            if not dial.public_key:
+        own, server = self._keyring.own(), self._next_key(dial)
+        self._keys[dial.peer] = server
+        if own is not None:
+            if not server:
                 # The edge is plain and this process is not: no connection rather than one that anybody can read.
                 self.counters["peers_without_key"] += 1
                 return
-            socket.curve_serverkey = dial.public_key.encode("ascii")
-            socket.curve_publickey, socket.curve_secretkey = self._keys.public, self._keys.secret
+            socket.curve_serverkey = server.encode("ascii")
+            socket.curve_publickey, socket.curve_secretkey = own.public, own.secret
         try:
             socket.connect(dial.endpoint)
         except zmq.ZMQError:
             # A head may name an endpoint that cannot be used; its link never opens, and the head is asked for another.
             self.counters["endpoints_refused"] += 1
 
+    def _next_key(self, dial: Dial) -> str:
+        """The key to dial under: of those under which a head may answer, the one after that which was tried last."""
+        keys = self._keyring.servers(dial.endpoint) or [dial.public_key]
+        last = self._keys.get(dial.peer)
+        return keys[(keys.index(last) + 1) % len(keys)] if last in keys else keys[0]
+
     def hang_up(self, peer: str) -> None:
         """Close a connection; what is on its way still goes, for a moment."""
+        self._keys.pop(peer, None)
         self.waiting.pop(peer, None)
         self._undialled.pop(peer, None)
         self._unconnected_since.pop(peer, None)
@@ -224,12 +236,17 @@ class Transport:
     def redial(self, unconnected: set[str], now: float) -> None:
         """Dial anew who has been unconnected for long. What waits for it goes on waiting."""
         since = self._unconnected_since = {peer: self._unconnected_since.get(peer, now) for peer in unconnected}
-        for peer in [peer for peer, at in since.items() if now - at > REDIAL_SECONDS and peer in self._dialled]:
+        for peer in [peer for peer, at in since.items() if peer in self._dialled and now - at > self._patience(peer)]:
             since[peer] = now
             dial = self._dialled[peer]
             self._close(peer)
             self._try(dial)
             self.counters["dials_again"] += 1
+
+    def _patience(self, peer: str) -> float:
+        """How long a peer may be unconnected before it is dialled anew; one that may have another key, not for long."""
+        others = set(self._keyring.servers(self._dialled[peer].endpoint)) - {self._keys.get(peer)}
+        return OTHER_KEY_SECONDS if others else REDIAL_SECONDS
 
     # -- waiting
 
