@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import zmq
 
-from plimsoll.broker.security import Authority
+from plimsoll.broker.security import Authority, OwnKey
 from plimsoll.broker.sockets import REDIAL_SECONDS, Curve, EndpointError, Lane, Sockets
 from plimsoll.core import wire
 from plimsoll.core.config import Limits
@@ -412,3 +412,57 @@ def test_who_was_refused_is_let_in_once_its_key_is_known(keys: Keys, tmp_path: P
         assert [dialling._monitor_of, dialling._dialled, dialling._refused] == [{}, {}, {}]
     finally:
         dialling.close()
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_a_broker_takes_another_key_and_who_knows_it_comes_back_by_itself(keys: Keys, tmp_path: Path, control: bool):
+    """Its peers have been told of the next key in their authorised keys; they try one after the other."""
+    lane = keys.sockets.control if control else keys.sockets.data
+    (public, secret), (next_public, next_secret) = zmq.curve_keypair(), zmq.curve_keypair()
+    keys.pairs["e"], keys.roles["e"] = (public, secret), "edge"
+    keys.write()
+    keys.authority.refresh()
+    told = tmp_path / "told"
+    told.write_text(f"{keys.curve.public.decode()} head h\n{next_public.decode()} head h\n")
+    dialling = Sockets(LIMITS, Curve(secret.decode()), Authority.read(str(told)))
+    their_lane = dialling.control if control else dialling.data
+    dial = Dial("h", keys.control if control else keys.endpoint, keys.curve.public.decode(), control=control)
+    got: list = []
+
+    def say(what: bytes) -> None:
+        their_lane.send([("h", what)])
+
+        def arrived() -> bool:
+            dialling.wait(0.01)
+            dialling.keep_house()
+            dialling.redial(time.monotonic())
+            their_lane.send([("h", what)] if not their_lane.waiting and what not in all_frames(got) else [])
+            their_lane.retry()
+            return what in all_frames(got)
+
+        pump(keys.sockets, lane, arrived, got)
+
+    try:
+        dialling.apply([dial])
+        say(b"before")
+        assert keys.sockets.public_key == keys.curve.public.decode()
+        keys.sockets.rekey(Curve(next_secret.decode()))
+        assert keys.sockets.public_key == next_public.decode()
+        say(b"after")
+        (now,) = dialling._dialled.values()
+        assert now.public_key == next_public.decode()
+    finally:
+        dialling.close()
+
+
+def test_a_secret_key_is_read_again_and_what_cannot_be_read_changes_nothing(tmp_path: Path):
+    path, (first, second) = tmp_path / "secret.key", (zmq.curve_keypair()[1].decode() for _ in range(2))
+    path.write_text(first)
+    own = OwnKey.read(str(path))
+    assert not own.refresh()
+    path.write_text("half a ke")
+    assert not own.refresh()
+    assert (own.secret, "does not hold a Z85 secret key" in own.fault) == (first, True)
+    path.write_text(second)
+    assert own.refresh()
+    assert (own.secret, own.fault) == (second, "")

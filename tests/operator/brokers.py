@@ -87,13 +87,7 @@ class Brokers:
         free = iter(_free_ports(2 * len(names)))
         self._folder = folder
         self._pairs = {name: self._pair(name) for name in (*names, MEDIATOR, CLIENT)}
-        holders = [
-            *(Holder(place.name, place.role, (self._pairs[place.name].public,)) for place in places(self.resources)),
-            Holder(MEDIATOR, "mediator", (self._pairs[MEDIATOR].public,)),
-            Holder(CLIENT, "client", (self._pairs[CLIENT].public,)),
-        ]
-        authorized = folder / "authorized_keys"
-        authorized.write_text(text(holders))
+        authorized = self.authorize()
         addresses = {
             name: Address(
                 *(f"tcp://127.0.0.1:{next(free)}" for _ in range(2)),
@@ -124,6 +118,33 @@ class Brokers:
         file.touch(0o600)
         file.write_text(pair.secret)
         return pair
+
+    def authorize(self, *heads: str) -> Path:
+        """Write who may connect; the head under these keys, or the one that it has. All read it every second."""
+        roles: dict[str, Any] = {place.name: place.role for place in places(self.resources)}
+        roles |= {MEDIATOR: "mediator", CLIENT: "client"}
+        keys = {name: (pair.public,) for name, pair in self._pairs.items()} | ({HEAD: heads} if heads else {})
+        file = self._folder / "authorized_keys"
+        (new := self._folder / "authorized_keys.new").write_text(
+            text(Holder(name, roles[name], keys[name]) for name in roles)
+        )
+        new.replace(file)
+        return file
+
+    def rekey_head(self, pair: KeyPair) -> None:
+        """Give the head another pair, as a kubelet does when its Secret has changed."""
+        (new := self._folder / "new.key").touch(0o600)
+        new.write_text(pair.secret)
+        new.replace(self._secret(HEAD))
+        self._pairs[HEAD] = pair
+
+    def said(self, name: str) -> str:
+        """What a broker has logged."""
+        return (self._folder / f"{name}.log").read_text()
+
+    @property
+    def head_key(self) -> str:
+        return self._pairs[HEAD].public
 
     @property
     def curve(self) -> Curve:

@@ -16,8 +16,8 @@ from plimsoll.broker.collector import Collector
 from plimsoll.broker.gate import Gate
 from plimsoll.broker.meter import Durations, Meter, Usage
 from plimsoll.broker.process import Watch
-from plimsoll.broker.security import Authority
-from plimsoll.broker.sockets import Peer, Sockets
+from plimsoll.broker.security import Authority, OwnKey
+from plimsoll.broker.sockets import Curve, Peer, Sockets
 from plimsoll.core.config import Hardware
 from plimsoll.core.grants import Grant
 from plimsoll.core.node import Dial, Hangup
@@ -72,6 +72,7 @@ class Loop:
         hardware: Hardware,
         *,
         authority: Authority | None = None,
+        own: OwnKey | None = None,
         leave_seconds: float = 30.0,
         round_frames: int = ROUND_FRAMES,
         round_bytes: int = ROUND_BYTES,
@@ -79,6 +80,7 @@ class Loop:
         rest: Callable[[float], None] = time.sleep,
     ) -> None:
         self.machine, self.sockets, self.watch, self.authority = machine, sockets, watch, authority
+        self.own = own
         self.gate = None if authority is None else Gate(authority)
         self.links_ended = 0
         if authority is not None:
@@ -115,6 +117,7 @@ class Loop:
         if started > due > 0:
             self.meter.late(started - due)
         sockets.keep_house()
+        sockets.redial(started)
         if any(map(sockets.is_readable, self._descriptors)):
             self._look(started)
         if started >= self._next_house:
@@ -200,11 +203,12 @@ class Loop:
         self._next_house = now + HOUSE_SECONDS
         self.on_usage(self.meter.sample(now))
         self._look(now)
-        self.sockets.redial(now)
         lanes = (self.sockets.data, self.sockets.control)
         self.collector.check(now, sum(lane.counters["connections_disconnected"] for lane in lanes))
         if self.authority is not None:
             self._refresh_keys(self.authority, now)
+        if self.own is not None:
+            self._refresh_own(self.own)
 
     def _refresh_keys(self, authority: Authority, now: float) -> None:
         fault = authority.fault
@@ -214,6 +218,15 @@ class Loop:
             self.machine.regrant(now)
         if authority.fault and authority.fault != fault:
             log.error("%s; the keys read before stay in force", authority.fault)
+
+    def _refresh_own(self, own: OwnKey) -> None:
+        """Another key of our own is in force at once; links are made anew, and go on where they were."""
+        fault = own.fault
+        if own.refresh():
+            log.info("this broker has another key: connections are made anew")
+            self.sockets.rekey(Curve(own.secret))
+        if own.fault and own.fault != fault:
+            log.error("%s; the key read before stays in force", own.fault)
 
     def _expel(self, authority: Authority, now: float) -> None:
         """End the connections of keys that have been removed. They are told so, and then neither heard nor told."""

@@ -21,7 +21,7 @@ from plimsoll.broker.http import HttpServer, address_of
 from plimsoll.broker.loop import Loop
 from plimsoll.broker.meter import Usage
 from plimsoll.broker.process import Watch, raise_open_files
-from plimsoll.broker.security import Authority, SecurityError, is_key, read_secret_key
+from plimsoll.broker.security import Authority, OwnKey, SecurityError, is_key, read_secret_key
 from plimsoll.broker.sockets import Curve, EndpointError, Sockets
 from plimsoll.core import config as configuration
 from plimsoll.core.config import BrokerConfig
@@ -89,7 +89,9 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float) -> i
         control, data = sockets.control.bind(config.control), sockets.data.bind(config.data)
         config = msgspec.structs.replace(config, control=control, data=data)
         machine = make_machine(config, curve.public.decode() if curve else "")
-        loop = Loop(machine, sockets, watch, config.hardware, authority=authority, leave_seconds=leave_seconds)
+        # An edge's key is told to clients by its head, so it keeps the one that it was started with.
+        own = OwnKey.read(config.security.secret_key_file) if curve is not None and config.role == "head" else None
+        loop = Loop(machine, sockets, watch, config.hardware, authority=authority, own=own, leave_seconds=leave_seconds)
         loop.on_usage = lambda usage: report_usage(machine, sockets, authority, usage)
         if config.http:
             server = serve_http(config.http, machine, loop)
@@ -174,6 +176,7 @@ def report_usage(machine: Head | Edge, sockets: Sockets, authority: Authority | 
         "loop_lag_seconds": usage.lag_seconds,
         "accepting": sockets.ready,
         "security": "plain" if authority is None else "curve",
+        "public_key": sockets.public_key,
         "keys_fault": authority.fault if authority else "",
         "keys_refused": authority.refused if authority else 0,
         **{f"data_{name}": count for name, count in sorted(sockets.data.counters.items())},

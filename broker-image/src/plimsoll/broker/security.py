@@ -140,6 +140,30 @@ def read_secret_key(path: str) -> str:
 
 
 @dataclass(slots=True)
+class OwnKey:
+    """This broker's secret key, read again when its file changes. What cannot be read changes nothing."""
+
+    path: str
+    secret: str = field(repr=False)
+    fault: str = ""
+
+    @classmethod
+    def read(cls, path: str) -> OwnKey:
+        """Read the file for the first time; raises `SecurityError`."""
+        return cls(path, read_secret_key(path))
+
+    def refresh(self) -> bool:
+        """Read the file again; true when it holds another key."""
+        try:
+            secret = read_secret_key(self.path)
+        except SecurityError as error:
+            self.fault = str(error)
+            return False
+        changed, self.secret, self.fault = secret != self.secret, secret, ""
+        return changed
+
+
+@dataclass(slots=True)
 class Authority:
     """The authorised keys of one broker, read again when the file changes, and the answers to ZAP.
 
@@ -202,6 +226,10 @@ class Authority:
             return [_ZAP_VERSION, request_id, _REFUSED, b"this role may not use this socket", b"", b""]
         self.admitted += 1
         return [_ZAP_VERSION, request_id, _OK, b"OK", z85(credentials[0]).encode(), b""]
+
+    def keys_of(self, name: str) -> list[str]:
+        """The keys under which this name may come, in the order of the file."""
+        return [key for key, identity in self.keys.items() if identity.name == name]
 
     def refusal(self, key: str, role: str, name: str) -> str:
         """Why the holder of this key may not present itself so; an empty string if it may."""

@@ -57,6 +57,9 @@ HEARTBEAT_TIMEOUT_MS: Final = 15_000
 RECONNECT_MS: Final = 100
 RECONNECT_MAX_MS: Final = 2_000
 REDIAL_SECONDS: Final = 1.0
+OTHER_KEY_SECONDS: Final = 0.1
+"""A peer that may answer under another key, too, is dialled under that one so soon after it did not under the first."""
+REBIND_SECONDS: Final = 2.0
 BACKLOG: Final = 4_096
 
 _HELLO_KIND: Final = bytes([wire.HELLO])
@@ -69,7 +72,10 @@ _EVENTS: Final = {
     zmq.EVENT_HANDSHAKE_FAILED_AUTH: "handshake_refused",
 }
 _EVENT_MASK: Final = sum(int(event) for event in _EVENTS)
-_REFUSALS: Final = int(zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
+_REFUSALS: Final = int(
+    zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+)
+"""Who has another key than the one that it is dialled under hangs up without a word."""
 
 
 class EndpointError(OSError):
@@ -99,6 +105,7 @@ class Lane:
         self.waiting: dict[Peer, deque[bytes]] = {}
         self.users: dict[bytes, str] = {}
         self.has_more = False
+        self._bound: list[str] = []
         self.denied: set[bytes] = set()
         self._allowed: frozenset[str] | None = None  # None: every key that was let in
         self.router = self._socket(zmq.ROUTER)
@@ -136,7 +143,41 @@ class Lane:
         except zmq.ZMQError as error:
             raise EndpointError(error.errno, _bind_trouble(endpoint, self._domain, error)) from error
         bound: bytes = self.router.getsockopt(zmq.LAST_ENDPOINT)  # type: ignore[assignment]
-        return bound.rstrip(b"\0").decode()
+        self._bound.append(bound.rstrip(b"\0").decode())
+        return self._bound[-1]
+
+    def rekey(self, curve: Curve) -> None:
+        """Answer and dial under another pair from now on. Who is connected to here has to connect anew.
+
+        libzmq keeps the key of a listener for good, and the connections that it has accepted end with it.
+
+        Raises:
+            EndpointError: the endpoint was taken by somebody else in between.
+
+        """
+        self._curve = curve
+        for endpoint in self._bound:
+            self.router.unbind(endpoint)
+        self.router.curve_secretkey = curve.secret
+        endpoints, self._bound = self._bound, []
+        for endpoint in endpoints:
+            self._bind_again(endpoint)
+
+    @property
+    def public_key(self) -> str:
+        return "" if self._curve is None else self._curve.public.decode()
+
+    def _bind_again(self, endpoint: str) -> None:
+        """A listener ends on another thread: for a moment its endpoint is still in use."""
+        until = time.monotonic() + REBIND_SECONDS
+        while True:
+            try:
+                self.bind(endpoint)
+                return
+            except EndpointError as error:
+                if error.errno != errno.EADDRINUSE or time.monotonic() > until:
+                    raise
+                time.sleep(0.002)
 
     # -- connections that this side makes ------------------------------------------------------------------------------
 
@@ -338,6 +379,11 @@ class Sockets:
         return monitor
 
     @property
+    def public_key(self) -> str:
+        """The key under which this broker answers and dials; empty on plain links."""
+        return self.data.public_key
+
+    @property
     def ready(self) -> bool:
         """Whether somebody who connects now is let in, if the key is right."""
         return not self.zap_fault
@@ -404,16 +450,33 @@ class Sockets:
         for monitor in self._dialled:
             if monitor in self._ready:
                 monitor.recv_multipart()
-                self._refused[monitor] = time.monotonic() + REDIAL_SECONDS
+                others = len(self._keys_of(self._dialled[monitor])) > 1
+                pause = OTHER_KEY_SECONDS if others else REDIAL_SECONDS
+                self._refused.setdefault(monitor, time.monotonic() + pause)
 
     def redial(self, now: float) -> None:
-        """Connect again to those that have refused this broker, a while after they did."""
+        """Connect again to those that have refused this broker, a while after they did; under each key in turn."""
         for monitor in [monitor for monitor, at in self._refused.items() if at <= now]:
             dial = self._dialled[monitor]
             if dial not in self._told:
                 self._told.add(dial)
-                log.warning("%s at %s does not know this broker's key; trying again", dial.peer, dial.endpoint)
-            self.apply([dial])
+                log.warning(
+                    "%s at %s does not take this broker's key or its own; trying again", dial.peer, dial.endpoint
+                )
+            keys = self._keys_of(dial)
+            following = keys[(keys.index(dial.public_key) + 1) % len(keys)]
+            self.apply([Dial(dial.peer, dial.endpoint, following, control=dial.control)])
+
+    def _keys_of(self, dial: Dial) -> list[str]:
+        """The keys under which a peer may answer: the one that it is dialled under, and those authorised as its own."""
+        known = self._authority.keys_of(dial.peer) if self._authority is not None else []
+        return known if dial.public_key in known else [dial.public_key, *known]
+
+    def rekey(self, curve: Curve) -> None:
+        """Be known by another pair from now on: to those that connect to here, and to those that are dialled."""
+        for lane in (self.control, self.data):
+            lane.rekey(curve)
+        self.apply(list(self._dialled.values()))
 
     def _answer_zap(self, zap: zmq.Socket[bytes]) -> None:
         assert self._authority is not None  # noqa: S101  # there is no such socket without an authority
