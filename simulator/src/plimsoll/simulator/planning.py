@@ -46,6 +46,7 @@ class Asking:
     drain: float = 0.25
     replay: float = 0.25
     stop: float = 0.15
+    shuffle: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,8 @@ def requests(asking: Asking, shape: Shape, draw: random.Random, start: float, se
 def _ask(asking: Asking, shape: Shape, draw: random.Random, number: int, at: float) -> Ask:
     heads = shape.heads()
     head = draw.choice(heads)
+    if asking.shuffle and draw.random() < asking.shuffle:
+        return _shuffle(asking, heads, draw, number, at)
     across = len(heads) > 1 and draw.random() < asking.across
     target_head = draw.choice([each for each in heads if each != head]) if across else head
     source = draw.choice(shape.edges_of(head))
@@ -111,6 +114,22 @@ def _ask(asking: Asking, shape: Shape, draw: random.Random, number: int, at: flo
         fields["select"] = draw.choice([{"count": draw.randint(1, 4)}, {"sharePercent": 50}])
     stops = draw.random() < asking.stop
     return Ask(number, at, fields, at + draw.uniform(0.0, 1.0) if stops else float("inf"))
+
+
+def _shuffle(asking: Asking, heads: Sequence[str], draw: random.Random, number: int, at: float) -> Ask:
+    """Of a cluster, or of two; clusters are called like their heads."""
+    one, *others = draw.sample(list(heads), len(heads))
+    across = bool(others) and draw.random() < asking.across
+    limits: dict[str, Any] = {"maxInFlight": draw.randint(1, 4), "moveInterval": "0s", "queueFor": "40s"}
+    if draw.random() < 0.3:
+        limits["maxMoves"] = draw.randint(1, 4)
+    fields: dict[str, Any] = {
+        "scope": "Global" if across else "Local", "source": {"name": one}, "action": "Shuffle", "mode": "Execute",
+        "limits": limits, "deadline": f"{draw.choice([20, 60, 90])}s", "retries": draw.choice([0, 1, 2]),
+        **({"target": {"name": others[0]}} if across else {}),
+    }  # fmt: skip
+    stops = draw.random() < asking.stop
+    return Ask(number, at, fields, at + draw.uniform(0.0, 2.0) if stops else float("inf"))
 
 
 def specification(fields: Mapping[str, Any]) -> LoadBalancingSessionSpec:

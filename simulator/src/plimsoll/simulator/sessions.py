@@ -28,6 +28,9 @@ STEADY = Load(subscribers=12, publications=900, seconds=9.0, changes=0, zero_tra
 WATCHED = msgspec.structs.replace(QUICK, report_seconds=0.25)
 FAULTY = Moving(3, replay=0.3, aim=0.4)
 EMULATION = Emulation(base_seconds=0.004, per_subscription_seconds=0.0004)
+QUIET_POLICY = Policy(look=60.0)
+"""Loads are kept and told, and nobody looks: what moves was asked for."""
+
 EDGES = ("subscriber", "source", "target")
 ALL_BROKERS = (*EDGES, "head", "target-head", "neighbor")
 
@@ -110,6 +113,21 @@ ALL = [
     _scenario(
         "balanced-faults", "the same, while mediators die, and control sockets lose, repeat and delay", Shape(2, 3),
         Moving(lives=0.4), load=STEADY, policy=Policy(), base=WATCHED, chances=BUMPY, processes=3, is_steady=True,
+    ),
+    _scenario(
+        "shuffled", "clusters of unequal hardware are shuffled, and nothing else happens", Shape(1, 3), Moving(),
+        load=STEADY, control=None, asking=Asking(2, shuffle=1.0, stop=0.0), policy=QUIET_POLICY, base=WATCHED,
+        is_steady=True,
+    ),
+    _scenario(
+        "shuffled-faults", "the same in two clusters, while mediators die and control sockets lose, repeat and delay",
+        Shape(2, 3), Moving(lives=0.4), load=STEADY, asking=Asking(3, shuffle=0.9), policy=QUIET_POLICY, base=WATCHED,
+        chances=BUMPY, processes=3, is_steady=True,
+    ),
+    _scenario(
+        "shuffled-restarts", "the same, while brokers are killed, and edges balance by themselves beside",
+        Shape(1, 3), Moving(lives=0.6), load=STEADY, asking=Asking(3, shuffle=0.9), policy=Policy(), base=WATCHED,
+        chances=replace(BUMPY, crash_edge=0.15, crash_head=0.1), processes=3,
     ),
     _scenario(
         "everything", "every fault there is, and hand-overs in a random tree", Shape(3, 2, "random"),
