@@ -25,9 +25,10 @@ def objects(path: Path) -> list[dict[str, Any]]:
     return [item for item in yaml.safe_load_all(path.read_text()) if item is not None]
 
 
-def test_the_five_are_there():
+def test_all_are_there():
     assert [path.stem for path in FOR_KUBERNETES] == [
-        "dry-run-and-approve", "heterogeneous-edges", "maintenance-windows", "quickstart", "two-clusters",
+        "dry-run-and-approve", "heterogeneous-edges", "maintenance-windows", "quickstart", "shuffle",
+        "two-clusters",
     ]  # fmt: skip
 
 
