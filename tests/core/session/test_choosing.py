@@ -65,9 +65,9 @@ def test_who_was_moved_just_now_rests(world: Balanced):
 
 def test_who_has_left_since_the_profile_is_not_moved(world: Balanced):
     profile = world.edges["a"].profile
-    world.edges["a"].profile = lambda target, targets: profile(target)  # type: ignore[method-assign]
+    world.edges["a"].profile = lambda target, targets=(): profile(target)  # type: ignore[method-assign]
     stale = profile("b")
-    world.edges["a"].profile = lambda target, targets: stale  # type: ignore[method-assign]
+    world.edges["a"].profile = lambda target, targets=(): stale  # type: ignore[method-assign]
     for name in [f"a{number:03}" for number in range(10)]:
         world.serves["a"].discard(name)
     session = balance(world)

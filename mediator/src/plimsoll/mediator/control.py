@@ -76,6 +76,7 @@ class Malformed:
 
 Said = Answered | Reported | Told | Malformed
 TOLD = records.Outcome | records.Served | records.Stated | records.Trigger | records.ProfileReply | records.CoverTold
+Command = records.Command | records.Serving | records.State | records.ProfileQuery | records.CoverQuery | records.Joined
 
 
 @dataclass(frozen=True)
@@ -164,12 +165,7 @@ class ControlPlane:
     def send(
         self,
         broker: str,
-        record: records.Command
-        | records.Serving
-        | records.State
-        | records.ProfileQuery
-        | records.CoverQuery
-        | records.Joined,
+        record: Command,
     ) -> None:
         """Say something to a head; lost if it is not connected."""
         line = self._lines.get(broker)

@@ -18,10 +18,10 @@ LOADS: Final = frozenset({"Load", "Pie"})
 """Load reports, to edges and to whoever watches."""
 
 SESSIONS: Final = frozenset({
-    "Trigger", "State", "Stated", "ProfileQuery", "ProfileReply", "CoverQuery", "CoverTold", "Command", "Outcome", "Serving", "Served",
-    "Prepare", "Slot", "Move", "Install", "Installed", "Cut", "CutRequest", "Attached", "End", "Go", "Done", "Stay",
-    "Abort", "Held", "Expire", "Nak", "Part", "Orphan", "Marker", "Route", "Mediator", "Revoke", "Release", "Fetch",
-    "Fetched",
+    "Trigger", "State", "Stated", "ProfileQuery", "ProfileReply", "CoverQuery", "CoverTold", "Command", "Outcome",
+    "Serving", "Served", "Prepare", "Slot", "Move", "Install", "Installed", "Cut", "CutRequest", "Attached", "End",
+    "Go", "Done", "Stay", "Abort", "Held", "Expire", "Nak", "Part", "Orphan", "Marker", "Route", "Mediator",
+    "Revoke", "Release", "Fetch", "Fetched",
 })  # fmt: skip
 """What it takes to agree, to estimate and to hand over."""
 
