@@ -264,3 +264,48 @@ def test_another_round_is_told():
     [effect] = turn.effects
     assert isinstance(effect, Tell)
     assert (effect.reason, effect.type, effect.message) == ("AnotherRound", "Normal", "move 1 from a to b")
+
+
+# ---------------------------------------------------------------- waves
+
+
+WAVES = [
+    Pair(source="b", target="c", source_head="h", target_head="h", members=[f"x{number}" for number in range(10)]),
+    Pair(source="a", target="b", source_head="h", target_head="h", members=["y", "z"], wave=1),
+    Pair(source="a", target="c", source_head="h", target_head="h", members=["w"], wave=1),
+]
+
+
+def in_waves(phase: str, **counts: int) -> Session:
+    """b gives ten to c first; then a gives two to b, and one to c."""
+    first = child(phase, source="b", target="c", members=10, uid="one" if counts else "", counts=counts)
+    later = child(name="s-2", wave=1), child(name="s-3", target="c", members=1, wave=1)
+    return parent(first, *later, plan=plan_of(pairs=WAVES), is_drain=False, is_shuffle=True)
+
+
+def names_created(turn: Turn, session: Session) -> list[str]:
+    speak(turn, request_of(), session)
+    return [effect.name for effect in turn.effects if isinstance(effect, Create)]
+
+
+def test_a_later_wave_waits_for_the_one_before():
+    assert names_created(turn_at(101.0), in_waves("Requested")) == ["s-1"]
+
+
+@pytest.mark.parametrize("counts", [{"moved": 10}, {"moved": 9, "stayed": 1}, {"moved": 5, "detached": 4, "stayed": 1}])
+def test_when_there_is_room_the_later_wave_begins(counts: dict[str, int]):
+    turn = turn_at(101.0)
+    session = step(turn, request_of(), in_waves("Succeeded", **counts))
+    assert names_created(turn, session) == ["s-2", "s-3"]
+    specs = {effect.name: effect.spec for effect in turn.effects if isinstance(effect, Create)}
+    assert (specs["s-2"]["select"], specs["s-3"]["select"]) == ({"names": ["y", "z"]}, {"names": ["w"]})
+
+
+@pytest.mark.parametrize("counts", [{"moved": 8, "stayed": 2}, {"stayed": 10}, {"moved": 7, "returned": 3}])
+def test_where_there_is_none_who_needs_it_stays_and_others_go(counts: dict[str, int]):
+    turn = turn_at(101.0)
+    session = step(turn, request_of(), in_waves("Succeeded", **counts))
+    [_, second, third] = session.children
+    assert (second.phase, second.reason, second.counts) == ("Rejected", "NoRoom", {"stayed": 2})
+    assert third.phase == "Requested"
+    assert names_created(turn, session) == ["s-3"]

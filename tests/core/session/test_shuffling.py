@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from tests.core.session.balanced import STEP, Balanced, Faults
+from tests.core.session.joined import Joined
 
 from plimsoll.core import records as r
+from plimsoll.core.policies.shuffle import policy
 from plimsoll.core.session import Session, moves, status
 
 QUIET: dict[str, Any] = {"scope": "Local", "source": "east", "action": "Shuffle"}
@@ -199,3 +201,40 @@ def test_a_mediator_that_dies_before_any_effect_goes_on():
         ends.add((session.phase, session.reason))
         assert sum(world.counts()) == 16, dies_at
     assert ends <= {("Succeeded", "Moved"), ("Succeeded", "Partial")}
+
+
+def test_two_clusters_are_shuffled_together():
+    """30 at a; five edges of two clusters: six at each would be even, and two may differ by the trigger."""
+    world = Joined(seed=3, seconds=None)
+    world.fill("a", 30)
+    for sensing in (edge.sensing for edge in world.edges.values()):
+        sensing._look_at = float("inf")
+    world.run(1.0)
+    session = shuffled(world, scope="Global", target="west")
+    assert (session.phase, session.reason) == ("Succeeded", "Moved"), session.message
+    counts = {edge: len(names) for edge, names in world.serves.items()}
+    assert sum(counts.values()) == 30
+    assert max(counts.values()) <= 14, "as far as the trigger between clusters, 0.15, asks"
+    across = [child for child in session.children if child.target in "wv"]
+    assert across
+    specs = {one.request.name: one.request.spec.scope for one in world.store.values() if one.request.parent}
+    assert {specs[child.name] for child in across} == {"Global"}
+
+
+def test_children_of_a_later_wave_begin_when_those_before_have_ended(monkeypatch: pytest.MonkeyPatch):
+    def one_by_one(moves: Any, *_: Any) -> Any:
+        return tuple((move,) for move in moves)
+
+    monkeypatch.setattr(policy, "in_waves", one_by_one)
+    world = world_of(30)
+    uid = world.ask("shuffle", **QUIET)
+    begun: list[str] = []
+    while not world.mediator.sessions[uid].is_over:
+        world.step()
+        open_ = [one for one in world.mediator.sessions.values() if one.parent and not one.is_over]
+        assert len(open_) <= 1
+        begun += [one.name for one in open_ if one.name not in begun]
+    session = world.session(uid)
+    assert (session.phase, session.reason) == ("Succeeded", "Moved")
+    assert [child.wave for child in session.children] == [0, 1]
+    assert begun == [child.name for child in session.children]
