@@ -8,7 +8,7 @@ import pytest
 from tests.core.fleet import Fleet, Mediator, Publishing, resume
 
 from plimsoll.core import records as r
-from plimsoll.core.balancing.pieces import Gathering, decoded
+from plimsoll.core.balancing.pieces import PARTS_AT_MOST, Gathering, decoded
 from plimsoll.core.balancing.profiling import KEPT_SECONDS, KEY_CHARACTERS
 from plimsoll.core.policies.profile import Profile
 from plimsoll.core.policies.traffic import union
@@ -120,6 +120,14 @@ def test_several_targets_are_each_told_apart(balanced: Any):
     assert profile.towards("e3").accepting == 0
     [row] = profile.rows
     assert profile.towards("e2").extra_rate(row) == pytest.approx(profile.rate(row) / 2, rel=0.1)
+
+
+def test_each_of_many_targets_may_have_a_part(busy: tuple[Fleet, Mediator]):
+    fleet, mediator = busy
+    names = [f"x{number}" for number in range(PARTS_AT_MOST + 20)]
+    mediator.say_control("h", r.ProfileQuery(12, "e1", names[0], targets=names))
+    fleet.run(1.5)
+    assert len(replies(mediator, 12)) == 1
 
 
 def test_a_cover_that_cannot_be_read_is_counted(busy: tuple[Fleet, Mediator]):

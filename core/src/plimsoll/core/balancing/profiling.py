@@ -70,7 +70,8 @@ class Profiling:
 
     def on_query(self, query: r.ProfileQuery) -> None:
         """A part of a query, for the first time or again."""
-        if query.id < self._id or not 0 < query.parts <= PARTS_AT_MOST or query.part >= query.parts:
+        most = PARTS_AT_MOST + len(query.targets)  # each target has a part at least
+        if query.id < self._id or not 0 < query.parts <= most or query.part >= query.parts:
             return
         if query.id > self._id:
             self._id, self._parts, self._work, self._press, self._answer = query.id, {}, None, None, []
