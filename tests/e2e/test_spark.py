@@ -33,7 +33,8 @@ PER_SECOND = 50.0
 START_SECONDS = 300.0
 """A first driver pulls its image, and shares the machine with all that starts besides."""
 BACK_SECONDS = 90.0
-"""From the deletion of a driver to the next snapshot."""
+"""From the deletion of a driver to the next snapshot, on a machine with up to BUSY others at each core."""
+BUSY = 4.0
 ASK = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:7410/v1/snapshot').read().decode())"
 
 
@@ -174,8 +175,11 @@ def test_a_driver_that_is_deleted_is_back_within_ninety_seconds(fleet: Cluster, 
         is_new = now["source"] == "spark" and now["written_us"] > deleted_us + 10_000_000
         return now if is_new and latest["metadata"]["uid"] != driver["metadata"]["uid"] else None
 
-    after = fleet.wait(anew, BACK_SECONDS, "the next driver's snapshot")
-    print(f"next snapshot {time.monotonic() - deleted:.0f} s after the driver was deleted; decided by {sorted(said)}")
+    after = fleet.wait(anew, 4 * BACK_SECONDS, "the next driver's snapshot")
+    took, busy = time.monotonic() - deleted, os.getloadavg()[0] / (os.cpu_count() or 1)
+    print(f"next snapshot {took:.0f} s after the driver was deleted, load {busy:.1f}; decided by {sorted(said)}")
+    # A machine that is starved by others shows nothing of the driver.
+    assert took <= BACK_SECONDS * max(1.0, busy / BUSY)
     assert after["run_us"] == before["run_us"], "it goes on from the checkpoint"
     assert after["batch"] > before["batch"]
     counts = after["counts"]
