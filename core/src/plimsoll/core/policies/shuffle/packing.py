@@ -26,8 +26,10 @@ ROOM_ROWS = 12
 
 
 TRIES_AT_MOST = 100
-"""So often it is tried to make room: that matters where subscribers are few and heavy, and takes long where they are
-many."""
+"""So often it is tried to make room."""
+
+FEW_ROWS = 64
+"""Room is made for somebody of so few sets only: where there are more, they are lighter, and it brings nothing."""
 
 Wanted = tuple[int, float, Row]
 """How many of a row should go, and the relief by each of them."""
@@ -173,6 +175,8 @@ class Packing:
         """
         name = giver.name
         rows = [giver.rows[key] for key, names in giver.free.items() if names]
+        if len(rows) > FEW_ROWS:
+            return []
         reliefs = [(self._relief(giver, row, 1), row) for row in rows]
         best = sorted((each for each in reliefs if each[0] > LEAST), key=lambda each: (-each[0], each[1].key))
         for relief, row in best[:ROOM_ROWS]:
