@@ -135,9 +135,10 @@ def pods(fleet: Cluster, labels: str) -> list[Object]:
     return [pod for pod in found["items"] if "deletionTimestamp" not in pod["metadata"]]
 
 
-def decided_by_spark(fleet: Cluster) -> Object | None:
+def decided_by_spark(fleet: Cluster) -> Object:
+    """The telemetry of a fleet's status while it is decided by Spark; empty while it is not."""
     found = telemetry(fleet)
-    return found if found.get("source") == "Spark" and "snapshotAgeSeconds" in found else None
+    return found if found.get("source") == "Spark" and "snapshotAgeSeconds" in found else {}
 
 
 def test_a_fleet_that_asks_for_spark_is_decided_by_its_snapshot(fleet: Cluster, crowd: Crowd):
@@ -167,13 +168,13 @@ def test_a_driver_that_is_deleted_is_back_within_ninety_seconds(fleet: Cluster, 
     fleet.kubectl("delete", "pod", driver["metadata"]["name"], "--wait=false")
     said: set[str] = set()
 
-    def anew() -> Object | None:
+    def anew() -> Object:
         said.add(telemetry(fleet).get("source", ""))
         now = snapshot(fleet)
         (latest,) = pods(fleet, "plimsoll.dev/part=driver")
         # What the driver before has written in its last moments does not count.
         is_new = now["source"] == "spark" and now["written_us"] > deleted_us + 10_000_000
-        return now if is_new and latest["metadata"]["uid"] != driver["metadata"]["uid"] else None
+        return now if is_new and latest["metadata"]["uid"] != driver["metadata"]["uid"] else {}
 
     after = fleet.wait(anew, 4 * BACK_SECONDS, "the next driver's snapshot")
     took, busy = time.monotonic() - deleted, os.getloadavg()[0] / (os.cpu_count() or 1)

@@ -56,6 +56,11 @@ class Told:
         return [reason for _, reason, _ in self.events]
 
 
+def stepped(job: Sparking, now: float, found: Known, told: Told) -> bool:
+    job.step(now, found, told)
+    return True
+
+
 @pytest.fixture
 def folder(home: Path) -> FleetFolder:
     folder = FleetFolder.of("f")
@@ -110,7 +115,7 @@ def test_it_is_kept_running_and_fresh_by_its_snapshot(job: Sparking):
     assert job.status()["state"] == "Fresh"
     assert job.conditions()[0].status == "True"
     os.kill(first, signal.SIGKILL)
-    wait_for(lambda: job.step(2.0, known(5.0), told) or "SparkExited" in told.reasons)
+    wait_for(lambda: stepped(job, 2.0, known(5.0), told) and "SparkExited" in told.reasons)
     job.step(3.1, known(5.0), told)
     assert job.status()["pid"] != first
     assert told.reasons == ["SparkStarted", "SparkExited", "SparkStarted"]
@@ -131,8 +136,8 @@ def test_one_that_says_nothing_is_started_anew_ever_more_seldom(job: Sparking):
     assert told.reasons[-1] == "SparkRestarting"
     job.step(1202.0, known(500.0), told)
     assert told.reasons.count("SparkRestarting") == 1
-    wait_for(lambda: job.step(1203.0, known(500.0), told) or not alive(first))
-    wait_for(lambda: job.step(1210.0, known(500.0), told) or job.status().get("pid") not in (None, first))
+    wait_for(lambda: stepped(job, 1203.0, known(500.0), told) and not alive(first))
+    wait_for(lambda: stepped(job, 1210.0, known(500.0), told) and job.status().get("pid") not in (None, first))
     job.step(1211.0, known(500.0), told)
     assert job.status()["state"] == "Starting"
     assert told.reasons.count("SparkRestarting") == 1

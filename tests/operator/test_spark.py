@@ -174,7 +174,8 @@ def test_a_driver_that_does_not_run_says_why_and_is_left_to_its_kubelet():
 def test_one_that_runs_and_says_nothing_is_started_anew_ever_more_seldom():
     found, judge = world(), Judge()
     driver(found)
-    waits, last = [], found.now
+    waits: list[float] = []
+    last = found.now
     while len(waits) < 4:
         step = judge.due(found.desired().resources, found.observed(), known(found, 500.0), found.now)
         if step is not None:
