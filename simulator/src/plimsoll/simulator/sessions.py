@@ -125,8 +125,8 @@ ALL = [
         chances=BUMPY, processes=3, is_steady=True,
     ),
     _scenario(
-        "shuffled-restarts", "the same, while brokers are killed, and edges balance by themselves beside",
-        Shape(1, 3), Moving(lives=0.6), load=STEADY, asking=Asking(3, shuffle=0.9), policy=Policy(), base=WATCHED,
+        "shuffled-restarts", "the same in one cluster, while brokers are killed", Shape(1, 3), Moving(lives=0.6),
+        load=STEADY, asking=Asking(3, shuffle=0.9), policy=QUIET_POLICY, base=WATCHED,
         chances=replace(BUMPY, crash_edge=0.15, crash_head=0.1), processes=3,
     ),
     _scenario(
