@@ -26,10 +26,15 @@ def test_a_client_finds_its_heads_beside_its_keys():
     world = World()
     world.settle()
     data = world.objects["Secret", "plimsoll-client-app"]["data"]
-    assert set(data) == {names.SECRET_FILE, names.PUBLIC_FILE, "heads.json"}
+    assert set(data) == {names.SECRET_FILE, names.PUBLIC_FILE, "heads.json", "east-head.key"}
     heads = json.loads(base64.b64decode(data["heads.json"]))
     key = world.objects["Pod", "east-head-0"]["metadata"]["annotations"][names.KEY]
     assert heads == {"east": {"endpoint": "tcp://east-head.ns.svc:7400", "publicKey": key}}
+    assert base64.b64decode(data["east-head.key"]).decode() == f"{key}\n"
+    world.objects["Secret", "east-head-keys"]["data"]["next.public.key"] = base64.b64encode(b"z\n").decode()
+    world.settle()
+    data = world.objects["Secret", "plimsoll-client-app"]["data"]
+    assert base64.b64decode(data["east-head.key"]).decode() == f"{key}\nz\n", "the key that follows, while it is replaced"
 
 
 def test_an_edge_leaves_cordoning_to_its_users():

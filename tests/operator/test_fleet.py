@@ -280,7 +280,9 @@ def test_an_edge_that_is_evicted_lets_its_subscribers_go(tmp_path: Path):
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
 
 
-def test_all_keys_of_a_fleet_are_replaced(tmp_path: Path):
+def test_all_keys_of_a_fleet_are_replaced_under_load_and_nothing_is_lost(tmp_path: Path):
+    """Mediator's and clients', edges' one after the other, and the head's while it serves."""
+
     async def story(fleet: Running) -> None:
         await fleet.ready(2)
         secrets = ("plimsoll-mediator-keys", "east-head-keys", "edge-0-keys", "edge-1-keys")
@@ -289,6 +291,8 @@ def test_all_keys_of_a_fleet_are_replaced(tmp_path: Path):
             return {name: (await fleet.get("Secret", name))["data"][names.PUBLIC_FILE] for name in secrets}
 
         before = await keys()
+        await fleet.traffic()
+        head = (await fleet.get("Pod", "east-head-0"))["metadata"]["uid"]
         asked = {"metadata": {"annotations": {names.ROTATE: "1"}}}
         await fleet.api.patch("BrokerFleet", fleet.namespace, "stocks", asked)
 
@@ -298,9 +302,9 @@ def test_all_keys_of_a_fleet_are_replaced(tmp_path: Path):
                 set(before.values()) & set((await keys()).values())
             )
 
-        print(f"all keys are new after {await fleet.until('all keys are new', replaced, 300):.1f} s")
+        print(f"all keys are new after {await fleet.until('all keys are new', replaced, 400):.1f} s")
         await fleet.ready(2)
-        await fleet.traffic(5)
+        assert (await fleet.get("Pod", "east-head-0"))["metadata"]["uid"] == head, "it takes its key while it runs"
         verdict = await fleet.verdict()
         assert (verdict["lost"], verdict["repeated"], verdict["reordered"], verdict["gaps"]) == (0, 0, 0, [])
 

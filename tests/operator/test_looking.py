@@ -258,6 +258,14 @@ def test_an_edge_is_taken_to_serve_whom_it_says_it_serves_while_the_mediator_liv
     assert moment.serves["edge-0"].at == pytest.approx(moment.now - 2.0, abs=0.5)
 
 
+def test_a_head_has_the_key_that_it_says_it_has(monkeypatch: pytest.MonkeyPatch):
+    fleet, _ = looker(World(), monkeypatch)
+    assert fleet._said_key("east-head") == ""
+    fleet._mediating = waiting = Waiting()  # type: ignore[assignment]
+    waiting.heard = {"east-head": Heard({"process": {"public_key": "k"}}, 0.1), "odd": Heard({"process": "x"}, 0.1)}
+    assert [fleet._said_key(name) for name in ("east-head", "odd", "other")] == ["k", "", ""]
+
+
 def tries(server: Server, name: str) -> int:
     return sum(1 for verb, _, about in server.asked if about == name and verb not in ("get", "event", "update"))
 

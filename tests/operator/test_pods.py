@@ -66,7 +66,6 @@ def test_the_configuration_can_be_read_by_a_broker():
     assert config.head.data == "tcp://east-head.ns.svc:7400"
     key = world.objects["Pod", "east-head-0"]["metadata"]["annotations"][names.KEY]
     assert config.head.public_key == key
-    assert world.objects["Pod", "edge-1-0"]["metadata"]["annotations"][names.HEAD_KEY] == key
 
 
 def test_who_a_head_serves_is_no_reason_to_start_it_anew():

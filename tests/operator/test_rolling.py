@@ -6,7 +6,7 @@ import pytest
 from tests.operator.world import FLEET, World
 
 from plimsoll.operator import names
-from plimsoll.operator.change import Delete, Evacuate, Restart, Wait
+from plimsoll.operator.change import Delete, Evacuate, Patch, Restart, Wait
 from plimsoll.operator.rolling import cordoned
 from plimsoll.operator.settings import Settings
 
@@ -214,15 +214,25 @@ def test_without_rights_on_nodes_drains_take_one_edge_at_a_time(drained: bool):
     assert world.look() == []
 
 
-def test_a_head_with_a_new_key_goes_first_and_its_edges_follow_at_once():
+def test_a_heads_new_key_replaces_no_pod():
+    """It takes the key while it runs, told by a change of its pod; its edges find it by what is authorised."""
     world = settled()
+    before = {name: world.objects["Pod", name]["metadata"]["uid"] for name in world.of("Pod")}
     secret = world.objects["Secret", "east-head-keys"]
     secret["data"] = {names.SECRET_FILE: "eA==", names.PUBLIC_FILE: "eQ=="}
+    told = world.round()
+    assert any(isinstance(step, Patch) and step.reason == "it has another key" for step in told)
+    world.settle()
+    assert {name: world.objects["Pod", name]["metadata"]["uid"] for name in world.of("Pod")} == before
+    assert world.objects["Pod", "east-head-0"]["metadata"]["annotations"][names.KEY] == "y"
+    assert '"public_key": "y"' in world.objects["ConfigMap", "edge-0-config"]["data"]["config.json"]
+
+
+def test_an_edges_new_key_is_one_that_it_is_started_with():
+    world = settled()
+    world.objects["Secret", "edge-0-keys"]["data"] = {names.SECRET_FILE: "eA==", names.PUBLIC_FILE: "eQ=="}
     world.round()
-    assert [step.broker for step in world.round() if isinstance(step, Restart)] == ["east-head"]
-    for edge in range(3):
-        world.set_pod(f"edge-{edge}", ready=False)  # they do not reach it
-    assert {step.broker for step in world.round() if isinstance(step, Restart)} == {"edge-0", "edge-1", "edge-2"}
+    assert [step.edge["metadata"]["name"] for step in world.round() if isinstance(step, Evacuate)] == ["edge-0"]
 
 
 def test_an_edge_that_is_cut_off_from_a_head_that_serves_begins_anew():

@@ -67,3 +67,22 @@ def test_secrets_hold_one_line_each():
     assert base64.b64decode(made["data"][names.SECRET_FILE]).endswith(b"\n")
     assert "secret" not in repr(found).replace("secret=", "")
     assert keys.read({"data": {}}) is None
+
+
+def test_others_have_as_long_as_is_said_to_read_the_next_key():
+    first = step(secret(), START)
+    assert first is not None
+    given: dict[str, Any] = {"in_use": "old-public", "make": lambda: PAIR, "overlap": rotation.HEAD_OVERLAP_SECONDS}
+    assert rotation.step(first, "1", time="2026-01-01T00:01:59Z", **given) is None
+    assert rotation.step(first, "1", time="2026-01-01T00:02:00Z", **given) is not None
+    held = keys.read(first)
+    assert held is not None
+    assert held.next == "new-public"
+
+
+def test_an_old_key_stays_while_its_holder_says_nothing():
+    first = step(secret(), START)
+    assert first is not None
+    second = step(first, LATER)
+    assert second is not None
+    assert step(second, MUCH_LATER, in_use="") is None

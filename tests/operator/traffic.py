@@ -15,15 +15,14 @@ from plimsoll import client
 
 COUNT, PER_SECOND = int(sys.argv[1]), float(sys.argv[2])
 HEADS = json.loads(Path("/identities/publisher/heads.json").read_text())
-HEAD = next(iter(HEADS.values()))
+CLUSTER, HEAD = next(iter(HEADS.items()))
 STOP = Path("/told/stop")
 
 
 def connect(identity: str) -> client.Connection:
-    secret = Path(f"/identities/{identity}/secret.key").read_text().strip()
-    return client.Connection(
-        HEAD["endpoint"], name=identity, security=client.Curve(secret=secret, server=HEAD["publicKey"])
-    )
+    keys = f"/identities/{identity}"
+    security = client.Curve(secret=f"{keys}/secret.key", server=f"{keys}/{CLUSTER}-head.key")
+    return client.Connection(HEAD["endpoint"], name=identity, security=security)
 
 
 def main() -> None:

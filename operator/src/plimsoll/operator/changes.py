@@ -50,6 +50,7 @@ class _Changes:
         for item in self.desired.shared:
             yield from self._write(item)
         yield from self._keys_read()
+        yield from self._head_keys()
         for broker in self.desired.brokers.values():
             yield from self._broker(broker)
         yield from leaving.changes(self.desired, self.observed, self.moment)
@@ -123,6 +124,15 @@ class _Changes:
                 now = {names.KEYS_HASH: wanted, names.KEYS_AT: rfc3339(self.moment.now)}
                 patch = {"metadata": {"annotations": now}}
                 yield Patch(pod, patch, "the authorized keys have changed")
+
+    def _head_keys(self) -> Iterator[Change]:
+        """A head takes a new key while it runs; the change of its pod makes its kubelet write the file at once."""
+        for broker in self.desired.brokers.values():
+            pod = self.observed.pod(broker.name)
+            if broker.role != "head" or pod is None or is_leaving(pod):
+                continue
+            if broker.public_key and annotation(pod, names.KEY) != broker.public_key:
+                yield Patch(pod, {"metadata": {"annotations": {names.KEY: broker.public_key}}}, "it has another key")
 
     def _lost(self) -> Iterator[Change]:
         for pod in self.observed.kind("Pod"):

@@ -272,12 +272,16 @@ def _client(
         for cluster, config in sorted(heads.items())
     }
     labels = {**names.fleet_labels(resources.fleet.name), names.CLIENT: client.name}
+    keys = {f"{config.name}.key": _keys_now(config.name, known) for _, config in sorted(heads.items())}
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {**metadata, "name": names.client_keys(client.name), "labels": labels},
         "type": "Opaque",
-        "data": {"heads.json": encoded(json.dumps(found, indent=2) + "\n")},
+        "data": {
+            "heads.json": encoded(json.dumps(found, indent=2) + "\n"),
+            **{file: encoded("".join(f"{key}\n" for key in keys_now)) for file, keys_now in keys.items()},
+        },
     }
 
 
@@ -291,6 +295,12 @@ def _plain(resources: Resources) -> bool:
 def _key(broker: str, known: Known) -> str:
     found = known.keys.get(names.keys_of(broker))
     return found.public if found is not None else ""
+
+
+def _keys_now(broker: str, known: Known) -> list[str]:
+    """The keys under which a broker answers: the one in force, and the one that follows while it is replaced."""
+    found = known.keys.get(names.keys_of(broker))
+    return [] if found is None else [found.public, *([found.next] if found.next else [])]
 
 
 def _holders(resources: Resources, known: Known) -> list[authorized.Holder] | None:

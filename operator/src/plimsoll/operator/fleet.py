@@ -299,10 +299,20 @@ class Fleet:
         in_use = annotation(pod, names.KEY) if pod is not None else "" if broker else None
         if secret["metadata"]["name"] == names.MEDIATOR_KEYS and self._mediating is not None:
             in_use = self._curve_in_use
-        patch = rotation.step(secret, wanted, in_use=in_use, make=keys.make, time=rfc3339(time()))
+        overlap = rotation.OVERLAP_SECONDS
+        if label(secret, "app.kubernetes.io/component") == "head":
+            in_use, overlap = self._said_key(broker), rotation.HEAD_OVERLAP_SECONDS
+        now = rfc3339(time())
+        patch = rotation.step(secret, wanted, in_use=in_use, make=keys.make, time=now, overlap=overlap)
         if patch is None:
             return secret
         return self._stored(await self._api.patch("Secret", self.namespace, secret["metadata"]["name"], patch))
+
+    def _said_key(self, broker: str) -> str:
+        """The key under which a broker says that it answers; empty while it says nothing."""
+        heard = self._mediating.heard.get(broker) if self._mediating is not None else None
+        process = heard.answer.get("process") if heard is not None else None
+        return str(process.get("public_key", "")) if isinstance(process, Mapping) else ""
 
     # -- changes
 

@@ -36,6 +36,8 @@ class Keys:
     public: str
     secret: str = field(repr=False)
     others: tuple[str, ...] = ()
+    next: str = ""
+    """The public key that comes into force next, while a pair is being replaced."""
 
     @property
     def publics(self) -> tuple[str, ...]:
@@ -67,7 +69,8 @@ def read(secret: Object) -> Keys | None:
     if names.SECRET_FILE not in data or names.PUBLIC_FILE not in data:
         return None
     others = tuple(_decoded(data[key]) for key in (NEXT_PUBLIC, OLD_PUBLIC) if key in data)
-    return Keys(_decoded(data[names.PUBLIC_FILE]), _decoded(data[names.SECRET_FILE]), others)
+    following = _decoded(data[NEXT_PUBLIC]) if NEXT_PUBLIC in data else ""
+    return Keys(_decoded(data[names.PUBLIC_FILE]), _decoded(data[names.SECRET_FILE]), others, following)
 
 
 def of_brokers(observed: Observed) -> dict[str, Keys]:

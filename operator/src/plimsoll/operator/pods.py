@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from plimsoll.core import config as configuration
-from plimsoll.core.config import BrokerConfig
+from plimsoll.core.config import BrokerConfig, Peer
 from plimsoll.core.spec.brokers import GROUP_LABEL
 from plimsoll.core.spec.kinds import HardwareProfileSpec
 from plimsoll.operator import names
@@ -67,12 +67,20 @@ def config_map(wanted: Wanted, metadata: Object) -> Object:
 
 
 def restart_hash(wanted: Wanted) -> str:
-    """Changes with all that a running broker will not hear of. What it is told again and again does not count."""
+    """Changes with all that a running broker will not hear of. What it is told again and again does not count.
+
+    A head reads its own key again, and who dials a head finds its keys among those that are authorised.
+    """
     said_again = {"edges"}  # MEMBERS, with those that take no newcomers
-    told = {
-        name: value for name, value in msgspec.to_builtins(wanted.config).items() if name not in said_again
-    }  # fmt: skip
-    return digest([told, wanted.public_key, _pod_spec(wanted)])
+    config = wanted.config
+    head = None if config.head is None else _unkeyed(config.head)
+    config = msgspec.structs.replace(config, head=head, neighbors=tuple(map(_unkeyed, config.neighbors)))
+    told = {name: value for name, value in msgspec.to_builtins(config).items() if name not in said_again}
+    return digest([told, "" if config.role == "head" else wanted.public_key, _pod_spec(wanted)])
+
+
+def _unkeyed(peer: Peer) -> Peer:
+    return msgspec.structs.replace(peer, public_key="")
 
 
 def stateful_set(wanted: Wanted, metadata: Object) -> Object:
@@ -80,8 +88,6 @@ def stateful_set(wanted: Wanted, metadata: Object) -> Object:
     annotations = {names.RESTART_HASH: restart_hash(wanted)}
     if wanted.keyed:
         annotations[names.KEY] = wanted.public_key
-    if wanted.keyed and wanted.config.head is not None:
-        annotations[names.HEAD_KEY] = wanted.config.head.public_key
     grouped = {GROUP_LABEL: wanted.group} if wanted.group else {}
     return {
         "apiVersion": "apps/v1",

@@ -2,7 +2,7 @@
 
 Edges go one at a time in each cluster, emptied by a session first; one that serves nobody goes at once. A head is
 replaced when none of its edges is on the move, one head of the fleet at a time: its edges keep their subscribers, and
-resume. A head with a new key goes before its edges, since they cannot reach it under the old one.
+resume.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from plimsoll.core.spec import head_name
 from plimsoll.mediator import evacuation
 from plimsoll.mediator.sessions import is_over
-from plimsoll.operator import names
 from plimsoll.operator.change import Change, Delete, Evacuate, Restart, Wait
 from plimsoll.operator.desired import Desired, DesiredBroker
 from plimsoll.operator.emptying import Moment, emptying, restart_sessions, restarting
 from plimsoll.operator.leaving import kept, named
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects import annotation, differs, is_leaving, uid
+from plimsoll.operator.objects import differs, is_leaving, uid
 from plimsoll.operator.observed import (
     UNREACHED_SECONDS,
     Observed,
@@ -78,7 +77,7 @@ class _Rolling:
         yield from self._spared(edges)
         if head is None:
             return
-        if self._rekeyed(head) or self._is_broken(head):
+        if self._is_broken(head):
             yield from self._head(head, waits="" if not head_moves else "another head is starting")
             return
         yield from self._stuck(edges, head)
@@ -163,15 +162,13 @@ class _Rolling:
         return Restart(broker.name, pod or {}, self._reason(broker))
 
     def _serves_nobody(self, edge: DesiredBroker, head: DesiredBroker) -> bool:
-        """Whether an edge can be replaced without more ado: it is down while its head is not, or cannot reach it."""
+        """Whether an edge can be replaced without more ado: it is down, or long not ready while its head is."""
         pod, over = self.observed.pod(edge.name), self.observed.pod(head.name)
         if pod is None or is_ready(pod):
             return False
         if trouble(pod)[0]:
             return True
-        if over is None or not is_ready(over):
-            return False
-        return annotation(pod, names.HEAD_KEY) != annotation(over, names.KEY) or is_broken(pod, self.moment.now)
+        return over is not None and is_ready(over) and is_broken(pod, self.moment.now)
 
     def _reason(self, broker: DesiredBroker) -> str:
         """Why a broker's present pod has to be replaced; empty if it has not, or if that cannot be done yet."""
@@ -194,8 +191,3 @@ class _Rolling:
         """Whether a head that has to be replaced is of no use to its edges as it is."""
         pod = self.observed.pod(head.name)
         return pod is not None and bool(self._reason(head)) and is_broken(pod, self.moment.now)
-
-    def _rekeyed(self, head: DesiredBroker) -> bool:
-        """Whether a head is to answer under another key than it does."""
-        pod = self.observed.pod(head.name)
-        return pod is not None and bool(self._reason(head)) and annotation(pod, names.KEY) != head.public_key

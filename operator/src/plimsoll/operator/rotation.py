@@ -1,8 +1,9 @@
 """How new keys follow old ones: a pure function from a Secret and a request to the next step.
 
 A text that changes in the annotation `plimsoll.dev/rotate-keys` of a fleet or an edge asks for it. First a second pair
-is made and its public key is let in everywhere; after an overlap it comes into force, and whoever uses it is started
-anew, an edge after its subscribers have gone elsewhere; when nobody uses the old one any more, it is let in no longer.
+is made and its public key is let in everywhere; after an overlap it comes into force. A head takes it while it runs; an
+edge is started anew, after its subscribers have gone elsewhere. When nobody uses the old one any more, it is let in no
+longer.
 """
 
 from __future__ import annotations
@@ -18,18 +19,29 @@ from plimsoll.operator.observed import seconds
 
 OVERLAP_SECONDS = 30.0
 """All have read the new key by then: kubelets are told at once, brokers look every second."""
+HEAD_OVERLAP_SECONDS = 120.0
+"""A head's next key is read by applications, too, whose kubelets bring mounted Secrets up to date in their own time."""
 CLIENT_OVERLAP_SECONDS = 3600.0
-"""So long a client's old key is good beside its new one: applications read their Secret when they are started."""
+"""So long a client's old key is good beside its new one: applications may have read their Secret at their start."""
 STEP_AT = f"{names.ROTATED}-at"
 
 Patch = Mapping[str, Any]
 
 
-def step(secret: Object, asked: str, *, in_use: str | None, make: Callable[[], KeyPair], time: str) -> Patch | None:
+def step(
+    secret: Object,
+    asked: str,
+    *,
+    in_use: str | None,
+    make: Callable[[], KeyPair],
+    time: str,
+    overlap: float = OVERLAP_SECONDS,
+) -> Patch | None:
     """The change of a Secret that is due, if one is.
 
     `asked`: the text of the request. `in_use`: the public key under which its holder comes now; None where that is not
     known, as of clients. `make` gives a new pair, if one is wanted. `time`: now, as the API server writes it.
+    `overlap`: so many seconds others have to read the next key before it comes into force.
     """
     data, now = secret.get("data") or {}, seconds(time)
     since = annotation(secret, STEP_AT)
@@ -38,7 +50,7 @@ def step(secret: Object, asked: str, *, in_use: str | None, make: Callable[[], K
         gone = age >= CLIENT_OVERLAP_SECONDS if in_use is None else encoded(f"{in_use}\n") == data[names.PUBLIC_FILE]
         return _patch({OLD_PUBLIC: None}, time) if gone else None
     if NEXT_PUBLIC in data:
-        return _change_over(data, time, asked) if age >= OVERLAP_SECONDS else None
+        return _change_over(data, time, asked) if age >= overlap else None
     if asked and asked != annotation(secret, names.ROTATED):
         pair = make()
         return _patch({NEXT_SECRET: encoded(f"{pair.secret}\n"), NEXT_PUBLIC: encoded(f"{pair.public}\n")}, time)
