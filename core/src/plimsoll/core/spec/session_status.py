@@ -96,7 +96,7 @@ class PlanStatus:
     why: Annotated[str, About("Why so.")]
     rejected: Annotated[tuple[RejectedStatus, ...], About("Who is not in it, by reason.")]
     policy: Annotated[str, About("The policy that has chosen.")]
-    metric: Annotated[str, About("What it balances: input, output or match.")]
+    metric: Annotated[str, About("What it balances: input, output or match; of a shuffle, the highest load.")]
     stopped: Annotated[str, About("Why it moves no more than these.")]
     moves: Annotated[tuple[MovesStatus, ...], About("Who moves, and why; the first twenty.")]
     stays: Annotated[tuple[StaysStatus, ...], About("Who stays, and why; the first twenty.")]
