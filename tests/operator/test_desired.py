@@ -34,7 +34,7 @@ def test_a_client_finds_its_heads_beside_its_keys():
     world.objects["Secret", "east-head-keys"]["data"]["next.public.key"] = base64.b64encode(b"z\n").decode()
     world.settle()
     data = world.objects["Secret", "plimsoll-client-app"]["data"]
-    assert base64.b64decode(data["east-head.key"]).decode() == f"{key}\nz\n", "the key that follows, while it is replaced"
+    assert base64.b64decode(data["east-head.key"]).decode() == f"{key}\nz\n", "the key that follows"
 
 
 def test_an_edge_leaves_cordoning_to_its_users():
