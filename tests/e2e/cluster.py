@@ -35,6 +35,18 @@ def run(*command: str, text: str | None = None, seconds: float = 120.0) -> str:
     return done.stdout
 
 
+def manifest(kind: str, name: str, **spec: Any) -> Object:
+    """An object of the product as a user writes it."""
+    return {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def profile(name: str, microseconds: int) -> Object:
+    """Hardware of which a publication takes so long for each subscription."""
+    return manifest(
+        "HardwareProfile", name, cpu="500m", memory="96Mi", emulation={"perSubscription": f"{microseconds}us"}
+    )
+
+
 class Cluster:
     """One namespace, in which a release of the chart looks after a fleet."""
 
@@ -54,9 +66,10 @@ class Cluster:
     def apply(self, *objects: Mapping[str, Any]) -> None:
         self.kubectl("apply", "--server-side", "-f", "-", text=yaml.safe_dump_all(objects))
 
-    def get(self, kind: str, name: str = "") -> Any:
+    def get(self, kind: str, name: str = "", *, selector: str = "") -> Any:
         """One object, or all of a kind."""
-        found = json.loads(self.kubectl("get", kind, *([name] if name else []), "-o", "json"))
+        which = [name] if name else ["--selector", selector] if selector else []
+        found = json.loads(self.kubectl("get", kind, *which, "-o", "json"))
         return found if name else found["items"]
 
     def condition(self, kind: str, name: str, type_: str) -> Object:
@@ -96,6 +109,8 @@ class Cluster:
         """What a person would look at."""
         parts = [("get", "plimsoll,pods,statefulsets"), ("get", "events", "--sort-by=.lastTimestamp")]
         parts.append(("logs", "--tail=60", "-l", "app.kubernetes.io/name=plimsoll-operator"))
+        for each in ("broker", "crowd"):
+            parts.append(("logs", "--tail=20", "--prefix", "-l", f"app.kubernetes.io/name=plimsoll-{each}"))
         said = []
         for part in parts:
             try:

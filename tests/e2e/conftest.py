@@ -9,6 +9,13 @@ from collections.abc import Iterator
 
 import pytest
 from tests.e2e.cluster import ROOT, TAG, Cluster, run
+from tests.e2e.kills import cells, seed
+
+
+def pytest_report_header() -> str:
+    """Which cells of the kill matrix are tried, and how to try the same again."""
+    tried = ", ".join(f"{victim} in {state}" for victim, state in cells())
+    return f"kill matrix: PLIMSOLL_KILL_SEED={seed()} tries {tried}"
 
 
 def missing() -> str:

@@ -33,6 +33,7 @@ class Crowd:
         self._edges: dict[str, str] = {}
         self._last: dict[str, int] = {}
         self._sent = self.gaps = 0
+        self._told: dict[str, str] = {}
         self._unanswered: dict[int, tuple[float, client.Receipt, dict[str, Any]]] = {}
         self._stopped = threading.Event()
         self._interval = 1.0 / per_second
@@ -51,7 +52,7 @@ class Crowd:
                 at[edge] = at.get(edge, 0) + 1
             return {
                 "at": at, "sent": self._sent, "gaps": self.gaps, "subscribers": len(self._subscribers),
-                "behind": self._sent - min(self._last.values(), default=0),
+                "told": self._told, "behind": self._sent - min(self._last.values(), default=0),
             }  # fmt: skip
 
     def verdict(self, seconds: float) -> dict[str, Any]:
@@ -110,6 +111,7 @@ class Crowd:
                     self._last[name] = int(item.attributes["n"])
                 else:
                     self.gaps += 1
+                    self._told[f"{item.head}: {item.reason}"] = f"{name}: {item.low} to {item.high} of {item.epoch}"
                     last = [(head, epoch, offset) for head, epoch, offset in item.last]
                     self._seen.append(
                         seen.GapTold(

@@ -9,24 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.e2e.cluster import Cluster, CommandError, Crowd
+from tests.e2e.cluster import Cluster, CommandError, Crowd, manifest, profile
 
 pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(600)]
 
 SUBSCRIBERS = 500
 PER_SECOND = 20.0
 Object = dict[str, Any]
-
-
-def manifest(kind: str, name: str, **spec: Any) -> Object:
-    return {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
-
-
-def profile(name: str, microseconds: int) -> Object:
-    """Hardware of which a publication takes so long for each subscription."""
-    return manifest(
-        "HardwareProfile", name, cpu="500m", memory="96Mi", emulation={"perSubscription": f"{microseconds}us"}
-    )
 
 
 DETECTION = {"interval": "2s", "reportsValidFor": "10s", "stabilizeFor": "4s"}
