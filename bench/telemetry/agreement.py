@@ -1,0 +1,344 @@
+"""Whether clusters are balanced alike by the collectors' fold and by Spark's snapshot: recorded reports, decided twice.
+
+`python -m bench.telemetry.agreement`: a fleet is recorded in virtual time (`recording`), and its reports reach a
+collector as networks let them: some late, some twice, some never. The collector's own machine takes them in. At every
+look two deciders, the mediator's own code, are shown the same brokers: one goes by the fold of that moment, the other
+by the snapshot that the live job would have published by then, made by the definition that live and oracle are held to,
+checked as a reader checks it. Told is how often both want the same of the same cluster, and what was behind it where
+they do not. Sessions are those of the recording: what a decider wants is compared, and not carried out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.telemetry.recording import LOOK_SECONDS, REPORT_SECONDS, Recording, record
+
+from plimsoll.core import session as s
+from plimsoll.core.session import overview
+from plimsoll.core.session.turn import Turn
+from plimsoll.core.spec.brokers import head_name
+from plimsoll.core.spec.planning import policy_of
+from plimsoll.mediator import aggregates
+from plimsoll.telemetry.asking import Known
+from plimsoll.telemetry.choosing import Choice, Chosen
+from plimsoll.telemetry.fold import Header, Point, aggregate, assemble, fold
+from plimsoll.telemetry.intake import Intake
+from plimsoll.telemetry.schema import LOADS
+from plimsoll.telemetry.snapshot import SEEN_SECONDS, WINDOWS_SECONDS, Snapshot, Wanted, encode
+
+START_US = 1_800_000_000_000_000
+FLEET = "wide"
+FRESH_SECONDS = max(5, round(2.5 * REPORT_SECONDS))
+REPORTS_MISSED = 3
+NEAR_TRIGGER = 0.03
+"""A difference so near to the trigger is one that either may see."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How reports reach the collector, and how Spark works. Times are seconds; shares are of reports."""
+
+    late: float = 0.05
+    late_seconds: float = 8.0
+    twice: float = 0.05
+    lost: float = 0.02
+    file_seconds: float = 10.0
+    trigger_seconds: float = 5.0
+    batch_seconds: float = 3.0
+    ask_seconds: float = 5.0
+
+
+@dataclass(frozen=True)
+class Arrival:
+    at: float
+    report: dict[str, Any]
+
+
+def arrivals(recording: Recording, way: Way, seed: int) -> list[Arrival]:
+    """What the collector hears, in order; `clock_us` is the time at which a report was made."""
+    draw = random.Random(seed)
+    found = []
+    for at, report in recording.reports:
+        said = {**report, "clock_us": START_US + round(at * 1e6)}
+        if draw.random() < way.lost:
+            continue
+        copies = 1 + (draw.random() < way.twice)
+        for _ in range(copies):
+            found.append(Arrival(at + (draw.uniform(0, way.late_seconds) if draw.random() < way.late else 0.0), said))
+    return sorted(found, key=lambda one: one.at)
+
+
+class Pipeline:
+    """A collector and the live job behind it, in virtual time."""
+
+    def __init__(self, recording: Recording, way: Way, seed: int) -> None:
+        self.way, self.clusters = way, recording.clusters
+        self.intake = Intake(FLEET, "c0")
+        self.published: list[tuple[float, bytes]] = []
+        self._coming = arrivals(recording, way, seed)
+        self._taken = 0
+        self.files: list[tuple[float, list[dict[str, Any]]]] = []
+        self._written_at = self._run_at = 0.0
+        self._batch = 0
+
+    def until(self, now: float) -> None:
+        """Let it be `now`: files are written, and batches run, when that is due."""
+        while (due := min(self._written_at + self.way.file_seconds, self._run_at + self.way.trigger_seconds)) <= now:
+            self._hear(due)
+            if due == self._written_at + self.way.file_seconds:
+                self._written_at = due
+                rows = [dict(zip(LOADS.names, row, strict=True)) for row in self.intake.take_rows()]
+                self.files.append((due, rows))
+            if due == self._run_at + self.way.trigger_seconds:
+                self._run_at = due
+                self._batch += 1
+                self.published.append((due + self.way.batch_seconds, encode(self._snapshot(due))))
+        self._hear(now)
+
+    def _hear(self, now: float) -> None:
+        while self._taken < len(self._coming) and self._coming[self._taken].at <= now:
+            one = self._coming[self._taken]
+            self._taken += 1
+            self.intake.take(one.report, one.report["cluster"], START_US + round(one.at * 1e6))
+
+    def _snapshot(self, now: float) -> Snapshot:
+        end_us = START_US + round((now - self.way.file_seconds) * 1e6)
+        since_us = end_us - max(WINDOWS_SECONDS) * 1_000_000
+        points: dict[str, list[Point]] = {name: [] for name in self.clusters}
+        for _, rows in self.files:
+            for row in rows:
+                if since_us < row["at_us"] <= end_us:
+                    points[row["cluster"]].append(Point.of(row))
+        found = {
+            name: aggregate(points[name], brokers, end_us, WINDOWS_SECONDS, SEEN_SECONDS)
+            for name, brokers in self.clusters.items()
+        }
+        return assemble(self._header("spark", end_us, now), found, self.intake.counts, WINDOWS_SECONDS, SEEN_SECONDS)
+
+    def _header(self, source: Any, end_us: int, now: float) -> Header:
+        return Header(
+            source=source, fleet=FLEET, run_us=START_US, batch=self._batch, window_end_us=end_us,
+            written_us=START_US + round(now * 1e6),
+        )  # fmt: skip
+
+    def fold(self, now: float) -> Snapshot:
+        now_us = START_US + round(now * 1e6)
+        points = {cluster: list(of.values()) for cluster, of in self.intake.newest.items()}
+        return fold(points, self.clusters, self._header("fold", now_us, now), self.intake.counts, FRESH_SECONDS)
+
+    def spark(self, now: float) -> bytes | None:
+        """What is published by now."""
+        there = [data for at, data in self.published if at <= now]
+        return there[-1] if there else None
+
+
+class Decider:
+    """A mediator's detection between clusters, and nothing else of it."""
+
+    def __init__(self) -> None:
+        self.turn = Turn(1, s.Settings())
+
+    def look(self, view: s.View, now: float) -> dict[str, Decision]:
+        """What it finds of each cluster. An empty target: nobody is asked."""
+        self.turn.effects.clear()
+        self.turn.view, self.turn.now, self.turn.viewed_at = view, now, now
+        overview.look(self.turn)
+        asked = {one.spec["source"]["name"] for one in self.turn.effects if isinstance(one, s.Create)}
+        found = {}
+        for cluster, watched in self.turn.watched.items():
+            action = next(iter(watched.finding.actions), None)
+            found[cluster] = Decision(
+                watched.finding.state, action.target if action else "", action.metric if action else "",
+                action.difference if action else 0.0, cluster in asked,
+            )  # fmt: skip
+        return found
+
+
+@dataclass(frozen=True)
+class Decision:
+    """`asks`: a session is wanted now, as the second look running has found the same."""
+
+    state: str
+    target: str
+    metric: str
+    difference: float
+    asks: bool
+
+    @property
+    def what(self) -> tuple[str, str, bool]:
+        """What a decision is compared by: the state, who is asked, and whether now."""
+        return self.state, self.target, self.asks
+
+
+@dataclass
+class Found:
+    """`looks`: decisions compared. `by`: of how many looks the second decider had the snapshot, or why not."""
+
+    looks: int = 0
+    alike: int = 0
+    same_metric: int = 0
+    wanted: int = 0
+    wanted_alike: int = 0
+    by: Counter[str] = field(default_factory=Counter)
+    apart: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def share(self) -> float:
+        return self.alike / self.looks if self.looks else 1.0
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "decisions": self.looks, "agree": round(self.share, 4), "samePairAndMetric": self.same_metric,
+            "eitherWants": self.wanted, "ofTheseAlike": self.wanted_alike, "by": dict(self.by),
+            "apart": dict(Counter(one["why"] for one in self.apart)),
+        }  # fmt: skip
+
+
+def compare(recording: Recording, way: Way, seed: int, from_seconds: float = 60.0) -> Found:
+    """Decide at every look by both. Looks before `from_seconds` are those of a fleet that is coming up."""
+    pipeline, found = Pipeline(recording, way, seed), Found()
+    choice = Choice(Wanted(FLEET))
+    deciders = {"fold": Decider(), "spark": Decider()}
+    trigger = next(iter(_policies(recording).values())).detection.global_trigger.ratio
+    changes = Changes(recording)
+    ask_at, known = 0.0, dict[str, Known]()
+    look_at = LOOK_SECONDS
+    while look_at <= recording.seconds:
+        while ask_at <= look_at:
+            pipeline.until(ask_at)
+            known = _asked(pipeline, choice, ask_at)
+            ask_at += way.ask_seconds
+        pipeline.until(look_at)
+        now = START_US / 1e6 + look_at
+        decided = {
+            name: decider.look(view_of(recording, look_at, now, known[name]), now) for name, decider in deciders.items()
+        }
+        if look_at >= from_seconds:
+            chosen = known["spark"].chosen
+            assert chosen is not None
+            found.by["spark" if chosen.is_spark else chosen.reason.partition(":")[0]] += 1
+            _count(found, decided["fold"], decided["spark"], look_at, float(trigger.value), changes)
+        look_at += LOOK_SECONDS
+    return found
+
+
+def _asked(pipeline: Pipeline, choice: Choice, now: float) -> dict[str, Known]:
+    now_us = START_US + round(now * 1e6)
+    by_fold = pipeline.fold(now)
+    by_spark = choice.choose(pipeline.spark(now), by_fold, now_us)
+    return {"fold": Known(now_us, Chosen(by_fold, "Wanted: the fold"), 0), "spark": Known(now_us, by_spark, 0)}
+
+
+def _count(
+    found: Found, fold_: dict[str, Decision], spark: dict[str, Decision], at: float, trigger: float, changes: Changes
+) -> None:
+    for cluster in sorted({*fold_, *spark}):
+        one, other = fold_.get(cluster), spark.get(cluster)
+        found.looks += 1
+        if one is not None and other is not None and one.what == other.what:
+            found.alike += 1
+            found.same_metric += one.metric == other.metric
+        wants = [each for each in (one, other) if each is not None and each.target]
+        if wants:
+            found.wanted += 1
+            found.wanted_alike += one is not None and other is not None and one.what == other.what
+        if one is None or other is None or one.what != other.what:
+            why = changes.why(at, [each.difference for each in wants], trigger, one, other)
+            found.apart.append({"at": at, "cluster": cluster, "why": why, "fold": one, "spark": other})
+
+
+class Changes:
+    """When loads have moved, so that what is older says something else."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._at: list[float] = []
+        last: dict[str, int] = {}
+        for at, report in recording.reports:
+            if report["role"] == "edge":
+                before = last.get(report["broker"], report["subscribers"])
+                if abs(before - report["subscribers"]) > max(2, 0.05 * before):
+                    self._at.append(at)
+                last[report["broker"]] = report["subscribers"]
+
+    def why(
+        self, at: float, differences: Sequence[float], trigger: float, one: Decision | None, other: Decision | None
+    ) -> str:
+        """What is behind a disagreement: the first that applies."""
+        if one is None or other is None:
+            return "one of them knew too little of the cluster"
+        if any(at - 40.0 <= moved <= at for moved in self._at):
+            return "subscribers came or moved in the last 40 s"
+        if differences and min(abs(each - trigger) for each in differences) <= NEAR_TRIGGER:
+            return f"the difference was within {NEAR_TRIGGER} of the trigger"
+        if one.state != other.state:
+            return "the state"
+        return "only one had found it twice running" if one.target == other.target else "the target"
+
+
+def view_of(recording: Recording, at: float, now: float, known: Known) -> s.View:
+    """The fleet as a mediator sees it, with what clusters carry by telemetry."""
+    newest: dict[str, tuple[float, dict[str, Any]]] = {}
+    for heard, report in recording.reports:
+        if heard > at:
+            break
+        newest[report["broker"]] = heard, report
+    heads, edges = {}, {}
+    for cluster, brokers in recording.clusters.items():
+        for name in brokers:
+            heard, report = newest.get(name, (-1e9, {}))
+            fresh = report if at - heard <= REPORTS_MISSED * REPORT_SECONDS else {}
+            if name == head_name(cluster):
+                heads[name] = s.HeadView(name, cluster, 1, True, fresh)
+            else:
+                edges[name] = s.EdgeView(name, cluster, head_name(cluster), report=fresh)
+    loads = aggregates.loads(known, now)
+    shown = s.Overview(LOOK_SECONDS) if loads is None else s.Overview(LOOK_SECONDS, loads.clusters, loads.source)
+    return s.View(heads, edges, _policies(recording), recording.near, shown)
+
+
+def _policies(recording: Recording) -> dict[str, Any]:
+    made = ((name, policy_of(recording.resources, name)) for name in recording.resources.clusters)
+    return {name: policy for name, policy in made if policy is not None}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.telemetry.agreement", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=1200.0, help="of each recording, in virtual time")
+    parser.add_argument("--subscribers", type=int, default=240)
+    parser.add_argument("--publishers", type=int, default=20)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--apart", action="store_true", help="also tell each disagreement")
+    asked = parser.parse_args(arguments)
+    for seed in asked.seeds:
+        recording = record(asked.seconds, asked.subscribers, asked.publishers, seed)
+        print(json.dumps({"seed": seed, "reports": len(recording.reports), "sessions": recording.sessions}))
+        for name, way in WAYS.items():
+            found = compare(recording, way, seed)
+            print(json.dumps({"seed": seed, "way": name, **found.plain()}), flush=True)
+            if asked.apart:
+                print(*lines(found.apart), sep="\n")
+
+
+def lines(apart: Iterable[dict[str, Any]]) -> list[str]:
+    return [
+        f"  {one['at']:g} s {one['cluster']}: {one['why']}: fold {one['fold']}; spark {one['spark']}" for one in apart
+    ]
+
+
+WAYS = {
+    "calm": Way(late=0.0, twice=0.0, lost=0.0),
+    "rough": Way(),
+    "worse": Way(late=0.2, late_seconds=15.0, twice=0.2, lost=0.1),
+}
+"""Networks that a recording is sent over."""
+
+
+if __name__ == "__main__":
+    main()

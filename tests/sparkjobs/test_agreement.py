@@ -1,0 +1,40 @@
+"""The snapshots that agreement is judged by are those of the jobs: the oracle's, over the same files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from bench.telemetry.agreement import FLEET, START_US, WAYS, Pipeline
+from bench.telemetry.recording import record
+from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+
+from plimsoll.sparkjobs import oracle, reading
+from plimsoll.telemetry import arrow
+from plimsoll.telemetry.schema import INCOMING, LOADS
+from plimsoll.telemetry.snapshot import decode
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_the_oracle_makes_the_same_snapshot_of_the_same_files(spark: SparkSession, tmp_path: Path):
+    pipeline = Pipeline(record(300.0, subscribers=60, publishers=8, seed=3), WAYS["worse"], 3)
+    pipeline.until(260.0)
+    data = pipeline.spark(255.0)
+    assert data is not None
+    snapshot = decode(data)
+    made_at = (snapshot.written_us - START_US) / 1e6
+    (tmp_path / INCOMING).mkdir(parents=True)
+    for number, (written_at, rows) in enumerate(pipeline.files):
+        if written_at <= made_at:
+            arrow.write(tmp_path / INCOMING / f"c0-{number}.parquet", LOADS, rows)
+    points = reading.points(
+        reading.read_files(spark, reading.incoming(tmp_path / INCOMING), reading.loads_schema()), FLEET
+    )
+    found = oracle.clusters(points, pipeline.clusters, snapshot.window_end_us)
+    assert list(oracle.differences(found, snapshot.clusters)) == []
+    assert snapshot.clusters["b1"].windows["300"].n > snapshot.clusters["b1"].windows["10"].n > 0
