@@ -28,10 +28,12 @@ pytestmark = [
 ]
 
 Object = dict[str, Any]
-SUBSCRIBERS = 50
-PER_SECOND = 50.0
+SUBSCRIBERS = 20
+PER_SECOND = 20.0
 START_SECONDS = 300.0
 """A first driver pulls its image, and shares the machine with all that starts besides."""
+DEAD_SECONDS, STARTING_SECONDS = 90.0, 180.0
+"""A snapshot of this age asks for another driver, unless the one that is there has begun since."""
 BACK_SECONDS = 90.0
 """From the deletion of a driver to the next snapshot, on a machine with up to BUSY others at each core."""
 BUSY = 4.0
@@ -186,6 +188,27 @@ def test_a_driver_that_is_deleted_is_back_within_ninety_seconds(fleet: Cluster, 
     counts = after["counts"]
     assert counts["rows_in"] == counts["counted"] + counts["duplicate"] + counts["late"] + counts["invalid"]
     fleet.wait(lambda: decided_by_spark(fleet), 60, "Spark's snapshot to be used again")
+
+
+def test_a_driver_that_runs_and_says_nothing_is_started_anew(fleet: Cluster, crowd: Crowd):
+    """Stopped as if it hung: its pod is Running all the time."""
+    (driver,) = pods(fleet, "plimsoll.dev/part=driver")
+    name, begun = driver["metadata"]["name"], time.monotonic()
+    fleet.kubectl("exec", name, "--", "pkill", "-STOP", "java")
+    fleet.wait(lambda: telemetry(fleet).get("source") == "Fold", 120, "the fold to be used")
+    assert telemetry(fleet)["reason"].startswith("Stale: ")
+    assert [pod["status"]["phase"] for pod in pods(fleet, "plimsoll.dev/part=driver")] == ["Running"]
+
+    def another() -> bool:
+        found = [pod["metadata"]["uid"] for pod in pods(fleet, "plimsoll.dev/part=driver")]
+        return bool(found) and driver["metadata"]["uid"] not in found
+
+    fleet.wait(another, DEAD_SECONDS + STARTING_SECONDS, "another driver")
+    print(f"another driver {time.monotonic() - begun:.0f} s after the first hung")
+    events = fleet.kubectl("get", "events", "-o", "jsonpath={range .items[*]}{.reason}{' '}{end}").split()
+    assert "SparkRestarting" in events
+    fleet.wait(lambda: decided_by_spark(fleet), START_SECONDS, "Spark's snapshot to be used again")
+    assert telemetry(fleet)["spark"]["restarts"] == 1
 
 
 def test_without_a_driver_the_fleet_is_decided_by_the_fold_and_says_so(fleet: Cluster, crowd: Crowd):

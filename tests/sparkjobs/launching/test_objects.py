@@ -69,6 +69,13 @@ def test_never_two_drivers_and_never_two_of_a_job():
     }  # fmt: skip
 
 
+def test_the_names_of_cron_jobs_leave_room_for_their_runs():
+    long = Launch(fleet="f" * 63, namespace="prod", image="i", claim="c")
+    names = [item["metadata"]["name"] for item in kubernetes.cron_jobs(long)]
+    assert max(map(len, names)) <= 52
+    assert len(set(names)) == len(kubernetes.SCHEDULES)
+
+
 def test_what_a_deployment_selects_is_in_its_template_and_not_in_executors():
     (live,) = [item for item in kubernetes.objects(LAUNCH) if item["kind"] == "Deployment"]
     selected = live["spec"]["selector"]["matchLabels"].items()

@@ -44,6 +44,8 @@ SCHEDULES: Final = {"oracle": "7 * * * *", "compact": "22 * * * *", "history": "
 SIDECAR: Final = "spark-live"
 WAIT_SECONDS: Final = 60
 """A driver whose predecessor has not ended yet waits so long for its checkpoint; it prepares itself meanwhile."""
+CRON_NAME: Final = 52
+"""A CronJob's name has to leave room for the time of each run."""
 TEMPLATE: Final = "executor.yaml"
 TEMPLATES: Final = "/opt/templates"
 
@@ -205,7 +207,7 @@ def cron_job(launch: Launch, job: str, schedule: str) -> Object:
     return {
         "apiVersion": "batch/v1",
         "kind": "CronJob",
-        "metadata": metadata(launch, f"{launch.name}-{job}", job),
+        "metadata": metadata(launch, f"{launch.name[: CRON_NAME - len(job) - 1]}-{job}", job),
         "spec": {
             "schedule": schedule,
             "timeZone": "Etc/UTC",
