@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.operator.world import FLEET, World
 
+from plimsoll.operator import names
 from plimsoll.operator.api import ApiError, ConflictError, MissingError
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.fleet import HEARING_SECONDS, LASTING_SECONDS, Fleet
@@ -263,7 +264,8 @@ def test_a_head_has_the_key_that_it_says_it_has(monkeypatch: pytest.MonkeyPatch)
     assert fleet._said_key("east-head") == ""
     fleet._mediating = waiting = Waiting()  # type: ignore[assignment]
     waiting.heard = {"east-head": Heard({"process": {"public_key": "k"}}, 0.1), "odd": Heard({"process": "x"}, 0.1)}
-    assert [fleet._said_key(name) for name in ("east-head", "odd", "other")] == ["k", "", ""]
+    fleet._curve_in_use = "m"
+    assert [fleet._said_key(name) for name in ("east-head", "odd", "other", names.MEDIATOR)] == ["k", "", "", "m"]
 
 
 def tries(server: Server, name: str) -> int:
@@ -275,7 +277,8 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
-        monkeypatch.setattr("plimsoll.operator.fleet.monotonic", lambda: self.now)
+        for module in ("fleet", "keeping"):
+            monkeypatch.setattr(f"plimsoll.operator.{module}.monotonic", lambda: self.now)
 
 
 @pytest.mark.parametrize("code", [403, 422, 500])
@@ -297,7 +300,7 @@ def test_one_secret_that_is_refused_stops_nobody_else(monkeypatch: pytest.Monkey
         assert world.objects["BrokerCluster", "east"]["status"]["edges"]["desired"] == 3
         assert "Refused" not in reasons(world, "EdgeBroker", "edge-0")
         server.wrong = {}
-        fleet._retries.keep([])  # its pause is over
+        fleet._attempts.keep([])  # its pause is over
         for _ in range(3):
             await looked(fleet, world)
         assert ("Secret", "edge-1-keys") in world.objects

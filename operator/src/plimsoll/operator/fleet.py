@@ -20,20 +20,21 @@ from plimsoll.core.spec.kinds import BrokerFleetSpec
 from plimsoll.mediator import aggregates
 from plimsoll.mediator import desired as asked
 from plimsoll.mediator.control import Curve, Members
-from plimsoll.operator import keys, leaving, names, rolling, rotation, status
+from plimsoll.operator import keys, leaving, names, rolling, status
 from plimsoll.operator.api import Api, ApiError, ConflictError, MissingError
+from plimsoll.operator.attempts import CONFLICT_SECONDS, RETRY_SECONDS, Attempts, is_away
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.change import Apply, Change, Delete, Evacuate, Patch, Restart, Taken, Wait, subject
 from plimsoll.operator.changes import changes
 from plimsoll.operator.collectors import Telling
-from plimsoll.operator.desired import Desired, Known, desire, identities
+from plimsoll.operator.desired import Desired, Known, desire
 from plimsoll.operator.emptying import Moment, Serves
 from plimsoll.operator.health import Health
+from plimsoll.operator.keeping import Keeping
 from plimsoll.operator.mediating import Mediating
 from plimsoll.operator.metrics import Metrics
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import Ref, annotation, digest, is_leaving, is_ours, ref, uid
-from plimsoll.operator.objects import owner as owning
 from plimsoll.operator.observed import Observed, label, rfc3339, seconds
 from plimsoll.operator.reach import reachable
 from plimsoll.operator.retries import Retries
@@ -50,10 +51,6 @@ LOAD_WRITE_SECONDS = 1.0
 """In a large fleet load figures are older: of all its edges together no more are written than one in so long."""
 HEARING_SECONDS = 45.0
 """So long after a mediator has begun, what was said before stands, until all that serve have been heard."""
-RETRY_SECONDS, CONFLICT_SECONDS = 2.0, 0.25
-"""The first pause after what was refused, and after what somebody else was quicker with; later ones are longer."""
-AWAY = frozenset({0, 429, 503, 504})
-"""Answers, or none, of an API server that would not answer anything else now."""
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, LASTING_SECONDS = 1.0, 60.0, 60.0
 """A mediator that cannot go on begins anew after a pause that doubles, until one has lasted."""
 LATE_SECONDS = 3.0
@@ -84,8 +81,8 @@ class Fleet:
         self._served_as: object = None
         self._desired: Desired | None = None
         self._faults: dict[Ref, tuple[str, str]] = {}
-        self._keyless: dict[Ref, tuple[str, str]] = {}
-        self._retries, self._statuses = Retries(random.SystemRandom()), Retries(random.SystemRandom())
+        self._attempts, self._statuses = Attempts(namespace), Retries(random.SystemRandom())
+        self._keeping = Keeping(namespace, api, self._attempts, self._stored, self._said_key)
         self._waits: dict[Ref, str] = {}
         self._invalid = self._why = ""
         self._astray: dict[Ref, tuple[str, str]] = {}
@@ -155,7 +152,7 @@ class Fleet:
             result, again = "error", RETRY_SECONDS
         if self._faults or self._waits:
             again = min(again, RETRY_SECONDS)
-        again = max(QUIET_SECONDS, min(again, self._retries.next(monotonic())))
+        again = max(QUIET_SECONDS, min(again, self._attempts.next(monotonic())))
         self._metrics.reconciles.labels("fleet", result).inc()
         self._metrics.reconcile_seconds.labels("fleet").observe(monotonic() - begun)
         return again
@@ -176,7 +173,7 @@ class Fleet:
             if self._desired is not None:
                 await self._let_go(observed, self._desired)
             return
-        held = await self._keys(resources, observed)
+        held = await self._keeping.keys(resources, observed)
         observed = self._observe()
         known = Known(namespace=self.namespace, live=observed.objects, keys=held, still=observed.brokers())
         moment = self._moment(resources.fleet.spec.time_scale_percent / 100)
@@ -249,67 +246,10 @@ class Fleet:
             for cluster in clusters:
                 await self._say(cluster, "Warning", "NoFleet", NO_FLEET)
 
-    # -- keys
-
-    async def _keys(self, resources: Resources, observed: Observed) -> dict[str, keys.Keys]:
-        """The keys of everybody who needs some, made where there are none; who cannot have any stops nobody else."""
-        found: dict[str, keys.Keys] = {}
-        self._keyless = {}
-        for name, owner, labels in identities(resources, observed.objects):
-            key, secret = ("Secret", name), observed.get("Secret", name)
-            if self._retries.is_due(("keys", name), monotonic()):
-                try:
-                    secret = await self._held(name, owner, labels, observed)
-                    self._retries.succeeded(("keys", name))
-                except (ApiError, ConflictError, MissingError) as error:
-                    self._keyless[key] = self._failed(("keys", name), error)
-                    if isinstance(error, ApiError) and error.code in AWAY:
-                        raise
-            elif key in self._faults:
-                self._keyless[key] = self._faults[key]
-            if secret is not None and (held := keys.read(secret)) is not None:
-                found[name] = held
-            elif key not in self._keyless:
-                self._keyless[key] = ("NameTaken", f"Secret/{name} is not the operator's, or holds no keys")
-        return {**keys.of_brokers(observed), **found}
-
-    async def _held(self, name: str, owner: Object, labels: Mapping[str, str], observed: Observed) -> Object | None:
-        """The Secret of an identity, made if there is none, after the step to new keys that is due."""
-        secret = observed.get("Secret", name)
-        if secret is None:
-            secret = await self._make_keys(name, owner, labels)
-        if secret is None or keys.read(secret) is None:
-            return secret
-        return await self._rotate(secret, owner, observed)
-
-    async def _make_keys(self, name: str, owner: Object, labels: Mapping[str, str]) -> Object | None:
-        wanted = keys.new_secret(name, labels, owning(owner), self.namespace)
-        try:
-            return self._stored(await self._api.create(wanted))
-        except ConflictError:
-            found = await self._api.get("Secret", self.namespace, name)
-            return self._stored(found) if is_ours(found, wanted) else None
-
-    async def _rotate(self, secret: Object, owner: Object, observed: Observed) -> Object:
-        """Take the step to new keys that is due, if somebody has asked for them."""
-        fleets = [annotation(item, names.ROTATE) for item in observed.kind("BrokerFleet")]
-        wanted = " ".join(text for text in (*fleets, annotation(owner, names.ROTATE)) if text)
-        broker = label(secret, names.BROKER)
-        pod = observed.pod(broker) if broker else None
-        in_use = annotation(pod, names.KEY) if pod is not None else "" if broker else None
-        if secret["metadata"]["name"] == names.MEDIATOR_KEYS and self._mediating is not None:
-            in_use = self._curve_in_use
-        overlap = rotation.OVERLAP_SECONDS
-        if label(secret, "app.kubernetes.io/component") == "head":
-            in_use, overlap = self._said_key(broker), rotation.HEAD_OVERLAP_SECONDS
-        now = rfc3339(time())
-        patch = rotation.step(secret, wanted, in_use=in_use, make=keys.make, time=now, overlap=overlap)
-        if patch is None:
-            return secret
-        return self._stored(await self._api.patch("Secret", self.namespace, secret["metadata"]["name"], patch))
-
     def _said_key(self, broker: str) -> str:
-        """The key under which a broker says that it answers; empty while it says nothing."""
+        """The key under which a broker says that it answers, or the mediator's own; empty while nothing is said."""
+        if broker == names.MEDIATOR:
+            return self._curve_in_use
         heard = self._mediating.heard.get(broker) if self._mediating is not None else None
         process = heard.answer.get("process") if heard is not None else None
         return str(process.get("public_key", "")) if isinstance(process, Mapping) else ""
@@ -319,18 +259,17 @@ class Fleet:
     async def _carry_out(self, steps: Sequence[Change]) -> None:
         """Take the steps; one that is refused stops no other, and is taken again after a pause that grows."""
         self._waits = {step.subject: step.reason for step in steps if isinstance(step, Wait)}
-        faults = {**self._astray, **self._keyless}
+        faults = {**self._astray, **self._keeping.keyless}
         for step in steps:
             if isinstance(step, Taken):
                 faults[step.subject] = ("NameTaken", step.reason)
             elif isinstance(step, Wait):
                 continue
-            elif self._retries.is_due(_attempt(step), monotonic(), _wanted(step)):
+            elif self._attempts.is_due(_attempt(step), monotonic(), _wanted(step)):
                 await self._try(step, faults)
             elif subject(step) in self._faults:
                 faults[subject(step)] = self._faults[subject(step)]
-        tried = {_attempt(step) for step in steps} | {("keys", name) for _, name in self._keyless}
-        self._retries.keep(tried)
+        self._attempts.keep({_attempt(step) for step in steps} | self._keeping.attempts)
         self._faults = faults
         for key, (reason, message) in faults.items():
             await self._say_once(key, reason, message)
@@ -340,23 +279,14 @@ class Fleet:
         attempt, wanted = _attempt(step), _wanted(step)
         try:
             await self._do(step, faults)
-            self._retries.succeeded(attempt)
+            self._attempts.succeeded(attempt)
         except ConflictError as error:
-            self._failed(attempt, error, wanted)
+            self._attempts.failed_by(error, attempt, monotonic(), wanted)
             self._cache.forget(self.namespace, subject(step))
         except ApiError as error:
-            faults[subject(step)] = self._failed(attempt, error, wanted)
-            if error.code in AWAY:
+            faults[subject(step)] = self._attempts.failed_by(error, attempt, monotonic(), wanted)
+            if is_away(error):
                 raise
-
-    def _failed(self, attempt: tuple[str, str], error: Exception, wanted: str = "") -> tuple[str, str]:
-        """Take notice of a failure; its reason, and what is said of it."""
-        now, away = monotonic(), isinstance(error, ApiError) and error.code in AWAY
-        first = CONFLICT_SECONDS if isinstance(error, ConflictError) else RETRY_SECONDS
-        longest = {"longest": RETRY_SECONDS} if away else {}  # its return is to be found soon
-        after = self._retries.failed(attempt, now, first, wanted=wanted, **longest)
-        log.warning("%s: %s; tried again after %.1f s", self.namespace, error, after)
-        return "Refused", str(error)
 
     async def _do(self, step: Change, faults: dict[Ref, tuple[str, str]]) -> None:
         log.info("%s: %s %s: %s", self.namespace, type(step).__name__, "/".join(subject(step)), _reason(step))
@@ -545,7 +475,7 @@ class Fleet:
             except ApiError as error:
                 after = self._statuses.failed(key, now, RETRY_SECONDS, longest=rest)
                 log.warning("%s: status of %s: %s; again after %.1f s", self.namespace, "/".join(key), error, after)
-                if error.code in AWAY:
+                if is_away(error):
                     return  # nor would it answer the others, and each of them would be waited for
 
     async def _say_once(self, key: Ref, reason: str, message: str) -> None:
