@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from tests.core.session.model import Faults, World
 
-from plimsoll.cli.telling import BATCHES_SHOWN, account, explanation
+from plimsoll.cli.telling import BATCHES_SHOWN, account, audited, explanation
 from plimsoll.core.session import Session
 from plimsoll.mediator.sessions import stored
 
@@ -147,7 +147,9 @@ def test_every_move_is_explained(world: World):
     lines = list(explanation(item(world, uid), []))
     assert lines[0] == f"s: {session.phase}, {session.reason}: {session.message}"
     assert lines[1].startswith(f"plan {session.plan.hash}: 20 subscribers by drain, because ")
-    rows = {row[0]: row[1:] for row in (one.split() for one in lines[4:])}
+    moved = session.counts()["moved"]
+    assert lines[2] == f"Deliveries:  not known: none of the {moved} that have moved has counted them"
+    rows = {row[0]: row[1:] for row in (one.split() for one in lines[5:])}
     outcomes = session.outcomes()
     assert len(set(outcomes.values())) > 1
     assert {name: (row[0], row[1], row[2]) for name, row in rows.items()} == {
@@ -156,6 +158,15 @@ def test_every_move_is_explained(world: World):
     text = {"moved": "is served by the target", "stayed": "is served by the source, as before"}
     for name, outcome in outcomes.items():
         assert " ".join(rows[name][3:]).startswith(text.get(outcome, "has come back by itself")), rows[name]
+
+
+def test_what_deliveries_came_to_is_told_with_how_many_have_counted():
+    sums = {"subscribers": 5, "lost": 1, "duplicated": 0, "reordered": 2, "suppressed": 0}
+    text = "Deliveries:  1 lost, 0 duplicated, 2 reordered, as counted by 5 of the 7 that have moved"
+    assert list(audited({"progress": {"moved": 7}, "audit": sums})) == [text]
+    again = f"{text}; 3 came again, and were held back"
+    assert list(audited({"progress": {"moved": 7}, "audit": {**sums, "suppressed": 3}})) == [again]
+    assert list(audited({"progress": {"moved": 0}})) == []
 
 
 def test_a_plan_that_nothing_came_of_yet(world: World):

@@ -47,6 +47,7 @@ TYPES = {
     "CoverItem": "cover_item", "ReportItem": "report_item", "Policy": "policy", "U32": "u32", "U63": "u63",
     "Name": "name", "Text": "text", "PubOpen": "PUB", "Gap": "GAP", "Cover": "COVER", "Raw": "body", "Info": "info",
     "None": "nil", "MemberItem": "member", "HandoverPlan": "plan", "Join": "JOIN",
+    "Due": "due", "CheckItem": "check", "DueItem": "due_item", "CountItem": "count_item", "AuditItem": "audit",
     "LoadReport": "map", "ActionItem": "action", "BlockItem": "block", "RowItem": "row", "Bits": "bytes",
     "Resource": '"input" or "output" or "cpu" or "memory"',
     "Metric": '"input" or "output" or "match"', "BrokerState": '"OK" or "BUSY" or "N/A" or "STABILIZING"',
@@ -172,9 +173,14 @@ def test_every_code_of_shut_is_listed():
 BALANCING: list[tuple[str, Any]] = [
     ("action", r.ActionItem), ("profile", r.ProfileBody), ("block", r.BlockItem), ("row", r.RowItem),
 ]  # fmt: skip
+COUNTING: list[tuple[str, Any]] = [
+    ("check", r.CheckItem), ("due_item", r.DueItem), ("count_item", r.CountItem), ("audit", r.AuditItem),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("word", "struct"), [("member", r.MemberItem), ("plan", r.HandoverPlan), *BALANCING])
+@pytest.mark.parametrize(
+    ("word", "struct"), [("member", r.MemberItem), ("plan", r.HandoverPlan), *BALANCING, *COUNTING]
+)
 def test_what_records_are_made_of_is_described(word: str, struct: Any):
     assert re.search(rf"^\| `{word}` \| `\[{re.escape(fields(struct))}\]` \|$", DOCUMENT.read_text(), re.MULTILINE)
 

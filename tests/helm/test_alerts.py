@@ -54,6 +54,9 @@ def test_an_alert_says_how_bad_what_and_what_to_do(rule: dict[str, dict[str, str
 FIRES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "PlimsollGaps": ({"plimsoll_broker_gaps_detected_total": "0x5 3x20"}, {}),
     "PlimsollLawBroken": ({'plimsoll_session_law_violations_total{law="I5"}': "0x5 1x20"}, {"law": "I5"}),
+    "PlimsollMoveNotClean": (
+        {'plimsoll_session_deliveries_total{kind="lost"}': "0x5 1x20"}, {"kind": "lost"},
+    ),
     "PlimsollBrokerOverloaded": ({"plimsoll_broker_input_utilization": "0.5x2 1.2x20"}, {}),
     "PlimsollBrokerMemory": ({"plimsoll_broker_memory_ratio": "0.85x20"}, {}),
     "PlimsollStrangers": (
@@ -83,6 +86,8 @@ FIRES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
 CALM = {
     "plimsoll_broker_gaps_detected_total": "7x20",
     'plimsoll_session_law_violations_total{law="I5"}': "0x20",
+    'plimsoll_session_deliveries_total{kind="lost"}': "0x20",
+    'plimsoll_session_deliveries_total{kind="suppressed"}': "0+3x20",
     "plimsoll_broker_input_utilization": "0.9x20",
     "plimsoll_broker_output_utilization": "1.2x3 0.5x20",
     "plimsoll_broker_memory_ratio": "0.7x20",

@@ -61,6 +61,12 @@ class Live:
         wait_for(is_so, seconds, f"{name}: {status}")
         return status
 
+    def is_clean(self, name: str, moved: int) -> None:
+        """All that have moved have counted; the last may have told after the end."""
+        wait_for(lambda: self.status(name)["audit"]["subscribers"] == moved, 10.0, f"{name}: {self.status(name)}")
+        sums = dict.fromkeys(("lost", "duplicated", "reordered", "suppressed"), 0)
+        assert self.status(name)["audit"] == {"subscribers": moved, **sums}
+
     @property
     def mediator_pid(self) -> int:
         return int(self.object("BrokerFleet", "quickstart").get("status", {}).get("mediator", {}).get("pid", 0))
@@ -92,10 +98,12 @@ def test_live_subscribers_move_and_nothing_is_lost(live: Live):
         live.begin("one")
         status = live.end("one")
         assert (status["phase"], status["progress"]["moved"]) == ("Succeeded", len(before)), status
+        live.is_clean("one", len(before))
         wait_for(lambda: not traffic.at("edge-0"))
         live.begin("back", source={"name": "edge-1"}, target={"name": "edge-0"}, select={"count": 7}, handover="Replay")
         status = live.end("back")
         assert (status["phase"], status["progress"]["moved"]) == ("Succeeded", 7), status
+        live.is_clean("back", 7)
         wait_for(lambda: len(traffic.at("edge-0")) == 7)
         verdict = traffic.verdict()
     assert verdict.ok, verdict

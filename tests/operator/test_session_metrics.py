@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from tests.core.session.model import Faults, World
 
 from plimsoll.core.session import Session
-from plimsoll.core.session.record import Attempt, Forecast, Pair, Plan
+from plimsoll.core.session.record import Attempt, Audit, Batch, Child, Forecast, Pair, Plan
 from plimsoll.operator.session_metrics import SessionMetrics
 
 
@@ -115,3 +115,32 @@ def test_what_a_fleet_that_is_no_more_left_open_is_never_late(counted: Counted):
     after = counted.metrics.of_one_fleet()
     after.stored(session(uid="2", deadline_at=9999.0), 500.0)
     assert counted["_law_violations_total", {"law": "I5"}] == 0
+
+
+def audited(**sums: int) -> Batch:
+    return Batch(
+        id="1.1", head="h", head_epoch=1, source="a", target="b", target_head="h", replay=False, prepare_seconds=1.0,
+        drain_seconds=1.0, begun_at=1.0, members={"x": "moved"}, ended_at=2.0, audit=Audit(**sums),
+    )  # fmt: skip
+
+
+def test_what_subscribers_have_counted_is_summed_up_once_even_behind_the_end(counted: Counted):
+    metrics, kinds = counted.metrics, ("lost", "duplicated", "reordered", "suppressed")
+    name = "plimsoll_session_deliveries_total"
+    assert [counted.registry.get_sample_value(name, {"kind": kind}) for kind in kinds] == [0.0] * 4
+    metrics.stored(session(), 2.0)
+    metrics.stored(session(phase="Draining", batches=[audited(subscribers=1, suppressed=2)]), 2.5)
+    over = session(phase="Succeeded", reason="Moved", ended_at=3.0)
+    for _ in range(2):
+        metrics.stored(replace(over, batches=[audited(subscribers=2, lost=1, suppressed=5)]), 3.0)
+    assert counted["_audited_subscribers_total"] == 2
+    assert [counted["_deliveries_total", {"kind": kind}] for kind in kinds] == [1, 0, 0, 5]
+    metrics.stored(replace(over, uid="another", batches=[audited(subscribers=9, lost=9)]), 3.0)
+    assert counted["_audited_subscribers_total"] == 2, "another process has seen that"
+
+
+def test_a_parent_counts_nothing_that_its_children_do(counted: Counted):
+    child = Child(name="c", source="a", target="b", members=1, counts={"moved": 1})
+    counted.metrics.stored(session(children=[child]), 2.0)
+    counted.metrics.stored(session(children=[replace(child, audit=Audit(subscribers=1, lost=1))]), 3.0)
+    assert counted["_audited_subscribers_total"] == 0

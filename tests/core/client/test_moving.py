@@ -96,7 +96,7 @@ def test_the_target_takes_over_where_the_source_ends(move: Any, kit: Any):
     move.source.tell(r.Deliver(move.id, kit.pub(15)))
     move.end()
     assert (move.subscriber.token, move.subscriber.number) == (move.cut, n + 1)
-    assert move.target.last_of(r.Go) == r.Go(move.next, move.session)
+    assert move.target.last_of(r.Go) == r.Go(move.next, move.session, ("h", 5, 10), [])
     assert move.source.all(r.Detach) == [r.Detach(move.id, False)]
     assert move.subscriber.current.id == move.next
     assert move.subscriber.handover is None
@@ -190,7 +190,7 @@ def test_a_pause_is_carried_over(move: Any):
     move.begin()
     move.end()
     said = [each for each in move.target.heard if isinstance(each, r.Pause | r.Go)]
-    assert said == [r.Pause(move.next), r.Go(move.next, move.session)]
+    assert said == [r.Pause(move.next), r.Go(move.next, move.session, ("h", 5, 10), [])]
     move.subscriber.resume()
     move.run()
     assert move.target.last_of(r.Continue).attachment == move.next

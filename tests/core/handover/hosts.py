@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from plimsoll.core import records as r
 from plimsoll.core.handover.coordinator import Coordinator
+from plimsoll.core.log import Log
 from plimsoll.core.owners import Owner, Owners
 
 T = TypeVar("T")
@@ -21,6 +22,7 @@ class FakeHost:
         self.edges = {"a": A, "b": B, "c": C}
         self.heads = {"k"}
         self.guests: set[str] = set()
+        self.log = Log(10**6)
         self.said: list[tuple[str, str, Any]] = []
         self.revoked: list[tuple[str, r.Revoke]] = []
         self.outcomes: list[r.Outcome] = []

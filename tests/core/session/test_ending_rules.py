@@ -9,7 +9,7 @@ from tests.core.session.model import spec_of
 
 from plimsoll.core.session import Request, Session, Settings, Tell
 from plimsoll.core.session.ending import again, attempt_of, closing_seconds, end, ended_by, has_cut, may_try_again
-from plimsoll.core.session.record import Attempt, Batch, Child, End, Offer, Pair, Plan, Verdict
+from plimsoll.core.session.record import Attempt, Audit, Batch, Child, End, Offer, Pair, Plan, Verdict
 from plimsoll.core.session.turn import Turn
 
 WHY = Verdict(reason="HeadGone", message="it does not answer", again=True)
@@ -154,7 +154,7 @@ def test_what_is_kept_of_an_attempt():
     over = session(phase="Failed", reason="HeadGone", message="so", ended_at=99.0, attempt=2)
     assert attempt_of(over) == Attempt(
         number=2, phase="Failed", reason="HeadGone", message="so", started_at=40.0, ended_at=99.0, planned=3,
-        counts={"moved": 1, "stayed": 1}, moved=["x"],
+        counts={"moved": 1, "stayed": 1}, moved=["x"], audit=Audit(),
     )  # fmt: skip
     early = attempt_of(session(started_at=None, plan=None, batches=[]))
     assert (early.started_at, early.ended_at, early.planned, early.counts, early.moved) == (10.0, 60.0, 0, {}, [])

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from plimsoll.core.session import moves, seen, status
 from plimsoll.core.session.record import (
     Attempt,
+    Audit,
     Batch,
     Child,
     Forecast,
@@ -251,20 +252,42 @@ def test_how_long_batches_drained():
 
 
 def test_children_and_earlier_attempts():
-    child = Child(name="c", source="a", target="b", members=3, phase="Failed", reason="Why", counts={"moved": 2})
+    sums = {"subscribers": 2, "lost": 1, "duplicated": 0, "reordered": 3, "suppressed": 4}
+    child = Child(
+        name="c", source="a", target="b", members=3, phase="Failed", reason="Why", counts={"moved": 2},
+        audit=Audit(**sums),
+    )  # fmt: skip
     attempt = Attempt(
         number=1, phase="Failed", reason="Why", message="so", started_at=1.0, ended_at=2.0, planned=3,
-        counts={"stayed": 3},
+        counts={"stayed": 3}, audit=Audit(),
     )  # fmt: skip
     found = status(session(children=[child], history=[attempt]), 12.0)
     assert found["target"] == "b"
     assert found["children"] == [
-        {"name": "c", "source": "a", "target": "b", "planned": 3, "phase": "Failed", "reason": "Why", "moved": 2}
+        {
+            "name": "c",
+            "source": "a",
+            "target": "b",
+            "planned": 3,
+            "phase": "Failed",
+            "reason": "Why",
+            "moved": 2,
+            "audit": sums,
+        }
     ]
     assert found["history"] == [
         {"number": 1, "phase": "Failed", "reason": "Why", "message": "so", "startedAt": "1970-01-01T00:00:01Z",
-         "endedAt": "1970-01-01T00:00:02Z", "planned": 3, "stayed": 3}
+         "endedAt": "1970-01-01T00:00:02Z", "planned": 3, "stayed": 3, "audit": {"subscribers": 0}}
     ]  # fmt: skip
+
+
+def test_what_nobody_has_counted_is_not_nought():
+    [one] = batches = [batch(1, members={"x": "moved", "y": "moved"}, ended_at=9.0)]
+    assert status(session(batches=batches), 9.0)["audit"] == {"subscribers": 0}
+    known = replace(one, audit=Audit(subscribers=1, suppressed=2))
+    sums = {"subscribers": 1, "lost": 0, "duplicated": 0, "reordered": 0, "suppressed": 2}
+    assert status(session(batches=[known]), 9.0)["audit"] == sums
+    assert "audit" not in status(session(batches=[batch(1, members={"x": "stayed"}, ended_at=9.0)]), 9.0)
 
 
 def test_only_who_did_not_move_has_the_reason_of_its_batch():

@@ -221,7 +221,13 @@ MUTANTS = [
     Mutant(
         "no-go",
         "At END the subscriber says GO.",
-        (Change(moving.on_end, "client.say(handover.next.port.link, r.Go(handover.next.id, end.session))", "pass"),),
+        (
+            Change(
+                moving.on_end,
+                "client.say(handover.next.port.link, r.Go(handover.next.id, end.session, *counts))",
+                "pass",
+            ),
+        ),
         ("calm-drain", "sessions-local"),
         partners=(NO_PART,),
         alone="after `drain_seconds` PART closes the attachment, and the subscriber resumes from the log",
@@ -265,7 +271,7 @@ MUTANTS = [
     Mutant(
         "done-does-not-pass",
         "The head of the target passes DONE on to the one that decides.",
-        (Change(Guests.done, "self.host.to_head(head, r.Done(done.session, members))", "pass"),),
+        (Change(Guests.done, "self.host.to_head(head, r.Done(done.session, members, done.edge, checks))", "pass"),),
         ("calm-across", "sessions-across"),
     ),
     Mutant(

@@ -38,7 +38,11 @@ MUTANTS = [
         (Change(Coordinator.tick, "self._part(session)", "session.drains_until = float('inf')"),),
         ("calm-drain", "sessions-local"),
         partners=(
-            Change(moving.on_end, "client.say(handover.next.port.link, r.Go(handover.next.id, end.session))", "pass"),
+            Change(
+                moving.on_end,
+                "client.say(handover.next.port.link, r.Go(handover.next.id, end.session, *counts))",
+                "pass",
+            ),
         ),
         alone="whoever is cut arrives, or resumes, once nothing is in the way",
     ),

@@ -39,6 +39,7 @@ def account(item: Object, at: datetime) -> Iterator[str]:
     yield from _attempts(told)
     yield from _deadline(session, at)
     yield from _progress(told)
+    yield from audited(told)
     yield "Time in each state:"
     spent = {one["phase"]: one["milliseconds"] for one in told["timeInPhases"]}
     yield from _rows([(phase, f"{spent[phase] / 1000:.3f} s") for phase in PHASES if spent.get(phase)])
@@ -72,6 +73,19 @@ def _progress(told: Object) -> Iterator[str]:
     yield f"Progress:    {progress['percent']} % of {progress['planned']}: {counts}"
     if "etaSeconds" in progress:
         yield f"ETA:         {duration(progress['etaSeconds'])}, at {progress['movesPerMinute']} per minute"
+
+
+def audited(told: Object) -> Iterator[str]:
+    """What those who have moved have counted of their deliveries."""
+    if (audit := told.get("audit")) is None:
+        return
+    moved, known = told["progress"]["moved"], audit["subscribers"]
+    if not known:
+        yield f"Deliveries:  not known: none of the {moved} that have moved has counted them"
+        return
+    sums = ", ".join(f"{audit[what]} {what}" for what in ("lost", "duplicated", "reordered"))
+    again = f"; {audit['suppressed']} came again, and were held back" if audit["suppressed"] else ""
+    yield f"Deliveries:  {sums}, as counted by {known} of the {moved} that have moved{again}"
 
 
 def _plan(told: Object) -> Iterator[str]:
@@ -173,6 +187,7 @@ def explanation(item: Object, children: Sequence[Object]) -> Iterator[str]:
     plan = session.plan
     yield f"{name}: {session.phase}, {session.reason}: {session.message}"
     yield f"plan {plan.hash}: {plan.members} subscribers by {plan.handover}, because {plan.why or 'nobody moves'}"
+    yield from audited(status(session, session.ended_at or session.phase_at))
     yield from choosing.trigger(item)
     yield from choosing.asked(session)
     yield from choosing.reasons(session)

@@ -29,6 +29,8 @@ class Attaching:
             self.roster.shut(old, "replaced", "the subscriber has attached again")
             removes = self.roster.holdings.uncover(old)
         attachment = self.roster.open(link, resume)
+        if resume.token is not None and self.receiving.keeps(x, resume.session):
+            attachment.moved_by, attachment.counts_from = str(resume.session), (resume.token, resume.watermarks)
         taken = self.roster.take(attachment, resume.subscriptions, resume.version)
         cover = self.roster.install({attachment: taken}, removes)
         self.host.up(r.ResumeUp(x, resume.epoch, cover, resume.token, resume.session))

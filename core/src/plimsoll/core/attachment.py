@@ -19,7 +19,7 @@ from plimsoll.core.log import Origin, raise_to
 from plimsoll.core.predicates import Subscription
 from plimsoll.core.records import Attach, Gap, Policy, PubOpen, Resume
 from plimsoll.core.records import to_edge as decoder
-from plimsoll.core.wire import OwnerEpoch
+from plimsoll.core.wire import OwnerEpoch, Token
 
 HANDLE_BYTES = 7
 """An array header, a tag, and the attachment as a 32-bit integer: in front of what DELIVER and EPOCH carry."""
@@ -83,6 +83,9 @@ class Attachment:
 
     `coming`: the session that brings it here, until GO; `has_go`: GO has come before INSTALLED. `going`: the session
     that takes it away. `end`: the position of its cut, and the END that is due once all up to it is queued.
+
+    `counts_from`: the token and watermarks from which it counts what it is given on its way here; `moved_by`: the
+    session whose place here it took by RESUME.
     """
 
     __slots__ = (
@@ -91,6 +94,7 @@ class Attachment:
         "closed_at",
         "coming",
         "counted",
+        "counts_from",
         "dropped",
         "end",
         "end_gap",
@@ -107,6 +111,7 @@ class Attachment:
         "keeps_place",
         "last_position",
         "link",
+        "moved_by",
         "out",
         "paused",
         "policy",
@@ -148,6 +153,8 @@ class Attachment:
         self.coming = self.going = ""
         self.has_go = False
         self.end: tuple[int, bytes] | None = None
+        self.counts_from: tuple[Token, list[Token]] | None = None
+        self.moved_by = ""
 
     def apply(self, policy: Policy, limits: Limits, time_factor: float) -> None:
         """Take the subscriber's policy; what it leaves open, and the most that it may have, is the broker's."""

@@ -85,6 +85,7 @@ class Edge(Node):
             r.Continue: attaching.on_continue,
             r.Attach: self.receiving.on_attach,
             r.Go: self.receiving.on_go,
+            r.Counted: self.receiving.counting.on_counted,
         }
         self._of_head: dict[type[Any], Callable[[Any], None]] = {
             r.Gap: self._on_gap,
@@ -104,6 +105,7 @@ class Edge(Node):
             r.Abort: self._on_abort,
             r.Part: self._on_part,
             r.Mediator: self._on_mediator,
+            r.DueList: self.receiving.counting.on_due,
         }
         self.head = self.dial(config.head.name, config.head.data, config.head.public_key)
         self.dial_control(config.head.name, config.head.control, config.head.public_key)
@@ -321,6 +323,7 @@ class Edge(Node):
                 attachment.id, self.config.head_name, self.head_epoch, resumed.start, resumed.gap, resumed.lapsed
             ),
         )
+        self.receiving.resumed(attachment)
         if resumed.start >= resumed.position:
             self.queues.live(attachment)
         else:
@@ -386,6 +389,7 @@ class Edge(Node):
             self._tell_progress()
             self._expire()
             self.receiving.expire()
+            self.receiving.counting.ask()
         if self.reporter.due(self.now):
             self._report_load()
         if self.watch is not None:

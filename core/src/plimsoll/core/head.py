@@ -587,6 +587,7 @@ class Head(Node):
         r.Attached: _on_handover,
         r.Done: _on_handover,
         r.Nak: _on_handover,
+        r.Counts: _on_handover,
         r.CutRequest: _on_cut_request,
         r.Route: _on_route,
         r.Mediator: _on_mediator,

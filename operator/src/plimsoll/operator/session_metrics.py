@@ -13,13 +13,14 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from plimsoll.core.session import Session, seen
-from plimsoll.core.session.record import FINAL, OUTCOMES, PHASES
+from plimsoll.core.session.record import FINAL, OUTCOMES, PHASES, Audit, summed
 from plimsoll.core.session.status import drain_seconds, utilization_error
 from plimsoll.core.verify.sessions import SessionChecker
 
 SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 RATIOS: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 ON_THE_WAY: Final = tuple(phase for phase in PHASES if phase not in FINAL)
+KINDS: Final = ("lost", "duplicated", "reordered", "suppressed")
 LATE_SECONDS: Final = 60.0
 """So much later than its deadline an end may be stored: the API server may have been away."""
 
@@ -31,6 +32,7 @@ class SessionMetrics:
         self._checker = SessionChecker(LATE_SECONDS)
         self._told = 0
         self._counted: dict[str, int] = {}
+        self._audits: dict[str, Audit] = {}
         self.ended = Counter(
             "plimsoll_sessions_ended", "Attempts of sessions that have ended, by how.", ["result", "reason"],
             registry=registry,
@@ -38,6 +40,17 @@ class SessionMetrics:
         self.subscribers = Counter(
             "plimsoll_session_subscribers", "Subscribers of attempts that have ended, by what became of them.",
             ["outcome"], registry=registry,
+        )  # fmt: skip
+        self.audited = Counter(
+            "plimsoll_session_audited_subscribers",
+            "Moved subscribers that have counted their deliveries; of other moved ones nothing is known.",
+            registry=registry,
+        )
+        self.deliveries = Counter(
+            "plimsoll_session_deliveries",
+            "Deliveries that went wrong for audited subscribers while they moved: lost, duplicated and reordered are "
+            "always 0; suppressed came again between clusters, and were not given again.",
+            ["kind"], registry=registry,
         )  # fmt: skip
         self.phases = Histogram(
             "plimsoll_session_phase_duration_seconds", "Time of a session in a phase, in all attempts.", ["phase"],
@@ -64,6 +77,8 @@ class SessionMetrics:
             self.subscribers.labels(outcome)
         for phase in ON_THE_WAY:
             self.phases.labels(phase)
+        for kind in KINDS:
+            self.deliveries.labels(kind)
         for law in ("I4", "I5", "I8"):
             self.violations.labels(law)
 
@@ -80,6 +95,7 @@ class SessionMetrics:
         for violation in found[self._told :]:
             self.violations.labels(violation.law).inc()
         self._told = len(found)
+        self._audit(session)
         counted = self._counted.setdefault(
             session.uid, len(session.history)
         )  # what another process has seen is its own
@@ -94,6 +110,18 @@ class SessionMetrics:
         """Its object has gone."""
         self._checker.forget(uid)
         self._counted.pop(uid, None)
+        self._audits.pop(uid, None)
+
+    def _audit(self, session: Session) -> None:
+        """What has been counted since the last time; it may come after the end. Children count for their parents."""
+        if session.children:
+            return
+        audit = summed((session.audit(), *(one.audit for one in session.history)))
+        before = self._audits.setdefault(session.uid, audit)  # what another process has seen is its own
+        self._audits[session.uid] = audit
+        self.audited.inc(max(0, audit.subscribers - before.subscribers))
+        for kind in KINDS:
+            self.deliveries.labels(kind).inc(max(0, getattr(audit, kind) - getattr(before, kind)))
 
     def _attempt(self, phase: str, reason: str, counts: Mapping[str, int]) -> None:
         """An attempt has ended. Members of a parent count with its children alone."""

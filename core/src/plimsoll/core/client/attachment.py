@@ -29,9 +29,12 @@ class State(Enum):
 
 
 class Attachment:
-    """A subscriber at an edge. `acked`: the version that the edge has acknowledged last, but for heads `unreached`."""
+    """A subscriber at an edge. `acked`: the version that the edge has acknowledged last, but for heads `unreached`.
 
-    __slots__ = ("acked", "id", "paused", "port", "state", "stream", "subscriber", "unreached")
+    `take` deals with what the stream has for it.
+    """
+
+    __slots__ = ("acked", "id", "paused", "port", "state", "stream", "subscriber", "take", "unreached")
 
     def __init__(self, attachment_id: int, subscriber: Subscriber, port: Port) -> None:
         self.id, self.subscriber, self.port = attachment_id, subscriber, port
@@ -40,6 +43,7 @@ class Attachment:
         self.paused = False
         self.acked = 0
         self.unreached: tuple[str, ...] = ()
+        self.take = subscriber.taking
 
     @property
     def is_asked(self) -> bool:

@@ -327,7 +327,7 @@ class Client(Node):
                 if attachment is None or attachment.state is not State.LIVE:
                     self.counters["records_for_nobody"] += 1
                 else:
-                    attachment.subscriber.take(attachment, record.item, size, now)
+                    attachment.take(attachment, record.item, size, now)
             elif type(record) is r.Progress:
                 self._on_progress(port, record)
             else:
@@ -390,6 +390,8 @@ class Client(Node):
             subscriber.session = moved.session
         self.seeker.again(subscriber, "moved", exclude="" if moved.edge else attachment.port.edge, at_once=True)
         if moved.edge and moved.endpoint:
+            if moved.session is not None:
+                subscriber.begin_tally(moved.session)
             self.seeker.attach(subscriber, moved.edge, moved.endpoint, moved.public_key)
 
     def _on_shut(self, attachment: Attachment, shut: r.Shut) -> None:
@@ -489,6 +491,7 @@ class Client(Node):
         r.Held: moving.on_held,
         r.Stay: moving.on_stay,
         r.End: moving.on_end,
+        r.Count: moving.on_count,
     }
     _OF_PUBLISHER: ClassVar[dict[type[Any], Callable[..., None]]] = {
         r.Opened: Publisher.on_opened,

@@ -70,6 +70,7 @@ def on_move_to(client: Client, attachment: Attachment, move: r.MoveTo) -> None:
         client.counters["moves_passed_over"] += 1
         return
     handover = subscriber.handover = Handover(move)
+    subscriber.begin_tally(move.session)
     port = client.port_to(move.edge, move.endpoint, move.public_key)
     handover.next = client.seeker.new_attachment(subscriber, port)
     if port.link.was_open:
@@ -101,11 +102,24 @@ def on_end(client: Client, attachment: Attachment, end: r.End) -> None:
         subscriber.handover = None
         client.release(attachment)
         subscriber.take_over(handover.next, end.token)
-        client.say(handover.next.port.link, r.Go(handover.next.id, end.session))
+        tally = subscriber.tally_of(end.session)
+        counts = (tally.since, tally.marks) if tally is not None else (None, [])
+        client.say(handover.next.port.link, r.Go(handover.next.id, end.session, *counts))
         subscriber.settle()
     else:
         subscriber.set_token(end.token)
         client.seeker.go_on(subscriber, handover)
+
+
+def on_count(client: Client, attachment: Attachment, count: r.Count) -> None:
+    """What was due is known: say what came of it, if that can be said."""
+    subscriber = attachment.subscriber
+    tally = subscriber.tally_of(count.session) if is_serving(attachment) else None
+    found = tally.against(count.due) if tally is not None else None
+    if found is not None:
+        again = subscriber.duplicates - subscriber.tallied_from
+        client.say(attachment.port.link, r.Counted(attachment.id, count.session, *found, again))
+    subscriber.end_tally()
 
 
 def is_serving(attachment: Attachment) -> bool:
@@ -139,7 +153,8 @@ def lose(client: Client, attachment: Attachment, handover: Handover, *, willing:
 
 
 def leave(client: Client, subscriber: Subscriber, *, withdraw: bool = False) -> None:
-    """This subscriber takes part in no hand-over any more."""
+    """This subscriber takes part in no hand-over any more, and has nothing to say of the last one."""
+    subscriber.end_tally()
     handover, subscriber.handover = subscriber.handover, None
     if handover is not None and handover.next is not None:
         client.say_detach(handover.next, withdraw=withdraw)

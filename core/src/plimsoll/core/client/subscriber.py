@@ -14,7 +14,7 @@ Laws of the place:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from plimsoll.core.client.events import (
     SubscriberEvent,
     SubscriptionRefused,
 )
+from plimsoll.core.client.tally import MARKS_AT_MOST, Tally
 from plimsoll.core.link import NEVER
 from plimsoll.core.wire import OwnerEpoch, Scalar, Token
 
@@ -63,9 +64,9 @@ class Subscriber:
 
     __slots__ = (
         "_client", "again", "asked_since", "attempts", "changes", "conflicts", "counts", "current", "depth",
-        "depth_bytes", "duplicates", "events", "exclude", "failed", "handover", "high_bytes", "high_records", "holds",
-        "is_held", "is_paused", "items", "name", "number", "phase", "policy", "position", "prefer", "session", "stream",
-        "wake", "watermarks",
+        "depth_bytes", "duplicates", "even_version", "events", "exclude", "failed", "handover", "high_bytes",
+        "high_records", "holds", "is_held", "is_paused", "items", "name", "number", "phase", "policy", "position",
+        "prefer", "rising", "session", "stream", "tallied_from", "tally", "wake", "watermarks",
     )  # fmt: skip
 
     def __init__(self, client: Client, name: str, policy: r.Policy, token: Token | None, prefer: str) -> None:
@@ -91,6 +92,9 @@ class Subscriber:
         self.high_records, self.high_bytes = client.limits.queue_records, client.limits.queue_bytes
         self.holds = self.is_held = self.is_paused = False
         self.counts: Counter[str] = Counter()
+        self.tally: Tally | None = None
+        self.tallied_from = self.even_version = 0
+        self.rising = (0, 0)
 
     # -- for the application
 
@@ -228,6 +232,14 @@ class Subscriber:
         if attachment is self.current and item.position > self.position:
             self.position = item.position
 
+    def take_tallied(self, attachment: Attachment, item: r.PubOpen | r.Gap, size: int, now: float) -> None:
+        """The same while it moves: what the application is given is counted beside."""
+        before = self.items
+        self.take(attachment, item, size, now)
+        is_given = type(item) is r.PubOpen and self.items != before
+        if is_given and self.tally is not None and not self.tally.saw(item):  # type: ignore[arg-type]
+            self.end_tally()
+
     def _grow(self, size: int) -> None:
         """One more item in the queue."""
         self.depth += 1
@@ -257,6 +269,19 @@ class Subscriber:
     def on_progress(self, attachment: Attachment, position: int) -> None:
         if attachment is self.current and position > self.position:
             self.position = position
+        if attachment is self.current and self.even_version < attachment.acked:
+            self._rise(attachment.acked, position)
+
+    def _rise(self, version: int, position: int) -> None:
+        """What is due for a changed list begins at a place that is known to the head alone, ahead of SUBACK.
+
+        A second PROGRESS behind it lies behind that place, too: from there on all that matches the list is due.
+        """
+        known, before = self.rising
+        if version != known:
+            self.rising = (version, position)
+        elif position > before:
+            self.even_version = version
 
     def _place(self, attachment: Attachment, stream: Origin, position: int) -> None:
         if stream != self.stream:
@@ -275,6 +300,7 @@ class Subscriber:
         """The whole state of this subscriber, for an edge that knows nothing of it. Raises the owner epoch by 2."""
         self.number += 2
         self.changes.said()
+        self.even_version = self.version
         return r.Resume(
             attachment.id, self.name, self.epoch, self.version, list(self.subscriptions.values()), self.policy,
             self.token, self.marks(), self.session,
@@ -326,6 +352,37 @@ class Subscriber:
             self.counts["pauses"] += paused
             record = r.Pause(attachment.id) if paused else r.Continue(attachment.id)
             self._client.say(attachment.port.link, record)
+
+    # -- moving
+
+    @property
+    def taking(self) -> Callable[[Attachment, r.PubOpen | r.Gap, int, float], None]:
+        """What deals with its deliveries now."""
+        return self.take if self.tally is None else self.take_tallied
+
+    def begin_tally(self, session: str) -> None:
+        """Count from here on what the application is given, if it can be said what is due: with a list that counts."""
+        self.tally = None
+        is_even = self.is_acknowledged and self.even_version == self.version
+        if self.token is not None and is_even and len(self.watermarks) <= MARKS_AT_MOST:
+            self.tally = Tally(session, self.token, self.marks(), self.version)
+            self.tallied_from = self.duplicates
+        self._retake()
+
+    def end_tally(self) -> None:
+        self.tally = None
+        self._retake()
+
+    def tally_of(self, session: str) -> Tally | None:
+        """What was counted of this session, if its list is still the same."""
+        tally = self.tally
+        return tally if tally is not None and (tally.session, tally.version) == (session, self.version) else None
+
+    def _retake(self) -> None:
+        target = self.handover.next if self.handover is not None else None
+        for attachment in (self.current, target):
+            if attachment is not None:
+                attachment.take = self.taking
 
     # -- subscriptions
 

@@ -12,8 +12,12 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from plimsoll.core import records as r
+from plimsoll.core.handover.judging import Judging
 from plimsoll.core.handover.outcomes import CUT, OPEN, OUTCOMES, Archive
+from plimsoll.core.log import Log
 from plimsoll.core.owners import Owner, Owners
 from plimsoll.core.wire import OwnerEpoch, Token
 
@@ -37,6 +41,8 @@ class Host(Protocol):
     def epoch(self) -> int: ...
     @property
     def owners(self) -> Owners: ...
+    @property
+    def log(self) -> Log: ...
     @property
     def name(self) -> str: ...
     def owner_edge(self, owner: Owner) -> str:
@@ -135,6 +141,9 @@ class Coordinator:
         self.archive = Archive()
         self.outcomes: Counter[str] = Counter()
         self._of: dict[str, Session] = {}
+        self.judging = Judging(host, self._told_more)
+        self._untold: dict[str, None] = {}
+        self._tell_at = float("inf")
 
     # -- commands
 
@@ -212,11 +221,16 @@ class Coordinator:
 
     def outcome(self, session_id: str) -> r.Outcome:
         """How a session stands."""
-        session = self.sessions.get(session_id)
+        session, audit = self.sessions.get(session_id), self.judging.audit(session_id)
         if session is None:
-            return self.archive.get(session_id) or self._says(session_id, "unknown", "")
+            known = self.archive.get(session_id) or self._says(session_id, "unknown", "")
+            return known if audit is None else replace(known, audit=audit)
         members = [(x, member.state) for x, member in session.members.items()]
-        return r.Outcome(session_id, 0, self.host.epoch, session.state, members, session.reason)  # type: ignore[arg-type]
+        return r.Outcome(session_id, 0, self.host.epoch, session.state, members, session.reason, audit)  # type: ignore[arg-type]
+
+    def moved(self, session_id: str) -> list[str]:
+        """Who has moved in a session, as far as it is known."""
+        return [x for x, state in self.outcome(session_id).members if state == "moved"]
 
     def _says(self, session_id: str, state: str, reason: str) -> r.Outcome:
         return r.Outcome(session_id, 0, self.host.epoch, state, [], reason)  # type: ignore[arg-type]
@@ -459,6 +473,9 @@ class Coordinator:
                 self._say_revoke(session)
             if session.dirty and (session.state != session.told_state or now >= session.told_at + TOLD_SECONDS):
                 self._tell(session)
+        self.judging.tick()
+        if now >= self._tell_at:
+            self._tell_sums()
 
     def _part(self, session: Session) -> None:
         """handover.md, Time: `drain_seconds` after the cut those that are not done are detached."""
@@ -474,12 +491,23 @@ class Coordinator:
         self.host.to_edge(self.host.name, session.plan.source, part)
         self._settle(session, late)
 
+    def _told_more(self, session_id: str) -> None:
+        """Members have counted: mediators are told of the sums, but not more often than of anything else."""
+        if not self._untold:
+            self._tell_at = self.host.now + TOLD_SECONDS
+        self._untold[session_id] = None
+
+    def _tell_sums(self) -> None:
+        untold, self._untold, self._tell_at = self._untold, {}, float("inf")
+        for session_id in untold:
+            self.host.told(self.outcome(session_id))
+
     def _tell(self, session: Session) -> None:
         session.dirty, session.told_at, session.told_state = False, self.host.now, session.state
         self.host.told(self.outcome(session.id))
 
     def wake_at(self) -> float:
-        at = float("inf")
+        at = min(self.judging.wake_at(), self._tell_at)
         for s in self.sessions.values():
             at = min(at, s.drains_until, s.revoke_at, s.told_at + TOLD_SECONDS if s.dirty else at)
             if s.is_open:

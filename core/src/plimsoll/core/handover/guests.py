@@ -139,7 +139,8 @@ class Guests:
 
     def done(self, done: r.Done) -> None:
         for head, members in sorted(self.by_coordinator(done.session, done.members).items()):
-            self.host.to_head(head, r.Done(done.session, members))
+            checks = [check for check in done.checks if check.subscriber in members]
+            self.host.to_head(head, r.Done(done.session, members, done.edge, checks))
             for x in members:
                 self.drop(done.session, x)
 

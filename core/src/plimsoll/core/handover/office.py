@@ -77,6 +77,10 @@ class Office:
         return self.host.owners
 
     @property
+    def log(self) -> Log:
+        return self.host.log
+
+    @property
     def is_starting(self) -> bool:
         return self.host.is_starting
 
@@ -140,12 +144,16 @@ class Office:
     # -- what comes in
 
     def from_edge(self, outlet: Outlet, record: Any) -> None:
-        """SLOT, ATTACHED, DONE or NAK of an edge here: for this head, or for the one that decides."""
+        """SLOT, ATTACHED, DONE, NAK or COUNTS of an edge here: for this head, or for the one that decides."""
+        if isinstance(record, r.Counts):
+            self.to_head(record.judge, record)
+            return
         local = self.coordinator.sessions.get(record.session)
         if local is not None:
             self._decide(record)
         elif isinstance(record, r.Done):
             self.guests.done(record)
+            self._judge(self.name, record)  # by replay its members may all have moved before
         else:
             for head, members in sorted(self.guests.by_coordinator(record.session, record.members).items()):
                 self.to_head(head, _about(record, members))
@@ -175,7 +183,7 @@ class Office:
         if isinstance(record, r.JoinFor | r.PlacedFor):
             self.host.placing.arrived(source, record)
         elif not edge:
-            self._decide(record)
+            self._decide(record, source)
         elif why := self._refusal(source, edge, record):
             self.to_head(source, r.Nak(record.session, record.members, why))
         else:
@@ -194,9 +202,18 @@ class Office:
             return f"{self.name} has as many guests as it may have"
         return ""
 
-    def _decide(self, record: Any) -> None:
+    def _decide(self, record: Any, source: str = "") -> None:
         if (handler := self._DECIDED.get(type(record))) is not None:
             handler(self.coordinator, record)
+        if isinstance(record, r.Done):
+            self._judge(source or self.name, record)
+        elif isinstance(record, r.Counts):
+            self.coordinator.judging.counted(record, self.coordinator.moved(record.session))
+
+    def _judge(self, target_head: str, done: r.Done) -> None:
+        """Those who have moved ask what was due to them."""
+        if done.checks:
+            self.coordinator.judging.done(target_head, done, self.coordinator.moved(done.session))
 
     # -- what happens meanwhile
 

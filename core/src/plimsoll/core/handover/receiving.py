@@ -12,12 +12,13 @@ Laws of the place:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from plimsoll.core import records as r
 from plimsoll.core.attachment import REFUSALS, Attachment, State, out_of_bounds
 from plimsoll.core.grants import NOT_GRANTED
+from plimsoll.core.handover.counting import CHECKS_AT_ONCE, Counting
 from plimsoll.core.link import Link
 from plimsoll.core.roster import Host, Roster
 
@@ -41,18 +42,31 @@ class Receiving:
         self.slots: dict[str, Slot] = {}
         self._attached: defaultdict[str, list[str]] = defaultdict(list)
         self._done: defaultdict[str, list[str]] = defaultdict(list)
+        self.counting = Counting(host, roster)
 
-    def gathered(self) -> list[r.Attached | r.Done]:
+    def gathered(self) -> list[r.Attached | r.Done | r.Counts]:
         """What the head is to be told of this round."""
-        if not (self._attached or self._done):
-            return []
-        told: list[r.Attached | r.Done] = [
+        told: list[r.Attached | r.Done | r.Counts] = [
             *(r.Attached(session, members) for session, members in self._attached.items()),
-            *(r.Done(session, members) for session, members in self._done.items()),
+            *self._moved(),
+            *self.counting.gathered(),
         ]
         self._attached.clear()
         self._done.clear()
         return told
+
+    def _moved(self) -> Iterator[r.Done]:
+        """Who has moved here, with what is asked for them; that takes room, so a record is about some of them."""
+        checks = self.counting.checks
+        for session in {**self._done, **checks}:
+            members, asked = self._done.get(session, []), checks.pop(session, {})
+            everybody = [*members, *(x for x in asked if x not in members)]
+            at_once = CHECKS_AT_ONCE if asked else len(everybody)
+            for at in range(0, len(everybody), at_once):
+                part = set(everybody[at : at + at_once])
+                told = [x for x in members if x in part]
+                about = [check for x, check in asked.items() if x in part]
+                yield r.Done(session, told, self.host.config.name if about else "", about)
 
     def has_room(self, subscriber: str) -> bool:
         """Whether one more subscriber fits in, places that are kept for others counted."""
@@ -77,6 +91,11 @@ class Receiving:
             self.host.up(r.Nak(prepare.session, members, why))
         if kept:
             self.host.up(r.Slot(prepare.session, kept, self.host.config.advertised, self.host.public_key))
+
+    def keeps(self, x: str, session: str | None) -> bool:
+        """Whether there is a place for it here, in a hand-over by replay of this name."""
+        slot = self.slots.get(x)
+        return slot is not None and slot.replay and slot.session == session
 
     def _no_place(self, x: str, session: str) -> str:
         name = self.host.config.name
@@ -192,6 +211,7 @@ class Receiving:
         one = self.roster.attached(link, go.attachment)
         if one is None or one.coming != go.session:
             return
+        one.counts_from = (go.since, go.marks) if go.since is not None else None
         if one.state is State.HOLD:
             self._go(one)
         else:
@@ -199,8 +219,14 @@ class Receiving:
 
     def _go(self, one: Attachment) -> None:
         self._done[one.coming].append(one.subscriber)
+        self.counting.check(one, one.coming)
         one.coming = ""
         self.roster.queues.live(one)
+
+    def resumed(self, one: Attachment) -> None:
+        """By replay it has moved with its RESUME, if that named the session; its place here is taken."""
+        if one.counts_from is not None:
+            self.counting.check(one, one.moved_by)
 
     def hold_full(self, one: Attachment) -> None:
         """handover.md, Replay, and full hold buffers: it drains the source, and resumes at END from the cut."""
@@ -256,6 +282,7 @@ class Receiving:
 
     def restart(self) -> None:
         """The head has forgotten all sessions, and so does its edge; attachments are dealt with before."""
+        self.counting.restart()
         self.slots.clear()
         self._attached.clear()
         self._done.clear()

@@ -31,6 +31,7 @@ from plimsoll.core.records.balancing import (
     Trigger,
 )
 from plimsoll.core.records.control import (
+    AuditItem,
     Command,
     HandoverPlan,
     Identify,
@@ -48,9 +49,17 @@ from plimsoll.core.records.handover import (
     Abort,
     Attach,
     Attached,
+    CheckItem,
+    Count,
+    Counted,
+    CountItem,
+    Counts,
     Cut,
     CutRequest,
     Done,
+    Due,
+    DueItem,
+    DueList,
     End,
     Go,
     Held,
@@ -133,15 +142,21 @@ __all__ = [
     "ActionItem",
     "Attach",
     "Attached",
+    "AuditItem",
     "BetweenHeads",
     "BlockItem",
     "Body",
     "BrokerState",
+    "CheckItem",
     "Close",
     "Command",
     "Confirmed",
     "Continue",
     "ControlRecord",
+    "Count",
+    "CountItem",
+    "Counted",
+    "Counts",
     "Cover",
     "CoverAck",
     "CoverItem",
@@ -153,6 +168,9 @@ __all__ = [
     "Deliver",
     "Detach",
     "Done",
+    "Due",
+    "DueItem",
+    "DueList",
     "End",
     "Epoch",
     "Expire",
@@ -249,21 +267,25 @@ __all__ = [
 ]
 
 FromClient = (
-    Publish | Open | Close | Join | Resume | Subs | Detach | Pause | Continue | Attach | Go
+    Publish | Open | Close | Join | Resume | Subs | Detach | Pause | Continue | Attach | Go |
+    Counted
 )  # fmt: skip
 ToClient = (
     Deliver | Progress | Opened | Accepted | Refused | Credit | Unconfirmed | Placed | Unplaced | Resumed | Suback |
-    Shut | Moved | SubRefused | Epoch | MoveTo | Held | Stay | End
+    Shut | Moved | SubRefused | Epoch | MoveTo | Held | Stay | End | Count
 )  # fmt: skip
 FromEdge = (
-    Cover | ResumeUp | Fetch | Expire | Report | Forget | Leaving | Slot | Attached | CutRequest | Done | Nak
+    Cover | ResumeUp | Fetch | Expire | Report | Forget | Leaving | Slot | Attached | CutRequest | Done | Nak |
+    Counts
 )  # fmt: skip
 ToEdge = (
     PubOpen | Gap | Progress | CoverAck | ResumedDown | Release | Replay | Fetched | Welcome | Prepare | Move |
-    Install | Installed | Cut | Abort | Part | Orphan | Mediator
+    Install | Installed | Cut | Abort | Part | Orphan | Mediator | DueList
 )  # fmt: skip
 BetweenHeads = Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed | Route | Mediator
-Routed = Prepare | Install | Abort | Part | Slot | Attached | Marker | Done | Nak | JoinFor | PlacedFor
+Routed = (
+    Prepare | Install | Abort | Part | Slot | Attached | Marker | Done | Nak | JoinFor | PlacedFor | DueList | Counts
+)  # fmt: skip
 ControlRecord = (
     Identify | Load | StatusQuery | StatusReply | Leave | Revoke | Members | Command | Outcome | Serving | Served |
     Pie | State | Stated | Trigger | ProfileQuery | ProfileReply | Joined |

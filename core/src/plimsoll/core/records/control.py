@@ -76,8 +76,21 @@ class Command(Struct, array_like=True, frozen=True, tag=107):
     plan: HandoverPlan | None = None
 
 
+class AuditItem(Struct, array_like=True, frozen=True):
+    """What moved members have counted, summed up; `members`: how many have."""
+
+    members: U63
+    lost: U63
+    duplicated: U63
+    reordered: U63
+    suppressed: U63
+
+
 class Outcome(Struct, array_like=True, frozen=True, tag=108):
-    """The state of a hand-over and of each of its members; `mediator` is the highest epoch that the head obeys."""
+    """The state of a hand-over and of each of its members; `mediator` is the highest epoch that the head obeys.
+
+    Without `audit` nobody has counted anything yet.
+    """
 
     session: Name
     mediator: U63
@@ -85,6 +98,7 @@ class Outcome(Struct, array_like=True, frozen=True, tag=108):
     state: Literal["preparing", "ready", "cutting", "cut", "done", "aborted", "failed", "unknown"]
     members: list[tuple[Name, Name]]
     reason: Text = ""
+    audit: AuditItem | None = None
 
 
 class Serving(Struct, array_like=True, frozen=True, tag=109):

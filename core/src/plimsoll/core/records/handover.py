@@ -11,6 +11,9 @@ from plimsoll.core.records.overlay import Cover
 from plimsoll.core.records.subscribers import Join, Policy, SubscriptionItem
 from plimsoll.core.wire import U32, U63, Name, OwnerEpoch, Text, Token
 
+Due = tuple[Name, U63, U63, U63]
+"""Of an origin (head, epoch): up to this offset so many publications were due."""
+
 
 class MemberItem(Struct, array_like=True, frozen=True):
     """A subscriber in a hand-over, with the owner epoch that it has at the source."""
@@ -114,15 +117,37 @@ class End(Struct, array_like=True, frozen=True, tag=80):
 
 
 class Go(Struct, array_like=True, frozen=True, tag=81):
-    """Everything before the cut has been had: deliver what was held."""
+    """Everything before the cut has been had: deliver what was held.
+
+    `since` and `marks`: the token and the watermarks that the subscriber has counted its deliveries from.
+    """
 
     attachment: U32
     session: Name
+    since: Token | None = None
+    marks: list[Token] = []
+
+
+class CheckItem(Struct, array_like=True, frozen=True):
+    """A member that has counted what it was delivered, from a token and watermarks on: what was due to this list?
+
+    `epoch` is its owner epoch at the target.
+    """
+
+    subscriber: Name
+    epoch: OwnerEpoch
+    since: Token
+    marks: list[Token]
+    subscriptions: list[Text]
 
 
 class Done(Struct, array_like=True, frozen=True, tag=82):
+    """These have moved. `checks`, from `edge`: of those and of others that have moved by resuming there."""
+
     session: Name
     members: list[Name]
+    edge: Text = ""
+    checks: list[CheckItem] = []
 
 
 class Stay(Struct, array_like=True, frozen=True, tag=83):
@@ -203,3 +228,54 @@ class PlacedFor(Struct, array_like=True, frozen=True, tag=93):
     edge: Text
     endpoint: Text
     public_key: Text
+
+
+class DueItem(Struct, array_like=True, frozen=True):
+    """What was due to a member that has this owner epoch."""
+
+    subscriber: Name
+    epoch: OwnerEpoch
+    due: list[Due]
+
+
+class DueList(Struct, array_like=True, frozen=True, tag=94):
+    """What the log of the head `judge` has had for these; it is in their stream already. Ask them what they had."""
+
+    session: Name
+    judge: Name
+    members: list[DueItem]
+
+
+class Count(Struct, array_like=True, frozen=True, tag=95):
+    """So many were due since what GO or RESUME said: how many have there been?"""
+
+    attachment: U32
+    session: Name
+    due: list[Due]
+
+
+class Counted(Struct, array_like=True, frozen=True, tag=96):
+    """What the application was given against what was due. `suppressed`: came again, and was not given to it."""
+
+    attachment: U32
+    session: Name
+    lost: U63
+    duplicated: U63
+    reordered: U63
+    suppressed: U63
+
+
+class CountItem(Struct, array_like=True, frozen=True):
+    subscriber: Name
+    lost: U63
+    duplicated: U63
+    reordered: U63
+    suppressed: U63
+
+
+class Counts(Struct, array_like=True, frozen=True, tag=97):
+    """What members have counted, for the head `judge`."""
+
+    session: Name
+    judge: Name
+    members: list[CountItem]

@@ -21,6 +21,7 @@ class Book:
         self._children: dict[str, set[str]] = {}
         self._stored: dict[str, tuple[Session, float]] = {}
         self._unstored: set[str] = set()
+        self._counting: dict[str, None] = {}
 
     def put(self, session: Session, *, stored_at: float | None = None) -> None:
         """Take a session in. `stored_at`: as the store has it since then."""
@@ -31,6 +32,8 @@ class Book:
         else:
             self._open[uid] = session
         self._order = None
+        if session.batches and stored_at is None:
+            self.count(session)
         if session.parent:
             self._children.setdefault(session.parent, set()).add(uid)
         if stored_at is None:
@@ -47,8 +50,21 @@ class Book:
         self._open.pop(uid, None)
         self._stored.pop(uid, None)
         self._unstored.discard(uid)
+        self._counting.pop(uid, None)
         self._order = None
         return session
+
+    def count(self, session: Session) -> None:
+        """It has moved somebody."""
+        self._counting[session.uid] = None
+
+    def counting(self) -> list[Session]:
+        """Those that have moved somebody lately, and of whom it may not be known yet what they have counted."""
+        return [self.sessions[uid] for uid in self._counting]
+
+    def counted(self, session: Session) -> None:
+        """Of this one no more will be known."""
+        self._counting.pop(session.uid, None)
 
     def close(self, session: Session) -> None:
         """A session that is over keeps its brokers no longer."""

@@ -84,6 +84,7 @@ def attempt_of(session: Session) -> Attempt:
         planned=session.plan.members if session.plan is not None else 0,
         counts={state: number for state, number in session.counts().items() if number},
         moved=[name for name, state in session.outcomes().items() if state == "moved"],
+        audit=session.audit() if session.counts()["moved"] else None,
     )
 
 

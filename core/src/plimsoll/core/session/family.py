@@ -82,7 +82,8 @@ def _updated(child: Child, session: Session | None, *, stopped: bool) -> Child:
     if session is not None:
         phase: Phase = session.phase
         counts = {state: number for state, number in session.counts().items() if number}
-        updated = replace(child, uid=session.uid, phase=phase, reason=session.reason, counts=counts)
+        audit = session.audit() if session.audit().subscribers else child.audit
+        updated = replace(child, uid=session.uid, phase=phase, reason=session.reason, counts=counts, audit=audit)
         return _with_rest(updated, "stayed") if session.is_over else updated
     if _is_over(child):
         return child

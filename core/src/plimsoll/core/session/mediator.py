@@ -12,7 +12,19 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from plimsoll.core.records import CoverTold, Outcome, ProfileReply, Served, Stated, Trigger
-from plimsoll.core.session import batches, ending, family, joining, moving, overview, planned, states, triggers, windows
+from plimsoll.core.session import (
+    batches,
+    counting,
+    ending,
+    family,
+    joining,
+    moving,
+    overview,
+    planned,
+    states,
+    triggers,
+    windows,
+)
 from plimsoll.core.session.events import Asked, Deleted, Deposed, Effect, Event, Forget, Heard, Save, Viewed
 from plimsoll.core.session.record import MOVING, Session, Verdict, earlier
 from plimsoll.core.session.status import conditioned
@@ -58,6 +70,8 @@ class Mediator:
         for session in sessions:
             self._heed_epochs(session)
             self._turn.book.put(session, stored_at=0.0)
+            if session.batches:
+                self._turn.book.count(session)
 
     def _set_back(self, now: float) -> None:
         """The clock may have been set back since the last life: nothing stored lies in the future."""
@@ -186,7 +200,8 @@ class Mediator:
                 after = batches.heard(self._turn, batch, told)
                 if after is not batch:
                     self._turn.book.put(moving.with_batch(self._turn, session, after))
-                return
+                break
+        counting.heard(self._turn, head, told)
 
     # -- every session, as far as it goes
 
@@ -243,6 +258,7 @@ class Mediator:
                 batches.speak(turn, session.batch)
             elif session.is_parent and session.phase in MOVING and session.verdict is None:
                 family.speak(turn, request, session)
+        counting.speak(turn)
         states.speak(turn)
 
     def _look_at_the_old(self) -> None:

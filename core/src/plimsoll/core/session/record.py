@@ -7,7 +7,7 @@ its default is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, Literal, TypeVar
 
 import msgspec
@@ -138,6 +138,25 @@ class Plan(_Record, frozen=True, kw_only=True):
         return sum(len(pair.members) for pair in self.pairs)
 
 
+class Audit(_Record, frozen=True, kw_only=True):
+    """What moved subscribers have counted of their deliveries; of `subscribers` it is known, of others nothing is.
+
+    `lost`: due to them, and not given to the application. `suppressed`: came again, and was not given to it again.
+    """
+
+    subscribers: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    reordered: int = 0
+    suppressed: int = 0
+
+
+def summed(audits: Iterable[Audit | None]) -> Audit:
+    """All of these together."""
+    known = [audit for audit in audits if audit is not None]
+    return Audit(**{name: sum(getattr(audit, name) for audit in known) for name in Audit.__struct_fields__})
+
+
 class Batch(_Record, frozen=True, kw_only=True):
     """One hand-over of some members: `id` is its name on the wire, EPOCH.NUMBER.
 
@@ -167,6 +186,7 @@ class Batch(_Record, frozen=True, kw_only=True):
     ready_at: float | None = None
     cut_at: float | None = None
     ended_at: float | None = None
+    audit: Audit | None = None
 
     @property
     def epoch(self) -> int:
@@ -190,6 +210,7 @@ class Child(_Record, frozen=True, kw_only=True):
     phase: Phase = "Requested"
     reason: str = ""
     counts: dict[str, int] = {}
+    audit: Audit | None = None
 
 
 class Attempt(_Record, frozen=True, kw_only=True):
@@ -204,6 +225,7 @@ class Attempt(_Record, frozen=True, kw_only=True):
     planned: int
     counts: dict[str, int] = {}
     moved: list[str] = []
+    audit: Audit | None = None
 
 
 class Verdict(_Record, frozen=True, kw_only=True):
@@ -306,6 +328,10 @@ class Session(_Record, frozen=True, kw_only=True):
                 if state == "moved" or child.round == self.round:
                     counts[state] += number
         return counts
+
+    def audit(self) -> Audit:
+        """What the moved subscribers of this attempt have counted; of a parent, those of its children together."""
+        return summed([*(batch.audit for batch in self.batches), *(child.audit for child in self.children)])
 
     @property
     def planned(self) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from plimsoll.core.session.record import MOVING, OUTCOMES, Forecast, Loads, Plan, Session
+from plimsoll.core.session.record import MOVING, OUTCOMES, Audit, Forecast, Loads, Plan, Session
 from plimsoll.core.spec.conditions import Condition, merged
 from plimsoll.core.verify.sessions import SessionSeen
 
@@ -70,6 +70,7 @@ def status(session: Session, now: float) -> dict[str, Any]:
         ),
         "timeInPhases": _time_in_phases(session, now),
         "progress": progress(session, now),
+        **_audit(session.audit() if session.counts()["moved"] else None),
         "history": [_attempt(session, index) for index in range(len(session.history))],
     }
     if session.started_at is not None:
@@ -89,7 +90,8 @@ def status(session: Session, now: float) -> dict[str, Any]:
     if session.children:
         found["children"] = [
             {"name": child.name, "source": child.source, "target": child.target, "planned": child.members,
-             "phase": child.phase, "reason": child.reason, **child.counts}
+             "phase": child.phase, "reason": child.reason, **child.counts,
+             **_audit((child.audit or Audit()) if child.counts.get("moved") else None)}
             for child in session.children
         ]  # fmt: skip
     return found
@@ -114,6 +116,15 @@ def progress(session: Session, now: float) -> dict[str, Any]:
         found["movesPerMinute"] = round(60 * rate)
         found["etaSeconds"] = math.ceil((planned - done) / rate)
     return found
+
+
+def _audit(audit: Audit | None) -> dict[str, Any]:
+    """What those who have moved have counted. Where nobody has, the sums are not 0: they are not known."""
+    if audit is None:
+        return {}
+    if not audit.subscribers:
+        return {"audit": {"subscribers": 0}}
+    return {"audit": {name: getattr(audit, name) for name in audit.__struct_fields__}}
 
 
 def _plan(session: Session) -> dict[str, Any]:
@@ -262,6 +273,7 @@ def _attempt(session: Session, index: int) -> dict[str, Any]:
         "endedAt": rfc3339(one.ended_at),
         "planned": one.planned,
         **one.counts,
+        **_audit(one.audit),
     }
 
 

@@ -35,6 +35,26 @@ class ProgressStatus(OutcomesStatus):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AuditStatus:
+    """What moved subscribers have counted of their deliveries, from before their cut until they were served anew.
+
+    Each holds what its application was given against what the log of the head has had for it. Where none has counted,
+    there are no sums.
+    """
+
+    subscribers: Annotated[int, About("How many of the moved have counted; of the others nothing is known.")]
+    lost: Annotated[int, About("Deliveries that were due to them and were not given to the application.")]
+    duplicated: Annotated[int, About("Deliveries that the application was given more than once.")]
+    reordered: Annotated[int, About("Deliveries that the application was given behind later ones.")]
+    suppressed: Annotated[
+        int, About("Deliveries that came again and were not given again: none within a cluster, some between clusters.")
+    ]
+
+
+AUDIT = About("What moved subscribers have counted of their deliveries; absent where nobody has moved.")
+
+
+@dataclass(frozen=True, kw_only=True)
 class PhaseTimeStatus:
     """Time in one phase."""
 
@@ -190,6 +210,7 @@ class ChildStatus(OutcomesStatus):
     planned: Annotated[int, About("Subscribers that it is to move.")]
     phase: Annotated[str, About("Where it is.")]
     reason: Annotated[str, About("Why, in one word.")]
+    audit: Annotated[AuditStatus, AUDIT]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,6 +224,7 @@ class AttemptStatus(OutcomesStatus):
     started_at: Annotated[str, About("When it began.", format="date-time")]
     ended_at: Annotated[str, About("When it ended.", format="date-time")]
     planned: Annotated[int, About("Subscribers that it was to move.")]
+    audit: Annotated[AuditStatus, AUDIT]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,6 +249,7 @@ class SessionStatus:
     target: Annotated[str, About("Who takes.")]
     time_in_phases: Annotated[tuple[PhaseTimeStatus, ...], About("Time in each phase.", key="phase")]
     progress: Annotated[ProgressStatus, About("How far it has come.")]
+    audit: Annotated[AuditStatus, AUDIT]
     asked: Annotated[tuple[AskedStatus, ...], About("Edges that were asked, in order; the first twenty.")]
     plan_hash: Annotated[
         str, About("The plan that stands now: approve it by this hash in spec.approval.planHash.", max_length=64)

@@ -69,7 +69,8 @@ class SessionChecker:
         last = self._last.get(seen.uid)
         self._last[seen.uid] = seen
         self._check_way(last, seen)
-        self._check_time(seen, seen.at)
+        if not (last is not None and last.ended and seen.ended and last.attempt == seen.attempt):
+            self._check_time(seen, seen.at)  # more may be known of an end that was in time
         self._check_brokers(seen)
         if seen.ended and (last is None or not last.ended or last.attempt != seen.attempt):
             self._check_end(seen)

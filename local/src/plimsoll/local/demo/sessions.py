@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec.structs import asdict
+
 from plimsoll.core.session import Session, decode
 from plimsoll.core.session.record import Loads
 from plimsoll.local.demo.convergence import Stopped
@@ -24,6 +26,7 @@ STABILITY: Final = "Stability"
 class Row:
     """One session. `at_seconds` is when it was asked for, in seconds of the traffic; `policy` empty where people asked.
 
+    `audit`: what its moved subscribers have counted of their deliveries, and how many of them have.
     `predicted` and `measured`: by edge, by metric; empty where nothing was moved or nothing is known.
     """
 
@@ -43,6 +46,7 @@ class Row:
     metric: str
     stopped: str
     by_replay: int
+    audit: Mapping[str, int]
     predicted: Mapping[str, Mapping[str, float]]
     measured: Mapping[str, Mapping[str, float]]
     before: Mapping[str, Mapping[str, float]]
@@ -84,6 +88,7 @@ def _row(spec: Object, session: Session, began_at: float) -> Row:
         metric="" if plan is None else plan.metric,
         stopped="" if plan is None else plan.stop,
         by_replay=sum(batch.replay for batch in session.batches),
+        audit=asdict(session.audit()),
         predicted=_loads(session, "after"),
         measured=_loads(session, "measured"),
         before=_loads(session, "before"),
