@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from tests.core.session.balanced import STEP, Balanced, Faults
 from tests.core.session.joined import Joined
+from tests.core.session.made import request, turn_of
 
 from plimsoll.core import records as r
 from plimsoll.core.policies.shuffle import policy
-from plimsoll.core.session import Session, moves, status
+from plimsoll.core.session import EdgeView, Session, View, moves, shuffling, status
 
 QUIET: dict[str, Any] = {"scope": "Local", "source": "east", "action": "Shuffle"}
 
@@ -146,6 +147,23 @@ def test_what_is_balanced_already_is_left():
 def test_what_cannot_be_shuffled_is_refused(fields: dict[str, Any], phase: str, reason: str):
     session = shuffled(world_of(30), **fields)
     assert (session.phase, session.reason) == (phase, reason)
+
+
+def test_without_a_cluster_nothing_is_shuffled_and_too_many_edges_are_refused():
+    """Definitions refuse the first already, where they are in force."""
+    turn = turn_of()
+    nobody = shuffling.refusal(
+        turn, request("s", source=None, action="Shuffle", target={"name": "east"}, scope="Global")
+    )
+    assert nobody is not None
+    assert nobody.reason == "NotFound"
+    many = {f"e{number}": EdgeView(f"e{number}", "east", "east-head") for number in range(51)}
+    turn.view = View(turn.view.heads, many, turn.view.policies) if turn.view is not None else None
+    why = shuffling.refusal(turn, request("s", source="east", action="Shuffle"))
+    assert why is not None
+    assert (why.reason, "51 edges" in why.message) == ("TooMany", True)
+    fewer = request("s", source="east", action="Shuffle", exclusions={"brokers": ["e7"]})
+    assert shuffling.refusal(turn, fewer) is None
 
 
 def test_an_edge_that_is_down_is_waited_for_and_then_named():

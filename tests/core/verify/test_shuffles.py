@@ -47,6 +47,11 @@ def test_what_is_right_has_no_fault():
             FLEET,
             "input_utilization of a would be 0.300000, the plan predicts 0.900000",
         ),
+        (
+            replace(PLAN, after=(PLAN.after[0], replace(PLAN.after[1], memory_ratio=0.95), PLAN.after[2])),
+            FLEET,
+            "memory of b would be 0.9500, above 0.9",
+        ),
         (PLAN, replace(FLEET, lower={**LOWER, "output": 0.2}), "output of b would be 0.3000 in wave 1, above 0.2"),
         (PLAN, replace(FLEET, lower={**LOWER, "input": 0.2}), "input of c would be 0.3000 in wave 1, above 0.2"),
     ],

@@ -27,18 +27,15 @@ FAULTS_AT_MOST = 10
 
 def refusal(turn: Turn, request: Request) -> Verdict | None:
     """Why a shuffle cannot be carried out at all."""
-    named = clusters(request)
-    if not named:
+    if request.spec.source is None:
         return Verdict(reason="NotFound", message="say which cluster to shuffle: spec.source")
-    edges = turn.view.edges.values() if turn.view is not None else ()
-    for name in named:
+    for name in clusters(request):
         if not admission.is_cluster(turn, name):
             return Verdict(reason="NotFound", message=f"there is no cluster {name} with edges here", again=True)
         if turn.view is not None and name not in turn.view.policies:
             message = f"cluster {name} has no policy: its edges keep no publications to tell loads from"
             return Verdict(reason="NoPolicy", message=message)
-    count = sum(edge.cluster in named for edge in edges)
-    if count > EDGES_AT_MOST:
+    if (count := len(edges_of(turn, request))) > EDGES_AT_MOST:
         message = f"{count} edges are more than can be planned at once, which is {EDGES_AT_MOST}"
         return Verdict(reason="TooMany", message=message)
     return None

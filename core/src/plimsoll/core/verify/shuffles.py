@@ -58,7 +58,7 @@ def faults(plan: Shuffled, fleet: Fleet) -> list[str]:
     brokers = {name: _Broker(profile) for name, profile in fleet.profiles.items()}
     found += _predictions(plan, moves, brokers)
     if moves:
-        found += [*_on_the_way(plan, fleet, brokers), *_objective(plan, fleet)]
+        found += [*_on_the_way(plan, fleet, brokers), *_overloads(plan, fleet), *_objective(plan, fleet)]
     return found
 
 
@@ -199,6 +199,16 @@ def _on_the_way(plan: Shuffled, fleet: Fleet, brokers: Mapping[str, _Broker]) ->
                 if levels[what] > fleet.lower[resource] + NEAR:
                     yield (f"{resource} of {load.name} would be {levels[what]:.4f} in wave {number + 1}, above"
                            f" {fleet.lower[resource]}")  # fmt: skip
+
+
+def _overloads(plan: Shuffled, fleet: Fleet) -> Iterator[str]:
+    """Of processor and memory only what is predicted is known."""
+    targets = {move.target for wave in plan.waves for move in wave}
+    for load in plan.after:
+        for resource in ("cpu", "memory"):
+            if load.name in targets and getattr(load, f"{resource}_ratio") > fleet.lower[resource] + NEAR:
+                found = getattr(load, f"{resource}_ratio")
+                yield f"{resource} of {load.name} would be {found:.4f}, above {fleet.lower[resource]}"
 
 
 def _objective(plan: Shuffled, fleet: Fleet) -> Iterator[str]:
