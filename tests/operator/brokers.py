@@ -80,8 +80,8 @@ def _free_ports(count: int) -> list[int]:
 class Brokers:
     """The brokers of `FLEET`, in a `with`, under CURVE as on Kubernetes; they outlive the mediators of a test."""
 
-    def __init__(self, folder: Path) -> None:
-        self.objects = list(yaml.safe_load_all(FLEET))
+    def __init__(self, folder: Path, fleet: str = FLEET) -> None:
+        self.objects = list(yaml.safe_load_all(fleet))
         self.resources: Resources = parse(Document(item, "FLEET") for item in self.objects)
         names = [place.name for place in places(self.resources)]
         free = iter(_free_ports(2 * len(names)))
@@ -119,11 +119,11 @@ class Brokers:
         file.write_text(pair.secret)
         return pair
 
-    def authorize(self, *heads: str) -> Path:
-        """Write who may connect; the head under these keys, or the one that it has. All read it every second."""
+    def authorize(self, *heads: str, head: str = HEAD) -> Path:
+        """Write who may connect; a head under these keys, or the one that it has. All read it every second."""
         roles: dict[str, Any] = {place.name: place.role for place in places(self.resources)}
         roles |= {MEDIATOR: "mediator", CLIENT: "client"}
-        keys = {name: (pair.public,) for name, pair in self._pairs.items()} | ({HEAD: heads} if heads else {})
+        keys = {name: (pair.public,) for name, pair in self._pairs.items()} | ({head: heads} if heads else {})
         file = self._folder / "authorized_keys"
         (new := self._folder / "authorized_keys.new").write_text(
             text(Holder(name, roles[name], keys[name]) for name in roles)
@@ -131,20 +131,19 @@ class Brokers:
         new.replace(file)
         return file
 
-    def rekey_head(self, pair: KeyPair) -> None:
-        """Give the head another pair, as a kubelet does when its Secret has changed."""
+    def rekey(self, head: str, pair: KeyPair) -> None:
+        """Give a head another pair, as a kubelet does when its Secret has changed."""
         (new := self._folder / "new.key").touch(0o600)
         new.write_text(pair.secret)
-        new.replace(self._secret(HEAD))
-        self._pairs[HEAD] = pair
+        new.replace(self._secret(head))
+        self._pairs[head] = pair
 
     def said(self, name: str) -> str:
         """What a broker has logged."""
         return (self._folder / f"{name}.log").read_text()
 
-    @property
-    def head_key(self) -> str:
-        return self._pairs[HEAD].public
+    def public_key(self, name: str) -> str:
+        return self._pairs[name].public
 
     @property
     def curve(self) -> Curve:
@@ -177,7 +176,12 @@ class Brokers:
 
     @property
     def entry(self) -> Entry:
-        return Entry("east", self.configs[HEAD].advertised, self._pairs[HEAD].public, self._secret(CLIENT))
+        return self.way_to(HEAD)
+
+    def way_to(self, head: str) -> Entry:
+        """How applications come in through a head."""
+        cluster, endpoint = self.configs[head].cluster, self.configs[head].advertised
+        return Entry(cluster, endpoint, self._pairs[head].public, self._secret(CLIENT))
 
 
 def asked(name: str, **spec: Any) -> dict[str, Any]:
