@@ -163,6 +163,19 @@ def test_after_a_restart_it_asks_before_it_commands():
     assert world.session(uid).phase == "Succeeded"
 
 
+def test_what_waits_for_brokers_is_not_rejected_because_nobody_mediated():
+    world = World()
+    world.fill("a", 3)
+    world.cordoned.add("b")
+    uid = world.ask("s", source="a", target="b", select={"count": 3})
+    world.until(lambda: world.mediator.sessions[uid].phase == "Negotiating")
+    world.now += 2 * world.settings.timings.negotiate
+    world.cordoned.discard("b")
+    world.start()
+    world.until_over(uid)
+    assert (world.session(uid).phase, world.session(uid).reason) == ("Succeeded", "Moved")
+
+
 def test_ids_rise_and_are_never_used_twice():
     world = World(seed=6, faults=Faults(mediator_dies=0.05))
     world.fill("a", 30)

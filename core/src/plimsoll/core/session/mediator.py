@@ -113,6 +113,7 @@ class Mediator:
         turn = self._turn
         if not turn.now:
             self._set_back(now)
+            turn.began_at = now
         turn.now = max(turn.now, now)
         turn.effects = []
         if self._take(event):

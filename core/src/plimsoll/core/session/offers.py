@@ -49,7 +49,7 @@ def negotiating(turn: Turn, request: Request, session: Session) -> Session:
 
 
 def _waiting(turn: Turn, request: Request, session: Session, why: Verdict) -> Session:
-    if turn.now < min(session.phase_at + turn.timings.negotiate, session.deadline_at):
+    if turn.now < min(turn.waits_since(session) + turn.timings.negotiate, session.deadline_at):
         return because(session, why.reason, why.message)
     return ended_by(turn, request, session, why)
 

@@ -113,7 +113,7 @@ def negotiating(turn: Turn, request: Request, session: Session) -> Session:
     session, why = _agreed(turn, request, session)
     if why is None:
         return enter(session, "Sampling", turn.now)
-    if turn.now < min(session.phase_at + turn.timings.negotiate, session.deadline_at):
+    if turn.now < min(turn.waits_since(session) + turn.timings.negotiate, session.deadline_at):
         return because(session, why.reason, why.message)
     return ended_by(turn, request, session, why)
 
@@ -165,7 +165,7 @@ def sampling(turn: Turn, request: Request, session: Session) -> Session:
         return after
     chooses = session.by_policy or session.is_shuffle
     patience = choosing.sample_seconds(turn, session) if chooses else turn.timings.sample
-    if turn.now < min(session.phase_at + patience, session.deadline_at):
+    if turn.now < min(turn.waits_since(session) + patience, session.deadline_at):
         return session
     message = f"the head did not say in time whom {planning.shown(session.sources)} serves"
     if served is not None:

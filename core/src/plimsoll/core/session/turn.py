@@ -38,7 +38,7 @@ class Turn:
     def __init__(self, epoch: int, settings: Settings) -> None:
         self.epoch, self.settings = epoch, settings
         self.timings: Timings = settings.scaled
-        self.now = 0.0
+        self.now = self.began_at = 0.0
         self.view: View | None = None
         self.viewed_at = 0.0
         self.requests: dict[str, Request] = {}
@@ -68,6 +68,10 @@ class Turn:
         """The number of a new question."""
         self._queries += 1
         return self.epoch << 32 | self._queries
+
+    def waits_since(self, session: Session) -> float:
+        """Since when it waits in its phase for what brokers say: this life has not asked them before it began."""
+        return max(session.phase_at, self.began_at)
 
     def runs(self, session: Session) -> bool:
         return is_running(session)
