@@ -1,8 +1,9 @@
 """How long it takes from a file of load reports to a snapshot that has them, and what the driver uses meanwhile.
 
 `python -m bench.telemetry.driver --brokers 5000`: a live job as a process of its own on two cores, with its five
-minutes of rows full from the start, and a file of every broker's report each five seconds. Only an idle machine
-measures.
+minutes of rows full from the start, and a file of every broker's report each five seconds. Measured is from the moment
+at which a file has its name, by rename, to that at which `latest.json` with all its rows has. Only an idle machine
+measures; what else runs on it is told as `load`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,15 +78,15 @@ def write(table: pa.Table, folder: Path, name: str) -> float:
     return time.monotonic()
 
 
-def usage(group: int) -> tuple[float, float]:
-    """CPU seconds and resident MB of a process group."""
+def usage(session: int) -> tuple[float, float]:
+    """CPU seconds and resident MB of the processes of a session: Spark's Python workers are a group of their own."""
     seconds, resident = 0.0, 0.0
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rsplit(")", 1)[1].split()
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if int(fields[2]) == group:
+        if int(fields[3]) == session:
             seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
             resident += int(fields[21]) * os.sysconf("SC_PAGE_SIZE") / 1e6
     return seconds, resident
@@ -99,6 +100,10 @@ class Watch:
         self.latest: Snapshot | None = None
         self.at = 0.0
         self._file = (0, 0)
+
+    @property
+    def batch(self) -> int:
+        return self.latest.batch if self.latest is not None else 0
 
     def look(self) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -118,60 +123,94 @@ class Watch:
         raise TimeoutError(f"no snapshot has {rows} rows after {seconds} s; the last is {self.latest}"[:200])
 
 
-def measure(root: Path, brokers: int, seconds: float, trigger: int) -> dict[str, Any]:
-    """Run it; times are seconds."""
-    folder = root / INCOMING
-    folder.mkdir(parents=True)
-    fleet = Fleet(brokers)
-    now_us = time.time_ns() // 1000
-    before = [
-        fleet.at(now_us - back * 1_000_000, 100 - back // EVERY_SECONDS) for back in range(300, 0, -EVERY_SECONDS)
-    ]
-    write(pa.concat_tables(before), folder, "before.parquet")
-    rows = len(before) * brokers
-    watch = Watch(root)
+@contextlib.contextmanager
+def live(root: Path, trigger: int) -> Iterator[int]:
+    """A live job as a process; its number, which is that of its session."""
     launch = Launch(fleet=FLEET, namespace="", image="", trigger_seconds=trigger, lag_seconds=EVERY_SECONDS)
-    started = time.monotonic()
     driver = subprocess.Popen(
         live_command(launch, root), env=environment(os.environ), start_new_session=True, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
+        yield driver.pid
+    finally:
+        os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
+
+
+def measure(root: Path, brokers: int, seconds: float, trigger: int) -> dict[str, Any]:
+    """Files as they come; times are seconds."""
+    folder, fleet, watch = root / INCOMING, Fleet(brokers), Watch(root)
+    folder.mkdir(parents=True)
+    now_us = time.time_ns() // 1000
+    before = [
+        fleet.at(now_us - back * 1_000_000, 100 - back // EVERY_SECONDS) for back in range(300, 0, -EVERY_SECONDS)
+    ]
+    write(pa.concat_tables(before), folder, "before.parquet")
+    rows, started = len(before) * brokers, time.monotonic()
+    took: list[float] = []
+    with live(root, trigger) as driver:
         ready = watch.wait(rows, 600) - started
-        took: list[float] = []
-        cpu_before, _ = usage(driver.pid)
-        began = time.monotonic()
+        cpu_before, _ = usage(driver)
+        began, batches = time.monotonic(), watch.batch
         for number in range(round(seconds / EVERY_SECONDS)):
             due = began + number * EVERY_SECONDS
             time.sleep(max(0.0, due - time.monotonic()))
             written = write(fleet.at(time.time_ns() // 1000, 200 + number), folder, f"r{number:04}.parquet")
             rows += brokers
             took.append(watch.wait(rows, 120) - written)
-        cpu_after, resident = usage(driver.pid)
+        cpu_after, resident = usage(driver)
         elapsed = time.monotonic() - began
-    finally:
-        os.killpg(driver.pid, signal.SIGKILL)
-        driver.wait()
     ordered = sorted(took)
     return {
         "brokers": brokers, "files": len(took), "trigger_seconds": trigger, "first_snapshot": round(ready, 1),
         "p50": round(statistics.median(took), 2), "p95": round(ordered[-(-len(took) * 95 // 100) - 1], 2),
-        "max": round(max(took), 2), "cpu_cores": round((cpu_after - cpu_before) / elapsed, 2),
-        "resident_mb": round(resident),
+        "max": round(max(took), 2), "batches": watch.batch - batches, "seconds": round(elapsed, 1),
+        "cpu_cores": round((cpu_after - cpu_before) / elapsed, 2), "resident_mb": round(resident),
+        "snapshot_kb": round(watch.path.stat().st_size / 1000), "load": round(os.getloadavg()[0], 1),
+    }  # fmt: skip
+
+
+def catch_up(root: Path, brokers: int, trigger: int) -> dict[str, Any]:
+    """An hour of files that a collector has written every ten seconds, and a driver that starts after it."""
+    folder, fleet, watch = root / INCOMING, Fleet(brokers), Watch(root)
+    folder.mkdir(parents=True)
+    now_us = time.time_ns() // 1000
+    for number, back in enumerate(range(3600, 0, -2 * EVERY_SECONDS)):
+        both = [fleet.at(now_us - (back - half) * 1_000_000, 2 * number + half // EVERY_SECONDS + 1)
+                for half in (0, EVERY_SECONDS)]  # fmt: skip
+        write(pa.concat_tables(both), folder, f"r{number:04}.parquet")
+    rows, started = 3600 // EVERY_SECONDS * brokers, time.monotonic()
+    with live(root, trigger) as driver:
+        ready = watch.wait(rows, 900) - started
+        cpu, resident = usage(driver)
+    latest = watch.latest
+    assert latest is not None
+    counts = latest.counts
+    assert (counts.rows_in, counts.balance) == (rows, 0)
+    return {
+        "brokers": brokers, "hour_of_rows": rows, "counted": counts.counted, "late": counts.late,
+        "caught_up": round(ready, 1), "cpu_seconds": round(cpu), "resident_mb": round(resident),
+        "load": round(os.getloadavg()[0], 1),
     }  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.telemetry.driver", description=__doc__)
-    parser.add_argument("--brokers", type=int, nargs="+", default=[100, 1000, 5000])
+    parser.add_argument("--brokers", type=int, nargs="+", default=[100, 500, 1000, 5000])
     parser.add_argument("--seconds", type=float, default=100.0, help="of measuring, for each size")
     parser.add_argument("--trigger", type=int, default=2, help="seconds between micro-batches")
+    parser.add_argument("--hour", action="store_true", help="instead, how long an hour without Spark takes to read")
     asked = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and the driver is ended on the way out
     for brokers in asked.brokers:
         root = Path(tempfile.mkdtemp(prefix="plimsoll-bench-"))
         try:
-            print(json.dumps(measure(root, brokers, asked.seconds, asked.trigger)), flush=True)
+            found = (
+                catch_up(root, brokers, asked.trigger) if asked.hour
+                else measure(root, brokers, asked.seconds, asked.trigger)
+            )  # fmt: skip
+            print(json.dumps(found), flush=True)
         finally:
             shutil.rmtree(root)
 

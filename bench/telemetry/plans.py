@@ -1,4 +1,4 @@
-"""How long the fleet-wide plan and the search for the like take, from tables to tables, and how good they are.
+"""How long the fleet-wide plan and the search for the like take, from tables to tables, with what, and how good.
 
 `python -m bench.telemetry.plans --subscribers 10000 100000 1000000`: what subscribers take is drawn by popularity, most
 of them take what others take, too, and they are spread over brokers at random.
@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -18,12 +22,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from bench.telemetry.driver import usage
 
 from plimsoll.sparkjobs import shuffle, similarity
 from plimsoll.sparkjobs.session import make_session
 
 SIZES = {10_000: (100, 500, 2_000), 100_000: (300, 2_000, 10_000), 1_000_000: (1_000, 5_000, 30_000)}
 """Subscribers: brokers, items, distinct sets."""
+JOBS = ("sharing", "keep", "similarity")
 
 
 def tables(folder: Path, subscribers: int) -> None:
@@ -52,33 +58,61 @@ def tables(folder: Path, subscribers: int) -> None:
         pq.write_table(pa.table(of_table), folder / name / "a.parquet")
 
 
-def measure(subscribers: int, plans: Sequence[str], with_similarity: bool) -> dict[str, Any]:
+def measure(subscribers: int, job: str) -> dict[str, Any]:
+    """One job from tables to tables, in this process. `job`: similarity, or a plan of shuffle."""
     folder = Path(tempfile.mkdtemp(prefix="plimsoll-bench-"))
-    found: dict[str, Any] = {"subscribers": subscribers}
     try:
         tables(folder, subscribers)
+        began = time.monotonic()
         with make_session("bench", {"spark.driver.memory": "3g"}) as spark:
-            for plan in plans:
-                began = time.monotonic()
-                told = shuffle.run(spark, folder, folder / "out", plan, shuffle.Costs())
-                found |= {name: told[name] for name in ("groups", "brokers", "items", "bound", "readSeconds")}
-                found.setdefault("plans", {}).update(told["plans"])
-                found[f"{plan}Seconds"] = round(time.monotonic() - began, 1)
-            if with_similarity:
-                found["similarity"] = similarity.run(spark, folder, folder / "like", similarity.Asked(sample=200))
+            ready = time.monotonic()
+            found: Any
+            if job == "similarity":
+                found = similarity.run(spark, folder, folder / "out", similarity.Asked(sample=200))
+            else:
+                found = shuffle.run(spark, folder, folder / "out", job, shuffle.Costs())
+            ended = time.monotonic()
     finally:
         shutil.rmtree(folder)
-    return found
+    return {"job": job, **found, "sessionSeconds": round(ready - began, 1), "jobSeconds": round(ended - ready, 1)}
+
+
+def apart(subscribers: int, job: str, limit_seconds: float) -> dict[str, Any]:
+    """The same in a process of its own, with the most memory that it and its workers had, and their CPU."""
+    command = [sys.executable, "-m", "bench.telemetry.plans", "--one", job, "--subscribers", str(subscribers)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    most, cpu, end = 0.0, 0.0, time.monotonic() + limit_seconds
+    try:
+        while process.poll() is None:
+            cpu, resident = usage(process.pid)
+            most = max(most, resident)
+            if time.monotonic() > end:
+                return {"job": job, "subscribers": subscribers, "endedAfterSeconds": limit_seconds,
+                        "mostResidentMB": round(most), "cpuSeconds": round(cpu)}  # fmt: skip
+            time.sleep(0.5)
+        assert process.stdout is not None
+        said: dict[str, Any] = json.loads(process.stdout.read())
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return said | {"mostResidentMB": round(most), "cpuSeconds": round(cpu)}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.telemetry.plans", description=__doc__)
     parser.add_argument("--subscribers", type=int, nargs="+", default=sorted(SIZES), choices=sorted(SIZES))
-    parser.add_argument("--plans", nargs="+", default=["sharing", "keep"], choices=sorted(shuffle.PLANS))
-    parser.add_argument("--no-similarity", action="store_true")
+    parser.add_argument("--jobs", nargs="+", default=list(JOBS), choices=JOBS)
+    parser.add_argument("--limit", type=float, default=900.0, help="seconds after which one is ended")
+    parser.add_argument("--one", choices=JOBS, help="this job alone, in this process")
     asked = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and the job is ended on the way out
     for subscribers in asked.subscribers:
-        print(json.dumps(measure(subscribers, asked.plans, not asked.no_similarity)), flush=True)
+        if asked.one:
+            print(json.dumps(measure(subscribers, asked.one)), flush=True)
+            continue
+        for job in asked.jobs:
+            print(json.dumps(apart(subscribers, job, asked.limit)), flush=True)
 
 
 if __name__ == "__main__":

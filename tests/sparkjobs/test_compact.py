@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
 from tests.sparkjobs.traces import disturbed, trace, write_files
+from tests.telemetry.rows import row
 
 from plimsoll.sparkjobs import compact, reading
 from plimsoll.sparkjobs.compact import HOURS, MANIFESTS, CompactionError, Manifest, expire, finish, recover, settled
@@ -19,13 +20,14 @@ from plimsoll.telemetry.schema import INCOMING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+PAGE = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text()
 HOUR_US = 3_600_000_000
 START_US = 490_000 * HOUR_US
 
 
 def rows_of(spark: SparkSession, files: list[Path]) -> Counter[Any]:
     frame = reading.read_files(spark, files, reading.loads_schema())
-    return Counter((row["broker"], row["epoch"], row["seq"], row["collector"]) for row in frame.collect())
+    return Counter((one["broker"], one["epoch"], one["seq"], one["collector"]) for one in frame.collect())
 
 
 @pytest.mark.slow
@@ -62,6 +64,23 @@ def test_rows_move_into_their_hours_and_an_interruption_is_mended(
     assert list((tmp_path / MANIFESTS).iterdir()) == []
     assert expire(tmp_path, "2025-11-24") == []
     assert expire(tmp_path, "2025-11-25") == ["dt=2025-11-24"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_the_query_of_the_page_works(spark: SparkSession, tmp_path: Path):
+    """Over an hour of a Monday, with a head that does not count, and the hour after it."""
+    at_us = START_US + HOUR_US // 2
+    busy = [row("e1", seq, at_us + seq, output_utilization=seq / 10) for seq in range(1, 5)]
+    later = [row("e1", 9, at_us + HOUR_US, output_utilization=0.125)]
+    head = row("h", 1, at_us, role="head", output_utilization=0.99)
+    for path in write_files(tmp_path, [*busy, head, *later], 2):
+        os.utime(path, (1000, 1000))
+    compact.run(spark, tmp_path, 100, retain_days=30_000, now=1100)
+    query = PAGE.split("```sql\n")[1].split("```")[0]
+    assert query.count("telemetry/raw") == 1
+    found = spark.sql(query.replace("telemetry/raw", f"{tmp_path}/raw")).collect()
+    assert [tuple(each) for each in found] == [(2, 16, pytest.approx(0.25), 0.4), (2, 17, 0.125, 0.125)]
 
 
 def test_a_file_that_is_gone_keeps_its_sources(tmp_path: Path):

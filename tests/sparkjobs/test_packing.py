@@ -37,7 +37,16 @@ def test_each_row_comes_out_once_with_its_numbers_under_its_cluster(seed: int):
 
 def test_a_row_that_lacks_all_is_a_number():
     empty = dict.fromkeys(POINTS.names)
-    assert packed_rows([empty | {"valid": False, "cluster": ""}]) == [{"cluster": "", "invalid": 1, "rows": None}]
+    assert packed_rows([empty | {"valid": False, "cluster": ""}]) == [
+        {"cluster": "", "invalid": 1, "late": 0, "rows": None}
+    ]
+
+
+def test_what_is_late_for_long_is_a_number_and_what_is_not_valid_is_not_late():
+    first, second = (pointed(row) for row in trace(2, END_US, clusters=1, edges=1)[:2])
+    made = packed_rows([first | {"late": True}, second | {"late": False}, first | {"late": True, "valid": False}])
+    assert [(one["invalid"], one["late"]) for one in made] == [(1, 1)]
+    assert Ring.load([made[0]["rows"]]).rows[:, SEQ].tolist() == [second["seq"]]
 
 
 def test_a_batch_without_rows_says_nothing():

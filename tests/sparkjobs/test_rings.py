@@ -22,9 +22,13 @@ from plimsoll.telemetry.snapshot import SEEN_SECONDS, WINDOWS_SECONDS, Counts
 END_US = 1_800_000_000_000_000
 TEXTS = ("cluster", "broker", "role", "state", "collector")
 POINTS = pa.schema(
-    [("valid", pa.bool_()), *((name, pa.string() if name in TEXTS else pa.int64()) for name in (*POINT, *METRICS))]
+    [
+        ("valid", pa.bool_()),
+        ("late", pa.bool_()),
+        *((name, pa.string() if name in TEXTS else pa.int64()) for name in (*POINT, *METRICS)),
+    ]
 )
-"""Columns of `reading.points`."""
+"""Columns of `reading.points`, and what `packing.packed` adds."""
 
 
 def pointed(row: dict, valid: bool = True) -> dict:

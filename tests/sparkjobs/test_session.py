@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
 
-from plimsoll.sparkjobs.session import ALWAYS, LOCAL, NoSparkError, is_submitted, make_session, missing, settings
+from plimsoll.sparkjobs.launching.process import missing
+from plimsoll.sparkjobs.session import ALWAYS, LOCAL, NoSparkError, is_submitted, make_session, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

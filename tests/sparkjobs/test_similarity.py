@@ -69,6 +69,7 @@ def test_overlap_is_exact_and_minhash_finds_nearly_all_of_it_and_nothing_else(sp
     assert report["pairs"] == len(found)
     assert report["sampledPairs"] > 0
     assert 0.9 <= report["recall"] <= 1.0
+    assert (report["precision"], report["sampledWrong"]) == (1.0, 0)
 
     brokers: dict[str, set[int]] = {}
     for _, broker, items in rows:
@@ -78,6 +79,28 @@ def test_overlap_is_exact_and_minhash_finds_nearly_all_of_it_and_nothing_else(sp
         for one in spark.read.parquet(str(tmp_path / "out" / "brokers")).collect()
     }
     assert by_broker == {pair: pytest.approx(values) for pair, values in exact(brokers).items()}
+
+
+@pytest.mark.slow
+def test_overlap_of_few_sets_of_many_items_is_that_of_any(spark: SparkSession):
+    generator = random.Random(2)
+    rows = [(f"b{i}", generator.sample(range(60), generator.randint(0, 40))) for i in range(12)]
+    sets = spark.createDataFrame([*rows, ("alone", [99]), ("unknown", [1000])], "name STRING, items ARRAY<INT>")
+    items = spark.createDataFrame([*RATES.items(), (99, 0.0)], tables.ITEMS)
+    found = {(one["a"], one["b"]): one for one in similarity.dense_overlaps(sets, items).to_pylist()}
+    wanted = {(one["a"], one["b"]): one.asDict() for one in similarity.overlaps(sets, items).collect()}
+    assert set(found) == set(wanted)
+    for pair, values in wanted.items():
+        assert {name: found[pair][name] for name in values} == pytest.approx(values)
+    none = similarity.dense_overlaps(sets.limit(0), items)
+    assert (none.num_rows, none.column_names) == (0, similarity.OVERLAPS.names)
+
+
+def test_what_was_found_and_is_not_alike_is_counted(spark: SparkSession):
+    sets = spark.createDataFrame([("a", [1, 2]), ("b", [1, 2, 3]), ("c", [3])], "name STRING, items ARRAY<INT>")
+    items = spark.createDataFrame(list(RATES.items()), tables.ITEMS)
+    told = spark.createDataFrame([("b", "c", 0.9)], "a STRING, b STRING, jaccard DOUBLE")
+    assert similarity.checked(sets, items, told, Asked(threshold=0.5, sample=3)) == (1, 0, 1)
 
 
 def test_what_is_taken_together_is_told_by_how_much_oftener_than_by_chance(spark: SparkSession):

@@ -19,6 +19,7 @@ from typing import Any, Final
 import msgspec
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
@@ -101,7 +102,8 @@ class ClusterProcessor(StatefulProcessor):
         for number in stored:
             if (number + 1) * SLICE_US <= end_us - HORIZON_US:
                 self.slices.removeKey((number,))
-        total = self._count(fresh, sum(row["invalid"] for row in news))
+        late, invalid = (sum(row[name] for row in news) for name in ("late", "invalid"))
+        total = self._count(fresh, late, invalid)
         # The next batch, whenever it is, finds this timer expired and tells of the cluster again.
         for timer in list(self.handle.listTimers()):
             self.handle.deleteTimer(timer)
@@ -109,9 +111,10 @@ class ClusterProcessor(StatefulProcessor):
         body = msgspec.msgpack.encode(ring.seen(end_us))
         return Row(cluster=cluster, end_us=end_us, body=body, **dict(zip(COUNTS, total, strict=True)))
 
-    def _count(self, fresh: Counts, invalid: int) -> tuple[int, ...]:
+    def _count(self, fresh: Counts, late: int, invalid: int) -> tuple[int, ...]:
         before: Sequence[int] = self.counts.get() or (0,) * len(COUNTS)
-        new = msgspec.structs.replace(fresh, rows_in=fresh.rows_in + invalid, invalid=invalid)
+        rows_in = fresh.rows_in + late + invalid
+        new = msgspec.structs.replace(fresh, rows_in=rows_in, late=fresh.late + late, invalid=invalid)
         total = tuple(old + getattr(new, name) for old, name in zip(before, COUNTS, strict=True))
         self.counts.update(total)
         return total
@@ -119,11 +122,14 @@ class ClusterProcessor(StatefulProcessor):
 
 def told(points: DataFrame, lag_seconds: float) -> DataFrame:
     """Rows of TOLD: every cluster that was ever heard of, in every batch."""
+    lag_us = int(lag_seconds * 1e6)
+    # The time of the batch, as timers have it, and the same when it is done again.
+    late_us = F.unix_micros(F.current_timestamp()) - F.lit(lag_us + HORIZON_US)
     return (
-        packing.packed(points)
+        packing.packed(points, late_us)
         .groupBy("cluster")
         .transformWithState(
-            statefulProcessor=ClusterProcessor(int(lag_seconds * 1e6)),
+            statefulProcessor=ClusterProcessor(lag_us),
             outputStructType=struct(TOLD),
             outputMode="Update",
             timeMode="ProcessingTime",

@@ -2,7 +2,8 @@
 
 The operator is handed Python objects, one by one, at some ninety microseconds each; arrays are handed over whole. So
 rows are turned into blocks (`rings`) where they are read, by columns, and the operator meets some blocks and never a
-row. What is not valid ends here, as a number.
+row. What is not valid ends here, as a number, and so does what is late for long: after an hour without a driver that is
+nearly all there is to read.
 """
 
 from __future__ import annotations
@@ -13,25 +14,28 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 
 from plimsoll.sparkjobs.rings import WIDTH, Ints, block
 from plimsoll.telemetry.schema import METRICS
 
-PACKED: Final = "cluster STRING, invalid BIGINT, rows BINARY"
-"""`rows` is a block, null without rows that are valid."""
-_SCHEMA: Final = pa.schema([("cluster", pa.string()), ("invalid", pa.int64()), ("rows", pa.binary())])
+PACKED: Final = "cluster STRING, invalid BIGINT, late BIGINT, rows BINARY"
+"""`rows` is a block, null if all are invalid or late."""
+_SCHEMA: Final = pa.schema(
+    [("cluster", pa.string()), ("invalid", pa.int64()), ("late", pa.int64()), ("rows", pa.binary())]
+)
 _TEXTS: Final = {"broker": 0, "role": 1, "state": 2, "collector": 6}
 _NUMBERS: Final = {"epoch": 3, "seq": 4, "received_us": 5, "at_us": 7, **{n: 8 + i for i, n in enumerate(METRICS)}}
 
 
-def packed(points: DataFrame) -> DataFrame:
-    """Rows of PACKED from points (`reading.points`)."""
-    return points.mapInArrow(pack, PACKED)
+def packed(points: DataFrame, late_us: Column) -> DataFrame:
+    """Rows of PACKED from points (`reading.points`). What was made at `late_us` or before is late."""
+    return points.withColumn("late", F.col("at_us") <= late_us).mapInArrow(pack, PACKED)
 
 
 def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same, batch by batch."""
+    """The same, batch by batch, of points that also say whether each is `late`."""
     for batch in batches:
         if batch.num_rows:
             yield _packed(batch)
@@ -40,17 +44,18 @@ def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _packed(batch: pa.RecordBatch) -> pa.RecordBatch:
     names, rows = _numbers(batch)
     valid = batch.column("valid").to_numpy(zero_copy_only=False)
+    late = batch.column("late").fill_null(False).to_numpy(zero_copy_only=False) & valid
+    good = valid & ~late
     clusters = batch.column("cluster").dictionary_encode()
-    of = clusters.indices.to_numpy()
+    of, count = clusters.indices.to_numpy(), len(clusters.dictionary)
     order = np.argsort(of, kind="stable")
-    bounds = np.searchsorted(of[order], np.arange(len(clusters.dictionary) + 1))
-    invalid, blocks = [], []
-    for start, end in pairwise(bounds.tolist()):
+    blocks = []
+    for start, end in pairwise(np.searchsorted(of[order], np.arange(count + 1)).tolist()):
         mine = order[start:end]
-        good = mine[valid[mine]]
-        invalid.append(len(mine) - len(good))
-        blocks.append(block(names, rows[good]) if len(good) else None)
-    columns = [clusters.dictionary, pa.array(invalid, pa.int64()), pa.array(blocks, pa.binary())]
+        kept = mine[good[mine]]
+        blocks.append(block(names, rows[kept]) if len(kept) else None)
+    numbers = [pa.array(np.bincount(of[which], minlength=count), pa.int64()) for which in (~valid, late)]
+    columns = [clusters.dictionary, *numbers, pa.array(blocks, pa.binary())]
     return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
 
 

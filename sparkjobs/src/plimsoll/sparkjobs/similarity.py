@@ -16,7 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+import pyarrow as pa
 from pyspark.ml.feature import CountVectorizerModel, MinHashLSH
+from pyspark.ml.functions import vector_to_array
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
 
@@ -26,6 +29,11 @@ from plimsoll.sparkjobs.session import make_session
 SEED: Final = 20060101
 HASH_TABLES: Final = 8
 """A pair of Jaccard similarity s is found with 1 - (1 - s)^8: 0.996 at one half."""
+OVERLAPS: Final = pa.schema(
+    [("a", pa.string()), ("b", pa.string()), ("shared", pa.int64()), ("united", pa.int64())]
+    + [(name, pa.float64()) for name in ("jaccard", "shared_rate", "united_rate", "overlap")]
+)
+"""What is said of a pair, by those two functions that judge pairs exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,26 +97,70 @@ def _weighed(sets: DataFrame, items: DataFrame) -> DataFrame:
     return sets.select("name", F.explode("items").alias("item")).join(items, "item")
 
 
+def dense_overlaps(sets: DataFrame, items: DataFrame) -> pa.Table:
+    """The same as `overlaps` for few sets of many items, as brokers are: there, nearly all pairs share an item.
+
+    A join would have a row for each pair and shared item, a thousand million of them at 1,000 brokers.
+    """
+    known = items.select("item", "rate").toArrow().to_pandas().sort_values("item")
+    taken = sets.select("name", F.explode("items").alias("item")).toArrow().to_pandas()
+    taken = taken[taken["item"].isin(known["item"])]
+    names = np.unique(taken["name"].to_numpy(dtype=object).astype(str))
+    rates = known["rate"].to_numpy(dtype=np.float64)
+    takes = np.zeros((len(names), len(rates)))
+    takes[np.searchsorted(names, taken["name"].astype(str)), np.searchsorted(known["item"], taken["item"])] = 1.0
+    numbers, rated = takes.sum(axis=1), takes @ rates
+    found: list[pa.Table] = []
+    for one in range(len(names) - 1):
+        shared = takes[one + 1 :] @ takes[one]
+        shared_rate = takes[one + 1 :] @ (takes[one] * rates)
+        others = np.flatnonzero(shared > 0)
+        united = numbers[one] + numbers[one + 1 :] - shared
+        united_rate = rated[one] + rated[one + 1 :] - shared_rate
+        overlap = np.divide(shared_rate, united_rate, out=np.zeros_like(shared_rate), where=united_rate > 0)
+        columns = (shared.astype(np.int64), united.astype(np.int64), shared / united, shared_rate, united_rate, overlap)
+        texts = ([str(names[one])] * len(others), names[one + 1 :][others].tolist())
+        found.append(pa.table([*texts, *(column[others] for column in columns)], schema=OVERLAPS))
+    return pa.concat_tables(found) if found else OVERLAPS.empty_table()
+
+
 def alike(sets: DataFrame, asked: Asked) -> DataFrame:
-    """a, b, jaccard of pairs at or above the threshold, found by MinHash: none that is wrong, and not surely all."""
+    """a, b, jaccard of pairs at or above the threshold, found by MinHash: none that is wrong, and not surely all.
+
+    Spark's own join of hashed sets carries whole vectors with each pair that meets in a table, and both orders of it.
+    Here pairs are names until each is known once, and are then judged by their items.
+    """
     vocabulary = sorted(row["item"] for row in sets.select(F.explode("items").alias("item")).distinct().collect())
     if not vocabulary:
         return sets.select(F.col("name").alias("a"), F.col("name").alias("b"), F.lit(0.0).alias("jaccard")).limit(0)
     texts = sets.select("name", F.col("items").cast("array<string>").alias("texts"))
     vectors = CountVectorizerModel.from_vocabulary(list(map(str, vocabulary)), "texts", "features").setBinary(True)
-    features = vectors.transform(texts).select("name", "features").cache()
+    features = vectors.transform(texts).select("name", "features")
     hashing = MinHashLSH(inputCol="features", outputCol="hashes", numHashTables=asked.hash_tables, seed=SEED)
-    model = hashing.fit(features)
-    # The join keeps what is strictly nearer than the distance it is given.
-    near = model.approxSimilarityJoin(features, features, 1.0 - asked.threshold + 1e-9, "distance")
-    return near.where("datasetA.name < datasetB.name").select(
-        F.col("datasetA.name").alias("a"), F.col("datasetB.name").alias("b"), (1 - F.col("distance")).alias("jaccard")
+    hashes = (
+        hashing.fit(features)
+        .transform(features)
+        .select("name", F.posexplode("hashes").alias("table", "hash"))
+        .select("name", "table", vector_to_array(F.col("hash"))[0].alias("hash"))
+        .cache()
     )
+    meeting = (
+        hashes.alias("x").join(hashes.alias("y"), ["table", "hash"]).where("x.name < y.name")
+        .select(F.col("x.name").alias("a"), F.col("y.name").alias("b")).distinct()
+    )  # fmt: skip
+    one, other = (sets.select(F.col("name").alias(name), F.col("items").alias(f"items_{name}")) for name in ("a", "b"))
+    shared = F.size(F.array_intersect("items_a", "items_b"))
+    jaccard = shared / (F.size("items_a") + F.size("items_b") - shared)
+    return (
+        meeting.join(F.broadcast(one), "a").join(F.broadcast(other), "b")
+        .select("a", "b", jaccard.alias("jaccard")).where(F.col("jaccard") >= asked.threshold)
+    )  # fmt: skip
 
 
-def recall(sets: DataFrame, items: DataFrame, found: DataFrame, asked: Asked) -> tuple[int, int]:
-    """Of the pairs that a sample of the sets is in: how many are alike, and how many of those were found."""
-    sample = sets.orderBy(F.xxhash64("name", F.lit(SEED))).limit(asked.sample)
+def checked(sets: DataFrame, items: DataFrame, found: DataFrame, asked: Asked) -> tuple[int, int, int]:
+    """Of the pairs that a sample of the sets is in, by exact overlap: how many are alike, how many of those were found,
+    and how many were found that are not."""
+    sample = sets.orderBy(F.xxhash64("name", F.lit(SEED))).limit(asked.sample).cache()
     exact = (
         overlaps(sample, items.withColumn("rate", F.lit(1.0)), sets)
         .where(F.col("jaccard") >= asked.threshold)
@@ -116,7 +168,12 @@ def recall(sets: DataFrame, items: DataFrame, found: DataFrame, asked: Asked) ->
         .distinct()
         .cache()
     )
-    return exact.count(), exact.join(found, ["a", "b"], "left_semi").count()
+    names = sample.select("name")
+    told = found.join(names, found["a"] == names["name"], "left_semi").union(
+        found.join(names, found["b"] == names["name"], "left_semi")
+    )
+    wrong = told.select("a", "b").distinct().join(exact, ["a", "b"], "left_anti").count()
+    return exact.count(), exact.join(found, ["a", "b"], "left_semi").count(), wrong
 
 
 def taken_together(sets: DataFrame, least: int = 2) -> DataFrame:
@@ -170,13 +227,17 @@ def run(spark: SparkSession, folder: Path, output: Path, asked: Asked) -> dict[s
     found = alike(sets, asked).cache()
     found.write.mode("overwrite").parquet(str(output / "alike"))
     hashed_seconds = time.monotonic() - started
-    overlaps(broker_sets(subscribers), items).write.mode("overwrite").parquet(str(output / "brokers"))
+    dense = dense_overlaps(broker_sets(subscribers), items)
+    spark.createDataFrame(dense).write.mode("overwrite").parquet(str(output / "brokers"))
     taken_together(sets).write.mode("overwrite").parquet(str(output / "together"))
-    there, of_them = recall(sets, items, found, asked)
+    rest_seconds = time.monotonic() - started
+    there, of_them, wrong = checked(sets, items, found, asked)
     report = {
         "subscribers": subscribers.count(), "sets": sets.count(), "threshold": asked.threshold,
         "hashTables": asked.hash_tables, "pairs": found.count(), "sampledPairs": there, "sampledFound": of_them,
-        "recall": of_them / there if there else 1.0, "hashSeconds": round(hashed_seconds, 3),
+        "recall": of_them / there if there else 1.0, "sampledWrong": wrong,
+        "precision": of_them / (of_them + wrong) if of_them + wrong else 1.0, "hashSeconds": round(hashed_seconds, 3),
+        "checkSeconds": round(time.monotonic() - started - rest_seconds, 3),
         "seconds": round(time.monotonic() - started, 3),
     }  # fmt: skip
     tables.write_json(output / "similarity.json", report)
