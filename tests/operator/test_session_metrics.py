@@ -46,6 +46,7 @@ def attempt(number: int, **counts: int) -> Attempt:
 def test_a_world_of_sessions_is_counted_and_breaks_no_law(counted: Counted):
     world = World(seed=3, faults=Faults(loss=0.1, leaves=0.1))
     world.fill("a", 20)
+    world.reports = {name: {"broker": name, "output_utilization": 0.5, "interval_seconds": 0.1} for name in "ab"}
     world.until_over(world.ask("one", source="a", target="b", select={"count": 10}))
     for at, stored in world.saves:
         counted.metrics.stored(stored, at)
