@@ -48,7 +48,8 @@ def cluster() -> Iterator[Cluster]:
 
 
 def clear(cluster: Cluster) -> None:
-    """Nothing may keep the namespace: whoever takes finalizers off may be gone."""
+    """Nothing may keep the namespace: whoever takes finalizers off may be gone, and who is there puts them on again."""
+    cluster.kubectl("delete", "deployments", "--all", "--cascade=foreground", "--timeout=90s")
     kinds = "edgebrokers,brokerclusters,brokerfleets,loadbalancingsessions"
     names = cluster.kubectl("get", kinds, "-o", "name").split()
     for name in names:
