@@ -209,7 +209,7 @@ MUTANTS = [
     Mutant(
         "publishes-while-starting",
         "Until all have reported nothing is published.",
-        (Change(Head._on_open_publisher, "if self.missing:", "if False:"),),
+        (Change(Head._on_open_publisher, "if self.missing or not self.routes.waits:", "if not self.routes.waits:"),),
         RESTARTS,
         harmless="what is published meanwhile lies in gaps that are told when all have reported",
     ),
@@ -222,7 +222,7 @@ MUTANTS = [
     Mutant(
         "acknowledges-while-starting",
         "Until all have reported nothing is acknowledged.",
-        (Change(Head._acknowledge_covers, "if self.missing:", "if False:"),),
+        (Change(Head._acknowledge_covers, "if self.missing or not self.routes.waits:", "if not self.routes.waits:"),),
         ("doubts", "two-heads", "head-restart-tree"),
     ),
     Mutant(
