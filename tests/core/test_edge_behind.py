@@ -323,6 +323,29 @@ def test_a_restart_gap_is_kept_for_the_one_that_is_paused():
     ]  # fmt: skip
 
 
+def test_a_head_that_restarts_twice_while_an_edge_is_behind_leaves_one_gap_from_where_the_edge_is():
+    """The edge is told of the second life before it has come to the first word of the one before."""
+    slow = Hardware(emulation=Emulation(base_seconds=0.05))
+    fleet = one_cluster(edges=1, hardware={"e1": slow})
+    client, publisher = start(fleet, resume(1, "s"))
+    publisher.publish(100)
+    fleet.run(1.0)
+    old, edge = fleet.head().epoch, fleet.edge("e1")
+    for _ in range(2):
+        before = fleet.head().epoch
+        fleet.crash("h")
+        fleet.run(0.1)
+        fleet.start("h")
+        while edge.head_epoch == before:
+            fleet.run(0.01)
+    assert edge.position < 100
+    fleet.run(8.0)
+    gaps = [said.gap for said in client.heard["e1"] if isinstance(said, r.Epoch)]
+    assert [gap.low_epoch for gap in gaps] == [old]
+    assert gaps[0].low == client.numbers("e1", 1)[-1] + 1
+    assert gaps[0].epoch == fleet.head().epoch > old
+
+
 # -- leaving
 
 

@@ -73,7 +73,7 @@ class Edge(Node):
         self._note: Note | None = None
         self.leaving_since: float | None = None
         self.mediator = 0
-        self._epoch_before = 0
+        self._position_epoch = 0
         self._lag_until = 0.0
         self._next_progress = 0.0
         attaching = Attaching(self, self.roster, self.receiving)
@@ -131,9 +131,9 @@ class Edge(Node):
         self.giving.restart()
         self.receiving.restart()
         self.head.buffer.clear()
-        self._report(before)
+        self._report()
 
-    def _report(self, before: int) -> None:
+    def _report(self) -> None:
         """handover.md, Restart of a head: before anything else, the whole cover and who is served here."""
         self.cursor.reset()
         owned = [r.ReportItem(a.subscriber, a.epoch, a.since) for a in self.records.values()]
@@ -148,7 +148,6 @@ class Edge(Node):
         self.say(self.head, r.Report(*here, last, owned, mediator=self.mediator))
         if self.is_leaving:
             self.say(self.head, r.Leaving())
-        self._epoch_before = before
 
     def on_lost(self, link: Link) -> None:
         if link is self.head:
@@ -286,14 +285,14 @@ class Edge(Node):
         """handover.md, Restart of a head: LIVE subscribers get a gap from their token to here, across epochs."""
         gap = r.Gap(
             self.config.head_name,
-            self._epoch_before,
+            self._position_epoch,
             self.position + 1,
             self.head_epoch,
             welcome.position,
             [],
             "restart",
         )
-        self.position = welcome.position
+        self.position, self._position_epoch = welcome.position, self.head_epoch
         for port in self.ports.values():
             port.told = 0  # the new epoch counts from 1 again
         for attachment in self.records.values():
