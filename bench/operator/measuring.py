@@ -21,7 +21,7 @@ from plimsoll.operator.api import Api, MissingError
 START_SECONDS, EFFECT_SECONDS, GONE_SECONDS = 600.0, 120.0, 300.0
 REST_SECONDS = 20.0
 """Until what follows from the start is over: pods are told of keys, endpoints are made."""
-QUOTAS, LOST_OBJECTS, WINDOWS, SESSIONS = 5, 20, 10, 5
+QUOTAS, LOST_OBJECTS, WINDOWS, SESSIONS = 3, 20, 10, 3
 Row = dict[str, Any]
 
 

@@ -5,6 +5,7 @@ Told by its environment; speaks through files below /tmp: `progress.json` once a
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import threading
@@ -140,6 +141,7 @@ def write(name: str, content: dict[str, Any]) -> None:
 
 def main() -> None:
     """Until `stop` is there; then judge, and stay, so that the verdict can be read."""
+    gc.disable()  # what is noted stays: looking through it again and again would stall everybody
     environment = os.environ
     crowd = Crowd(
         environment["CROWD_NAME"], environment["CROWD_CLUSTER"], int(environment["CROWD_SUBSCRIBERS"]),
