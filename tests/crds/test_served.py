@@ -82,6 +82,7 @@ def test_columns_tell_the_story_of_a_session(server: Server):
     status = {
         "source": "w-0", "target": "w-1", "phase": "Draining", "reason": "", "message": "", "planHash": "3f2a9c",
         "progress": {"planned": 9, "moved": 4, "etaSeconds": 12}, "measured": {"errorPercentMax": 3},
+        "audit": {"subscribers": 3, "lost": 0, "duplicated": 0, "reordered": 0, "suppressed": 2},
         "conditions": [
             {"type": "Succeeded", "status": "Unknown", "reason": "Draining", "message": "", "observedGeneration": 1,
              "lastTransitionTime": NOW},
@@ -92,7 +93,8 @@ def test_columns_tell_the_story_of_a_session(server: Server):
     del told["Age"]
     assert told == {
         "Name": "columns", "Source": "w-0", "Target": "w-1", "Mode": "DryRun", "Phase": "Draining", "Reason": "",
-        "Moved": 4, "Planned": 9, "ETA": 12, "Err%": 3, "Succeeded": "Unknown", "Action": "Rebalance",
+        "Moved": 4, "Planned": 9, "Lost": 0, "ETA": 12, "Err%": 3, "Audited": 3, "Duplicated": 0, "Reordered": 0,
+        "Succeeded": "Unknown", "Action": "Rebalance",
         "Trigger": "w-0", "Plan": "3f2a9c", "Message": "",
     }  # fmt: skip
 
