@@ -13,7 +13,7 @@ from tests.simulator.mutants.catalogue import ALL
 from tests.simulator.mutants.rewriting import plant
 
 from plimsoll.core import records as r
-from plimsoll.core.client import Client, moving
+from plimsoll.core.client import moving
 from plimsoll.core.client.tally import Found
 from plimsoll.core.handover.judging import Judging
 from plimsoll.core.session.record import Session, summed
@@ -60,20 +60,27 @@ class Watch:
 
         patch.setattr(Judging, "_tell", on_tell)
         patch.setattr(Judging, "counted", on_counted)
-        patch.setitem(Client._OF_ATTACHMENT, r.Count, self._on_count)
+        on_count = moving.on_count
 
-    def _on_count(self, client: Any, attachment: Any, count: r.Count) -> None:
+        def on_asked(client: Any, port: Any, count: r.Count) -> None:
+            for item in count.members:
+                if (attachment := port.attachments.get(item.attachment)) is not None:
+                    self._note(client, attachment, count.session, item.due)
+            on_count(client, port, count)
+
+        patch.setattr(moving, "on_count", on_asked)
+
+    def _note(self, client: Any, attachment: Any, session: str, due: list[r.Due]) -> None:
         subscriber = attachment.subscriber
-        tally = subscriber.tally_of(count.session)
-        found = tally.against(count.due) if tally is not None and moving.is_serving(attachment) else None
+        tally = subscriber.tally_of(session)
+        found = tally.against(due) if tally is not None and moving.is_serving(attachment) else None
         if found is not None:
             marks = {(head, epoch): offset for head, epoch, offset in tally.marks}
             one = Moved(
-                count.session, subscriber.name, client.incarnation, tally.since, marks, list(subscriber.subscriptions),
+                session, subscriber.name, client.incarnation, tally.since, marks, list(subscriber.subscriptions),
                 found,
             )  # fmt: skip
             self.moved.append(one)
-        moving.on_count(client, attachment, count)
 
     def lost(self, one: Moved, journal: list[seen.Observation]) -> int:
         """What the journal says that this one was not given, of what its head has logged for it meanwhile."""

@@ -75,7 +75,7 @@ def moved(move: Any, kit: Any, *before: int) -> None:
 
 
 def ask(move: Any, *due: r.Due, session: str = "4.7") -> None:
-    move.target.tell(r.Count(move.next, session, list(due)))
+    move.target.tell(r.Count(session, [r.AskItem(move.next, list(due))]))
     move.run()
 
 
@@ -86,7 +86,7 @@ def test_it_counts_from_move_to_on_and_says_from_where(move: Any, kit: Any):
     assert move.target.last_of(r.Go) == r.Go(move.next, move.session, ("h", 5, 11), [("h", 5, 7)])
     move.target.tell(r.Deliver(move.next, kit.pub(21)), r.Deliver(move.next, kit.pub(23)))
     ask(move, ("h", 5, 23, 6))
-    assert counted(move) == [r.Counted(move.next, move.session, 2, 0, 0, 0)]
+    assert counted(move) == [r.Counted(move.session, [r.ToldItem(move.next, 2, 0, 0, 0)])]
 
 
 def test_what_is_held_back_is_told(move: Any, kit: Any):
@@ -95,7 +95,7 @@ def test_what_is_held_back_is_told(move: Any, kit: Any):
         *[r.Deliver(move.next, kit.pub(at, offset=offset)) for at, offset in ((21, 15), (22, 17), (23, 18))]
     )
     ask(move, ("h", 5, 18, 3))
-    assert counted(move) == [r.Counted(move.next, move.session, 0, 0, 0, 2)]
+    assert counted(move) == [r.Counted(move.session, [r.ToldItem(move.next, 0, 0, 0, 2)])]
 
 
 def test_who_is_given_something_twice_or_late_says_so(move: Any, kit: Any):
@@ -106,7 +106,7 @@ def test_who_is_given_something_twice_or_late_says_so(move: Any, kit: Any):
         *[r.Deliver(move.next, kit.pub(at, offset=offset)) for at, offset in ((21, 16), (22, 17), (23, 18))]
     )
     ask(move, ("h", 5, 18, 3))
-    assert counted(move) == [r.Counted(move.next, move.session, 0, 1, 1, 0)]
+    assert counted(move) == [r.Counted(move.session, [r.ToldItem(move.next, 0, 1, 1, 0)])]
 
 
 def test_it_answers_once(move: Any, kit: Any):
@@ -221,9 +221,9 @@ def test_by_replay_it_counts_from_its_resume_on(move: Any, kit: Any):
     resume = move.stage.answer(12, move.target)
     assert (resume.token, resume.watermarks, resume.session) == (("h", 5, 12), [("h", 5, 12)], "4.7")
     move.target.tell(*[r.Deliver(resume.attachment, kit.pub(at)) for at in (13, 15)])
-    move.target.tell(r.Count(resume.attachment, "4.7", [("h", 5, 15, 3)]))
+    move.target.tell(r.Count("4.7", [r.AskItem(resume.attachment, [("h", 5, 15, 3)])]))
     move.run()
-    assert counted(move) == [r.Counted(resume.attachment, "4.7", 1, 0, 0, 0)]
+    assert counted(move) == [r.Counted("4.7", [r.ToldItem(resume.attachment, 1, 0, 0, 0)])]
 
 
 def test_who_is_only_sent_elsewhere_counts_nothing(move: Any, kit: Any):

@@ -118,7 +118,7 @@ def test_it_is_asked_behind_all_that_the_question_is_about():
     stage.tell("b", due())
     said = [type(record).__name__ for record in stage.client.heard["b"][-2:]]
     assert said == ["Deliver", "Count"]
-    assert stage.said("b", r.Count) == [r.Count(11, S, [("h", 100, 5, 2)])]
+    assert stage.said("b", r.Count) == [r.Count(S, [r.AskItem(11, [("h", 100, 5, 2)])])]
 
 
 def test_who_is_behind_is_asked_when_it_is_not():
@@ -146,25 +146,23 @@ def test_who_is_here_no_more_is_not_asked(item: r.DueItem):
 def test_what_was_counted_goes_to_the_head_that_asked():
     stage = live()
     stage.tell("b", due(judge="k"))
-    stage.ask("b", r.Counted(11, S, 1, 2, 3, 4))
+    stage.ask("b", r.Counted(S, [r.ToldItem(11, 1, 2, 3, 4)]))
     assert stage.head.of("b", r.Counts) == [r.Counts(S, "k", [r.CountItem("x", 1, 2, 3, 4)])]
 
 
-@pytest.mark.parametrize(
-    "said", [r.Counted(11, "7.2", 0, 0, 0, 0), r.Counted(12, S, 0, 0, 0, 0)], ids=["session", "attachment"]
-)
-def test_what_nobody_asked_for_is_passed_over(said: r.Counted):
+@pytest.mark.parametrize(("session", "attachment"), [("7.2", 11), (S, 12)], ids=["session", "attachment"])
+def test_what_nobody_asked_for_is_passed_over(session: str, attachment: int):
     stage = live()
-    stage.ask("b", r.Counted(11, S, 0, 0, 0, 0))
+    stage.ask("b", r.Counted(S, [r.ToldItem(11, 0, 0, 0, 0)]))
     stage.tell("b", due())
-    stage.ask("b", said)
+    stage.ask("b", r.Counted(session, [r.ToldItem(attachment, 0, 0, 0, 0)]))
     assert stage.head.of("b", r.Counts) == []
 
 
 def test_one_answer_counts():
     stage = live()
     stage.tell("b", due())
-    stage.ask("b", r.Counted(11, S, 0, 0, 0, 0), r.Counted(11, S, 9, 0, 0, 0))
+    stage.ask("b", r.Counted(S, [r.ToldItem(11, 0, 0, 0, 0)]), r.Counted(S, [r.ToldItem(11, 9, 0, 0, 0)]))
     assert [count.members[0].lost for count in stage.head.of("b", r.Counts)] == [0]
 
 
@@ -187,7 +185,7 @@ def test_a_head_that_starts_anew_has_asked_nothing():
     stage = live()
     stage.tell("b", due())
     stage.new_head(101)
-    stage.ask("b", r.Counted(11, S, 0, 0, 0, 0))
+    stage.ask("b", r.Counted(S, [r.ToldItem(11, 0, 0, 0, 0)]))
     assert stage.head.of("b", r.Counts) == []
 
 

@@ -330,6 +330,8 @@ class Client(Node):
                     attachment.take(attachment, record.item, size, now)
             elif type(record) is r.Progress:
                 self._on_progress(port, record)
+            elif type(record) is r.Count:
+                moving.on_count(self, port, record)
             else:
                 self._on_attachment(port, record)
 
@@ -491,7 +493,6 @@ class Client(Node):
         r.Held: moving.on_held,
         r.Stay: moving.on_stay,
         r.End: moving.on_end,
-        r.Count: moving.on_count,
     }
     _OF_PUBLISHER: ClassVar[dict[type[Any], Callable[..., None]]] = {
         r.Opened: Publisher.on_opened,

@@ -11,10 +11,11 @@ Laws of the place (docs/handover.md):
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from plimsoll.core import records as r
-from plimsoll.core.client.attachment import Attachment, State
+from plimsoll.core.client.attachment import Attachment, Port, State
 
 if TYPE_CHECKING:
     from plimsoll.core.client.machine import Client
@@ -111,15 +112,25 @@ def on_end(client: Client, attachment: Attachment, end: r.End) -> None:
         client.seeker.go_on(subscriber, handover)
 
 
-def on_count(client: Client, attachment: Attachment, count: r.Count) -> None:
-    """What was due is known: say what came of it, if that can be said."""
+def on_count(client: Client, port: Port, count: r.Count) -> None:
+    """What was due is known: say what came of it, of those of whom that can be said."""
+    found = []
+    for item in count.members:
+        if (attachment := port.attachments.get(item.attachment)) is None:
+            client.counters["records_for_nobody"] += 1
+        elif (told := _counted(attachment, count.session, item.due)) is not None:
+            found.append(told)
+    if found:
+        client.say(port.link, r.Counted(count.session, found))
+
+
+def _counted(attachment: Attachment, session: str, due: Iterable[r.Due]) -> r.ToldItem | None:
     subscriber = attachment.subscriber
-    tally = subscriber.tally_of(count.session) if is_serving(attachment) else None
-    found = tally.against(count.due) if tally is not None else None
-    if found is not None:
-        again = subscriber.duplicates - subscriber.tallied_from
-        client.say(attachment.port.link, r.Counted(attachment.id, count.session, *found, again))
+    tally = subscriber.tally_of(session) if is_serving(attachment) else None
+    found = tally.against(due) if tally is not None else None
+    again = subscriber.duplicates - subscriber.tallied_from
     subscriber.end_tally()
+    return r.ToldItem(attachment.id, *found, again) if found is not None else None
 
 
 def is_serving(attachment: Attachment) -> bool:

@@ -64,23 +64,28 @@ class Counting:
 
     def ask(self) -> None:
         """Ask those who have all that the question is about; the others when they have."""
+        asked: defaultdict[tuple[Link, str], list[r.AskItem]] = defaultdict(list)
         for one, (session, judge, due) in list(self._due.items()):
             if one.state is State.LIVE and not one.queue and one.dropped is None:
                 self._asked[one] = (session, judge)
-                self.host.say(one.link, r.Count(one.id, session, due))
+                asked[one.link, session].append(r.AskItem(one.id, due))
             elif one.state is not State.CLOSED:
                 continue
             del self._due[one]
+        for (link, session), items in asked.items():
+            for start in range(0, len(items), CHECKS_AT_ONCE):
+                self.host.say(link, r.Count(session, items[start : start + CHECKS_AT_ONCE]))
         for one in [one for one in self._asked if one.state is State.CLOSED]:
             del self._asked[one]
 
     def on_counted(self, link: Link, counted: r.Counted) -> None:
-        one = self.roster.attached(link, counted.attachment)
-        if one is None or self._asked.get(one, ("", ""))[0] != counted.session:
-            return
-        self._counts[self._asked.pop(one)].append(
-            r.CountItem(one.subscriber, counted.lost, counted.duplicated, counted.reordered, counted.suppressed)
-        )
+        for item in counted.members:
+            one = self.roster.attached(link, item.attachment)
+            if one is None or self._asked.get(one, ("", ""))[0] != counted.session:
+                continue
+            self._counts[self._asked.pop(one)].append(
+                r.CountItem(one.subscriber, item.lost, item.duplicated, item.reordered, item.suppressed)
+            )
 
     def restart(self) -> None:
         """The head has forgotten all sessions."""

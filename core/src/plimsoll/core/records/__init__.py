@@ -47,6 +47,7 @@ from plimsoll.core.records.control import (
 )
 from plimsoll.core.records.handover import (
     Abort,
+    AskItem,
     Attach,
     Attached,
     CheckItem,
@@ -79,6 +80,7 @@ from plimsoll.core.records.handover import (
     Route,
     Slot,
     Stay,
+    ToldItem,
 )
 from plimsoll.core.records.overlay import (
     Confirmed,
@@ -140,6 +142,7 @@ __all__ = [
     "Abort",
     "Accepted",
     "ActionItem",
+    "AskItem",
     "Attach",
     "Attached",
     "AuditItem",
@@ -250,6 +253,7 @@ __all__ = [
     "TakerItem",
     "ToClient",
     "ToEdge",
+    "ToldItem",
     "Trigger",
     "Unconfirmed",
     "Unplaced",

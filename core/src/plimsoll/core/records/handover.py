@@ -246,23 +246,33 @@ class DueList(Struct, array_like=True, frozen=True, tag=94):
     members: list[DueItem]
 
 
-class Count(Struct, array_like=True, frozen=True, tag=95):
-    """So many were due since what GO or RESUME said: how many have there been?"""
-
+class AskItem(Struct, array_like=True, frozen=True):
     attachment: U32
-    session: Name
     due: list[Due]
 
 
-class Counted(Struct, array_like=True, frozen=True, tag=96):
+class Count(Struct, array_like=True, frozen=True, tag=95):
+    """So many were due to these attachments since what GO or RESUME said: how many have there been?"""
+
+    session: Name
+    members: list[AskItem]
+
+
+class ToldItem(Struct, array_like=True, frozen=True):
     """What the application was given against what was due. `suppressed`: came again, and was not given to it."""
 
     attachment: U32
-    session: Name
     lost: U63
     duplicated: U63
     reordered: U63
     suppressed: U63
+
+
+class Counted(Struct, array_like=True, frozen=True, tag=96):
+    """What was counted by those who could; of the others there is nothing."""
+
+    session: Name
+    members: list[ToldItem]
 
 
 class CountItem(Struct, array_like=True, frozen=True):

@@ -21,7 +21,7 @@ SESSIONS: Final = frozenset({
     "Trigger", "State", "Stated", "ProfileQuery", "ProfileReply", "CoverQuery", "CoverTold", "Command", "Outcome",
     "Serving", "Served", "Prepare", "Slot", "Move", "Install", "Installed", "Cut", "CutRequest", "Attached", "End",
     "Go", "Done", "Stay", "Abort", "Held", "Expire", "Nak", "Part", "Orphan", "Marker", "Route", "Mediator",
-    "Revoke", "Release", "Fetch", "Fetched",
+    "Revoke", "Release", "Fetch", "Fetched", "DueList", "Count", "Counted", "Counts",
 })  # fmt: skip
 """What it takes to agree, to estimate and to hand over."""
 
