@@ -54,7 +54,7 @@ class Settings:
 
     root: Path
     fleet: str
-    trigger_seconds: float = 10.0
+    trigger_seconds: float = 5.0
     lag_seconds: float = 10.0
     files_per_batch: int = FILES_AT_MOST
 
@@ -235,7 +235,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m plimsoll.sparkjobs.live", description=__doc__)
     parser.add_argument("root", type=Path, help="folder that collectors write raw/ into; agg/ goes there")
     parser.add_argument("--fleet", required=True)
-    parser.add_argument("--trigger", type=float, default=10.0, metavar="SECONDS", help="interval of micro-batches")
+    parser.add_argument("--trigger", type=float, default=5.0, metavar="SECONDS", help="interval of micro-batches")
     parser.add_argument("--lag", type=float, default=10.0, metavar="SECONDS",
                         help="how long before a batch its windows end: the collectors' interval")  # fmt: skip
     parser.add_argument("--available-now", action="store_true", help="read what is there, and end")

@@ -17,8 +17,8 @@ from plimsoll.telemetry.schema import LATEST, MAJOR
 from plimsoll.telemetry.snapshot import Snapshot, SnapshotError, decode, encode
 
 LIVE: Final = f"agg/v{MAJOR}/live"
-KEEP_BATCHES: Final = 360
-"""Files of batches that are kept: an hour of them at a trigger of ten seconds, for whoever compares."""
+KEEP_BATCHES: Final = 720
+"""Files of batches that are kept: an hour of them at a trigger of five seconds, for whoever compares."""
 
 
 def batch_path(root: Path, batch: int) -> Path:

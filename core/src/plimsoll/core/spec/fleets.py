@@ -175,7 +175,7 @@ class SparkSpec:
         str, About("Image of driver and executors; empty: the operator's default.", pattern=IMAGE + "|",
                    form="an image, as registry/name:tag", max_length=512)
     ] = ""  # fmt: skip
-    trigger: Annotated[Duration, About("Interval of micro-batches.", low=1, high=3600)] = Duration.parse("10s")
+    trigger: Annotated[Duration, About("Interval of micro-batches.", low=1, high=3600)] = Duration.parse("5s")
 
 
 @dataclass(frozen=True, kw_only=True)

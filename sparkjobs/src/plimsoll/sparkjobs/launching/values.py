@@ -34,7 +34,7 @@ class Launch:
     claim: str = ""
     access: Access = "ReadWriteOnce"
     executors: int = 2
-    trigger_seconds: int = 10
+    trigger_seconds: int = 5
     lag_seconds: int = 10
     driver_memory_mb: int = 700
     executor_memory_mb: int = 512
