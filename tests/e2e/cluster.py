@@ -52,6 +52,8 @@ class Cluster:
 
     def __init__(self, namespace: str) -> None:
         self.namespace = namespace
+        self.began_at = time.monotonic()
+        """When the chart was asked for, or before that this object."""
 
     def kubectl(self, *arguments: str, text: str | None = None, seconds: float = 120.0) -> str:
         return run("kubectl", "--namespace", self.namespace, *arguments, text=text, seconds=seconds)

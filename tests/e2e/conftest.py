@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -63,5 +64,6 @@ def installed(cluster: Cluster) -> Cluster:
     chart = str(ROOT / "helm" / "plimsoll")
     sets = [f"image.tag={TAG}", f"brokerImage.tag={TAG}", f"sparkImage.tag={TAG}", "crds.install=false"]
     arguments = [part for each in sets for part in ("--set", each)]
+    cluster.began_at = time.monotonic()
     cluster.helm("install", "plimsoll", chart, *arguments, "--wait", "--timeout", "120s")
     return cluster

@@ -5,6 +5,7 @@ The tests of this module go on from one another, under one crowd whose every del
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,6 +38,7 @@ def fleet(installed: Cluster) -> Cluster:
     """One head and three edges, of which but one takes newcomers."""
     installed.apply(FLEET, profile("quick", 0), profile("slow", 60), broker_cluster(3))
     installed.wait(lambda: installed.is_true("brokercluster", "east", "Ready"), 120, "the cluster to be ready")
+    print(f"from helm install to four brokers that are ready: {time.monotonic() - installed.began_at:.1f} s")
     for edge in ("edge-1", "edge-2"):
         installed.plimsoll("cordon", edge)
     return installed
@@ -62,6 +64,7 @@ def settled(cluster: Cluster, crowd: Crowd, edges: int) -> bool:
 
 def test_an_overloaded_edge_is_relieved_by_itself(fleet: Cluster, crowd: Crowd):
     assert crowd.at() == {"edge-0": SUBSCRIBERS}
+    begun = time.monotonic()
     for edge in ("edge-1", "edge-2"):
         fleet.plimsoll("uncordon", edge)
 
@@ -76,6 +79,7 @@ def test_an_overloaded_edge_is_relieved_by_itself(fleet: Cluster, crowd: Crowd):
     explained = fleet.plimsoll("explain", f"lbs/{first['metadata']['name']}")
     assert "Chosen by:   Padres" in explained
     fleet.wait(lambda: fleet.is_true("brokercluster", "east", "Balanced"), 240, "the cluster to be balanced")
+    print(f"from overload to balanced: {time.monotonic() - begun:.1f} s")
     assert max(crowd.at().values()) < SUBSCRIBERS / 2
 
 
