@@ -135,17 +135,19 @@ def alike(sets: DataFrame, asked: Asked) -> DataFrame:
         return sets.select(F.col("name").alias("a"), F.col("name").alias("b"), F.lit(0.0).alias("jaccard")).limit(0)
     texts = sets.select("name", F.col("items").cast("array<string>").alias("texts"))
     vectors = CountVectorizerModel.from_vocabulary(list(map(str, vocabulary)), "texts", "features").setBinary(True)
-    features = vectors.transform(texts).select("name", "features")
+    features = vectors.transform(texts).select("name", F.size("texts").alias("size"), "features")
     hashing = MinHashLSH(inputCol="features", outputCol="hashes", numHashTables=asked.hash_tables, seed=SEED)
     hashes = (
         hashing.fit(features)
         .transform(features)
-        .select("name", F.posexplode("hashes").alias("table", "hash"))
-        .select("name", "table", vector_to_array(F.col("hash"))[0].alias("hash"))
+        .select("name", "size", F.posexplode("hashes").alias("table", "hash"))
+        .select("name", "size", "table", vector_to_array(F.col("hash"))[0].alias("hash"))
         .cache()
     )
+    # Sets of too different a size are not alike whatever is in them, and most that meet are that.
+    fits = F.least("x.size", "y.size") + 1e-9 >= F.lit(asked.threshold) * F.greatest("x.size", "y.size")
     meeting = (
-        hashes.alias("x").join(hashes.alias("y"), ["table", "hash"]).where("x.name < y.name")
+        hashes.alias("x").join(hashes.alias("y"), ["table", "hash"]).where(F.expr("x.name < y.name") & fits)
         .select(F.col("x.name").alias("a"), F.col("y.name").alias("b")).distinct()
     )  # fmt: skip
     one, other = (sets.select(F.col("name").alias(name), F.col("items").alias(f"items_{name}")) for name in ("a", "b"))
