@@ -41,7 +41,7 @@ def test_status_of_our_own_is_no_news():
     assert watching.essence(edge) != before
     session: dict[str, Any] = {"kind": "LoadBalancingSession", "metadata": {"name": "s"}, "status": {}}
     going = watching.essence(session)
-    session["status"]["progress"] = {"moved": 3}
+    session["status"] |= {"progress": {"moved": 3}, "phase": "Draining"}
     assert watching.essence(session) == going
     session["status"]["endedAt"] = "now"
     assert watching.essence(session) != going

@@ -126,12 +126,12 @@ class Watches:
 
 
 def essence(item: Object) -> object:
-    """All of an object of ours that matters to what should be: not its status, but for how a session stands."""
+    """All of an object of ours that matters to what should be: not its status, but for the end of a session."""
     metadata = item["metadata"]
     status = item.get("status", {})
     told: object = (status.get("mediatorEpoch"), status.get("draining"))
     if item["kind"] == "LoadBalancingSession":
-        told = (status.get("phase"), "endedAt" in status)
+        told = status.get("endedAt")
     kept = ("generation", "deletionTimestamp", "finalizers", "labels", "annotations", "ownerReferences")
     return {key: metadata.get(key) for key in kept}, told
 
