@@ -48,6 +48,7 @@ TYPES = {
     "Name": "name", "Text": "text", "PubOpen": "PUB", "Gap": "GAP", "Cover": "COVER", "Raw": "body", "Info": "info",
     "None": "nil", "MemberItem": "member", "HandoverPlan": "plan", "Join": "JOIN",
     "Due": "due", "CheckItem": "check", "DueItem": "due_item", "CountItem": "count_item", "AuditItem": "audit",
+    "AskItem": "ask_item", "ToldItem": "told_item", "TakerItem": "taker",
     "LoadReport": "map", "ActionItem": "action", "BlockItem": "block", "RowItem": "row", "Bits": "bytes",
     "Resource": '"input" or "output" or "cpu" or "memory"',
     "Metric": '"input" or "output" or "match"', "BrokerState": '"OK" or "BUSY" or "N/A" or "STABILIZING"',
@@ -172,9 +173,11 @@ def test_every_code_of_shut_is_listed():
 
 BALANCING: list[tuple[str, Any]] = [
     ("action", r.ActionItem), ("profile", r.ProfileBody), ("block", r.BlockItem), ("row", r.RowItem),
+    ("taker", r.TakerItem),
 ]  # fmt: skip
 COUNTING: list[tuple[str, Any]] = [
     ("check", r.CheckItem), ("due_item", r.DueItem), ("count_item", r.CountItem), ("audit", r.AuditItem),
+    ("ask_item", r.AskItem), ("told_item", r.ToldItem),
 ]  # fmt: skip
 
 
