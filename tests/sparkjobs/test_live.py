@@ -226,11 +226,12 @@ def test_a_driver_that_is_killed_comes_back_to_its_checkpoint_and_counts_each_ro
 
 
 def one_cluster(end_us: int, batches: int = 1) -> tuple[int, list[Any]]:
-    """So many rows, of nearly 300 s, as the operator is handed them, of so many batches; each has an invalid one."""
+    """So many rows, of nearly 300 s, as the operator is handed them; each batch also has an invalid and a late one."""
     from pyspark.sql import Row
 
     rows = [pointed(row) for row in trace(6, end_us, clusters=1, edges=2) if row["at_us"] > end_us - 290_000_000]
-    parts = [[*rows[start::batches], rows[0] | {"valid": False}] for start in range(batches)]
+    others = [rows[0] | {"valid": False}, rows[0] | {"late": True}]
+    parts = [[*rows[start::batches], *others] for start in range(batches)]
     return len(rows), [Row(**one) for part in parts for one in packed_rows(part)]
 
 
@@ -247,13 +248,14 @@ def test_silence_is_told_by_a_timer_and_what_is_too_old_leaves_the_state():
     tester.setProcessingTime(end_ms + 10_000)
     count, rows = one_cluster(end_ms * 1000)
     row, seen = told(tester.test("c0", rows))
-    assert (row["end_us"], row["rows_in"], row["counted"], row["invalid"]) == (end_ms * 1000, count + 1, count, 1)
+    assert (row["end_us"], row["rows_in"], row["counted"]) == (end_ms * 1000, count + 2, count)
+    assert (row["duplicate"], row["late"], row["invalid"]) == (0, 1, 1)
     assert seen.windows["300"].n > seen.windows["10"].n > 0
     slices = len(tester.peekMapState("slices", "c0"))
     assert slices >= 29
 
     row, seen = told(list(tester.setProcessingTime(end_ms + 75_000)))
-    assert (row["rows_in"], row["counted"]) == (count + 1, count)
+    assert (row["rows_in"], row["counted"]) == (count + 2, count)
     assert (seen.windows["10"].n, seen.windows["60"].n, seen.seen) == (0, 0, [])
     assert seen.windows["300"].n > 0
     assert len(tester.peekMapState("slices", "c0")) < slices
@@ -262,7 +264,7 @@ def test_silence_is_told_by_a_timer_and_what_is_too_old_leaves_the_state():
     assert not seen.is_present
     assert tester.peekMapState("slices", "c0") == {}
     (row,) = list(tester.setProcessingTime(end_ms + 500_000))  # and it goes on telling
-    assert row["rows_in"] == count + 1
+    assert row["rows_in"] == count + 2
 
 
 def test_rows_that_come_again_after_minutes_are_late_or_copies_and_never_counted_twice():
@@ -275,10 +277,10 @@ def test_rows_that_come_again_after_minutes_are_late_or_copies_and_never_counted
     tester.test("c0", rows)
     tester.setProcessingTime(end_ms + 150_000)
     row, _ = told(tester.test("c0", rows))
-    assert (row["rows_in"], row["counted"], row["invalid"]) == (2 * count + 2, count, 2)
+    assert (row["rows_in"], row["counted"], row["invalid"]) == (2 * count + 4, count, 2)
     assert row["duplicate"] > 0
-    assert row["late"] > 0
-    assert row["duplicate"] + row["late"] == count
+    assert row["late"] > 2
+    assert row["duplicate"] + row["late"] == count + 2
 
 
 def test_what_a_batch_tells_is_of_one_moment_and_counts_a_cluster_once():
@@ -291,7 +293,7 @@ def test_what_a_batch_tells_is_of_one_moment_and_counts_a_cluster_once():
     one = tester.test("c0", rows[:1])
     two = tester.test("c0", rows[1:])
     snapshot = snapshot_of([*two, *one], {"c0": ["c0-e0"]}, FLEET, (1, 2), 3)
-    assert (snapshot.counts.rows_in, snapshot.counts.counted) == (count + 2, count)
+    assert (snapshot.counts.rows_in, snapshot.counts.counted) == (count + 4, count)
     assert (snapshot.seen, snapshot.expected, snapshot.order) == (1, 1, (1, 2))
     tester.setProcessingTime(end_ms + 1)
     with pytest.raises(ValueError, match="2 moments"):

@@ -43,6 +43,16 @@ def test_a_latest_that_cannot_be_read_is_replaced(tmp_path: Path):
     assert publish(tmp_path, of(1, 1))
 
 
+def test_a_latest_that_only_says_that_it_is_ahead_is_replaced(tmp_path: Path):
+    publish(tmp_path, of(5, 7))
+    path = tmp_path / LATEST
+    path.write_bytes(path.read_bytes().replace(b'"batch":7', b'"batch":9'))
+    assert publish(tmp_path, of(5, 8))
+    latest = read_latest(tmp_path)
+    assert latest is not None
+    assert latest.order == (5, 8)
+
+
 def test_old_batches_go_and_nothing_half_written_stays(tmp_path: Path):
     publish(tmp_path, of(5, 0))
     publish(tmp_path, of(5, KEEP_BATCHES))
