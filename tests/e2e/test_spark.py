@@ -35,7 +35,7 @@ START_SECONDS = 300.0
 DEAD_SECONDS, STARTING_SECONDS = 90.0, 180.0
 """A snapshot of this age asks for another driver, unless the one that is there has begun since."""
 BACK_SECONDS = 360.0
-"""From the deletion of a driver to the next snapshot, at the latest. How long it takes is printed; 90 s are aimed at."""
+"""From the deletion of a driver to the next snapshot, at the latest; how long it takes is printed."""
 ASK = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:7410/v1/snapshot').read().decode())"
 
 
