@@ -13,7 +13,7 @@ import pytest
 import zmq
 
 from plimsoll.broker.security import Authority, OwnKey
-from plimsoll.broker.sockets import REDIAL_SECONDS, Curve, EndpointError, Lane, Sockets
+from plimsoll.broker.sockets import AWAY_SECONDS, REDIAL_SECONDS, Curve, EndpointError, Lane, Sockets
 from plimsoll.core import wire
 from plimsoll.core.config import Limits
 from plimsoll.core.node import Dial, Hangup
@@ -412,6 +412,43 @@ def test_who_was_refused_is_let_in_once_its_key_is_known(keys: Keys, tmp_path: P
         assert [dialling._monitor_of, dialling._dialled, dialling._refused] == [{}, {}, {}]
     finally:
         dialling.close()
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_a_connection_that_does_not_come_about_is_made_anew(keys: Keys, tmp_path: Path, control: bool):
+    """Somebody answers at the address who is no broker; the broker is there later."""
+    lane = keys.sockets.control if control else keys.sockets.data
+    public, secret = zmq.curve_keypair()
+    keys.pairs["e"], keys.roles["e"] = (public, secret), "edge"
+    keys.write()
+    keys.authority.refresh()
+    dialling = Sockets(LIMITS, Curve(secret.decode()), Authority(tmp_path / "none"))
+    their_lane = dialling.control if control else dialling.data
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        host, port = stranger.getsockname()
+        try:
+            dialling.apply([Dial("h", f"tcp://{host}:{port}", keys.curve.public.decode(), control=control)])
+            stranger.accept()[0].close()
+            first, now = their_lane.dealers["h"], time.monotonic()
+            dialling.redial(now + AWAY_SECONDS / 2)
+            assert their_lane.dealers["h"] is first
+            dialling.redial(now + AWAY_SECONDS)
+            assert their_lane.dealers["h"] is not first
+            dialling.apply(
+                [Dial("h", keys.control if control else keys.endpoint, keys.curve.public.decode(), control=control)]
+            )
+
+            def shaken() -> bool:
+                dialling.wait(0.01)
+                dialling.keep_house()
+                return not dialling._away
+
+            pump(keys.sockets, lane, shaken)
+            second = their_lane.dealers["h"]
+            dialling.redial(time.monotonic() + 2 * AWAY_SECONDS)
+            assert their_lane.dealers["h"] is second, "it is connected"
+        finally:
+            dialling.close()
 
 
 @pytest.mark.parametrize("control", [False, True])

@@ -151,6 +151,7 @@ def test_what_cannot_be_is_named_and_counted_and_not_gone_by(plane, router):
         ("h", "epoch"), ("h", "edges"), ("e", "subscribers"), ("h", "broker"), ("h", "input_rate"),
     ]  # fmt: skip
     assert len(heard) == 16
+    assert isinstance(heard[0], Malformed)
     assert heard[0].message == ("h says what cannot be, which is ignored: epoch is 'seven', not a whole number from 0")
 
 

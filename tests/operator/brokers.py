@@ -90,8 +90,8 @@ class Brokers:
         authorized = self.authorize()
         addresses = {
             name: Address(
-                *(f"tcp://127.0.0.1:{next(free)}" for _ in range(2)),
-                self._pairs[name].public, str(self._secret(name)), str(authorized),
+                f"tcp://127.0.0.1:{next(free)}", f"tcp://127.0.0.1:{next(free)}", self._pairs[name].public,
+                str(self._secret(name)), str(authorized),
             )
             for name in names
         }  # fmt: skip

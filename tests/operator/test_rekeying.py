@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,7 +83,7 @@ def test_a_link_between_clusters_goes_on_whichever_end_takes_another_key(tmp_pat
     gaps: list[object] = []
     stop = threading.Event()
 
-    def take(items: list[object]) -> None:
+    def take(items: Sequence[object]) -> None:
         for item in items:
             seen.append(int(item.attributes["n"])) if isinstance(item, client.Delivery) else gaps.append(item)
 
@@ -92,6 +92,7 @@ def test_a_link_between_clusters_goes_on_whichever_end_takes_another_key(tmp_pat
         def connect(to: str) -> client.Connection:
             way, file = brokers.way_to(to), tmp_path / f"{to}.public"
             file.write_text(way.server)
+            assert way.secret_key_file is not None
             return client.Connection(way.endpoint, security=client.Curve(secret=way.secret_key_file, server=file))
 
         east, west = connect("east-head"), connect("west-head")

@@ -106,7 +106,12 @@ def test_a_watch_that_tells_again_of_what_it_has_told_is_held_against_a_list(mon
         await service._watches._begin(**indices)
         running = asyncio.create_task(service.truth.run())
         begun: list[str] = []
-        monkeypatch.setattr(service, "_begin", lambda namespace: begun.append(namespace) or Fleet())
+
+        def begin(namespace: str) -> Fleet:
+            begun.append(namespace)
+            return Fleet()
+
+        monkeypatch.setattr(service, "_begin", begin)
         service._told("", "EdgeBroker", item("a"))
         assert not service.truth._suspects, "everything is told of at the start"
         service._told("", "EdgeBroker", item("a"))

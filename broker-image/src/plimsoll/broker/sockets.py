@@ -59,6 +59,9 @@ RECONNECT_MAX_MS: Final = 2_000
 REDIAL_SECONDS: Final = 1.0
 OTHER_KEY_SECONDS: Final = 0.1
 """A peer that may answer under another key, too, is dialled under that one so soon after it did not under the first."""
+AWAY_SECONDS: Final = 10.0
+"""A connection that has not been made for so long is made anew: libzmq gives some up for good, as where somebody else
+has answered at the address for a moment."""
 REBIND_SECONDS: Final = 2.0
 BACKLOG: Final = 4_096
 
@@ -76,6 +79,7 @@ _REFUSALS: Final = int(
     zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
 )
 """Who has another key than the one that it is dialled under hangs up without a word."""
+_DIALLED: Final = int(_REFUSALS | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
 
 
 class EndpointError(OSError):
@@ -371,6 +375,7 @@ class Sockets:
         self._dialled: dict[zmq.Socket[bytes], Dial] = {}  # by monitor
         self._monitor_of: dict[zmq.Socket[bytes], zmq.Socket[bytes]] = {}
         self._refused: dict[zmq.Socket[bytes], float] = {}  # by monitor: when to dial again
+        self._away: dict[zmq.Socket[bytes], float] = {}  # by monitor: since when there has been no connection
         self._told: set[Dial] = set()
 
     def _monitor(self, lane: Lane) -> zmq.Socket[bytes]:
@@ -449,10 +454,17 @@ class Sockets:
                 _count_events(monitor, lane)
         for monitor in self._dialled:
             if monitor in self._ready:
-                monitor.recv_multipart()
-                others = len(self._keys_of(self._dialled[monitor])) > 1
-                pause = OTHER_KEY_SECONDS if others else REDIAL_SECONDS
-                self._refused.setdefault(monitor, time.monotonic() + pause)
+                self._note(monitor, parse_monitor_message(monitor.recv_multipart())["event"], time.monotonic())
+
+    def _note(self, monitor: zmq.Socket[bytes], event: int, now: float) -> None:
+        """What has become of a connection that this side makes."""
+        if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            self._away.pop(monitor, None)
+        elif event == zmq.EVENT_DISCONNECTED:
+            self._away.setdefault(monitor, now)
+        else:
+            others = len(self._keys_of(self._dialled[monitor])) > 1
+            self._refused.setdefault(monitor, now + (OTHER_KEY_SECONDS if others else REDIAL_SECONDS))
 
     def redial(self, now: float) -> None:
         """Connect again to those that have refused this broker, a while after they did; under each key in turn."""
@@ -466,6 +478,8 @@ class Sockets:
             keys = self._keys_of(dial)
             following = keys[(keys.index(dial.public_key) + 1) % len(keys)]
             self.apply([Dial(dial.peer, dial.endpoint, following, control=dial.control)])
+        for monitor in [monitor for monitor, since in self._away.items() if since + AWAY_SECONDS <= now]:
+            self.apply([self._dialled[monitor]])
 
     def _keys_of(self, dial: Dial) -> list[str]:
         """The keys under which a peer may answer: the one that it is dialled under, and those authorised as its own."""
@@ -507,8 +521,8 @@ class Sockets:
             socket = lane.dial(each.peer, each.endpoint, each.public_key)
             self._poller.register(socket, zmq.POLLIN)
             if self._authority is not None:
-                monitor = self._monitor_of[socket] = socket.get_monitor_socket(_REFUSALS)
-                self._dialled[monitor] = each
+                monitor = self._monitor_of[socket] = socket.get_monitor_socket(_DIALLED)
+                self._dialled[monitor], self._away[monitor] = each, time.monotonic()
                 self._poller.register(monitor, zmq.POLLIN)
 
     def _forget(self, socket: zmq.Socket[bytes]) -> None:
@@ -517,7 +531,7 @@ class Sockets:
         self._writable.discard(socket)
         if (monitor := self._monitor_of.pop(socket, None)) is not None:
             self._poller.unregister(monitor)
-            for known in (self._ready, self._dialled, self._refused):
+            for known in (self._ready, self._dialled, self._refused, self._away):
                 known.pop(monitor, None)
             socket.disable_monitor()
             monitor.close(0)
