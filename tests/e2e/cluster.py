@@ -65,6 +65,14 @@ class Cluster:
         program = str(ROOT / ".venv" / "bin" / "plimsoll")
         return run(program, arguments[0], "--namespace", self.namespace, *arguments[1:], seconds=seconds)
 
+    def own_definitions(self) -> None:
+        """Make the definitions the release's, as if it had installed them."""
+        for definition in ROOT.glob("crds/*.yaml"):
+            name = str(yaml.safe_load(definition.read_text())["metadata"]["name"])
+            notes = ("meta.helm.sh/release-name=plimsoll", f"meta.helm.sh/release-namespace={self.namespace}")
+            self.kubectl("annotate", "customresourcedefinition", name, "--overwrite", *notes)
+            self.kubectl("label", "customresourcedefinition", name, "--overwrite", "app.kubernetes.io/managed-by=Helm")
+
     def apply(self, *objects: Mapping[str, Any]) -> None:
         self.kubectl("apply", "--server-side", "-f", "-", text=yaml.safe_dump_all(objects))
 

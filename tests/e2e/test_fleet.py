@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.e2e.cluster import Cluster, CommandError, Crowd, manifest, profile
+from tests.e2e.cluster import ROOT, Cluster, CommandError, Crowd, manifest, profile
 
 pytestmark = [pytest.mark.cluster, pytest.mark.e2e, pytest.mark.timeout(600)]
 
+CHART, EDGES = str(ROOT / "helm" / "plimsoll"), "edgebrokers.plimsoll.dev"
 SUBSCRIBERS = 500
 PER_SECOND = 20.0
 Object = dict[str, Any]
@@ -155,9 +156,31 @@ def test_the_operator_has_the_rights_that_it_uses_and_no_others(fleet: Cluster, 
     assert " ".join(f"{r}:{v}" for r, v in sorted(unused - SELDOM.keys())) == "", "rights that are not used"
 
 
+def test_an_upgrade_brings_definitions_up_and_leaves_the_fleet_alone(fleet: Cluster, crowd: Crowd):
+    """As after a release whose definition of edges had no columns yet."""
+
+    def pods() -> set[str]:
+        labelled = fleet.get("pods", selector="app.kubernetes.io/name=plimsoll-broker")
+        return {item["metadata"]["uid"] for item in labelled}
+
+    fleet.own_definitions()
+    without = '[{"op": "remove", "path": "/spec/versions/0/additionalPrinterColumns"}]'
+    fleet.kubectl("patch", "customresourcedefinition", EDGES, "--type=json", "-p", without)
+    before, sent = pods(), crowd.progress()["sent"]
+    fleet.helm("upgrade", "plimsoll", CHART, "--reuse-values", "--set", "crds.install=true",
+               "--set", "podAnnotations.upgraded=yes", "--wait", "--timeout", "120s")  # fmt: skip
+    definition = fleet.get("customresourcedefinition", EDGES)
+    assert definition["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert definition["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    fleet.wait(lambda: crowd.progress()["sent"] > sent + 5 * PER_SECOND, 60, "five more seconds of publications")
+    fleet.wait(lambda: fleet.is_true("brokercluster", "east", "Ready") and settled(fleet, crowd, 2), 60, "all served")
+    assert pods() == before
+
+
 def test_without_the_operator_the_fleet_goes_on(fleet: Cluster, crowd: Crowd):
     before = crowd.progress()["sent"]
     fleet.helm("uninstall", "plimsoll", "--wait")
     fleet.wait(lambda: crowd.progress()["sent"] > before + 5 * PER_SECOND, 60, "five more seconds of publications")
     assert crowd.progress()["behind"] < 10 * PER_SECOND
     assert len(fleet.get("statefulsets")) == 3
+    assert fleet.get("customresourcedefinition", EDGES), "definitions are kept"
