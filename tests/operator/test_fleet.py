@@ -466,7 +466,11 @@ def test_where_nodes_are_read_nobody_is_evicted_before_an_operator_has_emptied_i
         async def none_at_all() -> bool:
             budget = await fleet.get("PodDisruptionBudget", "east-edges")
             allowed = budget.get("status", {}).get("disruptionsAllowed")
-            return budget["spec"]["maxUnavailable"] == 0 and allowed == 0
+            seen = budget.get("status", {}).get("observedGeneration") == budget["metadata"]["generation"]
+            pod = await fleet.get("Pod", "edge-0-0")  # who is not ready may always go
+            is_ready = {"type": "Ready", "status": "True"}.items()
+            ready = any(is_ready <= each.items() for each in pod["status"].get("conditions", []))
+            return seen and ready and budget["spec"]["maxUnavailable"] == 0 and allowed == 0
 
         await fleet.until("the budget lets nobody go", none_at_all)
         assert await fleet.evict("edge-0-0") == HTTPStatus.TOO_MANY_REQUESTS
