@@ -201,11 +201,12 @@ def test_a_pause_meets_the_policy(own_fleet: Any):
     fleet = own_fleet(queue_bytes=20_000)
 
     async def main() -> None:
-        async with connect(fleet) as connection, AsyncPublisher(connection) as publisher:
+        async with connect(fleet) as connection, AsyncPublisher(connection, confirm="edges") as publisher:
             subscriber = AsyncSubscriber(connection, policy=Policy(slow="drop-oldest"))
-            await subscriber.subscribe(f"[topic,=,'{TOPIC}']", timeout=30)
+            await subscriber.subscribe("[topic,=,'nothing']", timeout=30)
             subscriber.pause()
-            await publish(publisher, *range(300), payload=b"x" * 200)
+            await subscriber.subscribe(f"[topic,=,'{TOPIC}']", timeout=30)  # answered behind the pause
+            await publish(publisher, *range(300), payload=b"x" * 200)  # accepted when the edge has them
             await publisher.flush(60)
             subscriber.resume()
             assert isinstance(await subscriber.receive(60), GapNotice)

@@ -149,7 +149,7 @@ def test_a_list_that_has_changed_on_the_way_says_nothing_at_end(move: Any, kit: 
 
 
 def test_who_has_more_watermarks_than_go_may_have_does_not_count(move: Any, kit: Any):
-    for n in range(tallies.MARKS_AT_MOST + 1):
+    for n in range(r.COUNTED_MARKS_AT_MOST + 1):
         move.source.tell(r.Deliver(move.id, kit.pub(11 + n, offset=1, head=f"h{n}")))
     move.run()
     moved(move, kit)

@@ -64,10 +64,12 @@ def test_a_go_that_comes_before_installed_is_asked_for_when_it_has_moved():
 
 
 @pytest.mark.parametrize(
-    "what", ["SUBSCRIPTIONS_AT_MOST", "CHARACTERS_AT_MOST", "MARKS_AT_MOST"], ids=["many", "long", "origins"]
+    ("where", "what"),
+    [(counting, "SUBSCRIPTIONS_AT_MOST"), (counting, "CHARACTERS_AT_MOST"), (r, "COUNTED_MARKS_AT_MOST")],
+    ids=["many", "long", "origins"],
 )
-def test_what_takes_too_much_room_is_not_asked(what: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(counting, what, 1)
+def test_what_takes_too_much_room_is_not_asked(where: Any, what: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(where, what, 1)
     stage = Stage()
     stage.hold("x", texts=(STOCK, "[n,>,7]"))
     stage.ask("b", go(marks=[("h", 100, 2), ("k", 3, 4)]))

@@ -136,6 +136,13 @@ def test_an_edge_that_cannot_give_is_waited_for(deadline: float):
             assert refused(turn, deadline_at=deadline) == (phase, "SourceNotReady")
 
 
+def test_a_mediator_that_just_began_gives_brokers_their_time_again():
+    for now, phase in ((124.9, "Negotiating"), (125.0, "Rejected")):
+        turn = turn_of(view=view_of(a={"ready": False}), now=now)
+        turn.began_at = 110.0
+        assert refused(turn) == (phase, "SourceNotReady")
+
+
 def test_who_takes_must_be_known_and_able():
     view = view_of()
     silent = View(view.heads, {**view.edges, "w": replaced(view.edges["w"], report={})}, view.policies)

@@ -159,6 +159,19 @@ def test_of_several_targets_all_are_asked_for_if_one_is_of_another_head():
     ]  # fmt: skip
 
 
+def test_edges_of_one_session_share_what_a_target_takes_in():
+    """Each edge of a shuffle is asked about all others: what one takes in is asked for once, and not once for each."""
+    turn = joined_at(1.0)
+    for edge, head in (("a", "h"), ("b", "h"), ("w", "west"), ("v", "west")):
+        turn.profiles.get(turn, "u", edge, "x", head, [other for other in "abwv" if other != edge])
+    assert sorted(query.edge for _, query in sent(turn, r.CoverQuery)) == ["a", "b", "v", "w"]
+    turn.profiles.get(turn, "another", "a", "w", "h")
+    assert len(sent(turn, r.CoverQuery)) == 5, "another session asks anew: loads are others by then"
+    turn.profiles.forget("u")
+    turn.profiles.get(turn, "u", "a", "w", "h")
+    assert len(sent(turn, r.CoverQuery)) == 6
+
+
 def test_edges_of_one_head_are_not_asked_about():
     turn = joined_at(1.0)
     turn.profiles.get(turn, "u", "w", "v", "west")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.core.session.balanced import STEP, Balanced, Faults
 from tests.core.session.joined import Joined
-from tests.core.session.made import request, turn_of
+from tests.core.session.made import fleet, request, session, turn_of
 
 from plimsoll.core import records as r
 from plimsoll.core.policies.shuffle import policy
@@ -173,6 +173,17 @@ def test_an_edge_that_is_down_is_waited_for_and_then_named():
     session = shuffled(world)
     assert (session.phase, session.reason) == ("Rejected", "SourceNotReady")
     assert "c is not up" in session.message
+
+
+def test_a_mediator_that_just_began_gives_edges_their_time_again():
+    asked = request("s", source="east", action="Shuffle")
+    own = session("s", phase="Negotiating", phase_at=90.0, deadline_at=1000.0, is_parent=True)
+    wait = turn_of().timings.negotiate
+    for now, phase in ((110.0 + wait - 0.1, "Negotiating"), (110.0 + wait, "Rejected")):
+        turn = turn_of(own, now=now)
+        turn.view = fleet(a={"ready": False}, b={}, c={})
+        turn.began_at = 110.0
+        assert shuffling.negotiating(turn, asked, own).phase == phase
 
 
 def test_stopped_it_begins_nothing_more():

@@ -33,7 +33,7 @@ from plimsoll.core.client.events import (
     SubscriberEvent,
     SubscriptionRefused,
 )
-from plimsoll.core.client.tally import MARKS_AT_MOST, Tally
+from plimsoll.core.client.tally import Tally
 from plimsoll.core.link import NEVER
 from plimsoll.core.wire import OwnerEpoch, Scalar, Token
 
@@ -364,7 +364,7 @@ class Subscriber:
         """Count from here on what the application is given, if it can be said what is due: with a list that counts."""
         self.tally = None
         is_even = self.is_acknowledged and self.even_version == self.version
-        if self.token is not None and is_even and len(self.watermarks) <= MARKS_AT_MOST:
+        if self.token is not None and is_even and len(self.watermarks) <= r.COUNTED_MARKS_AT_MOST:
             self.tally = Tally(session, self.token, self.marks(), self.version)
             self.tallied_from = self.duplicates
         self._retake()

@@ -21,9 +21,6 @@ Origin = tuple[str, int]
 ITEMS_AT_MOST = 10_000
 """So many deliveries of one move are remembered."""
 
-MARKS_AT_MOST = 32
-"""With watermarks of more origins than this a subscriber counts nothing: they travel with GO."""
-
 
 class Found(NamedTuple):
     """What came of the deliveries that were due. `lost`: not given to the application, whether it was told or not."""

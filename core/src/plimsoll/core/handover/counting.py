@@ -19,7 +19,6 @@ SUBSCRIPTIONS_AT_MOST = 64
 CHARACTERS_AT_MOST = 8 * 1024
 """A list that is longer is not asked about."""
 
-MARKS_AT_MOST = 32
 CHECKS_AT_ONCE = 32
 """So many members are asked about in one DONE, so that it fits into a frame."""
 
@@ -42,7 +41,7 @@ class Counting:
         one.counts_from = None
         texts = [str(subscription) for subscription, _ in one.subscriptions.values()]
         fits = len(texts) <= SUBSCRIPTIONS_AT_MOST and sum(map(len, texts)) <= CHARACTERS_AT_MOST
-        if since is not None and fits and len(marks) <= MARKS_AT_MOST:
+        if since is not None and fits and len(marks) <= r.COUNTED_MARKS_AT_MOST:
             self.checks.setdefault(session, {})[one.subscriber] = r.CheckItem(
                 one.subscriber, one.epoch, since, marks, texts
             )

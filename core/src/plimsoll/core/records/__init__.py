@@ -46,6 +46,7 @@ from plimsoll.core.records.control import (
     StatusReply,
 )
 from plimsoll.core.records.handover import (
+    COUNTED_MARKS_AT_MOST,
     Abort,
     AskItem,
     Attach,
@@ -138,6 +139,7 @@ from plimsoll.core.records.subscribers import (
 from plimsoll.core.wire import WireError
 
 __all__ = [
+    "COUNTED_MARKS_AT_MOST",
     "PUB_TAG",
     "Abort",
     "Accepted",

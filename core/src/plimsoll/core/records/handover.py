@@ -246,6 +246,10 @@ class DueList(Struct, array_like=True, frozen=True, tag=94):
     members: list[DueItem]
 
 
+COUNTED_MARKS_AT_MOST = 32
+"""With watermarks of more origins than this a subscriber counts nothing: they travel with GO, and in DONE."""
+
+
 class AskItem(Struct, array_like=True, frozen=True):
     attachment: U32
     due: list[Due]

@@ -74,7 +74,7 @@ def _blocked(turn: Turn, session: Session) -> str:
 def negotiating(turn: Turn, request: Request, session: Session) -> Session:
     """The handshake: both heads answer, and the cluster that takes is neither overloaded nor stabilising."""
     if (why := _refusal(turn, session)) is not None:
-        if turn.now < min(session.phase_at + turn.timings.negotiate, session.deadline_at):
+        if turn.now < min(turn.waits_since(session) + turn.timings.negotiate, session.deadline_at):
             return because(session, why.reason, why.message)
         return ended_by(turn, request, session, why)
     if request.spec.mode != "Execute":

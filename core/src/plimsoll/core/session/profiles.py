@@ -55,7 +55,8 @@ class Covering:
 class Asking:
     """One session's question: what do the subscribers of `edge` take, that `target` has or has not already?
 
-    Where `targets` are named, each of them is meant. `covers`: what they take in, if one is an edge of another head.
+    Where `targets` are named, each of them is meant. `covers`: what they take in, if one is an edge of another head;
+    edges of one session that are asked share what is known of a target.
     """
 
     edge: str
@@ -73,6 +74,7 @@ class Profiles:
 
     def __init__(self) -> None:
         self._asked: dict[tuple[str, str], Asking] = {}
+        self._covers: dict[str, dict[str, Covering]] = {}
 
     def get(
         self, turn: Turn, uid: str, edge: str, target: str, head: str, targets: Sequence[str] = ()
@@ -81,7 +83,7 @@ class Profiles:
         asking = self._asked.get((uid, edge))
         if asking is None or (asking.target, asking.targets) != (target, list(targets)):
             asking = Asking(edge, target, turn.next_query(), list(targets), turn.now)
-            asking.covers = _covers(turn, asking, head)
+            asking.covers = self._covering(turn, uid, asking, head)
             self._asked[uid, edge] = asking
         if asking.profile is not None or _awaits_covers(turn, asking):
             return asking.profile
@@ -105,23 +107,27 @@ class Profiles:
 
     def told(self, said: r.CoverTold) -> None:
         """What an edge takes in, or a part of it."""
-        for asking in self._asked.values():
-            covering = asking.covers.get(said.edge)
+        for covers in self._covers.values():
+            covering = covers.get(said.edge)
             if covering is not None and covering.id == said.id:
                 covering.take(said)
 
     def forget(self, uid: str) -> None:
         """Nobody waits any more."""
         self._asked = {key: asking for key, asking in self._asked.items() if key[0] != uid}
+        self._covers.pop(uid, None)
 
-
-def _covers(turn: Turn, asking: Asking, head: str) -> dict[str, Covering]:
-    """Whose covering sets have to be asked for: those of all targets, if this head does not know one of them."""
-    edges = turn.view.edges if turn.view is not None else {}
-    heads = {name: edges[name].head for name in asking.targets or [asking.target] if name in edges}
-    if all(other == head for other in heads.values()):
-        return {}
-    return {name: Covering(turn.next_query(), other) for name, other in heads.items()}
+    def _covering(self, turn: Turn, uid: str, asking: Asking, head: str) -> dict[str, Covering]:
+        """Whose covering sets have to be asked for: those of all targets, if this head does not know one of them."""
+        edges = turn.view.edges if turn.view is not None else {}
+        heads = {name: edges[name].head for name in asking.targets or [asking.target] if name in edges}
+        if all(other == head for other in heads.values()):
+            return {}
+        known = self._covers.setdefault(uid, {})
+        for name, other in heads.items():
+            if name not in known or known[name].head != other:
+                known[name] = Covering(turn.next_query(), other)
+        return {name: known[name] for name in heads}
 
 
 def _awaits_covers(turn: Turn, asking: Asking) -> bool:

@@ -62,7 +62,7 @@ def negotiating(turn: Turn, request: Request, session: Session) -> Session:
         why = Verdict(reason="NoTarget", message="no edge can take subscribers now", again=True)
     if why is None:
         return enter(session, "Sampling", turn.now)
-    if turn.now < min(session.phase_at + turn.timings.negotiate, session.deadline_at):
+    if turn.now < min(turn.waits_since(session) + turn.timings.negotiate, session.deadline_at):
         return because(session, why.reason, why.message)
     return ended_by(turn, request, session, why)
 
