@@ -36,7 +36,7 @@ def test_attach_subscribe_change_and_withdraw():
     publisher.publish(4)
     fleet.run(0.2)
     assert client.numbers("e1", 1) == [3, 4]
-    client.tell("e1", r.Detach(1, True))
+    client.tell("e1", r.Detach([1], True))
     fleet.run(0.2)
     publisher.publish(1)
     fleet.run(0.2)
@@ -190,7 +190,7 @@ def test_changes_of_nobody_are_passed_over():
     stage = Stage()
     stage.attach("x")
     subs(stage, 2, (2, "[n,=,2]"), number=7)
-    stage.ask("a", r.Pause(7), r.Continue(7), r.Detach(7, True))
+    stage.ask("a", r.Pause(7), r.Continue(7), r.Detach([7], True))
     assert covers(stage) == 0
     assert stage.state("a") == "live"
 
@@ -231,14 +231,14 @@ def test_a_pause_holds_one_attachment_and_continue_brings_what_was_held():
 def test_who_detaches_keeps_its_place_unless_it_withdraws():
     stage = Stage()
     stage.attach("x", "y")
-    stage.ask("a", r.Detach(1, False))
+    stage.ask("a", r.Detach([1], False))
     assert stage.state("a", "x") == "closed"
     assert stage.head.of("a", r.Forget) == []
-    stage.ask("a", r.Detach(2, True))
+    stage.ask("a", r.Detach([2], True))
     assert stage.state("a", "y") == ""
     assert stage.head.of("a", r.Forget) == [r.Forget("y", (1, 2))]
     assert stage.edge("a").holdings.cover.member_count == 1
-    stage.ask("a", r.Detach(1, True))
+    stage.ask("a", r.Detach([1], True))
     assert stage.state("a", "x") == "closed", "it is not attached any more, and has no say"
 
 

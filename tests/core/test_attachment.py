@@ -162,12 +162,12 @@ def test_a_policy_leaves_open_what_the_broker_says_and_asks_for_no_more_than_it_
         (resume(1, "s", n=COUNTED_TO), "range"),
         (resume(1, "s", token=("h", 1, COUNTED_TO)), "range"),
         (resume(1, "s", n=COUNTED_TO - 1, token=("h", 1, COUNTED_TO - 1)), ""),
-        (r.Attach(1, "s", (1, 3), 1, [], r.Policy(), "7.1"), ""),
-        (r.Attach(1, "s", (1, COUNTED_TO), 1, [], r.Policy(), "7.1"), "range"),
-        (r.Attach(1, "s", (1, 3), 1, [], r.Policy("x"), "7.1"), "policy"),
+        (r.AttachItem(1, "s", (1, 3), 1, [], r.Policy()), ""),
+        (r.AttachItem(1, "s", (1, COUNTED_TO), 1, [], r.Policy()), "range"),
+        (r.AttachItem(1, "s", (1, 3), 1, [], r.Policy("x")), "policy"),
     ],
 )
-def test_values_that_cannot_be_kept_to(record: r.Resume | r.Attach, code: str):
+def test_values_that_cannot_be_kept_to(record: r.Resume | r.AttachItem, code: str):
     assert out_of_bounds(record) == code
 
 

@@ -93,7 +93,7 @@ def test_after_a_reset_an_older_slice_is_nobodys():
 
 def test_a_member_that_has_reached_its_cut_is_through_before_the_others():
     cursor, cut, other = Cursor(), member(5), member(6)
-    cut.end = (20, b"end")
+    cut.end = (20, "7.1", ("h", 7, 0))
     cursor.join(cut)
     cursor.join(other)
     cursor.begin()

@@ -47,7 +47,7 @@ def test_a_subscriber_that_comes_to_another_edge_goes_on_where_it_was():
     client, publisher = start(fleet, resume(1, "s"))
     publisher.publish(5)
     fleet.run(0.3)
-    client.tell("e1", r.Detach(1, False))
+    client.tell("e1", r.Detach([1], False))
     fleet.run(0.1)
     publisher.publish(5)
     other = fleet.client("d", "e2")
@@ -80,7 +80,7 @@ def test_taking_a_subscriber_over_shuts_it_at_the_old_edge_without_loss_or_repet
 def test_what_the_log_has_evicted_is_a_gap_and_the_rest_is_replayed():
     fleet = one_cluster(log_bytes=20 * 400)
     client, publisher = start(fleet, resume(1, "s"))
-    client.tell("e1", r.Detach(1, False))
+    client.tell("e1", r.Detach([1], False))
     fleet.run(0.1)
     publisher.publish(100)
     fleet.run(0.3)
@@ -101,7 +101,7 @@ def test_a_token_of_an_older_epoch_is_a_gap_across_the_restart():
     publisher.publish(5)
     fleet.run(0.3)
     old = token(fleet, 5)
-    client.tell("e1", r.Detach(1, False))
+    client.tell("e1", r.Detach([1], False))
     fleet.run(0.2)
     fleet.crash("h")
     fleet.run(0.2)
@@ -133,7 +133,7 @@ def test_a_token_of_another_head_is_a_gap_and_its_past_is_not_replayed_without_a
 def test_a_token_older_than_the_cover_has_lapsed_and_says_so():
     fleet = one_cluster(lease_seconds=1.0)
     client, publisher = start(fleet, resume(1, "s"))
-    client.tell("e1", r.Detach(1, False))
+    client.tell("e1", r.Detach([1], False))
     publisher.publish(3)
     fleet.run(3.0)
     assert fleet.head().owners.entries == {}
@@ -169,7 +169,7 @@ def test_many_that_catch_up_at_once_each_get_exactly_their_rest():
     client.tell("e1", *[resume(i, f"s{i}", n=1) for i in range(1, 41)])
     fleet.run(0.3)
     publisher.publish(200)
-    client.tell("e1", *[r.Detach(i, False) for i in range(1, 41)])
+    client.tell("e1", *[r.Detach([i], False) for i in range(1, 41)])
     fleet.run(0.3)
     assert head.log.last == 400
     client.tell("e1", *[resume(i, f"s{i}", n=3, token=token(fleet, 200 + 5 * i)) for i in range(1, 41)])
@@ -249,7 +249,7 @@ def test_a_withdrawal_while_the_head_does_not_answer_is_not_forgotten():
     fleet = one_cluster(edges=1)
     client, publisher = start(fleet, resume(1, "s"), resume(2, "t", "[class,=,'BOND']"))
     edge = fleet.edge("e1")
-    client.tell("e1", r.Detach(1, True))
+    client.tell("e1", r.Detach([1], True))
     fleet.round()
     hello = edge.head.resync(fleet.now)
     assert hello is not None

@@ -234,14 +234,14 @@ def test_a_frozen_client_costs_a_bounded_memory_and_nobody_else_anything(policy:
 def test_members_that_close_while_a_slice_is_under_way_disturb_nobody():
     fleet = one_cluster(edges=1)
     client, publisher = start(fleet, *[resume(i, f"s{i}") for i in range(1, 7)])
-    client.tell("e1", *[r.Detach(i, False) for i in range(1, 7)])
+    client.tell("e1", *[r.Detach([i], False) for i in range(1, 7)])
     fleet.run(0.2)
     publisher.publish(100)
     fleet.run(0.3)
     client.tell("e1", *[resume(i, f"s{i}", n=3, token=token(fleet, 0)) for i in range(1, 7)])
     for i in range(1, 6):
         fleet.round()
-        client.tell("e1", r.Detach(i, i % 2 == 0))
+        client.tell("e1", r.Detach([i], i % 2 == 0))
     fleet.run(1.0)
     assert client.numbers("e1", 6) == list(range(1, 101))
     edge = fleet.edge("e1")
@@ -357,7 +357,7 @@ def test_leaving_sends_everybody_elsewhere_and_is_done_when_they_have_arrived():
     fleet.run(0.3)
     edge.leave(fleet.now)
     fleet.run(0.3)
-    assert client.of("e1", r.Moved) == [r.Moved(1, "", "", "")]
+    assert client.of("e1", r.Moved) == [r.Moved([1], "", "", "")]
     assert not edge.done()
     client.tell("e1", resume(2, "s", n=3, token=token(fleet, 3)))
     fleet.run(0.2)

@@ -261,7 +261,7 @@ def test_covers_and_reports_larger_than_a_frame_travel_in_parts():
     client.tell("a1", *[resume(i, f"{name}-{i}") for i in range(2, 600)])
     fleet.run(1.0)
     assert fleet.head("b").routes.size("a") == 1, "one subscription covers all"
-    client.tell("a1", *[r.Detach(i, True) for i in range(2, 600)])
+    client.tell("a1", *[r.Detach([i], True) for i in range(2, 600)])
     fleet.run(2.0)
     assert fleet.head("b").routes.size("a") == count, "the cover is announced again in one step"
     client.tell("a1", *[resume(i, f"{name}-{i}", n=3) for i in range(2, 600)])

@@ -54,7 +54,8 @@ class Bench:
 
     def ended(self, attachment: Attachment) -> None:
         assert attachment.end is not None
-        self.queues.end(attachment, attachment.end[1])
+        if not self.queues.end(attachment, lambda: end_of(attachment)):
+            self.link.buffer.append(end_of(attachment))
 
     def attach(self, number: int, policy: str = "block") -> Attachment:
         made = Attachment(f"s{number}", number, self.link, (1, 2), 1, self.queues.void)
@@ -259,8 +260,11 @@ def test_a_link_that_is_over_is_forgotten():
 # -- hand-over
 
 
+CUT = ("7.1", ("h", 7, 0))
+
+
 def end_of(one: Attachment) -> bytes:
-    return wire.encode(r.End(one.id, "7.1", ("h", 7, 0)))
+    return wire.encode(r.End(*CUT, [one.id]))
 
 
 def hold(bench: Bench, number: int, policy: str = "block") -> Attachment:
@@ -316,7 +320,7 @@ def test_end_is_behind_the_queue_and_no_policy_takes_it(policy: str):
     one.paused = True
     bench.queues.route(one)
     bench.publish(30)
-    bench.queues.end(one, end_of(one))
+    assert bench.queues.end(one, lambda: end_of(one))
     bench.publish(5)
     bench.end_round()
     assert one.state is State.ENDING
@@ -338,10 +342,10 @@ def test_end_of_one_with_an_empty_queue_does_not_wait():
     one = bench.attach(1)
     one.paused = True
     bench.queues.route(one)
-    bench.queues.end(one, end_of(one))
-    assert bench.link.buffer == [end_of(one)]
+    assert not bench.queues.end(one, lambda: end_of(one))
     assert bench.port.queued == {}
-    assert list(bench.dirty) == [bench.link]
+    bench.publish(1)
+    assert (one.state, bench.link.buffer) == (State.ENDING, [])
 
 
 @pytest.mark.parametrize("missing", [0, 4])
@@ -353,7 +357,7 @@ def test_a_blocked_one_fetches_what_is_before_its_cut_and_then_ends(missing: int
     bench.publish(30)
     bench.end_round()
     bench.publish(missing)
-    one.end = (bench.position, end_of(one))
+    one.end = (bench.position, *CUT)
     bench.publish(5)
     one.paused = False
     while one.queue:
@@ -361,7 +365,7 @@ def test_a_blocked_one_fetches_what_is_before_its_cut_and_then_ends(missing: int
         bench.link.buffer[:-1] = []
     if missing:
         assert state_of(one) is State.CATCHUP
-        assert one.end == (34, end_of(one))
+        assert one.end == (34, *CUT)
     else:
         assert state_of(one) is State.ENDING
         assert bench.link.buffer[-1] == end_of(one)
@@ -375,7 +379,7 @@ def test_a_block_that_lasts_loses_nothing_of_the_target():
     bench.publish(30)
     bench.end_round()
     bench.publish(4)
-    one.end = (bench.position, end_of(one))
+    one.end = (bench.position, *CUT)
     for _ in range(3):
         bench.publish(5)
         bench.now += 6.0

@@ -155,7 +155,7 @@ def test_nobody_takes_what_lies_beyond_its_cut():
     assert (delivered(stage, 1), delivered(stage, 2)) == (list(range(4, 11)), list(range(4, 14)))
     assert stage.said("a", r.End) == []
     stage.tell("a", r.Fetched(cursor(stage), 13, True))
-    assert [end.attachment for end in stage.said("a", r.End)] == [1]
+    assert [end.attachments for end in stage.said("a", r.End)] == [[1]]
     assert (stage.state("a", "x"), stage.state("a", "y")) == ("ending", "live")
 
 

@@ -129,7 +129,7 @@ def test_closing_keeps_the_place_and_nothing_else():
     x, edge = stage.record("a"), stage.edge("a")
     assert len(x.queue) == 3
     before = len(covers(stage))
-    stage.ask("a", r.Detach(1, False))
+    stage.ask("a", r.Detach([1], False))
     assert (stage.state("a"), len(x.queue), x.is_covered) == ("closed", 0, True)
     assert edge.holdings.holders.keys() == {2}
     port = roster(stage).ports[link(stage)]
@@ -149,7 +149,7 @@ def test_who_is_closed_is_served_neither_from_the_log_nor_from_the_stream():
     stage.head.fetches = False
     stage.ask("a", resume(1, "x", n=2, token=("h", stage.head.epoch, 1)), resume(2, "y", n=2))
     assert len(stage.edge("a").cursor) == 1
-    stage.ask("a", r.Detach(1, False), r.Detach(2, False))
+    stage.ask("a", r.Detach([1], False), r.Detach([2], False))
     assert len(stage.edge("a").cursor) == 0
     stage.head.fetch()
     stage.run()
@@ -173,7 +173,7 @@ def test_who_has_no_place_of_its_own_goes_with_its_closing():
     stage = Stage()
     stage.attach("x")
     stage.record("a").keeps_place = False
-    stage.ask("a", r.Detach(1, False))
+    stage.ask("a", r.Detach([1], False))
     assert is_empty(stage.edge("a"))
     assert covers(stage)[-1].removes == [1]
 

@@ -169,6 +169,9 @@ policies = st.builds(
     st.floats(allow_nan=True),
 )  # fmt: skip
 sessions = st.sampled_from(["3.17", "3.18", "0.0", "x", "9" * 40 + ".1"])
+attach_items = st.builds(
+    r.AttachItem, numbers, names, st.tuples(longs, longs), longs, st.lists(items, max_size=3), policies
+)
 client_records: st.SearchStrategy[Any] = st.one_of(
     st.builds(r.Open, numbers, names, longs),
     st.builds(r.Publish, numbers, longs, st.integers(-5, 2**64 - 1), longs, bodies),
@@ -179,13 +182,11 @@ client_records: st.SearchStrategy[Any] = st.one_of(
         st.none() | tokens, st.lists(tokens, max_size=2), st.none() | names,
     ),
     st.builds(r.Subs, numbers, longs, st.lists(items, max_size=3), st.lists(numbers, max_size=3)),
-    st.builds(r.Detach, numbers, st.booleans()),
+    st.builds(r.Detach, st.lists(numbers, max_size=3), st.booleans()),
     st.builds(r.Pause, numbers),
     st.builds(r.Continue, numbers),
-    st.builds(
-        r.Attach, numbers, names, st.tuples(longs, longs), longs, st.lists(items, max_size=3), policies, sessions,
-    ),
-    st.builds(r.Go, numbers, sessions),
+    st.builds(r.Attach, sessions, st.lists(attach_items, max_size=3)),
+    st.builds(r.Go, sessions, st.lists(st.builds(r.GoItem, numbers), max_size=3)),
 )  # fmt: skip
 
 

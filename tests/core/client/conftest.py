@@ -233,16 +233,16 @@ class Move:
 
     def begin(self, session: str = session, **fields: Any) -> None:
         what = {"epoch": self.subscriber.epoch, "edge": "o", "endpoint": OTHER, **fields}
-        self.source.tell(r.MoveTo(self.id, session, what["epoch"], what["edge"], what["endpoint"], ""))
+        self.source.tell(r.MoveTo(session, [r.MoveToItem(self.id, what["epoch"])], what["edge"], what["endpoint"], ""))
         self.run()
 
     @property
     def next(self) -> int:
         """The number of the second attachment."""
-        return int(self.target.last_of(r.Attach).attachment)
+        return int(self.target.last_of(r.Attach).members[0].attachment)
 
     def held(self, version: int | None = None) -> None:
-        self.target.tell(r.Held(self.next, self.subscriber.version if version is None else version))
+        self.target.tell(r.Held([r.HeldItem(self.next, self.subscriber.version if version is None else version)]))
         self.run()
 
     def suback(self, version: int | None = None, *, edge: Any = None, unreached: tuple[str, ...] = ()) -> None:
@@ -253,7 +253,7 @@ class Move:
         self.run()
 
     def end(self, token: Any = cut, session: str = session) -> None:
-        self.source.tell(r.End(self.id, session, token))
+        self.source.tell(r.End(session, token, [self.id]))
         self.run()
 
     def stay(self, session: str = session) -> None:

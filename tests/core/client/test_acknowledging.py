@@ -119,7 +119,7 @@ def test_a_change_before_it_could_ask_the_target_is_in_its_list(move: Any, kit: 
     new = move.change()
     move.stage.wire.cut.clear()
     move.run(3.0)
-    attach = move.target.last_of(r.Attach)
+    attach = move.target.last_of(r.Attach).members[0]
     assert (attach.version, attach.subscriptions[-1].id) == (move.subscriber.version, new)
     assert move.target.all(r.Subs) == []
 
@@ -131,11 +131,12 @@ def test_a_change_in_the_round_of_the_question_is_said_once_to_each(stage: Any, 
     stage.run()
     first = move.subscriber.subscribe("[n,=,7]")
     stage.client._on_attachment(
-        move.subscriber.current.port, r.MoveTo(move.id, move.session, move.subscriber.epoch, "o", kit.other, "")
+        move.subscriber.current.port,
+        r.MoveTo(move.session, [r.MoveToItem(move.id, move.subscriber.epoch)], "o", kit.other, ""),
     )
     second = move.subscriber.subscribe("[n,=,8]")
     stage.run()
-    attach = move.target.last_of(r.Attach)
+    attach = move.target.last_of(r.Attach).members[0]
     assert [item.id for item in attach.subscriptions] == [1, first]
     assert [[item.id for item in each.adds] for each in move.target.all(r.Subs)] == [[second]]
     assert [[item.id for item in each.adds] for each in move.source.all(r.Subs)] == [[first], [second]]
@@ -145,7 +146,7 @@ def test_a_change_in_the_round_of_the_question_is_said_once_to_each(stage: Any, 
 def test_a_change_in_the_round_of_the_end_reaches_the_target(move: Any):
     move.begin()
     new = move.subscriber.subscribe("[n,=,7]")
-    move.stage.client._on_attachment(move.subscriber.current.port, r.End(move.id, move.session, move.cut))
+    move.stage.client._on_attachment(move.subscriber.current.port, r.End(move.session, move.cut, [move.id]))
     later = move.subscriber.subscribe("[n,=,8]")
     move.run()
     assert [[item.id for item in each.adds] for each in move.target.all(r.Subs)] == [[new], [later]]
@@ -216,7 +217,7 @@ def test_a_subscription_that_only_the_target_refuses_is_kept(move: Any):
     move.target.tell(r.SubRefused(move.next, move.subscriber.version, 1, "too many"))
     move.run()
     assert move.stage.app.of(SubscriptionRefused) == []
-    assert move.target.last_of(r.Detach) == r.Detach(move.next, False)
+    assert move.target.last_of(r.Detach) == r.Detach([move.next], False)
     assert list(move.subscriber.subscriptions) == [1]
     assert move.subscriber.current.id == move.id
 

@@ -273,7 +273,7 @@ def test_an_edge_that_is_only_silent_is_left_in_time(stage: Any, kit: Any):
 def test_a_redirect_that_names_an_edge_is_followed_at_once(stage: Any, kit: Any):
     subscriber = stage.attach()
     other = stage.wire.add(kit.script("o", "edge", 1), kit.other)
-    stage.edge.tell(r.Moved(subscriber.current.id, "o", kit.other, "", "lbs-1"))
+    stage.edge.tell(r.Moved([subscriber.current.id], "o", kit.other, "", "lbs-1"))
     stage.run()
     resume = other.last_of(r.Resume)
     assert (resume.session, resume.token) == ("lbs-1", ("h", 5, 10))
@@ -285,7 +285,7 @@ def test_a_redirect_that_names_an_edge_is_followed_at_once(stage: Any, kit: Any)
 
 def test_a_redirect_to_an_edge_that_is_not_there_ends_at_another(stage: Any, kit: Any):
     subscriber = stage.attach()
-    stage.edge.tell(r.Moved(subscriber.current.id, "gone", "tcp://gone", "", "lbs-1"))
+    stage.edge.tell(r.Moved([subscriber.current.id], "gone", "tcp://gone", "", "lbs-1"))
     stage.run(8.0)
     assert stage.head.last_of(r.Join).exclude == ["gone"]
     assert stage.edge.last_of(r.Resume).session == "lbs-1"

@@ -15,9 +15,10 @@ from plimsoll.core.client.attachment import State
 
 def test_it_attaches_at_the_target_while_it_is_served(move: Any):
     move.begin()
-    attach = move.target.last_of(r.Attach)
+    said = move.target.last_of(r.Attach)
+    (attach,) = said.members
     inc, n = move.subscriber.epoch
-    assert (attach.subscriber, attach.epoch, attach.session) == ("s", (inc, n + 1), move.session)
+    assert (attach.subscriber, attach.epoch, said.session) == ("s", (inc, n + 1), move.session)
     assert attach.subscriptions == list(move.subscriber.subscriptions.values())
     assert attach.version == move.subscriber.version
     assert move.subscriber.current.id == move.id
@@ -28,7 +29,7 @@ def test_it_attaches_at_the_target_while_it_is_served(move: Any):
 def test_the_policy_goes_with_it(stage: Any, kit: Any):
     move = kit.move(stage, policy=r.Policy(slow="drop-oldest"))
     move.begin()
-    assert move.target.last_of(r.Attach).policy.slow == "drop-oldest"
+    assert move.target.last_of(r.Attach).members[0].policy.slow == "drop-oldest"
 
 
 def test_a_link_to_the_target_is_shared(stage: Any, kit: Any):
@@ -68,7 +69,7 @@ def test_what_is_not_meant_for_it_now_is_passed_over(move: Any, wrong: str):
 
 def test_the_target_asks_in_vain_for_a_move(move: Any):
     move.begin()
-    move.target.tell(r.MoveTo(move.next, "4.8", move.subscriber.epoch, "e", "tcp://edge", ""))
+    move.target.tell(r.MoveTo("4.8", [r.MoveToItem(move.next, move.subscriber.epoch)], "e", "tcp://edge", ""))
     move.run()
     assert move.stage.client.counters["moves_passed_over"] == 1
 
@@ -96,8 +97,8 @@ def test_the_target_takes_over_where_the_source_ends(move: Any, kit: Any):
     move.source.tell(r.Deliver(move.id, kit.pub(15)))
     move.end()
     assert (move.subscriber.token, move.subscriber.number) == (move.cut, n + 1)
-    assert move.target.last_of(r.Go) == r.Go(move.next, move.session, ("h", 5, 10), [])
-    assert move.source.all(r.Detach) == [r.Detach(move.id, False)]
+    assert move.target.last_of(r.Go) == r.Go(move.session, [r.GoItem(move.next, ("h", 5, 10), [])])
+    assert move.source.all(r.Detach) == [r.Detach([move.id], False)]
     assert move.subscriber.current.id == move.next
     assert move.subscriber.handover is None
     move.target.tell(r.Deliver(move.next, kit.pub(21)), r.Deliver(move.next, kit.pub(22)))
@@ -190,7 +191,7 @@ def test_a_pause_is_carried_over(move: Any):
     move.begin()
     move.end()
     said = [each for each in move.target.heard if isinstance(each, r.Pause | r.Go)]
-    assert said == [r.Pause(move.next), r.Go(move.next, move.session, ("h", 5, 10), [])]
+    assert said == [r.Pause(move.next), r.Go(move.session, [r.GoItem(move.next, ("h", 5, 10), [])])]
     move.subscriber.resume()
     move.run()
     assert move.target.last_of(r.Continue).attachment == move.next
@@ -220,7 +221,7 @@ def test_without_a_target_it_resumes_there(move: Any):
     resume = move.target.last_of(r.Resume)
     assert (resume.token, resume.session) == (move.cut, move.session)
     assert resume.epoch[1] == n + 3
-    assert move.source.last_of(r.Detach) == r.Detach(move.id, False)
+    assert move.source.last_of(r.Detach) == r.Detach([move.id], False)
     assert move.target.all(r.Go) == []
     move.stage.answer(20, move.target)
     assert move.stage.app.of(Attached)[-1] == Attached("o", "h", True)
@@ -233,7 +234,7 @@ def test_a_target_that_is_gone_is_not_asked_again(move: Any, kit: Any, how: str)
     if how == "link lost":
         move.lose_target()
     else:
-        code = r.Shut(move.next, "leaving", "") if how == "leaving" else r.Moved(move.next, "", "", "")
+        code = r.Shut(move.next, "leaving", "") if how == "leaving" else r.Moved([move.next], "", "", "")
         move.target.tell(code)
         move.run()
     assert move.subscriber.current.id == move.id
@@ -259,7 +260,7 @@ def test_an_end_that_nobody_asked_for_ends_the_stream_all_the_same(move: Any):
     move.begin()
     move.held()
     move.end(session="4.9")
-    assert move.target.last_of(r.Detach) == r.Detach(move.next, False)
+    assert move.target.last_of(r.Detach) == r.Detach([move.next], False)
     resume = move.source.last_of(r.Resume)
     assert (resume.token, resume.session) == (move.cut, "4.9")
 
@@ -276,7 +277,7 @@ def test_a_target_that_fails_after_the_end_is_left_with_the_session_named(move: 
 
 def test_a_full_hold_that_the_end_has_crossed_is_resumed_there(move: Any):
     move.begin()
-    move.source.tell(r.End(move.id, move.session, move.cut))
+    move.source.tell(r.End(move.session, move.cut, [move.id]))
     move.target.tell(r.Shut(move.next, "hold", "full"))
     move.run()
     resume = move.target.last_of(r.Resume)
@@ -292,7 +293,7 @@ def test_stay_ends_it(move: Any, kit: Any):
     move.stay("4.8")
     assert move.target.all(r.Detach) == []
     move.stay()
-    assert move.target.all(r.Detach) == [r.Detach(move.next, False)]
+    assert move.target.all(r.Detach) == [r.Detach([move.next], False)]
     move.source.tell(r.Deliver(move.id, kit.pub(11)))
     move.run(3.0)
     assert move.stage.app.seqs() == [11]
@@ -340,7 +341,7 @@ def test_who_loses_the_source_resumes_and_leaves_the_target(move: Any, kit: Any,
     if how == "shut":
         move.source.tell(r.Shut(move.id, "parted", "too long"))
     elif how == "moved":
-        move.source.tell(r.Moved(move.id, "", "", ""))
+        move.source.tell(r.Moved([move.id], "", "", ""))
     else:
         move.stage.wire.remove(move.source)
     move.run(10.0)
@@ -355,7 +356,7 @@ def test_a_restart_of_the_head_ends_it(move: Any):
     move.begin()
     move.source.tell(r.Epoch(move.id, r.Gap("h", 5, 11, 6, 2, [], "restart")))
     move.run()
-    assert move.target.last_of(r.Detach) == r.Detach(move.next, False)
+    assert move.target.last_of(r.Detach) == r.Detach([move.next], False)
     assert move.subscriber.token == ("h", 6, 2)
     assert move.subscriber.current.id == move.id
     move.begin("5.1")
@@ -363,7 +364,7 @@ def test_a_restart_of_the_head_ends_it(move: Any):
 
 
 def test_who_is_moved_by_replay_names_the_session(move: Any, kit: Any):
-    move.source.tell(r.Moved(move.id, "o", kit.other, "", "4.9"))
+    move.source.tell(r.Moved([move.id], "o", kit.other, "", "4.9"))
     move.run()
     assert move.target.last_of(r.Resume).session == "4.9"
     assert [move.subscriber.statistics()[each] for each in ("moves", "redirects")] == [1, 1]
@@ -372,7 +373,7 @@ def test_who_is_moved_by_replay_names_the_session(move: Any, kit: Any):
 def test_a_redirect_without_a_session_does_not_forget_one(move: Any):
     move.begin()
     move.end()
-    move.target.tell(r.Moved(move.next, "", "", ""))
+    move.target.tell(r.Moved([move.next], "", "", ""))
     move.run()
     assert move.source.last_of(r.Resume).session == move.session
 
@@ -382,8 +383,8 @@ def test_closing_detaches_from_both(move: Any, withdraw: bool):
     move.begin()
     move.subscriber.close(withdraw=withdraw)
     move.run(3.0)
-    assert move.source.all(r.Detach) == [r.Detach(move.id, withdraw)]
-    assert move.target.all(r.Detach) == [r.Detach(move.next, withdraw)]
+    assert move.source.all(r.Detach) == [r.Detach([move.id], withdraw)]
+    assert move.target.all(r.Detach) == [r.Detach([move.next], withdraw)]
     assert move.stage.client.ports == {}
 
 
@@ -395,3 +396,67 @@ def test_closing_before_the_target_was_asked_says_nothing_there(move: Any, kit: 
     move.run(5.0)
     assert move.target.heard == []
     assert move.stage.client.ports == {}
+
+
+# -- several at once
+
+
+def of_several(stage: Any, kit: Any, count: int) -> tuple[Any, list[Any]]:
+    """Subscribers that share their links, and are at `e`."""
+    move = kit.move(stage)
+    others = []
+    for number in range(1, count):
+        others.append(stage.client.subscriber(f"s{number}"))
+        others[-1].subscribe("[n,>,0]")
+        stage.run()
+        stage.answer(10)
+    return move, [move.subscriber, *others]
+
+
+def test_those_of_one_link_are_spoken_of_together(stage: Any, kit: Any):
+    move, subscribers = of_several(stage, kit, 3)
+    ids = [one.current.id for one in subscribers]
+    epochs = [one.epoch for one in subscribers]
+    wrong = r.MoveToItem(ids[2], (1, 99))
+    items = [*map(r.MoveToItem, ids[:2], epochs), wrong, r.MoveToItem(77, (1, 2))]
+    move.source.tell(r.MoveTo(move.session, items, "o", kit.other, ""))
+    move.run()
+    assert stage.client.counters["moves_passed_over"] == stage.client.counters["records_for_nobody"] == 1
+    (attach,) = move.target.all(r.Attach)
+    assert [item.subscriber for item in attach.members] == [one.name for one in subscribers[:2]]
+    nexts = [item.attachment for item in attach.members]
+    move.target.tell(r.Held([r.HeldItem(number, 1) for number in nexts]))
+    move.source.tell(r.End(move.session, move.cut, [*ids[:2], 77]))
+    move.run()
+    assert [item.attachment for item in move.target.last_of(r.Go).members] == nexts
+    assert move.source.all(r.Detach) == [r.Detach(ids[:2], False)]
+    assert [one.current.port.edge for one in subscribers] == ["o", "o", "e"]
+
+
+def test_of_those_that_end_together_some_may_have_no_target(stage: Any, kit: Any):
+    move, subscribers = of_several(stage, kit, 3)
+    ids = [one.current.id for one in subscribers]
+    items = [r.MoveToItem(one.current.id, one.epoch) for one in subscribers]
+    move.source.tell(r.MoveTo(move.session, items, "o", kit.other, ""))
+    move.run()
+    first, second, third = (item.attachment for item in move.target.last_of(r.Attach).members)
+    move.target.tell(r.Shut(second, "hold", "full"))
+    move.run()
+    move.source.tell(r.End(move.session, move.cut, ids))
+    move.run()
+    assert [item.attachment for item in move.target.last_of(r.Go).members] == [first, third]
+    assert move.source.all(r.Detach) == [r.Detach(ids, False)]
+    resume = move.target.last_of(r.Resume)
+    assert (resume.subscriber, resume.token, resume.session) == (subscribers[1].name, move.cut, move.session)
+
+
+def test_lists_that_do_not_fit_together_go_in_several_records(stage: Any, kit: Any):
+    move, subscribers = of_several(stage, kit, 4)
+    for one in subscribers[:3]:
+        one.subscribe(f"[text,=,'{'x' * 30_000}']")
+    stage.run()
+    items = [r.MoveToItem(one.current.id, one.epoch) for one in subscribers]
+    move.source.tell(r.MoveTo(move.session, items, "o", kit.other, ""))
+    move.run()
+    said = move.target.all(r.Attach)
+    assert [[item.subscriber for item in each.members] for each in said] == [["s", "s1"], ["s2", "s3"]]

@@ -280,8 +280,9 @@ class World:
         return record if record is not None and record.attachment == attachment else None
 
     def hears_detach(self, edge: str, detach: r.Detach) -> None:
-        if (record := self.at(edge, detach.attachment)) is not None:
-            self.close(edge, record)
+        for number in detach.attachments:
+            if (record := self.at(edge, number)) is not None:
+                self.close(edge, record)
 
     def hears_pause(self, edge: str, pause: r.Pause) -> None:
         """Nothing: that the edge may hold deliveries is like all that comes late."""
@@ -293,7 +294,7 @@ class World:
             assert subs.version > record.version
             record.version = subs.version
             if record.state == "dark":
-                self.out[edge].append(r.Held(record.attachment, record.version))
+                self.out[edge].append(r.Held([r.HeldItem(record.attachment, record.version)]))
 
     def ack(self, n: int) -> None:
         """The edges acknowledge what they have; not one whose stream has ended: it asks for nothing any more."""
@@ -316,16 +317,19 @@ class World:
         session = self.session = Session(f"4.{self.sessions}", source, target)
         epoch = (self.stage.client.incarnation, self.owner)
         attachment = self.records[source].attachment
-        self.out[source].append(r.MoveTo(attachment, session.name, epoch, target, self.address(target), ""))
+        self.out[source].append(
+            r.MoveTo(session.name, [r.MoveToItem(attachment, epoch)], target, self.address(target), "")
+        )
 
     def hears_attach(self, edge: str, attach: r.Attach) -> None:
         session = self.session
+        (item,) = attach.members
         if session is None or (session.name, session.target) != (attach.session, edge) or edge in self.records:
-            self.out[edge].append(r.Shut(attach.attachment, "session", "no slot"))
+            self.out[edge].append(r.Shut(item.attachment, "session", "no slot"))
             return
-        assert attach.epoch[1] == self.owner + 1
-        self.records[edge] = Record(attach.attachment, "dark", attach.version)
-        self.out[edge].append(r.Held(attach.attachment, attach.version))
+        assert item.epoch[1] == self.owner + 1
+        self.records[edge] = Record(item.attachment, "dark", item.version)
+        self.out[edge].append(r.Held([r.HeldItem(item.attachment, item.version)]))
 
     def stay(self, n: int) -> None:
         if self.session is not None and self.session.state == "attaching":
@@ -363,11 +367,11 @@ class World:
         source = self.records.get(session.source)
         if source is not None and source.at == source.until:
             session.state = "ended"
-            self.out[session.source].append(r.End(source.attachment, session.name, session.token))
+            self.out[session.source].append(r.End(session.name, session.token, [source.attachment]))
             source.state = "silent"
 
     def hears_go(self, edge: str, go: r.Go) -> None:
-        record = self.at(edge, go.attachment)
+        record = self.at(edge, go.members[0].attachment)
         if record is not None:
             assert record.state == "hold"
             assert self.session is not None
@@ -393,7 +397,7 @@ class World:
             if edge != "f" and record.state == "live" and self.session is None and record.until is None:
                 to = "o" if edge == "e" else "e"
                 if to not in self.records:
-                    self.out[edge].append(r.Moved(record.attachment, to, self.address(to), "", "3.1"))
+                    self.out[edge].append(r.Moved([record.attachment], to, self.address(to), "", "3.1"))
                     del self.records[edge]
 
     def restart(self, n: int) -> None:

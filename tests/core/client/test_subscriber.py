@@ -354,7 +354,7 @@ def test_closing_withdraws_unless_told_otherwise(stage: Any):
         subscriber.close(withdraw=withdraw)
         subscriber.close()
         stage.run()
-        assert stage.edge.last_of(r.Detach) == r.Detach(attachment, withdraw)
+        assert stage.edge.last_of(r.Detach) == r.Detach([attachment], withdraw)
         with pytest.raises(ClosedError, match="is closed"):
             subscriber.subscribe("[n,=,1]")
     assert stage.client.subscribers == {}

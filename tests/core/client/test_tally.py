@@ -83,7 +83,7 @@ def test_it_counts_from_move_to_on_and_says_from_where(move: Any, kit: Any):
     move.source.tell(r.Deliver(move.id, kit.pub(11, offset=7)))
     move.run()
     moved(move, kit, 15, 17)
-    assert move.target.last_of(r.Go) == r.Go(move.next, move.session, ("h", 5, 11), [("h", 5, 7)])
+    assert move.target.last_of(r.Go) == r.Go(move.session, [r.GoItem(move.next, ("h", 5, 11), [("h", 5, 7)])])
     move.target.tell(r.Deliver(move.next, kit.pub(21)), r.Deliver(move.next, kit.pub(23)))
     ask(move, ("h", 5, 23, 6))
     assert counted(move) == [r.Counted(move.session, [r.ToldItem(move.next, 2, 0, 0, 0)])]
@@ -145,7 +145,7 @@ def test_a_list_that_has_changed_on_the_way_says_nothing_at_end(move: Any, kit: 
     move.change()
     move.held()
     move.end()
-    assert move.target.last_of(r.Go) == r.Go(move.next, move.session)
+    assert move.target.last_of(r.Go) == r.Go(move.session, [r.GoItem(move.next)])
 
 
 def test_who_has_more_watermarks_than_go_may_have_does_not_count(move: Any, kit: Any):
@@ -153,13 +153,13 @@ def test_who_has_more_watermarks_than_go_may_have_does_not_count(move: Any, kit:
         move.source.tell(r.Deliver(move.id, kit.pub(11 + n, offset=1, head=f"h{n}")))
     move.run()
     moved(move, kit)
-    assert move.target.last_of(r.Go) == r.Go(move.next, move.session)
+    assert move.target.last_of(r.Go) == r.Go(move.session, [r.GoItem(move.next)])
 
 
 def test_too_many_deliveries_end_it(move: Any, kit: Any, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(tallies, "ITEMS_AT_MOST", 2)
     moved(move, kit, 15, 16, 17)
-    assert move.target.last_of(r.Go) == r.Go(move.next, move.session)
+    assert move.target.last_of(r.Go) == r.Go(move.session, [r.GoItem(move.next)])
     assert move.stage.app.seqs() == [15, 16, 17]
 
 
@@ -190,7 +190,7 @@ def test_a_changed_list_counts_from_the_second_progress_on(move: Any, kit: Any):
         move.run()
         assert (move.subscriber.even_version == move.subscriber.version) is counts
     moved(move, kit)
-    assert move.target.last_of(r.Go).since == ("h", 5, 12)
+    assert move.target.last_of(r.Go).members[0].since == ("h", 5, 12)
 
 
 def test_progress_that_does_not_speak_for_it_is_none(move: Any, kit: Any):
@@ -200,7 +200,7 @@ def test_progress_that_does_not_speak_for_it_is_none(move: Any, kit: Any):
         move.source.tell(r.Progress(position, [move.id]))
     move.run()
     moved(move, kit)
-    assert move.target.last_of(r.Go) == r.Go(move.next, move.session)
+    assert move.target.last_of(r.Go) == r.Go(move.session, [r.GoItem(move.next)])
 
 
 def test_a_change_that_is_not_acknowledged_is_none_to_count_by(move: Any, kit: Any):
@@ -209,14 +209,14 @@ def test_a_change_that_is_not_acknowledged_is_none_to_count_by(move: Any, kit: A
         move.source.tell(r.Progress(position, []))
     move.run()
     moved(move, kit)
-    assert move.target.last_of(r.Go) == r.Go(move.next, move.session)
+    assert move.target.last_of(r.Go) == r.Go(move.session, [r.GoItem(move.next)])
 
 
 # -- by replay
 
 
 def test_by_replay_it_counts_from_its_resume_on(move: Any, kit: Any):
-    move.source.tell(r.Deliver(move.id, kit.pub(12)), r.Moved(move.id, "o", kit.other, "", "4.7"))
+    move.source.tell(r.Deliver(move.id, kit.pub(12)), r.Moved([move.id], "o", kit.other, "", "4.7"))
     move.run()
     resume = move.stage.answer(12, move.target)
     assert (resume.token, resume.watermarks, resume.session) == (("h", 5, 12), [("h", 5, 12)], "4.7")
@@ -227,7 +227,7 @@ def test_by_replay_it_counts_from_its_resume_on(move: Any, kit: Any):
 
 
 def test_who_is_only_sent_elsewhere_counts_nothing(move: Any, kit: Any):
-    move.source.tell(r.Moved(move.id, "o", kit.other, ""))
+    move.source.tell(r.Moved([move.id], "o", kit.other, ""))
     move.run()
     move.stage.answer(12, move.target)
     assert move.subscriber.tally is None

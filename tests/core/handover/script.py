@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -204,11 +204,23 @@ class Stage:
         return self.client.numbers(edge, attachment)
 
 
+def singly(record: Any) -> Iterator[tuple[int, Any]]:
+    """The attachments that a record is about, 0 for none, each with what it says of that one."""
+    if isinstance(record, r.MoveTo | r.Held):
+        for item in record.members:
+            yield item.attachment, (record if isinstance(record, r.MoveTo) else item)
+    elif isinstance(record, r.End | r.Moved):
+        for number in record.attachments:
+            yield number, record
+    else:
+        yield getattr(record, "attachment", 0), record
+
+
 def attach(
     attachment: int, subscriber: str, *texts: str, n: int = 3, session: str = S, version: int = 1, **policy: Any
 ) -> r.Attach:
     items = [r.SubscriptionItem(i, text) for i, text in enumerate(texts or (STOCK,), 1)]
-    return r.Attach(attachment, subscriber, (1, n), version, items, r.Policy(**policy), session)
+    return r.Attach(session, [r.AttachItem(attachment, subscriber, (1, n), version, items, r.Policy(**policy))])
 
 
 def members(*subscribers: str, n: int = 2) -> list[r.MemberItem]:

@@ -115,7 +115,7 @@ def test_the_end_of_a_lease_that_comes_late_does_not_end_what_has_begun_elsewher
     client = fleet.client("apps", "e1", "e2")
     client.tell("e1", resume(1, "x", n=2))
     fleet.run(0.5)
-    client.tell("e1", r.Detach(1, False))
+    client.tell("e1", r.Detach([1], False))
     fleet.run(4.5)
     fleet.cut("e1", "h")
     fleet.run(1.0)

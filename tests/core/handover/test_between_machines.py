@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.core.fleet import STOCK, Client, Fleet, Mediator, Publishing, one_cluster, resume, tree
-from tests.core.handover.script import is_empty
+from tests.core.handover.script import is_empty, singly
 
 from plimsoll.core import records as r
 from plimsoll.core import wire
@@ -31,8 +31,9 @@ class Follower:
         for edge in list(self.client.heard):
             heard = self.client.heard[edge]
             for record in heard[self.read.get(edge, 0) :]:
-                if (name := self.names.get(getattr(record, "attachment", 0))) is not None:
-                    self.hear(edge, name, record)
+                for number, said in singly(record):
+                    if (name := self.names.get(number)) is not None:
+                        self.hear(edge, name, said)
             self.read[edge] = len(heard)
 
     def hear(self, edge: str, x: str, record: object) -> None:
@@ -41,15 +42,17 @@ class Follower:
         if isinstance(record, r.MoveTo) and self.willing:
             self.targets[x] = record.edge
             epoch = (1, self.n[x] + 1)
-            self.client.tell(record.edge, r.Attach(number, x, epoch, 1, items, r.Policy(), record.session))
+            self.client.tell(
+                record.edge, r.Attach(record.session, [r.AttachItem(number, x, epoch, 1, items, r.Policy())])
+            )
         elif isinstance(record, r.Deliver) and self.place[x] == edge and isinstance(record.item, r.PubOpen):
             if not (self.across and record.item.seq <= max(self.taken[x], default=0)):
                 self.taken[x].append(record.item.seq)
             self.token[x] = (*self.token[x][:2], record.item.position)
         elif isinstance(record, r.End):
             self.place[x], self.n[x], self.token[x] = self.targets[x], self.n[x] + 1, record.token
-            self.client.tell(self.place[x], r.Go(number, record.session))
-            self.client.tell(edge, r.Detach(number, False))
+            self.client.tell(self.place[x], r.Go(record.session, [r.GoItem(number)]))
+            self.client.tell(edge, r.Detach([number], False))
         elif isinstance(record, r.Moved):
             self.place[x], self.n[x] = record.edge, self.n[x] + 2
             again = r.Resume(

@@ -15,7 +15,7 @@ SINCE, MARKS = ("h", 100, 3), [("h", 100, 2)]
 
 
 def go(attachment: int = 11, **fields: Any) -> r.Go:
-    return r.Go(attachment, S, fields.get("since", SINCE), fields.get("marks", MARKS))
+    return r.Go(S, [r.GoItem(attachment, fields.get("since", SINCE), fields.get("marks", MARKS))])
 
 
 def checks(stage: Stage) -> list[r.CheckItem]:
@@ -41,7 +41,7 @@ def due(*items: r.DueItem, judge: str = "h") -> r.DueList:
 def test_done_has_what_is_asked_for_those_who_count():
     stage = Stage()
     stage.hold("x", "y", texts=(STOCK, "[n,>,7]"))
-    stage.ask("b", go(11), r.Go(12, S))
+    stage.ask("b", go(11), r.Go(S, [r.GoItem(12)]))
     [done] = stage.head.of("b", r.Done)
     texts = [str(each) for each in (STOCK, "[n,>,7]")]
     assert done == r.Done(S, ["x", "y"], "b", [r.CheckItem("x", (1, 3), SINCE, MARKS, texts)])
@@ -50,7 +50,7 @@ def test_done_has_what_is_asked_for_those_who_count():
 def test_of_those_who_do_not_count_done_says_nothing_more():
     stage = Stage()
     stage.hold("x")
-    stage.ask("b", r.Go(11, S))
+    stage.ask("b", r.Go(S, [r.GoItem(11)]))
     assert stage.head.of("b", r.Done) == [r.Done(S, ["x"])]
 
 

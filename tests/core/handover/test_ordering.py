@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.handover.script import Stage, is_empty
+from tests.core.handover.script import Stage, is_empty, singly
 
 from plimsoll.core import records as r
 from plimsoll.core import wire
@@ -42,6 +42,10 @@ class Subscriber:
         if place is not None:
             self.stage.client.tell(place[0], kind(place[1], *fields))
 
+    def detach(self, place: tuple[str, int] | None, withdraw: bool) -> None:
+        if place is not None:
+            self.stage.client.tell(place[0], r.Detach([place[1]], withdraw))
+
     def listen(self) -> None:
         """Deal with what has come."""
         for edge in ("a", "b"):
@@ -49,8 +53,9 @@ class Subscriber:
             while self.read[edge] < len(heard):
                 record = heard[self.read[edge]]
                 self.read[edge] += 1
-                if (place := (edge, getattr(record, "attachment", 0))) in (self.place, self.next):
-                    self.hear(place, record)
+                for number, said in singly(record):
+                    if (place := (edge, number)) in (self.place, self.next):
+                        self.hear(place, said)
 
     def hear(self, place: tuple[str, int], record: Any) -> None:
         if isinstance(record, r.Deliver):
@@ -58,16 +63,17 @@ class Subscriber:
             assert isinstance(record.item, r.PubOpen), record
             self.taken.append(record.item.position)
             self.token = (*self.token[:2], record.item.position)
-        elif isinstance(record, r.Held | r.Suback):
+        elif isinstance(record, r.HeldItem | r.Suback):
             self.acked[place] = max(self.acked.get(place, 0), record.version)
         elif isinstance(record, r.MoveTo):
             self.session, self.last = record.session, self.last + 1
             self.next = (record.edge, self.last)
             items = [r.SubscriptionItem(i, TEXTS[i]) for i in self.ids]
             policy = r.Policy("block", 4000)
-            self.say(self.next, r.Attach, "x", (1, self.n + 1), self.version, items, policy, record.session)
+            item = r.AttachItem(self.last, "x", (1, self.n + 1), self.version, items, policy)
+            self.stage.client.tell(record.edge, r.Attach(record.session, [item]))
         elif isinstance(record, r.Stay):
-            self.say(self.next, r.Detach, False)
+            self.detach(self.next, False)
             self.next = None
         elif isinstance(record, r.End):
             self.end(record)
@@ -80,7 +86,7 @@ class Subscriber:
                 self.resume(place[0])
 
     def end(self, end: r.End) -> None:
-        self.say(self.place, r.Detach, False)
+        self.detach(self.place, False)
         self.n, self.token, self.session = self.n + 1, end.token, end.session
         if self.next is None:  # its hold was full
             self.resume("b" if self.place[0] == "a" else "a")
@@ -88,7 +94,7 @@ class Subscriber:
         self.place, self.next = self.next, None
         if self.paused:
             self.say(self.place, r.Pause)
-        self.say(self.place, r.Go, end.session)
+        self.stage.client.tell(self.place[0], r.Go(end.session, [r.GoItem(self.place[1])]))
 
     def resume(self, edge: str) -> None:
         self.n, self.last = self.n + 2, self.last + 1
@@ -230,7 +236,7 @@ class Run:
             elif (k == 2 and not self.added) or (k == 3 and removed) or k == 9:
                 assert position not in got, f"{position} (k={k}) was not asked for"
         assert self.phase == "idle", "a session that was cut has come to its end"
-        self.x.say(self.x.place, r.Detach, True)
+        self.x.detach(self.x.place, True)
         self.stage.run(0.2)
         assert is_empty(self.stage.edge("a"))
         assert is_empty(self.stage.edge("b"))

@@ -127,7 +127,7 @@ def test_from_install_on_nothing_expires_by_itself(state: str):
 def test_who_attaches_is_neither_matched_nor_covered():
     stage = Stage()
     stage.dark("x")
-    assert stage.said("b", r.Held) == [r.Held(11, 1)]
+    assert stage.said("b", r.Held) == [r.Held([r.HeldItem(11, 1)])]
     stage.publish("b", count=3)
     edge = stage.edge("b")
     assert stage.client.items("b", 11) == []
@@ -140,6 +140,15 @@ def test_many_that_attach_in_a_round_are_told_of_at_once():
     stage = Stage()
     stage.dark("x", "y", "z")
     assert stage.head.of("b", r.Attached) == [r.Attached(S, ["x", "y", "z"])]
+
+
+def test_those_that_attach_together_are_answered_together_and_each_for_itself():
+    stage = Stage()
+    stage.prepare("x", "y")
+    members = [attach(number, name).members[0] for number, name in ((11, "x"), (12, "z"), (13, "y"))]
+    stage.ask("b", r.Attach(S, members))
+    assert stage.said("b", r.Held) == [r.Held([r.HeldItem(11, 1), r.HeldItem(13, 1)])]
+    assert stage.shuts("b") == [(12, "session")]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +190,7 @@ def test_attaching_twice_keeps_the_first_unless_its_number_is_used_again():
     assert stage.head.of("b", r.Nak) == []
     stage.ask("b", attach(11, "x", version=4))
     assert stage.shuts("b")[1:] == [(11, "replaced")]
-    assert stage.said("b", r.Held)[-1] == r.Held(11, 4)
+    assert stage.said("b", r.Held)[-1] == r.Held([r.HeldItem(11, 4)])
     assert len(stage.edge("b").holdings) == 1
 
 
@@ -192,7 +201,7 @@ def test_a_list_that_waits_is_changed_and_held():
     stage = at("dark")
     stage.ask("b", r.Subs(11, 2, [r.SubscriptionItem(2, "[n,>,4]")], [1]))
     stage.ask("b", r.Subs(11, 2, [], [2]))
-    assert stage.said("b", r.Held) == [r.Held(11, 1), r.Held(11, 2)]
+    assert stage.said("b", r.Held) == [r.Held([r.HeldItem(11, 1)]), r.Held([r.HeldItem(11, 2)])]
     assert stage.said("b", r.Suback) == []
     assert stage.head.of("b", r.Cover) == []
     stage.tell("b", r.Install(S, ["x"]))
@@ -257,7 +266,7 @@ def test_a_cover_too_large_for_a_record_comes_in_parts_before_the_request():
 def test_what_the_cut_asks_for_is_promised_when_it_is_acknowledged():
     stage = at("cutting")
     stage.ask("b", r.Subs(11, 2, [r.SubscriptionItem(2, "[n,>,4]")], []))
-    assert stage.said("b", r.Held) == [r.Held(11, 1)]
+    assert stage.said("b", r.Held) == [r.Held([r.HeldItem(11, 1)])]
     assert stage.said("b", r.Suback) == [r.Suback(11, 1, []), r.Suback(11, 2, [])]
 
 
@@ -279,7 +288,7 @@ def test_what_comes_behind_installed_is_held_until_go_and_then_comes_in_order():
     stage.publish("b", count=3)
     assert stage.client.items("b", 11) == []
     stage.head.publish("b", count=2)
-    stage.client.tell("b", r.Go(11, S))
+    stage.client.tell("b", r.Go(S, [r.GoItem(11)]))
     stage.publish("b", count=2)
     assert stage.numbers("b", 11) == [4, 5, 6, 7, 8, 9, 10]
     assert stage.state("b") == "live"
@@ -290,13 +299,13 @@ def test_what_comes_behind_installed_is_held_until_go_and_then_comes_in_order():
 def test_many_that_go_in_a_round_are_told_of_at_once():
     stage = Stage()
     stage.hold("x", "y", "z")
-    stage.ask("b", r.Go(11, S), r.Go(13, S), r.Go(12, S))
+    stage.ask("b", r.Go(S, [r.GoItem(11)]), r.Go(S, [r.GoItem(13)]), r.Go(S, [r.GoItem(12)]))
     assert stage.head.of("b", r.Done) == [r.Done(S, ["x", "z", "y"])]
 
 
 def test_go_ahead_of_installed_is_remembered():
     stage = at("cutting")
-    stage.ask("b", r.Go(11, S))
+    stage.ask("b", r.Go(S, [r.GoItem(11)]))
     assert stage.state("b") == "cutting"
     assert stage.head.of("b", r.Done) == []
     stage.publish("b", count=2)
@@ -308,15 +317,15 @@ def test_go_ahead_of_installed_is_remembered():
 
 def test_go_of_another_session_or_of_nobody_moves_nobody():
     stage = at("hold")
-    stage.ask("b", r.Go(11, OTHER), r.Go(99, S))
+    stage.ask("b", r.Go(OTHER, [r.GoItem(11)]), r.Go(S, [r.GoItem(99)]))
     assert stage.state("b") == "hold"
-    stage.ask("b", r.Go(11, S), r.Go(11, S))
+    stage.ask("b", r.Go(S, [r.GoItem(11)]), r.Go(S, [r.GoItem(11)]))
     assert stage.head.of("b", r.Done) == [r.Done(S, ["x"])]
 
 
 def test_done_is_not_overtaken_by_what_the_subscriber_does_next():
     stage = at("hold")
-    stage.ask("b", r.Go(11, S), resume(12, "x", n=5))
+    stage.ask("b", r.Go(S, [r.GoItem(11)]), resume(12, "x", n=5))
     said = [type(record) for record in stage.head.heard["b"]]
     assert said.index(r.Done) < said.index(r.ResumeUp)
 
@@ -332,7 +341,7 @@ def test_gaps_are_held_in_their_place_and_those_before_installed_are_not():
     later = r.Gap("h", 100, 3, 100, 3, [], "log")
     stage.tell("b", later)
     stage.publish("b")
-    stage.ask("b", r.Go(11, S))
+    stage.ask("b", r.Go(S, [r.GoItem(11)]))
     items = stage.client.items("b", 11)
     assert [item if isinstance(item, r.Gap) else item.position for item in items] == [2, later, 4]
 
@@ -341,7 +350,7 @@ def test_several_subscriptions_hold_a_publication_once():
     stage = Stage()
     stage.hold("x", texts=(STOCK, "[n,>,0]", "[n,<,9]"))
     stage.publish("b", count=3)
-    stage.ask("b", r.Go(11, S))
+    stage.ask("b", r.Go(S, [r.GoItem(11)]))
     assert stage.numbers("b", 11) == [1, 2, 3]
 
 
@@ -350,7 +359,7 @@ def test_changes_of_the_list_count_from_their_place_in_what_is_held():
     stage.publish("b", count=2)
     stage.ask("b", r.Subs(11, 2, [r.SubscriptionItem(2, "[n,>,4]")], [1]))
     stage.publish("b", count=4)
-    stage.ask("b", r.Go(11, S))
+    stage.ask("b", r.Go(S, [r.GoItem(11)]))
     assert stage.numbers("b", 11) == [1, 2, 5, 6]
 
 
@@ -359,7 +368,7 @@ def test_a_pause_is_heeded_in_hold_and_after():
     stage.publish("b", count=2)
     stage.ask("b", r.Pause(11))
     stage.ask("b", r.Continue(11), r.Pause(11))
-    stage.ask("b", r.Go(11, S))
+    stage.ask("b", r.Go(S, [r.GoItem(11)]))
     stage.publish("b", count=2)
     assert stage.client.items("b", 11) == []
     assert stage.state("b") == "live"
@@ -372,7 +381,7 @@ def test_what_is_dropped_after_a_hold_is_told_in_the_epoch_of_its_head():
     stage = Stage()
     stage.hold("x", slow="drop-oldest", queue_bytes=3000)
     stage.publish("b", count=2, size=1000)
-    stage.ask("b", r.Pause(11), r.Go(11, S))
+    stage.ask("b", r.Pause(11), r.Go(S, [r.GoItem(11)]))
     stage.publish("b", count=4, size=1000)
     stage.ask("b", r.Continue(11))
     gap, *_ = stage.client.items("b", 11)
@@ -400,7 +409,7 @@ def test_progress_does_not_speak_for_those_on_their_way():
         stage.publish("b")
         stage.run(0.2)
         assert stage.said("b", r.Progress)[-1].behind == [11]
-    stage.ask("b", r.Go(11, S))
+    stage.ask("b", r.Go(S, [r.GoItem(11)]))
     stage.head.position = 20
     stage.publish("b")
     stage.run(0.2)

@@ -28,7 +28,7 @@ def test_abort_leaves_nothing(state: str):
 
 def test_abort_does_not_reach_who_has_gone_live():
     stage = at("hold")
-    stage.ask("b", r.Go(11, S))
+    stage.ask("b", r.Go(S, [r.GoItem(11)]))
     stage.tell("b", r.Abort(S, members("x")), r.Orphan(S, ["x"]), r.Part(S, members("x")))
     assert stage.state("b") == "live"
 
@@ -38,7 +38,7 @@ def test_abort_does_not_reach_who_has_gone_live():
 def test_who_is_lost_on_the_way_keeps_its_place_from_install_on(state: str, end: str):
     stage = at(state)
     if end == "detach":
-        stage.ask("b", r.Detach(11, False))
+        stage.ask("b", r.Detach([11], False))
     else:
         lose_link(stage)
     edge = stage.edge("b")
@@ -58,17 +58,17 @@ def test_who_is_lost_on_the_way_keeps_its_place_from_install_on(state: str, end:
 
 def test_who_has_detached_in_the_dark_may_attach_again():
     stage = at("dark")
-    stage.ask("b", r.Detach(11, True))
+    stage.ask("b", r.Detach([11], True))
     assert stage.head.of("b", r.Forget) == []
     stage.ask("b", attach(12, "x", version=3))
-    assert stage.said("b", r.Held)[-1] == r.Held(12, 3)
+    assert stage.said("b", r.Held)[-1] == r.Held([r.HeldItem(12, 3)])
     stage.tell("b", r.Install(S, ["x"]))
     assert len(stage.head.of("b", r.CutRequest)) == 1
 
 
 def test_who_withdraws_from_hold_has_gone_for_good():
     stage = at("hold")
-    stage.ask("b", r.Detach(11, True))
+    stage.ask("b", r.Detach([11], True))
     assert stage.head.of("b", r.Forget) == [r.Forget("x", (1, 3))]
     assert is_empty(stage.edge("b"))
 
@@ -85,7 +85,7 @@ def test_resume_wins_over_the_session_at_the_same_edge(state: str):
     assert edge.status()["slots"] == 0
     stage.publish("b", count=2)
     assert stage.numbers("b", 12) == [4]
-    stage.ask("b", r.Detach(12, True))
+    stage.ask("b", r.Detach([12], True))
     assert is_empty(edge)
 
 
@@ -112,12 +112,12 @@ def test_part_closes_what_is_held_and_keeps_its_place():
 def test_part_of_who_has_gone_live_says_done_again(state: str):
     stage = Stage(queue_bytes=500)
     stage.hold("x", slow="block")
-    stage.ask("b", r.Go(11, S))
+    stage.ask("b", r.Go(S, [r.GoItem(11)]))
     if state == "blocked":
         stage.ask("b", r.Pause(11))
         stage.publish("b", size=1000)
     elif state == "closed":
-        stage.ask("b", r.Detach(11, False))
+        stage.ask("b", r.Detach([11], False))
     assert stage.state("b") == state
     stage.tell("b", r.Part(S, members("x")))
     assert stage.state("b") == state
@@ -158,7 +158,7 @@ def test_who_has_come_is_reported_with_where_its_cover_began():
     stage = at("cutting")
     stage.head.position = 30
     stage.installed("x")
-    stage.ask("b", r.Go(11, S))
+    stage.ask("b", r.Go(S, [r.GoItem(11)]))
     stage.new_head(200)
     report = stage.head.heard["b"][0]
     assert report.owned == [r.ReportItem("x", (1, 3), (100, 30))]
@@ -194,6 +194,6 @@ def test_the_places_of_hand_over_keep_to_the_order_of_a_slow_server():
     assert stage.state("b") == "cutting"
     stage.run(0.15)
     assert stage.state("b") == "hold"
-    stage.ask("b", r.Go(11, S))
+    stage.ask("b", r.Go(S, [r.GoItem(11)]))
     stage.run(0.5)
     assert stage.numbers("b", 11) == [11, 12, 13, 14, 15]

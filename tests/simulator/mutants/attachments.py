@@ -106,9 +106,9 @@ MUTANTS = [
         "A DARK record goes with its link.",
         (
             Change(
-                Receiving.on_attach,
-                "attachment.coming, attachment.keeps_place = State.DARK, attach.session, False",
-                "attachment.coming, attachment.keeps_place = State.DARK, attach.session, True",
+                Receiving._attaches,
+                "attachment.coming, attachment.keeps_place = State.DARK, session, False",
+                "attachment.coming, attachment.keeps_place = State.DARK, session, True",
             ),
         ),
         ("vanish", "churn", "reborn"),
@@ -123,12 +123,12 @@ MUTANTS = [
         "DARK is not in the cover: nothing comes for who is not cut.",
         (
             Change(
-                Receiving.on_attach,
-                "if self._takes_all(attachment, attach.subscriptions):",
-                "if self._takes_all(attachment, attach.subscriptions):\n"
-                "        attachment.is_covered = True\n"
-                "        for cover in self.roster.holdings.step(self.roster.holdings.numbered(attachment), []):\n"
-                "            self.host.up(cover)",
+                Receiving._attaches,
+                "self._attached[session].append(item.subscriber)",
+                "self._attached[session].append(item.subscriber)\n"
+                "    attachment.is_covered = True\n"
+                "    for cover in self.roster.holdings.step(self.roster.holdings.numbered(attachment), []):\n"
+                "        self.host.up(cover)",
             ),
             Change(
                 Roster.install,
@@ -213,7 +213,13 @@ MUTANTS = [
     Mutant(
         "no-end",
         "At CUT the source says END.",
-        (Change(Giving.end, "self.roster.queues.end(one, record)", "one.state = State.ENDING"),),
+        (
+            Change(
+                Giving.end,
+                "if not self.roster.queues.end(one, partial(self._end, session, token, [one.id])):",
+                "one.state = State.ENDING\n        if False:",
+            ),
+        ),
         ("calm-drain", "sessions-local"),
         partners=(NO_PART,),
         alone="after `drain_seconds` PART closes the attachments, and the subscriber resumes from the log",
@@ -223,8 +229,8 @@ MUTANTS = [
         "At END the subscriber says GO.",
         (
             Change(
-                moving.on_end,
-                "client.say(handover.next.port.link, r.Go(handover.next.id, end.session, *counts))",
+                moving._go,
+                "client.say(port.link, r.Go(session, part))",
                 "pass",
             ),
         ),
@@ -235,7 +241,7 @@ MUTANTS = [
     Mutant(
         "source-is-not-left",
         "At END the subscriber detaches from the source.",
-        (Change(moving.on_end, "client.say_detach(attachment)", "pass"),),
+        (Change(moving.on_end, "client.say_detach(*ended)", "pass"),),
         ("calm-drain", "sessions-local"),
     ),
     Mutant(
@@ -287,7 +293,7 @@ MUTANTS = [
         "END carries the place at which the target's stream goes on.",
         (
             Change(
-                moving.on_end,
+                moving._take_over,
                 "subscriber.take_over(handover.next, end.token)",
                 "subscriber.take_over(handover.next, subscriber.token)",
             ),
@@ -297,7 +303,7 @@ MUTANTS = [
     Mutant(
         "end-without-place-when-alone",
         "Without a target the subscriber resumes at END from the place of the cut.",
-        (Change(moving.on_end, "subscriber.set_token(end.token)", "pass"),),
+        (Change(moving._take_over, "subscriber.set_token(end.token)", "pass"),),
         ("lost-target", "sessions-hold", "far-bumpy"),
         partners=(LEAVES_AT_CUT,),
         alone="then it resumes at the head of the source, in whose cover it still is",
@@ -355,9 +361,8 @@ MUTANTS = [
         (
             Change(
                 Receiving._refusal,
-                "if slot is None or slot.session != attach.session or slot.replay "
-                "or attach.subscriber in self.roster.records:",
-                "if attach.subscriber in self.roster.records:",
+                "if slot is None or slot.session != session or slot.replay or item.subscriber in self.roster.records:",
+                "if item.subscriber in self.roster.records:",
             ),
         ),
         ("sessions-drain-deadline", "sessions-local", "churn", "stale-commands"),
@@ -369,8 +374,8 @@ MUTANTS = [
         "An ATTACH that is refused is answered.",
         (
             Change(
-                Receiving.on_attach,
-                "self.host.say(link, r.Shut(attach.attachment, code, REFUSALS[code]))",
+                Receiving._attaches,
+                "self.host.say(link, r.Shut(item.attachment, code, REFUSALS[code]))",
                 "pass",
             ),
         ),

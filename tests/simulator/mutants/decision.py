@@ -82,8 +82,8 @@ MUTANTS = [
         (
             Change(Coordinator.cut_members, "(incarnation, n + 1)", "(incarnation, n)"),
             Change(Coordinator._may_cut, "member.epoch[1] + 1", "member.epoch[1]"),
-            Change(Subscriber.attach_record, "self.number + 1", "self.number"),
-            Change(moving.on_end, "subscriber.number += 1", "pass"),
+            Change(Subscriber.attach_item, "self.number + 1", "self.number"),
+            Change(moving._count_move, "subscriber.number += 1", "pass"),
         ),
         ("sessions-local", "sessions-calm", "sessions-edge-crash"),
     ),
@@ -150,7 +150,7 @@ MUTANTS = [
         (
             Change(Coordinator._member, "if self.is_busy(x):", "if False:"),
             Change(Giving.on_move, 'or one.going not in ("", move.session)', ""),
-            Change(moving.on_move_to, "or subscriber.handover is not None", ""),
+            Change(moving._heeds, "and subscriber.handover is None", ""),
         ),
         ("sessions-local", "stale-commands", "sessions-calm", "sessions-mediator"),
         alone="the head, the source, the target and the subscriber each refuse a second session",

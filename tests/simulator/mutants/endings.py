@@ -39,8 +39,8 @@ MUTANTS = [
         ("calm-drain", "sessions-local"),
         partners=(
             Change(
-                moving.on_end,
-                "client.say(handover.next.port.link, r.Go(handover.next.id, end.session, *counts))",
+                moving._go,
+                "client.say(port.link, r.Go(session, part))",
                 "pass",
             ),
         ),

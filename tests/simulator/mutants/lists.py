@@ -28,11 +28,7 @@ MUTANTS = [
     Mutant(
         "attach-without-list",
         "The whole list is in ATTACH.",
-        (
-            Change(
-                Subscriber.attach_record, "list(self.subscriptions.values())", "list(self.subscriptions.values())[:1]"
-            ),
-        ),
+        (Change(Subscriber.attach_item, "list(self.subscriptions.values())", "list(self.subscriptions.values())[:1]"),),
         LISTS,
     ),
     Mutant(
@@ -70,7 +66,7 @@ MUTANTS = [
         "After END only the target's acknowledgement counts, and HELD is none.",
         (
             Change(
-                moving.on_end,
+                moving._take_over,
                 "subscriber.handover = None\n        client.release",
                 "subscriber.handover, handover.next.acked = None, handover.held\n        client.release",
             ),

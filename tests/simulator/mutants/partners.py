@@ -42,5 +42,7 @@ NO_LEASE = Change(Edge._expire, "self.up(r.Expire(attachment.subscriber, attachm
 NO_LEAVE = Change(moving.leave, "client.say_detach(handover.next, withdraw=withdraw)", "pass")
 """Who stays, or loses the edge that serves him, does not tell the target."""
 
-NO_DETACH = Change(Client.say_detach, "if attachment.is_asked:", "if False:")
+NO_DETACH = Change(
+    Client.say_detach, "if asked := [attachment.id for attachment in attachments if attachment.is_asked]:", "if False:"
+)
 """A client leaves without a word."""

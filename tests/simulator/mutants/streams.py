@@ -125,8 +125,8 @@ MUTANTS = [
         (
             Change(
                 Queues.end,
-                "attachment.queue.append(record)\n        self.put_aside(attachment)",
-                "attachment.queue.appendleft(record)\n        self.put_aside(attachment)",
+                "attachment.queue.append(record())\n        self.put_aside(attachment)",
+                "attachment.queue.appendleft(record())\n        self.put_aside(attachment)",
             ),
         ),
         ("sessions-hold", "sessions-lag", "slices"),
@@ -198,7 +198,7 @@ MUTANTS = [
         partners=(
             NO_DETACH,
             FORGETFUL,
-            Change(moving.on_end, "client.release(attachment)\n        subscriber", "subscriber"),
+            Change(moving._take_over, "client.release(attachment)\n        subscriber", "subscriber"),
         ),
         alone="the subscriber leaves the source at END, and what comes twice is below the watermark",
     ),

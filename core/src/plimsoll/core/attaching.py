@@ -59,13 +59,15 @@ class Attaching:
         self.host.up(self.roster.install({attachment: taken}, removed))
 
     def on_detach(self, link: Link, detach: r.Detach) -> None:
-        attachment = self.roster.attached(link, detach.attachment)
-        if attachment is None:
-            return
-        self.roster.close(attachment)
-        if detach.withdraw and attachment.keeps_place:
-            self.host.up(r.Forget(attachment.subscriber, attachment.epoch))
-            self.roster.drop([attachment])
+        gone = []
+        for number in detach.attachments:
+            if (attachment := self.roster.attached(link, number)) is None:
+                continue
+            self.roster.close(attachment)
+            if detach.withdraw and attachment.keeps_place:
+                self.host.up(r.Forget(attachment.subscriber, attachment.epoch))
+                gone.append(attachment)
+        self.roster.drop(gone)
 
     def on_pause(self, link: Link, pause: r.Pause) -> None:
         if (attachment := self.roster.attached(link, pause.attachment)) is not None:

@@ -17,7 +17,7 @@ from plimsoll.core.grants import NOT_GRANTED
 from plimsoll.core.link import Link
 from plimsoll.core.log import Origin, raise_to
 from plimsoll.core.predicates import Subscription
-from plimsoll.core.records import Attach, Gap, Policy, PubOpen, Resume
+from plimsoll.core.records import AttachItem, Gap, Policy, PubOpen, Resume
 from plimsoll.core.records import to_edge as decoder
 from plimsoll.core.wire import OwnerEpoch, Token
 
@@ -152,7 +152,7 @@ class Attachment:
         self.end_gap: tuple[int, bytes] | None = None
         self.coming = self.going = ""
         self.has_go = False
-        self.end: tuple[int, bytes] | None = None
+        self.end: tuple[int, str, Token] | None = None
         self.counts_from: tuple[Token, list[Token]] | None = None
         self.moved_by = ""
 
@@ -220,7 +220,7 @@ class Attachment:
         self.dropped = self.end_gap = self.end = None
 
 
-def out_of_bounds(asked: Resume | Attach) -> str:
+def out_of_bounds(asked: Resume | AttachItem) -> str:
     """The code of what is wrong with the values of a RESUME or an ATTACH, or an empty string."""
     token = asked.token if isinstance(asked, Resume) else None
     if asked.epoch[1] >= COUNTED_TO or (token is not None and token[2] >= COUNTED_TO):

@@ -7,6 +7,7 @@ that it answers for.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -477,11 +478,13 @@ class Edge(Node):
         self.leaving_since = now
         self.say(self.head, r.Leaving())
         self.receiving.leave()
+        told: defaultdict[Link, list[int]] = defaultdict(list)
         for attachment in list(self.records.values()):
             if attachment.state in SERVED and attachment.end is None:
-                link = attachment.link
+                told[attachment.link].append(attachment.id)
                 self.roster.close(attachment)
-                self.say(link, r.Moved(attachment.id, "", "", ""))
+        for link, numbers in told.items():
+            self.say(link, r.Moved(numbers, "", "", ""))
 
     def done(self) -> bool:
         """Whether everybody has arrived elsewhere, or the time for it is over."""

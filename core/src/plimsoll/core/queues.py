@@ -9,6 +9,7 @@ here is not emptied before GO, and no policy takes anything from it. END is behi
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Protocol
 
 from plimsoll.core import records as r
@@ -90,16 +91,19 @@ class Queues:
         attachment.state, attachment.blocked_at = State.BLOCKED, self.host.now
         self.route(attachment)
 
-    def end(self, attachment: Attachment, record: bytes) -> None:
-        """Put the last record of an attachment behind all that it has; from here on the stream passes over it."""
+    def end(self, attachment: Attachment, record: Callable[[], bytes]) -> bool:
+        """From here on the stream passes over it. Whether its last record went behind what it has in its queue.
+
+        If not, it is to be said on the link in this step.
+        """
         attachment.state, attachment.out = State.ENDING, self.void
-        if attachment.queue or attachment.dropped:
-            attachment.queue.append(record)
+        is_queued = bool(attachment.queue or attachment.dropped)
+        if is_queued:
+            attachment.queue.append(record())
             self.put_aside(attachment)
         else:
             self.ports[attachment.link].queued.pop(attachment, None)
-            attachment.link.buffer.append(record)
-            self.host.dirty[attachment.link] = None
+        return is_queued
 
     # -- queues
 

@@ -56,7 +56,7 @@ class Roster:
 
     # -- opening
 
-    def open(self, link: Link, asked: r.Resume | r.Attach) -> Attachment:
+    def open(self, link: Link, asked: r.Resume | r.AttachItem) -> Attachment:
         """A record for who attaches, with nothing taken or installed yet; an older use of its number is over."""
         self.vacate(link, asked.attachment)
         attachment = Attachment(

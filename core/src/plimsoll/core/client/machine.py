@@ -7,7 +7,7 @@ paused at its edge, alone, and never holds the others on its link.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, get_args
 
 import msgspec
@@ -179,9 +179,10 @@ class Client(Node):
             port.idle_since = self.now
             self._idle[port] = None
 
-    def say_detach(self, attachment: Attachment, *, withdraw: bool = False) -> None:
-        if attachment.is_asked:
-            self.say(attachment.port.link, r.Detach(attachment.id, withdraw))
+    def say_detach(self, *attachments: Attachment, withdraw: bool = False) -> None:
+        """These are all of one port."""
+        if asked := [attachment.id for attachment in attachments if attachment.is_asked]:
+            self.say(attachments[0].port.link, r.Detach(asked, withdraw))
 
     # -- for the shell
 
@@ -210,11 +211,11 @@ class Client(Node):
                     self.seeker.join(subscriber)
         elif isinstance(port := link.owner, Port):
             port.away_since = NEVER
-            for attachment in list(port.attachments.values()):
-                if (handover := moving.target_of(attachment)) is not None:
-                    moving.attach(self, attachment, handover)
-                else:
+            attachments = list(port.attachments.values())
+            for attachment in attachments:
+                if moving.target_of(attachment) is None:
                     self.seeker.resume(attachment)
+            moving.attach(self, port, attachments)
 
     def on_lost(self, link: Link) -> None:
         if link is self._home:
@@ -330,8 +331,6 @@ class Client(Node):
                     attachment.take(attachment, record.item, size, now)
             elif type(record) is r.Progress:
                 self._on_progress(port, record)
-            elif type(record) is r.Count:
-                moving.on_count(self, port, record)
             else:
                 self._on_attachment(port, record)
 
@@ -342,6 +341,9 @@ class Client(Node):
                 attachment.subscriber.on_progress(attachment, progress.position)
 
     def _on_attachment(self, port: Port, record: Any) -> None:
+        if (on_several := self._OF_SEVERAL.get(type(record))) is not None:
+            on_several(self, port, record)
+            return
         handler = self._OF_ATTACHMENT.get(type(record))
         if handler is None:
             self.counters["records_refused_misplaced"] += 1
@@ -380,7 +382,19 @@ class Client(Node):
         attachment.subscriber.on_gap(attachment, epoch.gap, self.now)
         attachment.subscriber.settle()
 
-    def _on_moved(self, attachment: Attachment, moved: r.Moved) -> None:
+    def _on_moved(self, port: Port, moved: r.Moved) -> None:
+        for attachment in self.each(port, moved.attachments):
+            self._redirect(attachment, moved)
+
+    def each(self, port: Port, numbers: Iterable[int]) -> Iterator[Attachment]:
+        """The attachments that an edge means; those that are over are counted."""
+        for number in numbers:
+            if (attachment := port.attachments.get(number)) is None:
+                self.counters["records_for_nobody"] += 1
+            else:
+                yield attachment
+
+    def _redirect(self, attachment: Attachment, moved: r.Moved) -> None:
         """Follow a redirect: to the edge that it names, or to one that the head names."""
         subscriber = attachment.subscriber
         if (handover := moving.target_of(attachment)) is not None:
@@ -487,12 +501,15 @@ class Client(Node):
         r.Suback: _on_suback,
         r.SubRefused: _on_subrefused,
         r.Epoch: _on_epoch,
-        r.Moved: _on_moved,
         r.Shut: _on_shut,
+        r.Stay: moving.on_stay,
+    }
+    _OF_SEVERAL: ClassVar[dict[type[Any], Callable[..., None]]] = {
+        r.Moved: _on_moved,
         r.MoveTo: moving.on_move_to,
         r.Held: moving.on_held,
-        r.Stay: moving.on_stay,
         r.End: moving.on_end,
+        r.Count: moving.on_count,
     }
     _OF_PUBLISHER: ClassVar[dict[type[Any], Callable[..., None]]] = {
         r.Opened: Publisher.on_opened,

@@ -11,15 +11,23 @@ Laws of the place (docs/handover.md):
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 from plimsoll.core import records as r
+from plimsoll.core import wire
 from plimsoll.core.client.attachment import Attachment, Port, State
+from plimsoll.core.wire import OwnerEpoch
 
 if TYPE_CHECKING:
     from plimsoll.core.client.machine import Client
     from plimsoll.core.client.subscriber import Subscriber
+
+Item = TypeVar("Item", r.AttachItem, r.GoItem)
+
+PART_BYTES = 64 * 1024
+"""What is said of several at once is cut at this size."""
 
 UNWILLING = ("leaving", "full")
 """Codes of SHUT: to ask this edge again would be in vain."""
@@ -50,6 +58,21 @@ class Handover:
         self.held = max(self.held, version)
 
 
+def in_parts(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Cut so that each part leaves room for others in a frame; an item that does not is a part of its own."""
+    part: list[Item] = []
+    weighs = 0
+    for item in items:
+        size = len(wire.encode(item))
+        if part and weighs + size > PART_BYTES:
+            yield part
+            part, weighs = [], 0
+        part.append(item)
+        weighs += size
+    if part:
+        yield part
+
+
 def target_of(attachment: Attachment) -> Handover | None:
     """The hand-over that this is the attachment at the target of."""
     handover = attachment.subscriber.handover
@@ -59,23 +82,33 @@ def target_of(attachment: Attachment) -> Handover | None:
 # -- records of the edge that serves
 
 
-def on_move_to(client: Client, attachment: Attachment, move: r.MoveTo) -> None:
-    """Attach at the target as well, if this is meant for the subscriber as it is now."""
+def on_move_to(client: Client, port: Port, move: r.MoveTo) -> None:
+    """Attach at the target as well, whoever this is meant for as it is now."""
+    epochs = {item.attachment: item.epoch for item in move.members}
+    begun = [
+        _begin(client, attachment.subscriber, move)
+        for attachment in client.each(port, epochs)
+        if _heeds(client, attachment, move, epochs[attachment.id])
+    ]
+    if begun and (target := begun[-1].port).link.was_open:
+        attach(client, target, begun)
+
+
+def _heeds(client: Client, attachment: Attachment, move: r.MoveTo, epoch: OwnerEpoch) -> bool:
     subscriber = attachment.subscriber
-    if (
-        not is_serving(attachment)
-        or subscriber.handover is not None
-        or move.epoch != subscriber.epoch
-        or move.edge == attachment.port.edge
-    ):
-        client.counters["moves_passed_over"] += 1
-        return
+    is_free = is_serving(attachment) and subscriber.handover is None
+    if is_free and epoch == subscriber.epoch and move.edge != attachment.port.edge:
+        return True
+    client.counters["moves_passed_over"] += 1
+    return False
+
+
+def _begin(client: Client, subscriber: Subscriber, move: r.MoveTo) -> Attachment:
     handover = subscriber.handover = Handover(move)
     subscriber.begin_tally(move.session)
     port = client.port_to(move.edge, move.endpoint, move.public_key)
     handover.next = client.seeker.new_attachment(subscriber, port)
-    if port.link.was_open:
-        attach(client, handover.next, handover)
+    return handover.next
 
 
 def on_stay(client: Client, attachment: Attachment, stay: r.Stay) -> None:
@@ -85,17 +118,32 @@ def on_stay(client: Client, attachment: Attachment, stay: r.Stay) -> None:
         subscriber.settle()
 
 
-def on_end(client: Client, attachment: Attachment, end: r.End) -> None:
-    """The last of this stream: it goes on at the target, or wherever the place in it is known."""
-    subscriber = attachment.subscriber
-    if not is_serving(attachment):
-        client.counters["records_refused_misplaced"] += 1
-        return
+def on_end(client: Client, port: Port, end: r.End) -> None:
+    """The last of these streams: they go on at the target, or wherever the place in them is known."""
+    over: list[Attachment] = []
+    ended: list[Attachment] = []
+    for attachment in client.each(port, end.attachments):
+        if not is_serving(attachment):
+            client.counters["records_refused_misplaced"] += 1
+            continue
+        ended.append(attachment)
+        _count_move(attachment.subscriber, end.session)
+        if (taken := _take_over(client, attachment, end)) is not None:
+            over.append(taken)
+    client.say_detach(*ended)
+    _go(client, over, end.session)
+
+
+def _count_move(subscriber: Subscriber, session: str) -> None:
     subscriber.counts["moves"] += 1
     subscriber.number += 1
-    subscriber.session = end.session
+    subscriber.session = session
     subscriber.say_changes()
-    client.say_detach(attachment)
+
+
+def _take_over(client: Client, attachment: Attachment, end: r.End) -> Attachment | None:
+    """The attachment at the target that serves from here on; None: the subscriber resumes, there or elsewhere."""
+    subscriber = attachment.subscriber
     handover = subscriber.handover
     if handover is not None and handover.session != end.session:
         handover = None
@@ -103,13 +151,24 @@ def on_end(client: Client, attachment: Attachment, end: r.End) -> None:
         subscriber.handover = None
         client.release(attachment)
         subscriber.take_over(handover.next, end.token)
-        tally = subscriber.tally_of(end.session)
+        return handover.next
+    subscriber.set_token(end.token)
+    client.seeker.go_on(subscriber, handover)
+    return None
+
+
+def _go(client: Client, over: list[Attachment], session: str) -> None:
+    """Everything before the cut has been had: their targets deliver."""
+    going: defaultdict[Port, list[r.GoItem]] = defaultdict(list)
+    for attachment in filter(is_serving, over):
+        tally = attachment.subscriber.tally_of(session)
         counts = (tally.since, tally.marks) if tally is not None else (None, [])
-        client.say(handover.next.port.link, r.Go(handover.next.id, end.session, *counts))
-        subscriber.settle()
-    else:
-        subscriber.set_token(end.token)
-        client.seeker.go_on(subscriber, handover)
+        going[attachment.port].append(r.GoItem(attachment.id, *counts))
+    for port, items in going.items():
+        for part in in_parts(items):
+            client.say(port.link, r.Go(session, part))
+    for attachment in over:
+        attachment.subscriber.settle()
 
 
 def on_count(client: Client, port: Port, count: r.Count) -> None:
@@ -140,19 +199,26 @@ def is_serving(attachment: Attachment) -> bool:
 # -- the target
 
 
-def attach(client: Client, attachment: Attachment, handover: Handover) -> None:
-    """Its link is open: give it the list."""
-    subscriber = attachment.subscriber
-    subscriber.say_changes()
-    attachment.state, handover.is_asked = State.NEXT, True
-    client.say(attachment.port.link, subscriber.attach_record(attachment, handover.session))
+def attach(client: Client, port: Port, attachments: Iterable[Attachment]) -> None:
+    """Its link is open: give it the lists of those whose target it is."""
+    asked: defaultdict[str, list[r.AttachItem]] = defaultdict(list)
+    for attachment in attachments:
+        if (handover := target_of(attachment)) is not None:
+            attachment.subscriber.say_changes()
+            attachment.state, handover.is_asked = State.NEXT, True
+            asked[handover.session].append(attachment.subscriber.attach_item(attachment))
+    for session, items in asked.items():
+        for part in in_parts(items):
+            client.say(port.link, r.Attach(session, part))
 
 
-def on_held(client: Client, attachment: Attachment, held: r.Held) -> None:
-    """The target has this version. After END it is late, and says nothing that SUBACK does not."""
-    if (handover := target_of(attachment)) is not None:
-        handover.holds(held.version)
-        attachment.subscriber.settle()
+def on_held(client: Client, port: Port, held: r.Held) -> None:
+    """The target has these versions. After END it is late, and says nothing that SUBACK does not."""
+    versions = {item.attachment: item.version for item in held.members}
+    for attachment in client.each(port, versions):
+        if (handover := target_of(attachment)) is not None:
+            handover.holds(versions[attachment.id])
+            attachment.subscriber.settle()
 
 
 def lose(client: Client, attachment: Attachment, handover: Handover, *, willing: bool) -> None:

@@ -306,11 +306,11 @@ class Subscriber:
             self.token, self.marks(), self.session,
         )  # fmt: skip
 
-    def attach_record(self, attachment: Attachment, session: str) -> r.Attach:
+    def attach_item(self, attachment: Attachment) -> r.AttachItem:
         """What the target of a hand-over needs to know: the epoch is the one that this subscriber has from END on."""
         epoch = (self._client.incarnation, self.number + 1)
-        return r.Attach(
-            attachment.id, self.name, epoch, self.version, list(self.subscriptions.values()), self.policy, session
+        return r.AttachItem(
+            attachment.id, self.name, epoch, self.version, list(self.subscriptions.values()), self.policy
         )  # fmt: skip
 
     def on_resumed(self, attachment: Attachment, resumed: r.Resumed, now: float) -> None:

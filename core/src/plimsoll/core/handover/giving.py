@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import partial
 
 from plimsoll.core import records as r
 from plimsoll.core import wire
 from plimsoll.core.attachment import HANDLE_BYTES, Attachment, State
 from plimsoll.core.link import Link
 from plimsoll.core.roster import Host, Roster
+from plimsoll.core.wire import Token
 
 BEHIND = (State.BLOCKED, State.CATCHUP)
 
@@ -35,15 +37,16 @@ class Giving:
 
     def on_move(self, move: r.Move) -> None:
         stay = []
+        told: defaultdict[Link, list[r.MoveToItem]] = defaultdict(list)
         for item in move.members:
             one = self._of(item)
             if one is None or one.state is not State.LIVE or one.going not in ("", move.session):
                 stay.append(item.subscriber)
                 continue
             one.going = move.session
-            self.host.say(
-                one.link, r.MoveTo(one.id, move.session, one.epoch, move.edge, move.endpoint, move.public_key)
-            )  # fmt: skip
+            told[one.link].append(r.MoveToItem(one.id, one.epoch))
+        for link, members in told.items():
+            self.host.say(link, r.MoveTo(move.session, members, move.edge, move.endpoint, move.public_key))
         if stay:
             self.host.up(r.Nak(move.session, stay, "is not attached at the source, or does not keep up there"))
 
@@ -58,9 +61,7 @@ class Giving:
                 continue
             one.keeps_place = one.keeps_place and cut.across
             if one.state is State.LIVE or one.state in BEHIND:
-                end = r.End(one.id, cut.session, cut.token)
-                self.host.count_said(end)
-                one.end = (self.host.position, wire.encode(end))
+                one.end = (self.host.position, cut.session, cut.token)
                 if one.state is State.LIVE or one.position >= self.host.position:
                     ending.append(one)
             elif not one.keeps_place:
@@ -71,16 +72,26 @@ class Giving:
     def end(self, attachments: Iterable[Attachment]) -> None:
         """All up to the cut has been queued for these: END, and they are matched no more."""
         removes: list[int] = []
+        at_once: defaultdict[tuple[Link, str, Token], list[int]] = defaultdict(list)
         for one in attachments:
             if one.end is None:
                 raise RuntimeError(f"{one.subscriber} has not been cut")
-            record, one.end, one.going = one.end[1], None, ""
+            (_, session, token), one.end, one.going = one.end, None, ""
             self.roster.cursor.leave(one)
-            self.roster.queues.end(one, record)
+            if not self.roster.queues.end(one, partial(self._end, session, token, [one.id])):
+                at_once[one.link, session, token].append(one.id)
             self.roster.holdings.uninstall(one)
             if not one.keeps_place:
                 removes += self.roster.holdings.uncover(one)
+        for (link, session, token), numbers in at_once.items():
+            link.buffer.append(self._end(session, token, numbers))
+            self.host.dirty[link] = None
         self.roster.withdraw(removes)
+
+    def _end(self, session: str, token: Token, numbers: list[int]) -> bytes:
+        end = r.End(session, token, numbers)
+        self.host.count_said(end)
+        return wire.encode(end)
 
     # -- other ends
 
@@ -111,13 +122,15 @@ class Giving:
 
     def _revoke(self, revoke: r.Revoke, link: Link, attachments: list[Attachment]) -> None:
         queued = {handle for one in attachments for handle in (one.handle, one.epoch_handle)}
-        first = []
+        numbers = [one.id for one in attachments]
         for one in attachments:
             self.roster.close(one)
-            moved = r.Moved(one.id, revoke.edge, revoke.endpoint, revoke.public_key, revoke.session)
-            self.host.count_said(moved)
-            first.append(wire.encode(moved))
-        link.buffer[:] = [*first, *(record for record in link.buffer if record[:HANDLE_BYTES] not in queued)]
+        moved = r.Moved(numbers, revoke.edge, revoke.endpoint, revoke.public_key, revoke.session)
+        self.host.count_said(moved)
+        link.buffer[:] = [
+            wire.encode(moved),
+            *(record for record in link.buffer if record[:HANDLE_BYTES] not in queued),
+        ]
         self.roster.ports[link].sent()
         self.host.dirty[link] = None
 

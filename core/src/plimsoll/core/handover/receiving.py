@@ -128,26 +128,37 @@ class Receiving:
     # -- attaching
 
     def on_attach(self, link: Link, attach: r.Attach) -> None:
-        self.roster.vacate(link, attach.attachment)
-        if code := self._refusal(link, attach):
-            self.host.say(link, r.Shut(attach.attachment, code, REFUSALS[code]))
-            self._give_up(attach.subscriber, attach.session, REFUSALS[code])
-            return
-        attachment = self.roster.open(link, attach)
-        attachment.state, attachment.coming, attachment.keeps_place = State.DARK, attach.session, False
-        if self._takes_all(attachment, attach.subscriptions):
-            self.host.say(link, r.Held(attachment.id, attach.version))
-            self._attached[attach.session].append(attach.subscriber)
+        held = [
+            r.HeldItem(item.attachment, item.version)
+            for item in attach.members
+            if self._attaches(link, item, attach.session)
+        ]
+        if held:
+            self.host.say(link, r.Held(held))
 
-    def _refusal(self, link: Link, attach: r.Attach) -> str:
+    def _attaches(self, link: Link, item: r.AttachItem, session: str) -> bool:
+        """Whether this one has a place, and its whole list can be taken."""
+        self.roster.vacate(link, item.attachment)
+        if code := self._refusal(link, item, session):
+            self.host.say(link, r.Shut(item.attachment, code, REFUSALS[code]))
+            self._give_up(item.subscriber, session, REFUSALS[code])
+            return False
+        attachment = self.roster.open(link, item)
+        attachment.state, attachment.coming, attachment.keeps_place = State.DARK, session, False
+        if not self._takes_all(attachment, item.subscriptions):
+            return False
+        self._attached[session].append(item.subscriber)
+        return True
+
+    def _refusal(self, link: Link, item: r.AttachItem, session: str) -> str:
         if not link.grant.subscribes:
             return NOT_GRANTED
         if self.host.is_leaving:
             return "leaving"
-        slot = self.slots.get(attach.subscriber)
-        if slot is None or slot.session != attach.session or slot.replay or attach.subscriber in self.roster.records:
+        slot = self.slots.get(item.subscriber)
+        if slot is None or slot.session != session or slot.replay or item.subscriber in self.roster.records:
             return "session"
-        return out_of_bounds(attach)
+        return out_of_bounds(item)
 
     def _takes_all(self, attachment: Attachment, items: Iterable[r.SubscriptionItem]) -> bool:
         """Take subscriptions; the first that cannot be taken ends the attachment: at the source all of them count."""
@@ -174,7 +185,7 @@ class Receiving:
         attachment.version = subs.version
         self.roster.holdings.remove(attachment, subs.removes)
         if self._takes_all(attachment, subs.adds):
-            self.host.say(attachment.link, r.Held(attachment.id, subs.version))
+            self.host.say(attachment.link, r.Held([r.HeldItem(attachment.id, subs.version)]))
 
     # -- the cut
 
@@ -208,14 +219,15 @@ class Receiving:
                 self._go(one)
 
     def on_go(self, link: Link, go: r.Go) -> None:
-        one = self.roster.attached(link, go.attachment)
-        if one is None or one.coming != go.session:
-            return
-        one.counts_from = (go.since, go.marks) if go.since is not None else None
-        if one.state is State.HOLD:
-            self._go(one)
-        else:
-            one.has_go = one.state is State.CUTTING
+        for item in go.members:
+            one = self.roster.attached(link, item.attachment)
+            if one is None or one.coming != go.session:
+                continue
+            one.counts_from = (item.since, item.marks) if item.since is not None else None
+            if one.state is State.HOLD:
+                self._go(one)
+            else:
+                one.has_go = one.state is State.CUTTING
 
     def _go(self, one: Attachment) -> None:
         self._done[one.coming].append(one.subscriber)

@@ -50,8 +50,8 @@ class Move(Struct, array_like=True, frozen=True, tag=72):
     public_key: Text
 
 
-class Attach(Struct, array_like=True, frozen=True, tag=73):
-    """A second attachment, at the target of a session: nothing is delivered on it before GO."""
+class AttachItem(Struct, array_like=True, frozen=True):
+    """`epoch`: the owner epoch that the subscriber will have at the target."""
 
     attachment: U32
     subscriber: Name
@@ -59,7 +59,13 @@ class Attach(Struct, array_like=True, frozen=True, tag=73):
     version: U63
     subscriptions: list[SubscriptionItem]
     policy: Policy
+
+
+class Attach(Struct, array_like=True, frozen=True, tag=73):
+    """Second attachments, at the target of a session: nothing is delivered on them before GO."""
+
     session: Name
+    members: list[AttachItem]
 
 
 class Attached(Struct, array_like=True, frozen=True, tag=74):
@@ -109,23 +115,26 @@ class Marker(Struct, array_like=True, frozen=True, tag=79):
 
 
 class End(Struct, array_like=True, frozen=True, tag=80):
-    """The last that comes on this attachment; the stream goes on at the target behind `token`."""
+    """The last that comes on these attachments; their stream goes on at the target behind `token`."""
 
-    attachment: U32
     session: Name
     token: Token
+    attachments: list[U32]
+
+
+class GoItem(Struct, array_like=True, frozen=True):
+    """`since` and `marks`: the token and the watermarks that the subscriber has counted its deliveries from."""
+
+    attachment: U32
+    since: Token | None = None
+    marks: list[Token] = []
 
 
 class Go(Struct, array_like=True, frozen=True, tag=81):
-    """Everything before the cut has been had: deliver what was held.
+    """Everything before the cut has been had by these: deliver what was held."""
 
-    `since` and `marks`: the token and the watermarks that the subscriber has counted its deliveries from.
-    """
-
-    attachment: U32
     session: Name
-    since: Token | None = None
-    marks: list[Token] = []
+    members: list[GoItem]
 
 
 class CheckItem(Struct, array_like=True, frozen=True):
@@ -162,11 +171,15 @@ class Abort(Struct, array_like=True, frozen=True, tag=84):
     members: list[MemberItem]
 
 
-class Held(Struct, array_like=True, frozen=True, tag=85):
-    """The target has this version of the list, and will ask for it at the cut. It is not a SUBACK."""
-
+class HeldItem(Struct, array_like=True, frozen=True):
     attachment: U32
     version: U63
+
+
+class Held(Struct, array_like=True, frozen=True, tag=85):
+    """The target has these versions of lists, and will ask for them at the cut. It is not a SUBACK."""
+
+    members: list[HeldItem]
 
 
 class Nak(Struct, array_like=True, frozen=True, tag=86):
@@ -191,12 +204,16 @@ class Route(Struct, array_like=True, frozen=True, tag=88):
     item: Raw
 
 
-class MoveTo(Struct, array_like=True, frozen=True, tag=89):
-    """Attach to this edge as well, if this is your owner epoch; END or STAY follows here."""
-
+class MoveToItem(Struct, array_like=True, frozen=True):
     attachment: U32
-    session: Name
     epoch: OwnerEpoch
+
+
+class MoveTo(Struct, array_like=True, frozen=True, tag=89):
+    """Attach to this edge as well, whoever has this owner epoch; END or STAY follows here."""
+
+    session: Name
+    members: list[MoveToItem]
     edge: Name
     endpoint: Text
     public_key: Text

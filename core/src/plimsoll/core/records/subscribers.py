@@ -83,7 +83,7 @@ class Subs(Struct, array_like=True, frozen=True, tag=33):
 
 
 class Detach(Struct, array_like=True, frozen=True, tag=34):
-    attachment: U32
+    attachments: list[U32]
     withdraw: bool
 
 
@@ -94,7 +94,9 @@ class Shut(Struct, array_like=True, frozen=True, tag=35):
 
 
 class Moved(Struct, array_like=True, frozen=True, tag=36):
-    attachment: U32
+    """These are closed: on to this edge, or to one that the head names."""
+
+    attachments: list[U32]
     edge: Text
     endpoint: Text
     public_key: Text
