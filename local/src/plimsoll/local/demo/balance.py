@@ -22,7 +22,7 @@ from plimsoll.local.demo.workload import Scenario
 POLICIES: Final = {
     "off": None, "random": "Random", "least-loaded": "LeastLoaded", "greedy": "Greedy", "padres": "Padres",
 }  # fmt: skip
-MOST_CONVERGING: Final = 0.02
+MOST_CONVERGING: Final = 0.015
 MOST_STEADY: Final = 0.005
 """Overhead as a share of all messages. PADRES 2006, 6.2 has 1.5 % while balancing, and 0.2 % after."""
 
