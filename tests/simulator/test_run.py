@@ -32,8 +32,11 @@ SEEDS = {name: 250 if name.startswith("sessions-") else 100 for name in SCENARIO
     "sessions-planned-restarts": 100,
     "sessions-balanced": 50,
     "sessions-balanced-faults": 50,
+    "sessions-shuffled": 50,
+    "sessions-shuffled-faults": 50,
+    "sessions-shuffled-restarts": 50,
 }
-"""Nearly 5,300 runs; one of those in which a policy balances costs ten times as much as another."""
+"""Some 5,400 runs; one of those in which a policy balances costs ten times as much as another."""
 
 PARTS = 4
 FIRST = 1_000
