@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
 from pathlib import Path
@@ -19,6 +20,7 @@ import yaml
 from kubernetes import client, config
 from tests.operator import kube
 
+from plimsoll.operator import names
 from plimsoll.operator.api import Api, MissingError
 
 IMAGE = os.environ.get("PLIMSOLL_BROKER_IMAGE", "plimsoll/broker:dev")
@@ -198,7 +200,18 @@ class Running:
         """End the publishing; what came of it."""
         await self.api.patch("Pod", self.namespace, "traffic", {"metadata": {"annotations": {"stop": "yes"}}})
         await self.until("everything has been judged", lambda: self._said("sent"), 150)
-        return dict(await self._said("sent") or {})
+        verdict = dict(await self._said("sent") or {})
+        if verdict["lost"]:
+            await self._tell_of(verdict)
+        return verdict
+
+    async def _tell_of(self, verdict: Object) -> None:
+        """What may explain that something is missing."""
+        print(json.dumps(verdict), await asyncio.to_thread(self._pod_log, "traffic"), sep="\n")
+        for pod in await self.api.list("Pod", self.namespace, names.BROKER):
+            name, address = pod["metadata"]["name"], pod["status"].get("podIP", "")
+            print(f"--- {name} at {address}", await asyncio.to_thread(self._pod_log, name), sep="\n")
+            print(await asyncio.to_thread(_metrics, address))
 
     async def _said(self, key: str) -> dict[str, Any] | None:
         text = await asyncio.to_thread(self._pod_log, "traffic")
@@ -217,6 +230,14 @@ class Running:
             if error.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND):  # its container has not begun
                 return ""
             raise
+
+
+def _metrics(address: str) -> str:
+    try:
+        with urllib.request.urlopen(f"http://{address}:{names.HTTP_PORT}/metrics", timeout=5) as answer:
+            return str(answer.read().decode())
+    except OSError as error:
+        return str(error)
 
 
 @contextlib.asynccontextmanager

@@ -84,6 +84,9 @@ def main() -> None:
             "gaps": gaps[:10],
             "edges": sorted(set(edges.values())),
         }
+        if verdict["lost"]:
+            ends = {name: each[-1] if each else 0 for name, each in seen.items()}
+            verdict["missed"] = {"client": reading.status(), "up to": ends, "at": edges}
     print(json.dumps(verdict), flush=True)
     reading.close()
     writing.close()
