@@ -452,6 +452,38 @@ def test_a_connection_that_does_not_come_about_is_made_anew(keys: Keys, tmp_path
 
 
 @pytest.mark.parametrize("control", [False, True])
+def test_a_connection_that_is_there_at_once_is_not_made_anew(
+    keys: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, control: bool
+):
+    """Before `connect` returns, the other side has shaken hands already."""
+    lane = keys.sockets.control if control else keys.sockets.data
+    public, secret = zmq.curve_keypair()
+    keys.pairs["e"], keys.roles["e"] = (public, secret), "edge"
+    keys.write()
+    keys.authority.refresh()
+    connect = zmq.Socket.connect
+
+    def at_once(self: zmq.Socket[bytes], endpoint: str) -> None:
+        connect(self, endpoint)
+        pump(keys.sockets, lane, lambda: bool(int(self.getsockopt(zmq.EVENTS)) & zmq.POLLOUT))
+
+    monkeypatch.setattr(zmq.Socket, "connect", at_once)
+    dialling = Sockets(LIMITS, Curve(secret.decode()), Authority(tmp_path / "none"))
+    try:
+        address = keys.control if control else keys.endpoint
+        dialling.apply([Dial("h", address, keys.curve.public.decode(), control=control)])
+
+        def noticed() -> bool:
+            dialling.wait(0.01)
+            dialling.keep_house()
+            return not dialling._away
+
+        pump(keys.sockets, lane, noticed)
+    finally:
+        dialling.close()
+
+
+@pytest.mark.parametrize("control", [False, True])
 def test_a_broker_takes_another_key_and_who_knows_it_comes_back_by_itself(keys: Keys, tmp_path: Path, control: bool):
     """Its peers have been told of the next key in their authorised keys; they try one after the other."""
     lane = keys.sockets.control if control else keys.sockets.data

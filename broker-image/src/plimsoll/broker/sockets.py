@@ -19,7 +19,8 @@ import errno
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Final
 
 import zmq
@@ -185,8 +186,10 @@ class Lane:
 
     # -- connections that this side makes ------------------------------------------------------------------------------
 
-    def dial(self, peer: str, endpoint: str, public_key: str) -> zmq.Socket[bytes]:
-        """Connect under this name; an earlier connection of the name is closed."""
+    def dial(
+        self, peer: str, endpoint: str, public_key: str, before: Callable[[zmq.Socket[bytes]], None]
+    ) -> zmq.Socket[bytes]:
+        """Connect under this name, `before` with the socket done first; an earlier connection of the name is closed."""
         self.hang_up(peer)
         socket = self._socket(zmq.DEALER)
         # Nothing is put in line for a connection that does not exist: it waits here, where a HELLO can clear it.
@@ -194,6 +197,7 @@ class Lane:
         if self._curve is not None:
             socket.curve_serverkey = public_key.encode("ascii")
             socket.curve_secretkey, socket.curve_publickey = self._curve.secret, self._curve.public
+        before(socket)
         socket.connect(endpoint)
         self.dealers[peer] = socket
         return socket
@@ -518,12 +522,15 @@ class Sockets:
             if isinstance(each, Hangup):
                 lane.hang_up(each.peer)
                 continue
-            socket = lane.dial(each.peer, each.endpoint, each.public_key)
+            socket = lane.dial(each.peer, each.endpoint, each.public_key, partial(self._attend, each))
             self._poller.register(socket, zmq.POLLIN)
-            if self._authority is not None:
-                monitor = self._monitor_of[socket] = socket.get_monitor_socket(_DIALLED)
-                self._dialled[monitor], self._away[monitor] = each, time.monotonic()
-                self._poller.register(monitor, zmq.POLLIN)
+
+    def _attend(self, dial: Dial, socket: zmq.Socket[bytes]) -> None:
+        """Hear of all that becomes of a connection: what happens before the monitor is there is told to nobody."""
+        if self._authority is not None:
+            monitor = self._monitor_of[socket] = socket.get_monitor_socket(_DIALLED)
+            self._dialled[monitor], self._away[monitor] = dial, time.monotonic()
+            self._poller.register(monitor, zmq.POLLIN)
 
     def _forget(self, socket: zmq.Socket[bytes]) -> None:
         self._poller.unregister(socket)
