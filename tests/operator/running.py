@@ -215,11 +215,11 @@ class Running:
 
     async def _said(self, key: str) -> dict[str, Any] | None:
         text = await asyncio.to_thread(self._pod_log, "traffic")
+        if "Traceback" in text:  # of the application, or of the thread that speaks with brokers
+            raise AssertionError(text[-3000:])
         for line in text.splitlines():
             if line.startswith("{") and key in (found := json.loads(line)):
                 return dict(found)
-        if "Traceback" in text:
-            raise AssertionError(text[-3000:])
         return None
 
     def _pod_log(self, pod: str) -> str:
