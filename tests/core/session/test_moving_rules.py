@@ -111,6 +111,15 @@ def test_an_end_that_is_not_up_is_waited_for_from_the_last_batch_on(batches: lis
         assert (session.verdict.reason, session.verdict.again) == ("TargetNotReady", True)
 
 
+@pytest.mark.parametrize(("now", "waits"), [(144.9, True), (145.0, False)])
+def test_a_mediator_that_just_began_waits_for_an_end_as_long_again(now: float, waits: bool):
+    """It knows nothing of the fleet at first, and the last batch may have ended long before its life."""
+    turn = turn_at(now, b=edge("b", ready=False))
+    turn.began_at = 130.0
+    session = begun(session_of(batches=[DONE]), turn)
+    assert (session.reason == "TargetNotReady", session.verdict is None) == (waits, waits)
+
+
 def test_a_name_that_is_longer_than_a_batch_goes_alone():
     name = "x" * (BATCH_BYTES + 1)
     session = begun(session_of(plan=plan_of(name, "y")), turn_at(101.0))

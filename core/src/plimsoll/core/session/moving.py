@@ -89,7 +89,7 @@ def _next(turn: Turn, request: Request, session: Session) -> Session:
         return _done(turn, request, session, len(left))
     why = admission.unready_source(turn, pair.source) or admission.unready_target(turn, pair.target)
     if why is not None:
-        if turn.now < _idle_since(session) + turn.timings.negotiate:
+        if turn.now < max(_idle_since(session), turn.began_at) + turn.timings.negotiate:
             return because(session, why.reason, why.message)
         return judged(session, why.reason, why.message, again=True)
     choice = planned.choice_of(turn, request.spec.handover, pair.source, pair.target)
