@@ -44,3 +44,4 @@ def test_whoever_dies_in_a_session_harms_nobody(matrix: Matrix, cell: Cell):
     found = matrix.kill(victim, state)
     print(f"{victim} in {state}: {found}")
     assert found.seen == state or state not in HELD
+    assert victim != "operator" or found.phase == "Succeeded", "the next operator goes on with it"
