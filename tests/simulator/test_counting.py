@@ -13,7 +13,7 @@ from tests.simulator.mutants.catalogue import ALL
 from tests.simulator.mutants.rewriting import plant
 
 from plimsoll.core import records as r
-from plimsoll.core.client import moving
+from plimsoll.core.client import Client, moving
 from plimsoll.core.client.tally import Found
 from plimsoll.core.handover.judging import Judging
 from plimsoll.core.session.record import Session, summed
@@ -68,7 +68,7 @@ class Watch:
                     self._note(client, attachment, count.session, item.due)
             on_count(client, port, count)
 
-        patch.setattr(moving, "on_count", on_asked)
+        patch.setitem(Client._OF_SEVERAL, r.Count, on_asked)
 
     def _note(self, client: Any, attachment: Any, session: str, due: list[r.Due]) -> None:
         subscriber = attachment.subscriber
