@@ -133,6 +133,7 @@ def test_what_is_wrong_is_refused_with_a_clear_message(fleet: Cluster, wrong: Ob
 WATCHED = {"get", "list", "watch"}
 SELDOM = {
     ("loadbalancingsessions", "delete"): "when the time of an object is over",
+    ("events", "patch"): "when the same is said again",
     ("configmaps", "delete"): "when collectors are switched off",
     ("secrets", "delete"): "when a client is taken out of the fleet",
     ("services", "patch"): "when a listener's port changes",
