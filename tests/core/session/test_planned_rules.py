@@ -250,6 +250,22 @@ def test_who_waited_in_vain_may_try_again():
     assert [(each.reason, each.may_retry) for each in (queued, sampled)] == [("QueueTimeout", True), ("NoSample", True)]
 
 
+@pytest.mark.parametrize(("began_at", "later", "phase"), [
+    (NOW + 5, 0.0, "Sampling"), (NOW + 5, 60.0, "Succeeded"), (NOW - 5, 0.0, "Succeeded"),
+])  # fmt: skip
+def test_a_mediator_that_just_began_looks_for_who_takes_until_it_has_heard_of_them(
+    began_at: float, later: float, phase: str
+):
+    turn = turn_of(NOW + 6 + later)
+    turn.began_at = began_at
+    assert turn.view is not None
+    edges = {"a": EdgeView("a", "east", "east-head")} | {x: EdgeView(x, "east", "east-head", ready=False) for x in "bc"}
+    turn.view = View(turn.view.heads, edges, {})
+    turn.listings = lambda *_: {"a": MEMBERS}  # type: ignore[method-assign]
+    session = session_of(turn, "Sampling", targets=[], is_parent=True, is_drain=True)
+    assert sampling(turn, request_of(target=None, select={}, action="Drain"), session).phase == phase
+
+
 def test_who_found_nobody_to_take_may_try_again():
     turn = turn_of(NOW + 15.0)
     nobody = negotiating(turn, request_of(exclusions={"brokers": ["b", "c"]}), session_of(turn, "Negotiating"))

@@ -67,7 +67,7 @@ def test_overhead_above_what_is_claimed_is_a_problem():
     assert [text for text in found.problems if "while steady" in text] == [
         "balancing took 0.99% of all messages while steady, at most 0.5% is claimed"
     ]
-    assert len(judged(lambda second: 0.0, says=30).problems) == 2
+    assert len(judged(lambda second: 0.0, says=20).problems) == 2
 
 
 def test_windows_of_converging_and_of_rest():

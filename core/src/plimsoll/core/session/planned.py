@@ -161,9 +161,11 @@ def sampling(turn: Turn, request: Request, session: Session) -> Session:
     edges = _edges(turn)
     served = turn.listings(session.uid, [(name, edges[name].head) for name in session.sources if name in edges])
     is_known = served is not None and all(name in served for name in session.sources)
+    chooses = session.by_policy or session.is_shuffle
+    if is_known and not chooses and _knows_no_taker_yet(turn, request, session):
+        return session
     if served is not None and is_known and (after := _with_plan(turn, request, session, served)) is not None:
         return after
-    chooses = session.by_policy or session.is_shuffle
     patience = choosing.sample_seconds(turn, session) if chooses else turn.timings.sample
     if turn.now < min(turn.waits_since(session) + patience, session.deadline_at):
         return session
@@ -171,6 +173,13 @@ def sampling(turn: Turn, request: Request, session: Session) -> Session:
     if served is not None:
         message = f"{planning.shown(session.sources)} did not say in time what its subscribers take"
     return ended_by(turn, request, session, Verdict(reason="NoSample", message=message, again=True))
+
+
+def _knows_no_taker_yet(turn: Turn, request: Request, session: Session) -> bool:
+    """A mediator that went on with it a moment ago may not have heard of those who were able before its life."""
+    until = turn.began_at + min(turn.timings.negotiate, turn.timings.sample)
+    is_early = session.phase_at < turn.began_at and turn.now < min(until, session.deadline_at)
+    return is_early and not admission.candidates(turn, request, session.sources)
 
 
 def _with_plan(turn: Turn, request: Request, session: Session, served: Mapping[str, list[str]]) -> Session | None:
