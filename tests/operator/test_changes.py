@@ -110,7 +110,7 @@ def test_the_time_without_an_operator_ends_no_evacuation(world: World):
     assert [type(step) for step in world.round()] == [Wait]
     (first,) = world.sessions()
     world.end_session(first, "Failed")  # its deadline was over when somebody saw it
-    world.now += 8
+    world.now += 5
     world.serves = {"edge-2": Serves(7, world.now)}
     (again,) = world.round()
     assert isinstance(again, Evacuate)

@@ -54,12 +54,11 @@ def test_it_is_over_when_the_edge_says_after_its_end_that_nobody_is_there():
 
 def test_who_is_left_is_moved_by_another_one_and_only_once():
     ended = session(ended=AT, phase="Failed")
-    assert not found(ended, now=AT + 6, serves=serving(2, AT + 6)).wanted, "it may have been said before the end"
-    again = found(ended, now=AT + 8, serves=serving(2, AT + 7))
+    again = found(ended, now=AT + 3, serves=serving(2, AT + 2))
     assert (again.wanted, again.over) == (NEXT, False)
     assert again.reason == "2 are left after Failed"
-    assert found(ended, session(NEXT), now=AT + 8, serves=serving(2, AT + 7)).name == NEXT
-    last = found(ended, session(NEXT, ended=AT + 1), now=AT + 9, serves=serving(2, AT + 8))
+    assert found(ended, session(NEXT), now=AT + 3, serves=serving(2, AT + 2)).name == NEXT
+    last = found(ended, session(NEXT, ended=AT + 1), now=AT + 5, serves=serving(2, AT + 4))
     assert last.over
     assert last.reason == "Succeeded; 2 are left, and go on from the head's log"
 

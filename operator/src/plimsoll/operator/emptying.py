@@ -19,8 +19,6 @@ from plimsoll.operator.observed import Observed, seconds
 
 ATTEMPTS = 2
 """So many sessions empty an edge, one after the other, before it goes with those who are left."""
-STILL_SECONDS = 5.0
-"""A report of so long after the end is not of before it: what was on its way then has been heard by now."""
 HEARING_SECONDS = 10.0
 """An edge that has said nothing for so long, while it was listened to, is not waited for."""
 
@@ -80,8 +78,6 @@ def emptying(observed: Observed, edge: str, name: str, moment: Moment) -> Emptyi
         return Emptying(session, unheard, f"{reason}; {edge} does not say whom it serves" if unheard else "")
     if heard.subscribers == 0:
         return Emptying(session, True, reason)
-    if heard.at <= ended + STILL_SECONDS:
-        return Emptying(session)
     if len(found) < len(names):
         return Emptying(wanted=names[len(found)], reason=f"{heard.subscribers} are left after {reason}")
     return Emptying(session, True, f"{reason}; {heard.subscribers} are left, and go on from the head's log")
