@@ -242,6 +242,13 @@ def test_who_detaches_keeps_its_place_unless_it_withdraws():
     assert stage.state("a", "x") == "closed", "it is not attached any more, and has no say"
 
 
+def test_a_number_that_is_not_known_keeps_nobody_named_behind_it():
+    stage = Stage()
+    stage.attach("x", "y")
+    stage.ask("a", r.Detach([1, 99, 2], True))
+    assert stage.head.of("a", r.Forget) == [r.Forget("x", (1, 2)), r.Forget("y", (1, 2))]
+
+
 # -- what an identity may do
 
 

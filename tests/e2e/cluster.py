@@ -133,12 +133,14 @@ class Cluster:
 class Crowd:
     """Publishers and subscribers of one fleet, in a pod."""
 
-    def __init__(self, cluster: Cluster, name: str, of: str, subscribers: int, per_second: float) -> None:
+    def __init__(
+        self, cluster: Cluster, name: str, of: str, subscribers: int, per_second: float, *, host: str = ""
+    ) -> None:
         self.cluster, self.name, self.subscribers = cluster, name, subscribers
         environment = {
             "CROWD_NAME": name, "CROWD_CLUSTER": of, "CROWD_SUBSCRIBERS": subscribers, "CROWD_PER_SECOND": per_second,
         }  # fmt: skip
-        cluster.apply(_script(name), _pod(name, environment))
+        cluster.apply(_script(name), _pod(name, environment, host))
         cluster.wait(self.progress, 180, f"{subscribers} subscribers to be served")
 
     def _read(self, file: str) -> Object:
@@ -166,13 +168,14 @@ def _script(name: str) -> Object:
     }  # fmt: skip
 
 
-def _pod(name: str, environment: Mapping[str, Any]) -> Object:
+def _pod(name: str, environment: Mapping[str, Any], host: str) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "labels": {"app.kubernetes.io/name": "plimsoll-crowd"}},
         "spec": {
             "restartPolicy": "Never",
+            **({"nodeSelector": {"kubernetes.io/hostname": host}} if host else {}),
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "terminationGracePeriodSeconds": 1,

@@ -69,6 +69,20 @@ def test_one_operator_at_a_time(render: Render):
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
 
 
+def test_the_operator_leaves_a_lost_node_soon_whatever_else_it_tolerates(render: Render):
+    def tolerated(**values: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = only(render(**values), "Deployment")["spec"]["template"]["spec"]["tolerations"]
+        return found
+
+    lost = {"operator": "Exists", "effect": "NoExecute"}
+    keys = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+    assert tolerated() == [{"key": key, **lost, "tolerationSeconds": 10} for key in keys]
+    own = {"key": "dedicated", "operator": "Exists"}
+    assert tolerated(tolerations=[own], lostNodeAfterSeconds=30) == [
+        *({"key": key, **lost, "tolerationSeconds": 30} for key in keys), own,
+    ]  # fmt: skip
+
+
 def test_rights_are_of_the_watched_namespaces(render: Render):
     objects = render(watchNamespaces=["east", "west"])
     assert sorted(item["metadata"]["namespace"] for item in of(objects, "Role")) == ["east", "west"]

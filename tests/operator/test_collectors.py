@@ -85,6 +85,11 @@ def test_a_pod_may_do_no_more_than_it_must(world: World):
     assert [each["key"] for each in volumes["keys"]["secret"]["items"]] == ["secret.key"]
 
 
+def test_a_pod_leaves_a_lost_node_as_soon_as_brokers_do(world: World):
+    spec = world.objects["StatefulSet", "stocks-telemetry"]["spec"]["template"]["spec"]
+    assert {each["tolerationSeconds"] for each in spec["tolerations"]} == {10}
+
+
 def test_without_a_claim_files_go_with_their_pod():
     world = World()
     world.spec("BrokerFleet", "stocks", telemetry={"collectors": {"replicas": 1}})

@@ -1,4 +1,4 @@
-"""Clients outside the cluster come in by the addresses that listeners advertise: here ports of a node."""
+"""Clients outside the cluster come in by the addresses that listeners advertise: a node's ports, or a load balancer."""
 
 import asyncio
 import base64
@@ -38,6 +38,19 @@ def node_and_ports(count: int) -> tuple[str, list[int]]:
     return addresses["InternalIP"], random.Random(2006).sample(sorted(set(NODE_PORTS) - taken), count)
 
 
+async def open_load_balancer(fleet: Running, host: str) -> set[int]:
+    """Be the provider of load balancers, for whom a node's own address is as good as any; the ports that are open."""
+    config.load_kube_config(kube.kubeconfig())
+    api, opened = kubernetes.CoreV1Api(), set()
+    for name in await fleet.named("Service"):
+        item = await fleet.get("Service", name)
+        if item["spec"]["type"] == "LoadBalancer":
+            status = {"status": {"loadBalancer": {"ingress": [{"ip": host}]}}}
+            await asyncio.to_thread(api.patch_namespaced_service_status, name, fleet.namespace, status)
+            opened |= {port["port"] for port in item["spec"]["ports"]}
+    return opened
+
+
 def with_listeners(host: str, head: int, edge: int) -> str:
     brokers = "".join(
         f"\n    - {{name: {name}, advertisedHost: {host}, advertisedPort: {port}}}"
@@ -60,17 +73,32 @@ def test_a_client_outside_publishes_and_is_served_by_ports_of_a_node(tmp_path: P
     async def story() -> None:
         async with running(tmp_path, with_listeners(host, head, edge)) as fleet:
             await fleet.ready(1)
-            reading, writing = await curve(fleet, "subscriber"), await curve(fleet, "publisher")
-            assert reading[0] == f"tcp://{host}:{head}"
-            services = {name: await fleet.get("Service", name) for name in await fleet.named("Service")}
-            opened = {
-                port["nodePort"] for item in services.values() for port in item["spec"]["ports"] if "nodePort" in port
-            }
+            services = [await fleet.get("Service", name) for name in await fleet.named("Service")]
+            opened = {port["nodePort"] for item in services for port in item["spec"]["ports"] if "nodePort" in port}
             assert opened == {head, edge}
-            seen = await asyncio.to_thread(exchange, reading, writing)
-            assert seen == list(range(MANY))
+            await serves_from_outside(fleet, f"tcp://{host}:{head}")
 
     asyncio.run(story())
+
+
+def test_a_client_outside_publishes_and_is_served_by_a_load_balancer(tmp_path: Path):
+    host, _ = node_and_ports(0)
+    head, edge = 17_400, 17_401  # not in the range of node ports
+
+    async def story() -> None:
+        async with running(tmp_path, with_listeners(host, head, edge)) as fleet:
+            await fleet.ready(1)
+            assert await open_load_balancer(fleet, host) == {head, edge}
+            await serves_from_outside(fleet, f"tcp://{host}:{head}")
+
+    asyncio.run(story())
+
+
+async def serves_from_outside(fleet: Running, head: str) -> None:
+    """All that is published outside comes, in order, to a subscriber outside."""
+    reading, writing = await curve(fleet, "subscriber"), await curve(fleet, "publisher")
+    assert reading[0] == head
+    assert await asyncio.to_thread(exchange, reading, writing) == list(range(MANY))
 
 
 def exchange(reading: tuple[str, client.Curve], writing: tuple[str, client.Curve]) -> list[int]:

@@ -7,7 +7,7 @@ from tests.operator.world import FLEET, World
 
 from plimsoll.operator import names
 from plimsoll.operator.change import Delete, Evacuate, Patch, Restart, Wait
-from plimsoll.operator.rolling import cordoned
+from plimsoll.operator.rolling import EVICTION_SECONDS, cordoned
 from plimsoll.operator.settings import Settings
 
 TWO = (
@@ -203,7 +203,60 @@ def test_edges_of_a_drained_node_are_emptied_one_by_one():
     world.nodes["n2"] = node("n2")
     assert [step.edge["metadata"]["name"] for step in world.round() if isinstance(step, Evacuate)] == ["edge-0"]
     world.end_session(world.sessions()[0])
+    assert evictable(world) == set()
+    world.round()
+    assert evictable(world) == {"edge-0-0"}  # and left to whoever drains the node
+    assert [type(step) for step in world.round()] == [Wait]
+    world.now += EVICTION_SECONDS
     assert [step.broker for step in world.round() if isinstance(step, Restart)] == ["edge-0"]
+
+
+def evictable(world: World) -> set[str]:
+    """Pods that no disruption budget protects."""
+    selector = world.objects["PodDisruptionBudget", "east-edges"]["spec"]["selector"]
+    (unless,) = selector["matchExpressions"]
+    assert unless["operator"] == "DoesNotExist"
+    pods = {name: world.objects["Pod", name]["metadata"]["labels"] for name in world.of("Pod")}
+    return {name for name, labels in pods.items() if unless["key"] in labels}
+
+
+def test_an_edge_that_is_evicted_as_soon_as_it_may_is_followed_by_the_next():
+    world = settled(settings=Settings(read_nodes=True))
+    world.nodes = {"n1": node("n1", drained=True), "n2": node("n2")}
+    told: list[str] = []
+    for _ in range(40):
+        steps = world.round()
+        assert not any(isinstance(step, Restart) for step in steps)
+        told += [step.edge["metadata"]["name"] for step in steps if isinstance(step, Evacuate)]
+        for name in world.sessions():
+            world.end_session(name)
+        for name in evictable(world):
+            world.delete(("Pod", name))
+            world.controllers()
+            world.objects["Pod", name]["spec"]["nodeName"] = "n2"
+    assert told == ["edge-0", "edge-1", "edge-2"]
+
+
+def test_an_edge_that_need_not_go_after_all_is_protected_again():
+    world = settled(settings=Settings(read_nodes=True))
+    world.nodes = {"n1": node("n1", drained=True), "n2": node("n2")}
+    world.round()
+    world.end_session(world.sessions()[0])
+    world.round()
+    assert evictable(world) == {"edge-0-0"}
+    world.nodes["n1"] = node("n1")
+    world.settle()
+    assert evictable(world) == set()
+    assert world.sessions() == []
+
+
+def test_a_mark_that_says_nothing_is_written_again():
+    world = settled(settings=Settings(read_nodes=True))
+    world.nodes = {"n1": node("n1", drained=True), "n2": node("n2")}
+    world.objects["Pod", "edge-0-0"]["metadata"]["labels"][names.EVICTABLE] = "yes"
+    world.round()
+    world.end_session(world.sessions()[0])
+    assert [type(step) for step in world.round()] == [Patch]
 
 
 @pytest.mark.parametrize("drained", [True, False])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -58,6 +59,15 @@ def test_naming_spark_is_enough():
     assert {"name": "data", "persistentVolumeClaim": {"claimName": "data"}} in pod["volumes"]
     assert container["args"][container["args"].index("--lag") + 1] == "5"
     assert all(item["metadata"]["ownerReferences"] for key, item in found.objects.items() if key in made(found))
+
+
+def test_all_its_pods_leave_a_lost_node_as_soon_as_brokers_do():
+    found = world({**COLLECTORS, "volumeAccess": "ReadWriteMany"})
+    executor = json.loads(found.objects["ConfigMap", "stocks-spark-executor"]["data"]["executor.yaml"])
+    jobs = [found.objects[key]["spec"]["jobTemplate"]["spec"]["template"] for key in sorted(CRONS)]
+    driver = found.objects["Deployment", "stocks-spark-live"]["spec"]["template"]
+    for pod in (driver, executor, *jobs):
+        assert {each["tolerationSeconds"] for each in pod["spec"]["tolerations"]} == {10}
 
 
 def test_what_is_said_of_it_reaches_its_pods():

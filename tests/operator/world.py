@@ -203,8 +203,9 @@ class World:
     def _patch(self, key: Ref, patch: Mapping[str, Any]) -> None:
         item = copy.deepcopy(self.objects[key])
         for part, value in patch["metadata"].items():
-            if part == "annotations":
-                item["metadata"]["annotations"] = {**item["metadata"].get("annotations", {}), **value}
+            if part in ("annotations", "labels"):
+                both = {**item["metadata"].get(part, {}), **value}
+                item["metadata"][part] = {name: text for name, text in both.items() if text is not None}
             elif part == "finalizers":
                 item["metadata"]["finalizers"] = value
         self.put(item)

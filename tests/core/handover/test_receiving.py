@@ -303,6 +303,13 @@ def test_many_that_go_in_a_round_are_told_of_at_once():
     assert stage.head.of("b", r.Done) == [r.Done(S, ["x", "z", "y"])]
 
 
+def test_a_number_that_is_not_known_holds_up_nobody_named_behind_it():
+    stage = Stage()
+    stage.hold("x", "y")
+    stage.ask("b", r.Go(S, [r.GoItem(11), r.GoItem(99), r.GoItem(12)]))
+    assert stage.head.of("b", r.Done) == [r.Done(S, ["x", "y"])]
+
+
 def test_go_ahead_of_installed_is_remembered():
     stage = at("cutting")
     stage.ask("b", r.Go(S, [r.GoItem(11)]))

@@ -15,6 +15,7 @@ from plimsoll.core.spec import Resources
 from plimsoll.operator import names, network
 from plimsoll.operator.keys import Keys
 from plimsoll.operator.names import Object
+from plimsoll.operator.objects import tolerations
 from plimsoll.operator.pods import port_of
 from plimsoll.telemetry import config as configuration
 from plimsoll.telemetry.asking import Asker, Known
@@ -157,6 +158,7 @@ def _pod_spec(resources: Resources, image: str, beside: Object | None) -> Object
             "fsGroupChangePolicy": "OnRootMismatch",
             "seccompProfile": {"type": "RuntimeDefault"},
         },
+        "tolerations": tolerations(resources.fleet.spec.pods.lost_node_after.seconds),
         "containers": [container, *others],
         "volumes": [*_volumes(resources), *({"name": each["name"], "emptyDir": {}} for each in others)],
     }

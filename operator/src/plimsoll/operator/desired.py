@@ -150,7 +150,7 @@ def _broker(
         image=spec.image or settings.broker_image,
         public_key=_key(place.name, known),
         group=_group(resources, place),
-        lost_node_after_seconds=max(0, round(spec.lost_node_after.seconds)),
+        lost_node_after_seconds=spec.lost_node_after.seconds,
     )
     live = _owner(place, known)
     metadata = {"namespace": known.namespace, "ownerReferences": [owner(live)] if live is not None else []}

@@ -55,7 +55,8 @@ def external_service(config: BrokerConfig, listener: ListenerSpec, metadata: Obj
 
 
 def disruption_budget(fleet: str, cluster: str, *, at_most: int, metadata: Object) -> Object:
-    """How many edges of a cluster may be evicted at once; with none, the operator evacuates them before they go."""
+    """How many edges of a cluster may be evicted at once; with none, the operator empties them before they may go."""
+    selected = {names.CLUSTER: cluster, "app.kubernetes.io/component": "edge"}
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -67,7 +68,10 @@ def disruption_budget(fleet: str, cluster: str, *, at_most: int, metadata: Objec
         "spec": {
             "maxUnavailable": at_most,
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
-            "selector": {"matchLabels": {names.CLUSTER: cluster, "app.kubernetes.io/component": "edge"}},
+            "selector": {
+                "matchLabels": selected,
+                "matchExpressions": [{"key": names.EVICTABLE, "operator": "DoesNotExist"}],
+            },
         },
     }
 

@@ -55,6 +55,19 @@ def owner(item: Mapping[str, Any]) -> Object:
     }
 
 
+def tolerations(lost_node_after_seconds: float) -> list[Object]:
+    """How long a pod stays on a node that is not ready or does not answer."""
+    return [
+        {
+            "key": f"node.kubernetes.io/{trouble}",
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": round(lost_node_after_seconds),
+        }
+        for trouble in ("not-ready", "unreachable")
+    ]
+
+
 def asked_for(item: Object) -> Object:
     """A desired object with the hash of itself on it."""
     metadata = item["metadata"]

@@ -19,7 +19,7 @@ from plimsoll.core.spec.brokers import GROUP_LABEL
 from plimsoll.core.spec.kinds import HardwareProfileSpec
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects import digest
+from plimsoll.operator.objects import digest, tolerations
 
 LEAVE_SECONDS = 30
 """So long a broker that is asked to end lets its subscribers go elsewhere."""
@@ -36,7 +36,7 @@ class Wanted:
     profile: HardwareProfileSpec
     image: str
     public_key: str = ""
-    lost_node_after_seconds: int = 10
+    lost_node_after_seconds: float = 10.0
     group: str = ""
     """The group of edges that it was made for; what autoscalers select by."""
 
@@ -121,15 +121,7 @@ def _pod_spec(wanted: Wanted) -> Object:
             "fsGroup": names.USER,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "tolerations": [
-            {
-                "key": f"node.kubernetes.io/{trouble}",
-                "operator": "Exists",
-                "effect": "NoExecute",
-                "tolerationSeconds": wanted.lost_node_after_seconds,
-            }
-            for trouble in ("not-ready", "unreachable")
-        ],
+        "tolerations": tolerations(wanted.lost_node_after_seconds),
         "topologySpreadConstraints": [
             {
                 "maxSkew": 1,

@@ -3,6 +3,10 @@
 Edges go one at a time in each cluster, emptied by a session first; one that serves nobody goes at once. A head is
 replaced when none of its edges is on the move, one head of the fleet at a time: its edges keep their subscribers, and
 resume.
+
+An edge whose node is drained is left to whoever drains it, once it is empty, and ended if nobody does. `kubectl drain`
+asks by name, until it may or nothing of that name is there: a pod that the operator has ended is followed by one of the
+same name on another node, which it would ask for, too.
 """
 
 from __future__ import annotations
@@ -13,7 +17,8 @@ from dataclasses import dataclass
 from plimsoll.core.spec import head_name
 from plimsoll.mediator import evacuation
 from plimsoll.mediator.sessions import is_over
-from plimsoll.operator.change import Change, Delete, Evacuate, Restart, Wait
+from plimsoll.operator import names
+from plimsoll.operator.change import Change, Delete, Evacuate, Patch, Restart, Wait
 from plimsoll.operator.desired import Desired, DesiredBroker
 from plimsoll.operator.emptying import Moment, emptying, restart_sessions, restarting
 from plimsoll.operator.leaving import kept, named
@@ -28,11 +33,15 @@ from plimsoll.operator.observed import (
     is_drained,
     is_ready,
     is_stuck,
+    label,
     restart_hash,
     seconds,
     takes_pods,
     trouble,
 )
+
+EVICTION_SECONDS = 15.0
+"""An edge that may be evicted is ended after so long; `kubectl drain` asks every 5 s."""
 
 
 def changes(desired: Desired, observed: Observed, moment: Moment) -> Iterator[Change]:
@@ -84,7 +93,7 @@ class _Rolling:
         outdated = [edge for edge in edges if self._reason(edge)]
         for edge in outdated:
             if self._serves_nobody(edge, head):
-                yield self._restart(edge)
+                yield self._end(edge)
         rest = [edge for edge in outdated if not self._serves_nobody(edge, head)]
         moving = [edge.name for edge in edges if edge not in rest and not is_ready(self.observed.pod(edge.name))]
         if rest:
@@ -101,6 +110,9 @@ class _Rolling:
                 continue
             if is_drained(self.observed.node_of(pod)):
                 continue
+            if label(pod, names.EVICTABLE):
+                patch = {"metadata": {"labels": {names.EVICTABLE: None}}}
+                yield Patch(pod, patch, "its node takes pods again")
             for session in restart_sessions(self.observed, edge.name):
                 if is_over(session) and not is_leaving(session):
                     yield Delete(session, f"{edge.name} stays as it is")
@@ -130,7 +142,7 @@ class _Rolling:
         if moving:
             yield Wait(subject, f"it is replaced ({self._reason(edge)}) when {moving[0]} is ready")
         elif not evacuation.has_refuge(self.desired.resources, edge.name, self.cluster):
-            yield self._restart(edge)
+            yield self._end(edge)
         elif not is_ready(self.observed.pod(head.name)):
             yield Wait(subject, f"it is replaced ({self._reason(edge)}) when {head.name} is ready")
         else:
@@ -140,7 +152,7 @@ class _Rolling:
         name = restarting(self.observed, edge.name)
         found = emptying(self.observed, edge.name, name, self.moment)
         if found.over:
-            yield self._restart(edge)
+            yield self._end(edge)
         elif found.wanted:
             session = kept(evacuation.session(stored), self.observed, self.cluster)
             yield Evacuate(stored, named(session, found.wanted), found.reason or self._reason(edge))
@@ -156,6 +168,19 @@ class _Rolling:
             yield Wait(("BrokerCluster", self.cluster), why)
         else:
             yield self._restart(head)
+
+    def _end(self, edge: DesiredBroker) -> Change:
+        """Whoever drains its node is let have its pod; it is ended if nobody does, or for another reason."""
+        pod = self.observed.pod(edge.name) or {}
+        if not is_drained(self.observed.node_of(pod)):
+            return self._restart(edge)
+        since = label(pod, names.EVICTABLE)
+        if not since.isdigit():
+            patch = {"metadata": {"labels": {names.EVICTABLE: str(int(self.moment.now))}}}
+            return Patch(pod, patch, "it serves nobody, and may be evicted")
+        if self.moment.now - float(since) >= EVICTION_SECONDS:
+            return self._restart(edge)
+        return Wait(("EdgeBroker", edge.name), "whoever drains its node may evict its pod")
 
     def _restart(self, broker: DesiredBroker) -> Restart:
         pod = self.observed.pod(broker.name)

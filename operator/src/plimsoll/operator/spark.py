@@ -15,7 +15,7 @@ from plimsoll.core.spec.conditions import Condition, Status
 from plimsoll.operator import names
 from plimsoll.operator.change import Delete
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects import asked_for, is_leaving
+from plimsoll.operator.objects import asked_for, is_leaving, tolerations
 from plimsoll.operator.observed import Observed, condition, label, seconds
 from plimsoll.operator.settings import Settings
 from plimsoll.sparkjobs.launching import kubernetes, operators
@@ -74,6 +74,7 @@ def launch(resources: Resources, settings: Settings, metadata: Object) -> Launch
         trigger_seconds=max(1, round(spec.trigger.seconds)),
         lag_seconds=max(1, round(telemetry.collectors.interval.seconds)),
         owner=next(iter(metadata["ownerReferences"]), None),
+        tolerations=tolerations(resources.fleet.spec.pods.lost_node_after.seconds),
     )
 
 

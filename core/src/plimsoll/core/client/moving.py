@@ -160,7 +160,7 @@ def _take_over(client: Client, attachment: Attachment, end: r.End) -> Attachment
 def _go(client: Client, over: list[Attachment], session: str) -> None:
     """Everything before the cut has been had: their targets deliver."""
     going: defaultdict[Port, list[r.GoItem]] = defaultdict(list)
-    for attachment in filter(is_serving, over):
+    for attachment in over:
         tally = attachment.subscriber.tally_of(session)
         counts = (tally.since, tally.marks) if tally is not None else (None, [])
         going[attachment.port].append(r.GoItem(attachment.id, *counts))

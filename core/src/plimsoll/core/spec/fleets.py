@@ -29,9 +29,7 @@ class PodsSpec:
     ] = ""  # fmt: skip
     lost_node_after: Annotated[
         Duration,
-        About(
-            "A broker leaves a node that is not ready or unreachable for so long. Kubernetes only.", low=0, high=3600
-        ),
+        About("A pod leaves a node that is not ready or unreachable for so long. Kubernetes only.", low=0, high=3600),
     ] = Duration.parse("10s")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -39,6 +39,7 @@ class Launch:
     driver_memory_mb: int = 700
     executor_memory_mb: int = 512
     owner: Mapping[str, Any] | None = None
+    tolerations: Sequence[Object] = ()
 
     @property
     def name(self) -> str:
@@ -112,12 +113,13 @@ def mounts(launch: Launch) -> list[Object]:
 
 def placed(launch: Launch) -> Object:
     """Where pods may run: beside the collectors, if one node alone can have the volume."""
+    tolerated: Object = {"tolerations": list(launch.tolerations)} if launch.tolerations else {}
     if not launch.claim or launch.access == "ReadWriteMany":
-        return {}
+        return tolerated
     beside = {
         "labelSelector": {
             "matchLabels": {"plimsoll.dev/fleet": launch.fleet, "app.kubernetes.io/component": "collector"}
         },
         "topologyKey": "kubernetes.io/hostname",
     }
-    return {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [beside]}}}
+    return {**tolerated, "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [beside]}}}
