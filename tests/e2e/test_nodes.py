@@ -6,6 +6,7 @@ it takes two commands more: `PLIMSOLL_LOSE_NODE` cuts it off, and `PLIMSOLL_FIND
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import time
@@ -24,6 +25,9 @@ BROKERS = "app.kubernetes.io/name=plimsoll-broker"
 EDGES, SUBSCRIBERS, PER_SECOND = 3, 100, 20.0
 HOST = "kubernetes.io/hostname"
 Object = dict[str, Any]
+PREFERRED = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+    {"weight": 100, "preference": {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [AWAY]}]}},
+]}}  # fmt: skip
 
 
 def host_of(node: Object) -> str:
@@ -51,13 +55,13 @@ def home() -> str:
 
 @pytest.fixture(scope="module")
 def fleet(home: str, cluster: Cluster) -> Iterator[Cluster]:
-    """An operator that reads nodes, and three edges of which at least one is on the node that will go."""
+    """An operator that reads nodes, and is itself on the one that will go while it can be; three edges."""
     release = f"nodes-{secrets.token_hex(3)}"  # what it makes cluster-wide has a name of its own
     sets = [f"image.tag={TAG}", f"brokerImage.tag={TAG}", "crds.install=false", "rbac.scope=Cluster"]
     sets.append("rbac.readNodes=true")
     try:
-        cluster.helm("install", release, CHART, *(part for each in sets for part in ("--set", each)), "--wait",
-                     "--timeout", "120s")  # fmt: skip
+        cluster.helm("install", release, CHART, *(part for each in sets for part in ("--set", each)), "--set-json",
+                     f"affinity={json.dumps(PREFERRED)}", "--wait", "--timeout", "120s")  # fmt: skip
         stays = profile("stays", 0)
         stays["spec"]["nodeSelector"] = [{"name": HOST, "value": home}]
         edges = [{"name": "edge", "profile": "plain", "replicas": EDGES}]
@@ -100,7 +104,10 @@ def brought_back(fleet: Cluster, crowd: Crowd) -> set[str]:
     there = {edge for edge, node in places(fleet).items() if node == AWAY}
     for edge in there - set(crowd.at()):
         most = max((at, name) for name, at in crowd.at().items())[1]
-        fleet.plimsoll("rebalance", "--from", most, "--to", edge, "--share", "50%")
+        fleet.apply(manifest(
+            "LoadBalancingSession", f"to-{edge}-{secrets.token_hex(3)}", scope="Local", source={"name": most},
+            target={"name": edge}, mode="Execute", select={"sharePercent": 50}, limits={"moveInterval": "0s"},
+        ))  # fmt: skip
     fleet.wait(lambda: there <= set(crowd.at()) and settled(fleet, crowd), 120, f"subscribers at {there}")
     return there
 
