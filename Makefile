@@ -73,6 +73,7 @@ e2e: setup  ## Install the chart in the cluster that KUBECONFIG names, and try a
 
 e2e-full: setup  ## Kill operator, source and target in every state of a session, in pods, under load (PLIMSOLL_KILL_SEED for `make e2e`)
 	@PLIMSOLL_KILLS=all PLIMSOLL_IMAGE_TAG=$(IMAGE_TAG) $(PY) -m pytest -m e2e tests/e2e/test_kills.py -rP $(ARGS)
+	@PLIMSOLL_FAIL_POINTS=all PLIMSOLL_OUTAGE_SECONDS=300 $(PY) -m pytest tests/operator/test_mediating.py -rP $(ARGS)
 
 bench-operator: setup  ## What the operator needs for 10, 50 and 200 simulated brokers, at the API server of KUBECONFIG
 	@$(PY) -m bench.operator $(BENCH_ARGS)

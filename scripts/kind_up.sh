@@ -8,9 +8,12 @@ command -v kind >/dev/null || { echo "kind-up: kind is not on PATH; https://kind
 docker info >/dev/null 2>&1 || { echo "kind-up: no Docker daemon answers; kind makes its nodes with one" >&2; exit 1; }
 
 kind get clusters | grep -qx "$name" || kind create cluster --name "$name" --wait 120s
-BUILDER=docker scripts/build_images.sh "$tag" broker operator
-for image in broker operator; do
+images="broker operator collector spark"
+# shellcheck disable=SC2086  # a list of words
+BUILDER=docker scripts/build_images.sh "$tag" $images
+for image in $images; do
     kind load docker-image "plimsoll/$image:$tag" --name "$name"
 done
 echo "kubectl config use-context kind-$name"
-echo "helm install plimsoll helm/plimsoll --set image.tag=$tag,brokerImage.tag=$tag,sparkImage.tag=$tag"
+echo "helm install plimsoll helm/plimsoll --namespace plimsoll --create-namespace" \
+    "--set image.tag=$tag,brokerImage.tag=$tag,collectorImage.tag=$tag,sparkImage.tag=$tag"

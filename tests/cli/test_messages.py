@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from plimsoll.cli.codes import CommandError
+from plimsoll.cli.codes import BAD_INPUT, CommandError
+from plimsoll.cli.main import main
 from plimsoll.cli.messages import json_lines, parse_attributes
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -29,6 +30,12 @@ def test_attributes_that_are_none(texts):
     with pytest.raises(CommandError) as caught:
         parse_attributes(texts)
     assert caught.value.code == 2
+
+
+@pytest.mark.parametrize("command", [["pub", "x=1"], ["sub", "[x,=,1]"]])
+def test_a_fleet_in_a_cluster_is_not_spoken_to_as_if_it_were_here(command, capsys):
+    assert main([*command, "-n", "ships"]) == BAD_INPUT
+    assert "plimsoll-client-NAME" in capsys.readouterr().err
 
 
 def test_lines_of_json():

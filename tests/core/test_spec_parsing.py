@@ -266,6 +266,15 @@ def test_parameters_of_another_policy():
     assert "`padres:`" in problem.remedy
 
 
+def test_a_listener_may_be_of_an_edge_that_its_group_does_not_have_now():
+    """Otherwise nobody could scale a group whose edges have ports, nor name the ports before."""
+    listeners = [{"name": name} for name in ("w-0", "w-7", "w-x", "h-7")]
+    found = problems(put(fleet(), "west.spec.listeners.brokers", listeners))
+    assert [path_text(each.path) for each in found] == [
+        "spec.listeners.brokers[2].name", "spec.listeners.brokers[3].name",
+    ]  # fmt: skip
+
+
 def test_a_port_is_given_once():
     listeners = [{"name": "e", "dataPort": 7000, "controlPort": 7001}, {"name": "east-head", "dataPort": 7001}]
     [problem] = problems(put(fleet(), "east.spec.listeners.brokers", listeners))

@@ -6,8 +6,10 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -108,6 +110,23 @@ class Cluster:
             if time.monotonic() > deadline:
                 raise AssertionError(f"waited {seconds:g} s for {what}. {last}\n{self.told()}")
             time.sleep(0.5)
+
+    @contextmanager
+    def watching(self, kind: str) -> Iterator[Callable[[], str]]:
+        """What `kubectl get KIND -w` prints meanwhile."""
+        with tempfile.TemporaryFile("w+") as file:
+            command = ["kubectl", "--namespace", self.namespace, "get", kind, "--watch"]
+            process = subprocess.Popen(command, stdout=file, stderr=subprocess.DEVNULL)
+
+            def printed() -> str:
+                file.seek(0)
+                return file.read()
+
+            try:
+                yield printed
+            finally:
+                process.terminate()
+                process.wait(10)
 
     def asked(self) -> set[tuple[str, str, int]]:
         """What the operator has asked the API server for, as its own counter says: resource, verb, code."""

@@ -1,4 +1,4 @@
-"""Runs in a pod: one publisher and many subscribers of a fleet, and in the end the audit of every delivery.
+"""Runs in a pod: publishers and many subscribers of a fleet, and in the end the audit of every delivery.
 
 Told by its environment; speaks through files below /tmp: `progress.json` once a second, `verdict.json` after `stop`.
 """
@@ -21,10 +21,11 @@ FILES = Path(os.environ.get("CROWD_FILES", "/tmp"))
 KEYS = Path("/etc/plimsoll/client")
 LIFE = 1
 PREDICATES = (("class", "=", "STOCK"),)
+PUBLISHERS = 3
 
 
 class Crowd:
-    """`subscribers` of one link, who want everything that its one publisher says."""
+    """`subscribers` of one link, who want everything that the publishers say, one after the other."""
 
     def __init__(self, name: str, cluster: str, subscribers: int, per_second: float) -> None:
         head = json.loads((KEYS / "heads.json").read_text())[cluster]
@@ -32,14 +33,16 @@ class Crowd:
         self._lock = threading.Lock()
         self._seen: list[Observation] = []
         self._edges: dict[str, str] = {}
-        self._last: dict[str, int] = {}
+        self._last: dict[str, list[int]] = {}
         self._sent = self.gaps = 0
         self._told: dict[str, str] = {}
-        self._unanswered: dict[int, tuple[float, client.Receipt, dict[str, Any]]] = {}
+        self._unanswered: list[tuple[client.Publisher, float, client.Receipt, dict[str, Any]]] = []
         self._stopped = threading.Event()
         self._interval = 1.0 / per_second
         self._connections = [client.Connection(head["endpoint"], security=security, name=name) for _ in range(2)]
-        self._publisher = client.Publisher(self._connections[0], name=f"{name}-quotes")
+        self._publishers = [
+            client.Publisher(self._connections[0], name=f"{name}-quotes-{number}") for number in range(PUBLISHERS)
+        ]
         self._subscribers = [self._subscriber(f"{name}-{number:04}") for number in range(subscribers)]
         for one in self._subscribers:
             one.wait_acknowledged(120)
@@ -53,31 +56,36 @@ class Crowd:
                 at[edge] = at.get(edge, 0) + 1
             return {
                 "at": at, "sent": self._sent, "gaps": self.gaps, "subscribers": len(self._subscribers),
-                "told": self._told, "behind": self._sent - min(self._last.values(), default=0),
+                "told": self._told, "behind": self._sent - self._had(),
             }  # fmt: skip
 
     def verdict(self, seconds: float) -> dict[str, Any]:
         """End the publishing, wait for the last publication at each subscriber, and judge."""
         self._stopped.set()
         self._thread.join(60)
-        self._publisher.flush(60)
+        for publisher in self._publishers:
+            publisher.flush(60)
         deadline = time.monotonic() + seconds
         while self._waits() and time.monotonic() < deadline:
             time.sleep(0.05)
-        for number, (at, receipt, attributes) in self._unanswered.items():
+        for publisher, at, receipt, attributes in self._unanswered:
             answer = receipt.answer
             if answer is None:
-                return {"ok": False, "why": f"publication {number} has no answer"}
-            seq = answer.first_seq + number - answer.first
-            self._note(seen.Published(self._publisher.name, answer.incarnation, seq, attributes, at))
-            self._note(seen.Answered(self._publisher.name, answer.incarnation, seq, answer.answer, time.monotonic()))
+                return {"ok": False, "why": f"publication {attributes} of {publisher.name} has no answer"}
+            seq = answer.first_seq + receipt.number - answer.first
+            self._note(seen.Published(publisher.name, answer.incarnation, seq, attributes, at))
+            self._note(seen.Answered(publisher.name, answer.incarnation, seq, answer.answer, time.monotonic()))
         found = audit(self._seen)
         names = ("lost", "duplicated", "reordered", "gaps", "delivered")
         return {"ok": found.ok, "sent": self._sent, **{name: getattr(found, name) for name in names}}
 
     def _waits(self) -> bool:
         with self._lock:
-            return len(self._last) < len(self._subscribers) or min(self._last.values()) < self._sent
+            return len(self._last) < len(self._subscribers) or self._had() < self._sent
+
+    def _had(self) -> int:
+        """How many publications the subscriber has had that has had the fewest."""
+        return min((sum(last) for last in self._last.values()), default=0)
 
     def _note(self, one: Observation) -> None:
         with self._lock:
@@ -87,10 +95,11 @@ class Crowd:
         due = time.monotonic()
         while not self._stopped.wait(max(0.0, due - time.monotonic())):
             due += self._interval
-            attributes: dict[str, Any] = {"class": "STOCK", "n": self._sent + 1}
+            number = self._sent % PUBLISHERS
+            attributes: dict[str, Any] = {"class": "STOCK", "by": number, "n": self._sent // PUBLISHERS + 1}
             at = time.monotonic()
-            receipt = self._publisher.publish(attributes)
-            self._unanswered[receipt.number] = (at, receipt, attributes)
+            receipt = self._publishers[number].publish(attributes)
+            self._unanswered.append((self._publishers[number], at, receipt, attributes))
             self._sent += 1
 
     def _subscriber(self, name: str) -> client.Subscriber:
@@ -109,7 +118,9 @@ class Crowd:
             for item in items:
                 if isinstance(item, client.Delivery):
                     self._seen.append(seen.Delivered(name, LIFE, item.identity, item.origin, at, item.token))
-                    self._last[name] = int(item.attributes["n"])
+                    self._last.setdefault(name, [0] * PUBLISHERS)[int(item.attributes["by"])] = int(
+                        item.attributes["n"]
+                    )
                 else:
                     self.gaps += 1
                     self._told[f"{item.head}: {item.reason}"] = f"{name}: {item.low} to {item.high} of {item.epoch}"

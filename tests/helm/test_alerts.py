@@ -64,8 +64,10 @@ FIRES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     ),
     "PlimsollWatchesDeaf": ({"plimsoll_watch_silence_seconds": "100x20"}, {}),
     "PlimsollReconcileFailing": (
-        {'plimsoll_reconcile_total{controller="fleet", result="error"}': "0+1x20"},
-        {"controller": "fleet", "result": "error"},
+        {'plimsoll_reconcile_total{controller="fleet", result="error"}': "0+0.3x20",
+         'plimsoll_reconcile_total{controller="fleet", result="refused"}': "0+0.4x20",
+         'plimsoll_reconcile_total{controller="fleet", result="fault"}': "0+0.3x20"},
+        {"controller": "fleet"},
     ),
     "PlimsollSnapshotRefused": (
         {'plimsoll_telemetry_snapshot_usable{source="spark"}': "1x2 0x20",

@@ -83,6 +83,14 @@ def test_the_operator_leaves_a_lost_node_soon_whatever_else_it_tolerates(render:
     ]  # fmt: skip
 
 
+def test_secrets_to_pull_with_are_for_all_pods(render: Render):
+    objects = render(imagePullSecrets=["here", "there"])
+    assert only(objects, "Deployment")["spec"]["template"]["spec"]["imagePullSecrets"] == [
+        {"name": "here"}, {"name": "there"},
+    ]  # fmt: skip
+    assert environment(objects)["PLIMSOLL_IMAGE_PULL_SECRETS"] == "here,there"
+
+
 def test_rights_are_of_the_watched_namespaces(render: Render):
     objects = render(watchNamespaces=["east", "west"])
     assert sorted(item["metadata"]["namespace"] for item in of(objects, "Role")) == ["east", "west"]

@@ -115,7 +115,7 @@ def test_a_collector_is_reached_on_one_port_and_reaches_nobody_but_brokers(world
         "plimsoll-broker"
     ]
     assert [each["port"] for each in brokers["ports"]] == [7401]
-    assert {each["port"] for each in dns["ports"]} == {53}
+    assert {each["port"] for each in dns["ports"]} == {53, 5353}
     assert spec["policyTypes"] == ["Ingress", "Egress"]
 
 

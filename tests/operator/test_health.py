@@ -17,6 +17,14 @@ def test_a_fleet_that_nobody_looks_at_is_stuck():
     assert health.trouble(1e9) == ""
 
 
+def test_a_watch_that_has_not_told_of_what_is_there_is_deaf():
+    deaf: dict[str, str] = {}
+    health = Health(silent_seconds=90, deaf=deaf)
+    assert health.trouble(1.0) == ""
+    deaf["Pod"] = "Pod ns/a"
+    assert health.trouble(1.0) == "a watch has not told of Pod ns/a"
+
+
 def test_watches_that_do_not_hear_the_canary_are_deaf():
     health = Health(silent_seconds=90, canary_heard=100.0)
     assert health.trouble(1000.0) == ""  # nothing was written that they could have heard

@@ -41,14 +41,36 @@ def test_step_by_step():
 
 def test_a_pod_that_does_not_serve_is_not_evacuated():
     world = leaving_edge()
+    world.set_pod("edge-1", ready=False, waiting="CrashLoopBackOff")
+    assert [type(step) for step in steps(world)] == [Delete]
+
+
+def test_an_edge_that_is_not_ready_for_a_moment_keeps_its_subscribers():
+    world = leaving_edge()
     world.set_pod("edge-1", ready=False)
+    assert [type(step) for step in steps(world)] == [Wait]
+    world.set_pod("edge-1", ready=True)
+    world.carry_out(leaving.changes(world.desired(), world.observed(), world.moment()))
+    world.set_pod("edge-1", ready=False)
+    assert [type(step) for step in steps(world)] == [Wait], "its session goes on"
+    world.now += 31
+    assert [type(step) for step in steps(world)] == [Delete], "long not ready, while its head is"
+
+
+def test_an_edge_is_not_held_up_for_ever_by_a_head_that_is_away():
+    world = leaving_edge()
+    world.set_pod("edge-1", ready=False)
+    world.set_pod("east-head", ready=False)
+    world.now += 100
+    assert [type(step) for step in steps(world)] == [Wait]
+    world.now += 100
     assert [type(step) for step in steps(world)] == [Delete]
 
 
 def test_other_finalizers_are_left():
     world = leaving_edge()
     world.objects["EdgeBroker", "edge-1"]["metadata"]["finalizers"] = ["others/own", names.FINALIZER]
-    world.set_pod("edge-1", ready=False)
+    world.set_pod("edge-1", ready=False, waiting="CrashLoopBackOff")
     world.carry_out(leaving.changes(world.desired(), world.observed(), world.moment()))
     world.controllers()
     (step,) = leaving.changes(world.desired(), world.observed(), world.moment())

@@ -15,7 +15,7 @@ from tests.operator.world import FLEET, World
 from plimsoll.operator import names
 from plimsoll.operator.api import ApiError, ConflictError, MissingError
 from plimsoll.operator.cache import Cache
-from plimsoll.operator.fleet import HEARING_SECONDS, LASTING_SECONDS, Fleet
+from plimsoll.operator.fleet import HEARING_SECONDS, LASTING_SECONDS, Fleet, _shut
 from plimsoll.operator.health import Health
 from plimsoll.operator.mediating import Heard
 from plimsoll.operator.metrics import Metrics
@@ -152,7 +152,7 @@ def test_a_mediator_that_begins_anew_does_not_make_brokers_unheard_of(monkeypatc
         fleet._begun_at -= HEARING_SECONDS + 1
         fleet._serving = asyncio.create_task(refused())
         await asyncio.wait([fleet._serving])
-        fleet._check_mediator()
+        await fleet._check_mediator()
         server.asked.clear()
         await fleet._write_status()
         assert server.asked == []
@@ -221,6 +221,55 @@ def test_who_only_waits_to_mediate_says_nothing_of_brokers(monkeypatch: pytest.M
     asyncio.run(story())
 
 
+def test_an_edge_that_is_about_to_be_replaced_is_shown_to_the_mediator_as_closed():
+    edge, cluster = {"kind": "EdgeBroker", "metadata": {"name": "e"}, "spec": {"profile": "p"}}, {"kind": "x"}
+    assert _shut(edge, {"f"}) is edge
+    assert _shut(cluster, {"e"}) is cluster
+    assert _shut(edge, {"e"})["spec"] == {"profile": "p", "cordoned": True}
+    assert edge["spec"] == {"profile": "p"}, "what watches tell stays as it is"
+
+
+def test_what_the_operator_cannot_do_counts_as_refused_until_it_can(monkeypatch: pytest.MonkeyPatch):
+    fleet, server = looker(World(), monkeypatch)
+
+    def looks(result: str) -> float:
+        labels = {"controller": "fleet", "result": result}
+        return fleet._metrics.registry.get_sample_value("plimsoll_reconcile_total", labels) or 0.0
+
+    async def story() -> None:
+        await fleet._look_safely()  # edges alone
+        server.wrong["east-edges"] = ApiError(403, "no")
+        await fleet._look_safely()
+        assert (looks("refused"), looks("success")) == (1.0, 1.0)
+        server.wrong.clear()
+        fleet._attempts.keep(())
+        await fleet._look_safely()
+        assert (looks("refused"), looks("success")) == (1.0, 2.0)
+
+    asyncio.run(story())
+
+
+def test_lost_nodes_are_given_up_while_nobody_knows_what_should_be(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    world.settle()
+    fleet, server = looker(world, monkeypatch)
+
+    async def story() -> None:
+        await fleet._look()
+        world.spec("BrokerCluster", "east", head={"profile": "nobody"}, edges=[])
+        pod = world.objects["Pod", "edge-0-0"]
+        pod["metadata"]["deletionTimestamp"] = world.time
+        pod["status"]["conditions"].append(
+            {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}
+        )
+        server.asked.clear()
+        await fleet._look()
+        assert fleet._why == "InvalidSpec"
+        assert ("delete", "Pod", "edge-0-0") in server.asked
+
+    asyncio.run(story())
+
+
 def test_a_mediator_that_cannot_go_on_begins_anew_less_and_less_often(monkeypatch: pytest.MonkeyPatch):
     fleet, _ = looker(World(), monkeypatch)
 
@@ -233,10 +282,36 @@ def test_a_mediator_that_cannot_go_on_begins_anew_less_and_less_often(monkeypatc
             fleet._begun_at = monotonic() - lasted
             fleet._serving = asyncio.create_task(refused())
             await asyncio.wait([fleet._serving])
-            fleet._check_mediator()
+            await fleet._check_mediator()
             pauses.append(fleet._pause)
             assert fleet._mediates_at > monotonic()
         assert pauses == [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 1.0]
+
+    asyncio.run(story())
+
+
+def test_a_mediator_that_is_refused_is_a_fault_of_the_fleet_until_one_has_lasted(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    fleet, server = looker(world, monkeypatch)
+
+    async def refused() -> None:
+        raise ApiError(403, "no more ConfigMaps here")
+
+    async def story() -> None:
+        fleet._serving = asyncio.create_task(refused())
+        await asyncio.wait([fleet._serving])
+        await fleet._check_mediator()
+        assert any("MediatorExited" in str(one) for one in server.asked)
+        await fleet._look()
+        assert fleet._faults["BrokerFleet", "stocks"] == (
+            "Refused", "the mediator cannot go on: no more ConfigMaps here",
+        )  # fmt: skip
+        fleet._serving = asyncio.create_task(asyncio.sleep(60))
+        fleet._begun_at = monotonic() - LASTING_SECONDS
+        await fleet._check_mediator()
+        await fleet._look()
+        assert ("BrokerFleet", "stocks") not in fleet._faults
+        fleet._serving.cancel()
 
     asyncio.run(story())
 

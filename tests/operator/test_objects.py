@@ -5,7 +5,18 @@ from typing import Any
 import pytest
 
 from plimsoll.operator import names
-from plimsoll.operator.objects import asked_for, by_ref, differs, digest, holds, is_leaving, is_ours, owner, ref
+from plimsoll.operator.objects import (
+    asked_for,
+    by_ref,
+    differs,
+    digest,
+    holds,
+    is_leaving,
+    is_ours,
+    owner,
+    pulled_with,
+    ref,
+)
 
 OURS = {"app.kubernetes.io/managed-by": names.MANAGER}
 
@@ -50,3 +61,24 @@ def test_names_and_owners():
     assert by_ref([item()]) == {("Service", "s"): item()}
     assert owner({**item("u"), "apiVersion": "v1"})["uid"] == "u"
     assert is_leaving({"metadata": {"deletionTimestamp": "now"}})
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"), [("Deployment", ()), ("StatefulSet", ()), ("CronJob", ("jobTemplate", "spec"))]
+)
+def test_pods_pull_with_the_secrets_that_are_named(kind: str, path: tuple[str, ...]):
+    spec: dict[str, Any] = {"template": {"spec": {"containers": []}}}
+    for part in reversed(path):
+        spec = {part: spec}
+    item = {"kind": kind, "spec": spec}
+    assert pulled_with(item, ()) is item
+    found = pulled_with(item, ("here", "there"))["spec"]
+    for part in path:
+        found = found[part]
+    assert found["template"]["spec"] == {"containers": [], "imagePullSecrets": [{"name": "here"}, {"name": "there"}]}
+    assert "imagePullSecrets" not in str(item)
+
+
+def test_what_has_no_pods_pulls_nothing():
+    item = {"kind": "Service", "spec": {}}
+    assert pulled_with(item, ("here",)) is item

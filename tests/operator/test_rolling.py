@@ -7,6 +7,7 @@ from tests.operator.world import FLEET, World
 
 from plimsoll.operator import names
 from plimsoll.operator.change import Delete, Evacuate, Patch, Restart, Wait
+from plimsoll.operator.emptying import Serves
 from plimsoll.operator.rolling import EVICTION_SECONDS, cordoned
 from plimsoll.operator.settings import Settings
 
@@ -211,6 +212,26 @@ def test_edges_of_a_drained_node_are_emptied_one_by_one():
     assert [step.broker for step in world.round() if isinstance(step, Restart)] == ["edge-0"]
 
 
+@pytest.mark.parametrize(
+    ("changed", "is_taken"),
+    [
+        ({"spec": {"taints": [{"key": "control-plane", "effect": "NoSchedule"}]}}, False),
+        ({"spec": {"taints": [{"key": "spot", "effect": "PreferNoSchedule"}]}}, True),
+        ({"metadata": {"name": "n2", "labels": {"disk": "tape"}}}, False),
+        ({"status": {}}, False),
+    ],
+)
+def test_an_edge_is_emptied_only_if_another_node_would_take_it(changed: dict[str, Any], is_taken: bool):
+    text = FLEET.replace(
+        "spec: {cpu: 250m, memory: 64Mi}", "spec: {cpu: 250m, memory: 64Mi, nodeSelector: [{name: disk, value: ssd}]}"
+    )
+    assert text != FLEET
+    world = settled(text, Settings(read_nodes=True))
+    labels = {"metadata": {"name": "n2", "labels": {"disk": "ssd"}}}
+    world.nodes = {"n1": node("n1", drained=True), "n2": {**node("n2"), **labels, **changed}}
+    assert any(isinstance(step, Evacuate) for step in world.look()) == is_taken
+
+
 def evictable(world: World) -> set[str]:
     """Pods that no disruption budget protects."""
     selector = world.objects["PodDisruptionBudget", "east-edges"]["spec"]["selector"]
@@ -250,13 +271,63 @@ def test_an_edge_that_need_not_go_after_all_is_protected_again():
     assert world.sessions() == []
 
 
-def test_a_mark_that_says_nothing_is_written_again():
+@pytest.mark.parametrize("since", ["yes", "99999999999"])
+def test_a_mark_that_says_nothing_is_written_again(since: str):
     world = settled(settings=Settings(read_nodes=True))
     world.nodes = {"n1": node("n1", drained=True), "n2": node("n2")}
-    world.objects["Pod", "edge-0-0"]["metadata"]["labels"][names.EVICTABLE] = "yes"
     world.round()
     world.end_session(world.sessions()[0])
+    world.objects["Pod", "edge-0-0"]["metadata"]["labels"][names.EVICTABLE] = since
+    at = world.now
     assert [type(step) for step in world.round()] == [Patch]
+    assert world.objects["Pod", "edge-0-0"]["metadata"]["labels"][names.EVICTABLE] == str(int(at))
+
+
+def test_an_edge_that_has_to_be_emptied_again_is_protected_until_it_is():
+    world = settled(settings=Settings(read_nodes=True))
+    world.nodes = {"n1": node("n1", drained=True), "n2": node("n2")}
+    world.round()
+    world.end_session(world.sessions()[0])
+    world.round()
+    assert evictable(world) == {"edge-0-0"}
+    world.serves = {"edge-0": Serves(1, world.now + 5)}
+    world.now += 10
+    steps = world.round()
+    assert [type(step) for step in steps] == [Patch, Evacuate]
+    assert evictable(world) == set()
+    world.round()
+    assert evictable(world) == set()
+    for name in world.sessions():
+        world.end_session(name)
+    world.serves = {"edge-0": Serves(0, world.now + 5)}
+    world.now += 10
+    world.round()
+    assert evictable(world) == {"edge-0-0"}
+
+
+def test_an_edge_that_may_be_evicted_goes_before_another_is_emptied_into_it():
+    world = settled(settings=Settings(read_nodes=True))
+    world.nodes = {"n1": node("n1"), "n2": node("n2", drained=True)}
+    world.objects["Pod", "edge-1-0"]["spec"]["nodeName"] = "n2"
+    world.round()
+    world.end_session(world.sessions()[0])
+    world.round()
+    assert evictable(world) == {"edge-1-0"}
+    image(world)
+    for _ in range(int(EVICTION_SECONDS) - 2):
+        assert not any(isinstance(step, Evacuate) for step in world.round())
+    world.now += EVICTION_SECONDS
+    assert [step.broker for step in world.round() if isinstance(step, Restart)] == ["edge-1"]
+
+
+def test_only_the_pod_that_was_seen_is_marked():
+    world = settled(settings=Settings(read_nodes=True))
+    world.nodes = {"n1": node("n1", drained=True), "n2": node("n2")}
+    world.round()
+    world.end_session(world.sessions()[0])
+    (step,) = world.round()
+    assert isinstance(step, Patch)
+    assert step.patch["metadata"]["uid"] == step.item["metadata"]["uid"]
 
 
 @pytest.mark.parametrize("drained", [True, False])

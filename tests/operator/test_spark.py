@@ -61,6 +61,18 @@ def test_naming_spark_is_enough():
     assert all(item["metadata"]["ownerReferences"] for key, item in found.objects.items() if key in made(found))
 
 
+def test_all_pods_of_a_fleet_pull_with_the_operators_secrets():
+    found = world()
+    found.settings = replace(found.settings, pull_secrets=("here", "there"))
+    found.settle()
+    kinds = {"StatefulSet", "Deployment", "CronJob"}
+    pods = [str(item["spec"]) for (kind, _), item in found.objects.items() if kind in kinds]
+    assert len(pods) > 5
+    assert all("'imagePullSecrets': [{'name': 'here'}, {'name': 'there'}]" in pod for pod in pods)
+    driver = found.objects["Deployment", "stocks-spark-live"]["spec"]["template"]["spec"]["containers"][0]
+    assert "spark.kubernetes.container.image.pullSecrets=here,there" in driver["args"]
+
+
 def test_all_its_pods_leave_a_lost_node_as_soon_as_brokers_do():
     found = world({**COLLECTORS, "volumeAccess": "ReadWriteMany"})
     executor = json.loads(found.objects["ConfigMap", "stocks-spark-executor"]["data"]["executor.yaml"])

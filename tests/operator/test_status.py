@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from tests.operator.world import World
 
 from plimsoll.operator import status
@@ -54,11 +55,18 @@ def test_a_pod_that_cannot_run_says_why():
     assert condition(found["BrokerCluster", "east"], "Degraded") == ("True", "ImagePullBackOff")
 
 
-def test_what_could_not_be_done_is_said_where_it_belongs():
-    found = told(settled(), faults={("Service", "edge-2"): ("NameTaken", "somebody else has made Service/edge-2")})
-    assert condition(found["EdgeBroker", "edge-2"], "Degraded") == ("True", "NameTaken")
+@pytest.mark.parametrize(
+    "ref",
+    [
+        ("Service", "edge-0"), ("StatefulSet", "edge-0"), ("Pod", "edge-0-0"), ("ConfigMap", "edge-0-config"),
+        ("Secret", "edge-0-keys"), ("Service", "edge-0-external"), ("EdgeBroker", "edge-0"),
+    ],
+)  # fmt: skip
+def test_what_could_not_be_done_is_said_where_it_belongs(ref: tuple[str, str]):
+    found = told(settled(), faults={ref: ("NameTaken", "somebody else has made it")})
+    assert condition(found["EdgeBroker", "edge-0"], "Degraded") == ("True", "NameTaken")
     assert condition(found["BrokerCluster", "east"], "Degraded") == ("True", "NameTaken")
-    assert not any(each["type"] == "Degraded" for each in found["EdgeBroker", "edge-0"]["conditions"])
+    assert not any(each["type"] == "Degraded" for each in found["EdgeBroker", "edge-2"]["conditions"])
 
 
 def test_what_waits_is_progress():

@@ -13,7 +13,7 @@ from plimsoll.operator.metrics import Metrics
 from plimsoll.operator.names import MANAGER
 from plimsoll.operator.service import Service
 from plimsoll.operator.settings import Settings
-from plimsoll.operator.truth import Truth, ghosts
+from plimsoll.operator.truth import Truth, ghosts, unheard
 
 
 def item(name: str, uid: str = "", kind: str = "EdgeBroker") -> dict[str, Any]:
@@ -49,7 +49,8 @@ def test_a_ghost_is_known_by_its_life():
     assert ghosts(before, [item("a"), item("b", "second"), item("new")]) == [item("b", "first"), item("c")]
 
 
-def test_ghosts_are_shown_no_more_and_told_of_and_the_rest_stays():
+def test_ghosts_are_shown_no_more_and_told_of_and_the_rest_stays(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(truth, "SETTLE_SECONDS", 0.0)
     watches, indices = held(item("a"), item("b"), item("p", kind="Pod"), item("n", kind="Node"))
     told: list[tuple[str, str]] = []
     server = Server(item("a"), item("p", kind="Pod"), item("other", kind="Node"))
@@ -65,9 +66,46 @@ def test_ghosts_are_shown_no_more_and_told_of_and_the_rest_stays():
     assert watches.everywhere("EdgeBroker") == [item("a")]
     assert watches.nodes() == {}
     selector = f"app.kubernetes.io/managed-by={MANAGER}"
-    assert server.asked == [("EdgeBroker", "", ""), ("Pod", "", selector), ("Node", "", "")], "only what is held"
+    assert {("EdgeBroker", "", ""), ("Pod", "", selector), ("Node", "", "")} <= set(server.asked)
+    assert {kind for kind, _, _ in server.asked} == set(watches.kinds)
     indices["EdgeBroker"]["ns"] = [item("a"), item("b", "made anew")]
     assert [each["metadata"]["uid"] for each in watches.everywhere("EdgeBroker")] == ["a", "made anew"]
+
+
+def changed(name: str, generation: int) -> dict[str, Any]:
+    found = item(name, kind="LoadBalancingSession")
+    found["metadata"]["generation"] = generation
+    return found
+
+
+def test_what_is_listed_and_not_told_of_or_told_of_as_it_was_is_unheard():
+    listed = [changed("new", 1), changed("edited", 2), changed("known", 2), item("plain")]
+    assert unheard(listed, [changed("edited", 1), changed("known", 2), item("plain")]) == listed[:2]
+
+
+@pytest.mark.parametrize("later", ["heard", "gone", "neither"])
+def test_a_watch_is_deaf_if_it_does_not_tell_of_what_stays(later: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(truth, "SETTLE_SECONDS", 0.01)
+    watches, indices = held()
+    server = Server(changed("s", 1), item("else"))
+    found = Truth(server, watches, (), lambda *_: None)  # type: ignore[arg-type]
+
+    async def story() -> None:
+        checking = asyncio.create_task(found.check("LoadBalancingSession"))
+        while not server.asked:  # noqa: ASYNC110  until it has asked
+            await asyncio.sleep(0)
+        if later == "heard":
+            indices["LoadBalancingSession"]["ns"] = [changed("s", 1)]
+        if later == "gone":
+            server.there.pop(0)
+        await checking
+
+    asyncio.run(story())
+    assert found.deaf == ({"LoadBalancingSession": "LoadBalancingSession ns/s"} if later == "neither" else {})
+    indices["LoadBalancingSession"]["ns"] = [changed("s", 1)]
+    server.there = [changed("s", 1)]
+    asyncio.run(found.check("LoadBalancingSession"))
+    assert found.deaf == {}, "it has told of it after all"
 
 
 def test_each_namespace_is_asked_for_where_some_are_served():

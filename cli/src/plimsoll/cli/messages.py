@@ -16,6 +16,7 @@ from typing import Any, TextIO
 from plimsoll.cli import fleets
 from plimsoll.cli.codes import BAD_INPUT, FAILED, NOT_FOUND, OK, CommandError
 from plimsoll.cli.output import complain, say
+from plimsoll.cli.places import is_kubernetes
 from plimsoll.client import Connection, Curve, Delivery, GapNotice, Publisher, Subscriber, errors
 from plimsoll.client.security import Security
 from plimsoll.core.wire import Scalar
@@ -105,6 +106,9 @@ def json_lines(lines: TextIO, name: str) -> Iterator[Attributes]:
 
 @contextmanager
 def _connected(options: argparse.Namespace) -> Iterator[Connection]:
+    if is_kubernetes(options):
+        remedy = "an application in the cluster has its keys in the Secret plimsoll-client-NAME"
+        raise CommandError(BAD_INPUT, f"this speaks to a fleet of this machine, not to a cluster's: {remedy}")
     folder = fleets.choose(options.fleet)
     try:
         way = entry(folder, options.cluster)

@@ -35,6 +35,14 @@ def changes(desired: Desired, observed: Observed, moment: Moment) -> list[Change
     return [*found.all()]
 
 
+def lost(observed: Observed, moment: Moment) -> Iterator[Change]:
+    """Pods of nodes that have gone, whatever else should be."""
+    for pod in observed.kind("Pod"):
+        ours = label(pod, "app.kubernetes.io/managed-by") == names.MANAGER
+        if ours and is_lost(pod, observed.node_of(pod), moment.now):
+            yield Delete(pod, "its node has gone, and nobody else will say that it has ended", grace_seconds=0)
+
+
 @dataclass(frozen=True)
 class _Changes:
     desired: Desired
@@ -55,7 +63,7 @@ class _Changes:
             yield from self._broker(broker)
         yield from leaving.changes(self.desired, self.observed, self.moment)
         yield from rolling.changes(self.desired, self.observed, self.moment)
-        yield from self._lost()
+        yield from lost(self.observed, self.moment)
         yield from self._leftovers()
 
     def _broker(self, broker: DesiredBroker) -> Iterator[Change]:
@@ -133,12 +141,6 @@ class _Changes:
                 continue
             if broker.public_key and annotation(pod, names.KEY) != broker.public_key:
                 yield Patch(pod, {"metadata": {"annotations": {names.KEY: broker.public_key}}}, "it has another key")
-
-    def _lost(self) -> Iterator[Change]:
-        for pod in self.observed.kind("Pod"):
-            ours = label(pod, "app.kubernetes.io/managed-by") == names.MANAGER
-            if ours and is_lost(pod, self.observed.node_of(pod), self.moment.now):
-                yield Delete(pod, "its node has gone, and nobody else will say that it has ended", grace_seconds=0)
 
     def _leftovers(self) -> Iterator[Change]:
         """What the operator has made and nobody asks for; what belongs to a broker that leaves is needed until then."""

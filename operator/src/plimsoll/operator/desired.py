@@ -22,7 +22,7 @@ from plimsoll.core.spec.planning import WantedPorts
 from plimsoll.operator import authorized, collectors, names, network, pods, spark
 from plimsoll.operator.keys import Keys, encoded
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects import Ref, asked_for, digest, owner, uid
+from plimsoll.operator.objects import Ref, asked_for, digest, owner, pulled_with, uid
 from plimsoll.operator.settings import Settings
 
 
@@ -111,7 +111,7 @@ def desire(resources: Resources, known: Known, settings: Settings) -> Desired:
         resources=resources,
         brokers=brokers,
         edges=tuple(_edges(resources, known)),
-        shared=tuple(asked_for(item) for item in _shared(resources, known, configs.values(), lines, settings)),
+        shared=_asked(_shared(resources, known, configs.values(), lines, settings), settings),
         authorized_hash=digest(lines) if lines else "",
     )
 
@@ -161,9 +161,12 @@ def _broker(
         *([external] if external is not None else []),
         pods.stateful_set(wanted, metadata),
     ]
-    return DesiredBroker(
-        config, place.profile, wanted.public_key, pods.restart_hash(wanted), tuple(asked_for(item) for item in items)
-    )
+    asked = _asked(items, settings)
+    return DesiredBroker(config, place.profile, wanted.public_key, pods.restart_hash(wanted), asked)
+
+
+def _asked(items: Iterable[Object], settings: Settings) -> tuple[Object, ...]:
+    return tuple(asked_for(pulled_with(item, settings.pull_secrets)) for item in items)
 
 
 def _address(resources: Resources, name: str, ports: WantedPorts, known: Known) -> Address:

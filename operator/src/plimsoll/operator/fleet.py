@@ -25,7 +25,7 @@ from plimsoll.operator.api import Api, ApiError, ConflictError, MissingError
 from plimsoll.operator.attempts import CONFLICT_SECONDS, RETRY_SECONDS, Attempts, is_away
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.change import Apply, Change, Delete, Evacuate, Patch, Restart, Taken, Wait, subject
-from plimsoll.operator.changes import changes
+from plimsoll.operator.changes import changes, lost
 from plimsoll.operator.collectors import Telling
 from plimsoll.operator.desired import Desired, Known, desire
 from plimsoll.operator.emptying import Moment, Serves
@@ -86,6 +86,7 @@ class Fleet:
         self._waits: dict[Ref, str] = {}
         self._invalid = self._why = ""
         self._astray: dict[Ref, tuple[str, str]] = {}
+        self._unmediated: dict[Ref, tuple[str, str]] = {}
         self._loads_at: dict[Ref, float] = {}
         self._said: dict[Ref, str] = {}
         self._begun_at = monotonic()
@@ -120,7 +121,7 @@ class Fleet:
                 if self._woken.is_set() or monotonic() >= look_at:
                     self._woken.clear()
                     look_at = monotonic() + await self._look_safely()
-                self._check_mediator()
+                await self._check_mediator()
                 begun = monotonic()
                 await self._write_status()
                 self._metrics.reconcile_seconds.labels("status").observe(monotonic() - begun)
@@ -152,6 +153,8 @@ class Fleet:
             result, again = "error", RETRY_SECONDS
         if self._faults or self._waits:
             again = min(again, RETRY_SECONDS)
+        if result == "success" and (self._faults or self._why):
+            result = "refused"
         again = max(QUIET_SECONDS, min(again, self._attempts.next(monotonic())))
         self._metrics.reconciles.labels("fleet", result).inc()
         self._metrics.reconcile_seconds.labels("fleet").observe(monotonic() - begun)
@@ -192,8 +195,9 @@ class Fleet:
             await self._say(fleet, "Warning", "SparkRestarting", anew.reason)
 
     async def _let_go(self, observed: Observed, desired: Desired) -> None:
-        """Who was to leave leaves, also where nobody knows what else should be."""
-        await self._carry_out(list(leaving.changes(desired, observed, self._moment(1.0))))
+        """Who was to leave leaves, and lost nodes are given up, also where nobody knows what else should be."""
+        moment = self._moment(1.0)
+        await self._carry_out([*leaving.changes(desired, observed, moment), *lost(observed, moment)])
 
     def _moment(self, factor: float) -> Moment:
         mediating, now = self._mediating, time()
@@ -259,7 +263,7 @@ class Fleet:
     async def _carry_out(self, steps: Sequence[Change]) -> None:
         """Take the steps; one that is refused stops no other, and is taken again after a pause that grows."""
         self._waits = {step.subject: step.reason for step in steps if isinstance(step, Wait)}
-        faults = {**self._astray, **self._keeping.keyless}
+        faults = {**self._astray, **self._unmediated, **self._keeping.keyless}
         for step in steps:
             if isinstance(step, Taken):
                 faults[step.subject] = ("NameTaken", step.reason)
@@ -371,7 +375,8 @@ class Fleet:
         mediating = self._mediating
         if mediating is None:
             return
-        mediating.show([item for kind in asked.KINDS for item in observed.kind(kind)])
+        closed = rolling.cordoned(desired, observed)  # those are no targets of any session, too
+        mediating.show([_shut(item, closed) for kind in asked.KINDS for item in observed.kind(kind)])
         mediating.dial(*self._lines(desired, observed))
 
     _curve_in_use = ""
@@ -384,9 +389,14 @@ class Fleet:
         self._mediating.aggregate(lambda: aggregates.loads(self._telling.known, time()))
         self._serving = asyncio.create_task(self._mediating.run(), name=f"mediator of {self.namespace}")
 
-    def _check_mediator(self) -> None:
-        """Notice its end; it is begun anew at the next look, but for one that was deposed."""
+    async def _check_mediator(self) -> None:
+        """Notice its end; it is begun anew at the next look, but for one that was deposed.
+
+        What it could not write is a fault of the fleet until one has lasted: meanwhile sessions do not go on.
+        """
         if self._serving is None or not self._serving.done():
+            if self._serving is not None and monotonic() - self._begun_at >= LASTING_SECONDS:
+                self._unmediated.clear()
             return
         serving, self._serving, self._mediating = self._serving, None, None
         lasted, self._begun_at = monotonic() - self._begun_at, monotonic()
@@ -400,6 +410,10 @@ class Fleet:
             self._mediates_at = monotonic() + self._pause
             log.error("%s: the mediator has ended, begun anew after %g s: %s", self.namespace, self._pause, error)
             self._woken.set()
+            fleet = next(self._observe().kind("BrokerFleet"), None)
+            await self._say(fleet, "Warning", "MediatorExited", f"begun anew after {self._pause:g} s: {error}")
+            if fleet is not None:
+                self._unmediated[ref(fleet)] = ("Refused", f"the mediator cannot go on: {error}")
             return
         raise error
 
@@ -515,3 +529,10 @@ def _attempt(step: Change) -> tuple[str, str]:
 def _wanted(step: Change) -> str:
     """What a step would have stored; one that would store something else need not wait."""
     return annotation(step.item, names.DESIRED_HASH) or digest(step.item) if isinstance(step, Apply) else ""
+
+
+def _shut(item: Object, closed: Collection[str]) -> Object:
+    """An object as the mediator is shown it: an edge that is about to be replaced is as good as cordoned."""
+    if item["kind"] != "EdgeBroker" or item["metadata"]["name"] not in closed:
+        return item
+    return {**item, "spec": {**item["spec"], "cordoned": True}}

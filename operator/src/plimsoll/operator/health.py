@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -34,6 +34,8 @@ class Health:
     beats: dict[str, float] = field(default_factory=dict)
     silence: Callable[[float], tuple[str, float]] = lambda now: ("", 0.0)
     """The kind of which nothing has come back that was written, and for how long."""
+    deaf: Mapping[str, str] = field(default_factory=dict)
+    """By kind, what is there and its watch has not told of."""
     canary_written: float | None = None
     canary_heard: float = field(default_factory=monotonic)
 
@@ -53,6 +55,8 @@ class Health:
         kind, seconds = self.silence(now)
         if seconds > self.silent_seconds:
             return f"the watch of {kind} has not told of what was written {seconds:.0f} s ago"
+        if self.deaf:
+            return f"a watch has not told of {next(iter(self.deaf.values()))}"
         written = self.canary_written
         if written is not None and written > self.canary_heard and now - self.canary_heard > self.silent_seconds:
             return f"the watches have not told of the operator's own writing for {now - self.canary_heard:.0f} s"

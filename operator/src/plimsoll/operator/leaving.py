@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from plimsoll.core.spec import head_name
 from plimsoll.mediator import evacuation
 from plimsoll.operator import names
 from plimsoll.operator.change import Change, Delete, Evacuate, Patch, Wait
@@ -15,7 +16,7 @@ from plimsoll.operator.desired import Desired
 from plimsoll.operator.emptying import Moment, emptying
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import is_leaving, owner, ref
-from plimsoll.operator.observed import Observed, is_ready
+from plimsoll.operator.observed import Observed, condition, is_ready, seconds, serves_nobody
 
 
 def edges(observed: Observed) -> Iterator[Object]:
@@ -46,13 +47,15 @@ def _next(edge: Object, desired: Desired, observed: Observed, moment: Moment) ->
         yield Patch(edge, patch, "it has left")
     elif stateful_set is None or is_leaving(stateful_set):
         yield Wait(ref(edge), "its pod lets the last subscribers go")
-    elif not _must_be_emptied(edge, desired, observed):
+    elif not _must_be_emptied(edge, desired, observed, moment):
         yield Delete(stateful_set, "its edge is not asked for any more, and serves nobody who could go elsewhere")
     else:
         session = kept(evacuation.session(edge), observed, edge["spec"]["clusterRef"]["name"])
         found = emptying(observed, name, session["metadata"]["name"], moment)
         if found.over:
             yield Delete(stateful_set, f"its edge has been evacuated: {found.reason}")
+        elif found.wanted and not is_ready(pod):
+            yield Wait(ref(edge), "its subscribers are moved when it is ready, or it is taken to serve nobody")
         elif found.wanted:
             yield Evacuate(edge, named(session, found.wanted), found.reason or "its edge is deleted")
         else:
@@ -71,7 +74,11 @@ def named(session: Object, name: str) -> Object:
     return {**session, "metadata": {**session["metadata"], "name": name}}
 
 
-def _must_be_emptied(edge: Object, desired: Desired, observed: Observed) -> bool:
-    """Whether there are subscribers to move: the pod serves, and there is somewhere to go."""
+def _must_be_emptied(edge: Object, desired: Desired, observed: Observed, moment: Moment) -> bool:
+    """Whether there may be subscribers to move, and somewhere to go. One whose head is away keeps those it has."""
     name, cluster = edge["metadata"]["name"], edge["spec"]["clusterRef"]["name"]
-    return is_ready(observed.pod(name)) and evacuation.has_refuge(desired.resources, name, cluster)
+    pod, head = observed.pod(name), observed.pod(head_name(cluster))
+    if not evacuation.has_refuge(desired.resources, name, cluster) or serves_nobody(pod, head, moment.now):
+        return False
+    since = condition(pod or {}, "Ready").get("lastTransitionTime")
+    return is_ready(pod) or since is None or moment.now - seconds(since) < evacuation.LONGEST_SECONDS * moment.factor

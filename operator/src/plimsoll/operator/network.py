@@ -11,7 +11,8 @@ from plimsoll.operator.pods import port_of
 NODE_PORTS = range(30000, 32768)
 """Kubernetes' own range for ports of nodes, unless its API server was told another one."""
 OPERATOR_LABELS = {"app.kubernetes.io/name": "plimsoll-operator"}
-DNS = [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]
+DNS = [{"port": port, "protocol": protocol} for port in (53, 5353) for protocol in ("UDP", "TCP")]
+"""Policies go by the port of the pod behind a Service: OpenShift's resolvers listen on 5353."""
 
 
 def service(config: BrokerConfig, metadata: Object) -> Object:

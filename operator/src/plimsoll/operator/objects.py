@@ -68,6 +68,26 @@ def tolerations(lost_node_after_seconds: float) -> list[Object]:
     ]
 
 
+_POD_SPECS = {
+    "StatefulSet": ("spec", "template", "spec"),
+    "Deployment": ("spec", "template", "spec"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+}
+
+
+def pulled_with(item: Object, secrets: Sequence[str]) -> Object:
+    """An object whose pods, if it has any, pull their images with these Secrets. Pods that run are left as they are."""
+    if not secrets or item["kind"] not in _POD_SPECS:
+        return item
+    return _with_at(item, _POD_SPECS[item["kind"]], {"imagePullSecrets": [{"name": name} for name in secrets]})
+
+
+def _with_at(item: Object, path: Sequence[str], more: Object) -> Object:
+    if not path:
+        return {**item, **more}
+    return {**item, path[0]: _with_at(item[path[0]], path[1:], more)}
+
+
 def asked_for(item: Object) -> Object:
     """A desired object with the hash of itself on it."""
     metadata = item["metadata"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from types import MappingProxyType
 
 from plimsoll.core.config import Role
 from plimsoll.operator import names
@@ -126,6 +127,13 @@ def is_broken(pod: Object, now: float) -> bool:
     return bool(trouble(pod)[0]) or (since is not None and now - seconds(since) >= BROKEN_SECONDS)
 
 
+def serves_nobody(pod: Object | None, head: Object | None, now: float) -> bool:
+    """Whether an edge can go without more ado: it is down, or long not ready while its head is."""
+    if pod is None or is_ready(pod):
+        return pod is None
+    return bool(trouble(pod)[0]) or (is_ready(head) and is_broken(pod, now))
+
+
 def is_stuck(pod: Object, now: float) -> bool:
     """Whether a pod runs and has not been ready for so long that it will not be by itself."""
     ready = condition(pod, "Ready")
@@ -152,9 +160,13 @@ def is_drained(node: Object | None) -> bool:
     return node is not None and bool(node.get("spec", {}).get("unschedulable", False))
 
 
-def takes_pods(node: Object) -> bool:
-    """Whether pods can be placed on a node."""
-    return not is_drained(node) and condition(node, "Ready").get("status") == "True"
+def takes_pods(node: Object, selector: Mapping[str, str] = MappingProxyType({})) -> bool:
+    """Whether pods that choose nodes so, and tolerate nothing, can be placed on a node."""
+    if is_drained(node) or condition(node, "Ready").get("status") != "True":
+        return False
+    taints = node.get("spec", {}).get("taints") or []
+    labels = node.get("metadata", {}).get("labels") or {}
+    return selector.items() <= labels.items() and all(each.get("effect") == "PreferNoSchedule" for each in taints)
 
 
 def restart_hash(pod: Object) -> str:

@@ -36,8 +36,8 @@ from plimsoll.operator.observed import (
     label,
     restart_hash,
     seconds,
+    serves_nobody,
     takes_pods,
-    trouble,
 )
 
 EVICTION_SECONDS = 15.0
@@ -95,6 +95,7 @@ class _Rolling:
             if self._serves_nobody(edge, head):
                 yield self._end(edge)
         rest = [edge for edge in outdated if not self._serves_nobody(edge, head)]
+        rest.sort(key=lambda edge: not self._since(edge))  # one that may be evicted is not left so
         moving = [edge.name for edge in edges if edge not in rest and not is_ready(self.observed.pod(edge.name))]
         if rest:
             yield from self._edge(rest[0], head, moving)
@@ -111,8 +112,7 @@ class _Rolling:
             if is_drained(self.observed.node_of(pod)):
                 continue
             if label(pod, names.EVICTABLE):
-                patch = {"metadata": {"labels": {names.EVICTABLE: None}}}
-                yield Patch(pod, patch, "its node takes pods again")
+                yield _evictable(pod, None, "its node is not drained")
             for session in restart_sessions(self.observed, edge.name):
                 if is_over(session) and not is_leaving(session):
                     yield Delete(session, f"{edge.name} stays as it is")
@@ -153,7 +153,10 @@ class _Rolling:
         found = emptying(self.observed, edge.name, name, self.moment)
         if found.over:
             yield self._end(edge)
-        elif found.wanted:
+            return
+        if self._since(edge):
+            yield _evictable(self.observed.pod(edge.name) or {}, None, "it has to be emptied again")
+        if found.wanted:
             session = kept(evacuation.session(stored), self.observed, self.cluster)
             yield Evacuate(stored, named(session, found.wanted), found.reason or self._reason(edge))
         else:
@@ -170,30 +173,27 @@ class _Rolling:
             yield self._restart(head)
 
     def _end(self, edge: DesiredBroker) -> Change:
-        """Whoever drains its node is let have its pod; it is ended if nobody does, or for another reason."""
-        pod = self.observed.pod(edge.name) or {}
+        """On a node that is drained it is left to whoever drains, for a while; on any other it is ended at once."""
+        pod, now, since = self.observed.pod(edge.name) or {}, self.moment.now, self._since(edge)
         if not is_drained(self.observed.node_of(pod)):
             return self._restart(edge)
-        since = label(pod, names.EVICTABLE)
-        if not since.isdigit():
-            patch = {"metadata": {"labels": {names.EVICTABLE: str(int(self.moment.now))}}}
-            return Patch(pod, patch, "it serves nobody, and may be evicted")
-        if self.moment.now - float(since) >= EVICTION_SECONDS:
+        if not since.isdigit() or int(since) > now:
+            return _evictable(pod, str(int(now)), "its node is drained, and it may be evicted")
+        if now - int(since) >= EVICTION_SECONDS:
             return self._restart(edge)
         return Wait(("EdgeBroker", edge.name), "whoever drains its node may evict its pod")
+
+    def _since(self, edge: DesiredBroker) -> str:
+        """Since when an edge may be evicted, as its pod says; empty if it may not."""
+        return label(self.observed.pod(edge.name) or {}, names.EVICTABLE)
 
     def _restart(self, broker: DesiredBroker) -> Restart:
         pod = self.observed.pod(broker.name)
         return Restart(broker.name, pod or {}, self._reason(broker))
 
     def _serves_nobody(self, edge: DesiredBroker, head: DesiredBroker) -> bool:
-        """Whether an edge can be replaced without more ado: it is down, or long not ready while its head is."""
-        pod, over = self.observed.pod(edge.name), self.observed.pod(head.name)
-        if pod is None or is_ready(pod):
-            return False
-        if trouble(pod)[0]:
-            return True
-        return over is not None and is_ready(over) and is_broken(pod, self.moment.now)
+        pod = self.observed.pod(edge.name)
+        return pod is not None and serves_nobody(pod, self.observed.pod(head.name), self.moment.now)
 
     def _reason(self, broker: DesiredBroker) -> str:
         """Why a broker's present pod has to be replaced; empty if it has not, or if that cannot be done yet."""
@@ -201,7 +201,7 @@ class _Rolling:
         if pod is None or is_leaving(pod) or not uid(pod) or stateful_set is None:
             return ""
         is_old = restart_hash(pod) != broker.restart_hash
-        drained = broker.role == "edge" and is_drained(self.observed.node_of(pod)) and self._elsewhere()
+        drained = broker.role == "edge" and is_drained(self.observed.node_of(pod)) and self._has_elsewhere(broker)
         if not is_old and not drained:
             return ""
         status, generation = stateful_set.get("status", {}), stateful_set["metadata"].get("generation", 1)
@@ -209,10 +209,16 @@ class _Rolling:
             return ""  # it would be made anew as it was
         return "it was started with something else" if is_old else "its node is drained"
 
-    def _elsewhere(self) -> bool:
-        return any(takes_pods(node) for node in (self.observed.nodes or {}).values())
+    def _has_elsewhere(self, edge: DesiredBroker) -> bool:
+        selector = edge.objects[-1]["spec"]["template"]["spec"].get("nodeSelector", {})
+        return any(takes_pods(node, selector) for node in (self.observed.nodes or {}).values())
 
     def _is_broken(self, head: DesiredBroker) -> bool:
         """Whether a head that has to be replaced is of no use to its edges as it is."""
         pod = self.observed.pod(head.name)
         return pod is not None and bool(self._reason(head)) and is_broken(pod, self.moment.now)
+
+
+def _evictable(pod: Object, since: str | None, reason: str) -> Patch:
+    """Say of this pod, and of no other that has taken its name, that it may be evicted, or no more."""
+    return Patch(pod, {"metadata": {"uid": uid(pod), "labels": {names.EVICTABLE: since}}}, reason)

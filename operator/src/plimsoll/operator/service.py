@@ -37,7 +37,7 @@ class Service:
         self._watches = watching.Watches(self._told, self.metrics, nodes=settings.read_nodes, spark=settings.spark)
         self.truth = Truth(api, self._watches, settings.namespaces, self._unseen)
         self.cache = Cache(self._watches.objects)
-        self.health.silence = self.cache.silent
+        self.health.silence, self.health.deaf = self.cache.silent, self.truth.deaf
         self._fleets: dict[str, Fleet] = {}
         self._seen: dict[str, object] = {}
         self._heard: set[str] = set()
@@ -189,8 +189,10 @@ class Service:
     async def _canary(self) -> None:
         """Write something that the watches must tell of, again and again."""
         namespace, _, name = self.settings.canary.partition("/")
-        if not name or (self.settings.namespaces and namespace not in self.settings.namespaces):
+        if not name:
             return
+        if self.settings.namespaces and namespace not in self.settings.namespaces:
+            namespace = self.settings.namespaces[0]  # in its own one it has no rights, and watches nothing
         labels = {"app.kubernetes.io/managed-by": names.MANAGER, CANARY: "true"}
         while True:
             item = {

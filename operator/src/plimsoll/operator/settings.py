@@ -19,6 +19,8 @@ class Settings:
     broker_image: str = "plimsoll/broker:dev"
     spark_image: str = "plimsoll/spark:dev"
     collector_image: str = "plimsoll/collector:dev"
+    pull_secrets: tuple[str, ...] = ()
+    """Names of Secrets of a fleet's namespace with which all these images are pulled."""
     spark: bool = False
     """Whether Spark may be run as pods; needs rights on what it consists of."""
     namespaces: tuple[str, ...] = ()
@@ -48,7 +50,6 @@ def read(environment: Mapping[str, str]) -> Settings:
         SettingsError: a variable does not hold what it should.
 
     """
-    names = [name.strip() for name in environment.get("PLIMSOLL_NAMESPACES", "").split(",")]
     pod_name, pod_namespace = environment.get("POD_NAME", ""), environment.get("POD_NAMESPACE", "")
     canary = f"{pod_namespace}/plimsoll-operator-canary" if pod_namespace else ""
     return Settings(
@@ -56,7 +57,8 @@ def read(environment: Mapping[str, str]) -> Settings:
         spark_image=environment.get("PLIMSOLL_SPARK_IMAGE") or Settings.spark_image,
         collector_image=environment.get("PLIMSOLL_COLLECTOR_IMAGE") or Settings.collector_image,
         spark=_boolean(environment, "PLIMSOLL_SPARK"),
-        namespaces=tuple(name for name in names if name),
+        pull_secrets=_names(environment, "PLIMSOLL_IMAGE_PULL_SECRETS"),
+        namespaces=_names(environment, "PLIMSOLL_NAMESPACES"),
         read_nodes=_boolean(environment, "PLIMSOLL_READ_NODES"),
         pod_name=pod_name,
         pod_namespace=pod_namespace,
@@ -64,6 +66,11 @@ def read(environment: Mapping[str, str]) -> Settings:
         http_port=_port(environment, "PLIMSOLL_HTTP_PORT", Settings.http_port),
         canary=environment.get("PLIMSOLL_CANARY", canary),
     )
+
+
+def _names(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
+    found = (each.strip() for each in environment.get(name, "").split(","))
+    return tuple(each for each in found if each)
 
 
 def _boolean(environment: Mapping[str, str], name: str) -> bool:

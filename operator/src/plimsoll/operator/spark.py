@@ -74,6 +74,7 @@ def launch(resources: Resources, settings: Settings, metadata: Object) -> Launch
         trigger_seconds=max(1, round(spec.trigger.seconds)),
         lag_seconds=max(1, round(telemetry.collectors.interval.seconds)),
         owner=next(iter(metadata["ownerReferences"]), None),
+        pull_secrets=settings.pull_secrets,
         tolerations=tolerations(resources.fleet.spec.pods.lost_node_after.seconds),
     )
 

@@ -215,9 +215,11 @@ def _conditions(item: Object) -> Sequence[Mapping[str, Any]]:
     return item.get("status", {}).get("conditions") or ()
 
 
+_SUFFIXES = {
+    "Pod": "-0", "ConfigMap": "-config", "Secret": "-keys", "Service": "-external", "PodDisruptionBudget": "-edges",
+}  # fmt: skip
+
+
 def broker_of(ref: Ref) -> str:
-    """The broker that an object belongs to, by its name."""
-    for suffix in ("-config", "-keys", "-external", "-edges", "-0"):
-        if ref[1].endswith(suffix) and ref[0] != "EdgeBroker":
-            return ref[1].removesuffix(suffix)
-    return ref[1]
+    """The broker, or the cluster, that an object belongs to, by its name: edge-0 has a StatefulSet edge-0."""
+    return ref[1].removesuffix(_SUFFIXES.get(ref[0], ""))

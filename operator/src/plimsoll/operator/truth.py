@@ -2,7 +2,7 @@
 
 Such an object would stay in the indexes for good. So what they hold is held against a list now and then, and as soon as
 a watch has told again of what it has told before. Only what the indexes held before a list was asked for can be missing
-in it: whatever comes later is no ghost.
+in it: whatever comes later is no ghost. A watch that has not told of what is listed twice, some time apart, is deaf.
 """
 
 from __future__ import annotations
@@ -30,13 +30,23 @@ def ghosts(held: Iterable[Object], listed: Iterable[Mapping[str, Any]]) -> list[
     return [item for item in held if uid(item) not in there]
 
 
+def unheard(listed: Iterable[Object], held: Iterable[Object]) -> list[Object]:
+    """What is listed and an index does not have, or has in an older form."""
+    known = {uid(item): int(item["metadata"].get("generation", 0)) for item in held}
+    return [item for item in listed if known.get(uid(item), -1) < int(item["metadata"].get("generation", 0))]
+
+
 class Truth:
-    """Finds what the watches hold and is not there, and says so to `gone`. No namespaces: all of them."""
+    """Finds what the watches hold and is not there, and says so to `gone`. No namespaces: all of them.
+
+    `deaf`: by kind, what its watch has not told of, as far as it was looked for last.
+    """
 
     def __init__(
         self, api: Api, watches: Watches, namespaces: Sequence[str], gone: Callable[[str, Object], None]
     ) -> None:
         self._api, self._watches, self._namespaces, self._gone = api, watches, namespaces, gone
+        self.deaf: dict[str, str] = {}
         self._suspects: set[str] = set()
         self._suspected = asyncio.Event()
 
@@ -68,14 +78,29 @@ class Truth:
 
     async def check(self, kind: str) -> None:
         """Hold one kind against a list."""
-        held = self._watches.everywhere(kind)
-        if not held:
-            return
-        listed: list[Object] = []
-        for namespace in self._namespaces or ("",):
-            listed += await self._api.list(kind, namespace, selector(kind))
+        held, listed = self._watches.everywhere(kind), await self._list(kind)
         for item in ghosts(held, listed):
             metadata = item["metadata"]
             log.warning("%s %s/%s went unseen", kind, metadata.get("namespace", ""), metadata["name"])
             self._watches.gone(kind, item)
             self._gone(kind, item)
+        await self._listen(kind, unheard(listed, self._watches.everywhere(kind)))
+
+    async def _list(self, kind: str) -> list[Object]:
+        listed: list[Object] = []
+        for namespace in self._namespaces or ("",):
+            listed += await self._api.list(kind, namespace, selector(kind))
+        return listed
+
+    async def _listen(self, kind: str, late: Sequence[Object]) -> None:
+        """Whether what a watch has not told of is still there, and still not told of, some time later."""
+        self.deaf.pop(kind, None)
+        if not late:
+            return
+        await asyncio.sleep(SETTLE_SECONDS)
+        there = {uid(item) for item in await self._list(kind)}
+        late = [item for item in unheard(late, self._watches.everywhere(kind)) if uid(item) in there]
+        if late:
+            metadata = late[0]["metadata"]
+            self.deaf[kind] = f"{kind} {metadata.get('namespace', '')}/{metadata['name']}"
+            log.error("the watch has not told of %s", self.deaf[kind])

@@ -264,7 +264,7 @@ def _listeners(resources: Resources) -> Iterator[Problem]:
         for index, listener in enumerate(listeners.brokers):
             path: Path = ("spec", "listeners", "brokers", index)
             known = members[cluster.name]
-            if listener.name not in known:
+            if listener.name not in known and not _may_come(cluster.spec, listener.name):
                 found = f'cluster {cluster.name} has no broker "{listener.name}"'
                 yield cluster.problem((*path, "name"), found, suggestion(listener.name, known, "broker"))
             for port, key in ((listener.data_port, "dataPort"), (listener.control_port, "controlPort")):
@@ -273,3 +273,10 @@ def _listeners(resources: Resources) -> Iterator[Problem]:
                 if first != taken:
                     found = f"port {port} is already {first}"
                     yield cluster.problem((*path, key), found, "Choose another, or 0 for any free one.")
+
+
+def _may_come(cluster: BrokerClusterSpec, name: str) -> bool:
+    """Whether a group of edges has had an edge of this name, or will have, when its number changes."""
+    groups = {each.name for each in cluster.edges if each.replicas is not None}
+    group, _, index = name.rpartition("-")
+    return group in groups and index.isascii() and index.isdecimal()

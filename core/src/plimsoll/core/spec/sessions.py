@@ -126,7 +126,8 @@ class LoadBalancingSessionSpec:
     ] = ()  # fmt: skip
     trigger: Annotated[TriggerSpec | None, About("Which broker wanted this; absent where people did.")] = None
     mode: Annotated[
-        Literal["DryRun", "Execute", "Simulate"], About("DryRun ends with a plan; Simulate predicts its effect too.")
+        Literal["DryRun", "Execute", "Simulate"],
+        About("DryRun and Simulate end with a plan and its effect; Execute carries it out."),
     ] = "DryRun"
     handover: Annotated[
         Literal["Auto", "Drain", "Replay"],

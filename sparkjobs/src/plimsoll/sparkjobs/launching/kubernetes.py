@@ -125,7 +125,9 @@ def _template(launch: Launch) -> str:
 def settings(launch: Launch) -> dict[str, str]:
     """How the driver finds its cluster and makes its executors, with rights to pods alone."""
     volume = "spark.kubernetes.executor.volumes.persistentVolumeClaim.data"
+    pulled = {"spark.kubernetes.container.image.pullSecrets": ",".join(launch.pull_secrets)}
     return {
+        **(pulled if launch.pull_secrets else {}),
         "spark.master": "k8s://https://kubernetes.default.svc",
         "spark.kubernetes.namespace": launch.namespace,
         "spark.kubernetes.container.image": launch.image,

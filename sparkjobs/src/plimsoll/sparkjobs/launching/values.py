@@ -40,6 +40,7 @@ class Launch:
     executor_memory_mb: int = 512
     owner: Mapping[str, Any] | None = None
     tolerations: Sequence[Object] = ()
+    pull_secrets: Sequence[str] = ()
 
     @property
     def name(self) -> str:
