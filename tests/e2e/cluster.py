@@ -114,16 +114,11 @@ class Cluster:
     @contextmanager
     def watching(self, kind: str) -> Iterator[Callable[[], str]]:
         """What `kubectl get KIND -w` prints meanwhile."""
-        with tempfile.TemporaryFile("w+") as file:
+        with tempfile.NamedTemporaryFile() as file:
             command = ["kubectl", "--namespace", self.namespace, "get", kind, "--watch"]
             process = subprocess.Popen(command, stdout=file, stderr=subprocess.DEVNULL)
-
-            def printed() -> str:
-                file.seek(0)
-                return file.read()
-
             try:
-                yield printed
+                yield Path(file.name).read_text
             finally:
                 process.terminate()
                 process.wait(10)

@@ -54,6 +54,7 @@ def test_an_alert_says_how_bad_what_and_what_to_do(rule: dict[str, dict[str, str
 FIRES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "PlimsollGaps": ({"plimsoll_broker_gaps_detected_total": "0x5 3x20"}, {}),
     "PlimsollLawBroken": ({'plimsoll_session_law_violations_total{law="I5"}': "0x5 1x20"}, {"law": "I5"}),
+    "PlimsollSessionOverdue": ({"plimsoll_sessions_overdue": "0x5 2x20"}, {}),
     "PlimsollMoveNotClean": (
         {'plimsoll_session_deliveries_total{kind="lost"}': "0x5 1x20"}, {"kind": "lost"},
     ),
@@ -88,6 +89,7 @@ FIRES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
 CALM = {
     "plimsoll_broker_gaps_detected_total": "7x20",
     'plimsoll_session_law_violations_total{law="I5"}': "0x20",
+    "plimsoll_sessions_overdue": "0x20",
     'plimsoll_session_deliveries_total{kind="lost"}': "0x20",
     'plimsoll_session_deliveries_total{kind="suppressed"}': "0+3x20",
     "plimsoll_broker_input_utilization": "0.9x20",

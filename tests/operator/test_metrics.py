@@ -1,5 +1,7 @@
 """What is counted, and that labels are bounded."""
 
+import pytest
+
 from plimsoll.operator.metrics import PHASES, Metrics
 
 
@@ -37,3 +39,18 @@ def test_the_process_says_what_it_uses():
     used = value(Metrics(), "process_resident_memory_bytes")
     assert used is not None
     assert used > 1e6
+
+
+@pytest.mark.parametrize(
+    ("status", "is_late"),
+    [
+        ({}, False),
+        ({"deadlineAt": "2026-01-01T00:00:00Z"}, True),
+        ({"deadlineAt": "2026-01-01T00:00:00Z", "endedAt": "2026-01-01T00:05:00Z"}, False),
+        ({"deadlineAt": "2999-01-01T00:00:00Z"}, False),
+    ],
+)
+def test_a_session_is_overdue_whether_or_not_anybody_goes_on_with_it(status: dict[str, str], is_late: bool):
+    metrics = Metrics()
+    metrics.sessions_of(lambda: [{"kind": "LoadBalancingSession", "status": status}, {"kind": "BrokerFleet"}])
+    assert value(metrics, "plimsoll_sessions_overdue") == is_late

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Mapping
-from time import monotonic
+from time import monotonic, time
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -12,7 +13,8 @@ from prometheus_client.registry import Collector
 
 from plimsoll.mediator.sessions import KIND as SESSION
 from plimsoll.operator.names import Object
-from plimsoll.operator.session_metrics import SessionMetrics
+from plimsoll.operator.observed import seconds
+from plimsoll.operator.session_metrics import LATE_SECONDS, SessionMetrics
 
 SECONDS = (
     0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0,
@@ -102,16 +104,25 @@ class Heard(Collector):
 
 
 class Sessions(Collector):
-    """Sessions that are stored, by phase."""
+    """Sessions that are stored, by phase, and those that should have ended, if anybody goes on with them or not."""
 
     def __init__(self, objects: Callable[[], Iterable[Object]]) -> None:
         self._objects = objects
 
     def collect(self) -> Iterable[Metric]:
-        counts = Counts(
-            str(item.get("status", {}).get("phase", "Requested")) for item in self._objects() if item["kind"] == SESSION
-        )
+        statuses = [item.get("status", {}) for item in self._objects() if item["kind"] == SESSION]
+        counts = Counts(str(status.get("phase", "Requested")) for status in statuses)
         family = GaugeMetricFamily("plimsoll_sessions", "Balancing sessions that are stored.", labels=["phase"])
         for phase in PHASES:
             family.add_metric([phase], counts[phase])
         yield family
+        now = time() - LATE_SECONDS
+        yield GaugeMetricFamily(
+            "plimsoll_sessions_overdue", "Sessions that have not ended a minute after their deadline.",
+            value=sum(1 for each in statuses if is_overdue(each, now)),
+        )  # fmt: skip
+
+
+def is_overdue(status: Mapping[str, Any], now: float) -> bool:
+    """Whether a session has a deadline that is over, and no end."""
+    return "endedAt" not in status and "deadlineAt" in status and seconds(status["deadlineAt"]) < now
