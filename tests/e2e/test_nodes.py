@@ -155,5 +155,5 @@ def test_edges_of_a_lost_node_are_replaced_and_their_subscribers_served_meanwhil
     fleet.kubectl("wait", f"node/{AWAY}", "--for=condition=Ready", "--timeout=120s", seconds=150)
     sent = crowd.progress()["sent"]
     fleet.wait(lambda: crowd.progress()["sent"] > sent + 5 * PER_SECOND, 60, "five more seconds of publications")
-    assert settled(fleet, crowd)
+    fleet.wait(lambda: settled(fleet, crowd), 30, "all to be well with the node back")
     assert AWAY not in places(fleet).values()

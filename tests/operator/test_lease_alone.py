@@ -130,3 +130,26 @@ def test_it_belongs_to_its_owner_also_where_it_was_made_without_one(is_there: bo
         assert server.item["metadata"]["ownerReferences"] == [owner]
 
     held(story, server, owner=owner)
+
+
+def test_it_is_fresh_until_another_one_could_have_taken_it():
+    server = Server()
+
+    async def run() -> None:
+        lease = Lease(server, "ns", "mediator", "one", SECONDS)  # type: ignore[arg-type]
+
+        def is_fresh() -> bool:
+            return lease.is_fresh
+
+        assert not is_fresh()
+        await lease.acquire()
+        assert is_fresh()
+        async with asyncio.timeout(20):
+            while is_fresh():  # noqa: ASYNC110  until its time is over
+                await asyncio.sleep(0.001)
+            await lease.acquire()
+            assert is_fresh()
+            await lease._write(release=True)
+        assert not is_fresh(), "given back"
+
+    asyncio.run(run())

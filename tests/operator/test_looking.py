@@ -14,6 +14,7 @@ from tests.operator.world import FLEET, World
 
 from plimsoll.operator import names
 from plimsoll.operator.api import ApiError, ConflictError, MissingError
+from plimsoll.operator.attempts import RETRY_SECONDS
 from plimsoll.operator.cache import Cache
 from plimsoll.operator.fleet import HEARING_SECONDS, LASTING_SECONDS, Fleet, _shut
 from plimsoll.operator.health import Health
@@ -197,6 +198,7 @@ class Waiting:
     """A mediator whose lease another operator holds."""
 
     lives = 0
+    may_be_deposed = False
     heard: dict[str, Any] = {}  # noqa: RUF012  never changed
     draining: frozenset[str] = frozenset()
 
@@ -215,6 +217,11 @@ def test_who_only_waits_to_mediate_says_nothing_of_brokers(monkeypatch: pytest.M
         await fleet._write_status()
         assert server.asked == []
         waiting.lives = 1
+        waiting.may_be_deposed = True
+        await fleet._write_status()
+        assert await fleet._look_safely() == RETRY_SECONDS
+        assert server.asked == [], "it may have been deposed while it was cut off"
+        waiting.may_be_deposed = False
         await fleet._write_status()
         assert "update" in {verb for verb, _, _ in server.asked}
 

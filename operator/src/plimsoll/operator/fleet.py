@@ -144,6 +144,8 @@ class Fleet:
 
     async def _look_safely(self) -> float:
         """Look, and say how long until the next look at the latest."""
+        if self._mediating is not None and self._mediating.may_be_deposed:
+            return RETRY_SECONDS  # what it knows is older than its lease
         begun = monotonic()
         result, again = "success", self._settings.resync_seconds
         try:
@@ -463,7 +465,7 @@ class Fleet:
             spark=self._sparking.judged(self._desired.resources, self._observe(), self._telling.known),
             time=now,
         )
-        if self._mediating is not None and not self._mediating.lives:
+        if self._mediating is not None and (not self._mediating.lives or self._mediating.may_be_deposed):
             return  # another operator mediates, hears the brokers, and says how they are
         if monotonic() - self._begun_at > HEARING_SECONDS or not status.is_unheard(facts):
             await self._write_due(status.statuses(facts))

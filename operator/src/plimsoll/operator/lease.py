@@ -34,7 +34,12 @@ class Lease:
         self._api, self._namespace, self._name = api, namespace, name
         self._holder, self._seconds, self._owners = holder, seconds, [owner] if owner is not None else []
         self._seen: tuple[Any, ...] = ()
-        self._seen_at = float("-inf")
+        self._seen_at = self._renewed_at = float("-inf")
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it was renewed so lately that nobody else can have taken it, by our clock."""
+        return asyncio.get_running_loop().time() - self._renewed_at < self._seconds
 
     async def held(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for the lease, then do the work while holding it; the lease is given back at its end.
@@ -83,11 +88,13 @@ class Lease:
 
     async def _write(self, *, release: bool) -> None:
         """Renew it, take it if it is free, or give it back; raises LostError while another one holds it."""
+        asked_at = asyncio.get_running_loop().time()
         try:
             item = await self._api.get(KIND, self._namespace, self._name, retry=not release)
         except MissingError:
             if not release:
                 await self._api.create(self._made(), retry=True)
+                self._renewed_at = asked_at
             return
         spec = item.get("spec", {})
         holder = spec.get("holderIdentity") or ""
@@ -103,6 +110,7 @@ class Lease:
             metadata["ownerReferences"] = self._owners
         patch = {"metadata": metadata, "spec": wanted}
         await self._api.patch(KIND, self._namespace, self._name, patch, retry=not release)
+        self._renewed_at = asked_at if not release else float("-inf")
 
     def _is_over(self, spec: Object) -> bool:
         """Whether its holder has not renewed it for its time, by our clock: nobody's clock is compared with another."""

@@ -104,6 +104,7 @@ class Mediating:
         self._control: ControlPlane | None = None
         self._storing = Storing(api, namespace)
         self._mediator: core.Mediator | None = None
+        self._lease: Lease | None = None
         self.epoch = 0
         self.draining: frozenset[str] = frozenset()
         self.lives = 0
@@ -132,6 +133,11 @@ class Mediating:
         self._loads = loads
 
     # -- what it says
+
+    @property
+    def may_be_deposed(self) -> bool:
+        """Whether it has mediated, and has not reached the API server for so long that another one may do so by now."""
+        return self.lives > 0 and self._lease is not None and not self._lease.is_fresh
 
     @property
     def heard(self) -> Mapping[str, Heard]:
@@ -168,6 +174,7 @@ class Mediating:
         name = f"plimsoll-mediator-{self._fleet}"
         fleet = await self._api.get(epochs.KIND, self._namespace, self._fleet, retry=True)
         lease = Lease(self._api, self._namespace, name, self._api.instance, self._lease_seconds, owner=owner(fleet))
+        self._lease = lease
         try:
             await lease.held(self._mediate())
         except LostError as error:
