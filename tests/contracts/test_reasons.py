@@ -48,10 +48,11 @@ NONE = {
     *ANSWERS, *CONDITIONS, *kinds.KINDS,
     "Curve", "Plain",  # how links are protected
     "Local", "Planned",  # a scope of detection, a phase
-    "Pod", "Secret", "StatefulSet",  # kinds of Kubernetes
+    "ConfigMap", "Pod", "PodDisruptionBudget", "Secret", "Service", "StatefulSet",  # kinds of Kubernetes
     "None", "Process", "Kubernetes", "SparkOperator", "SparkApplication",  # launchers of Spark
     "Fold", "Spark", "Missing",  # whose figures clusters are compared by; a job that cannot be
     "ContainerCreating", "PodInitializing", "PodScheduled", "DisruptionTarget", "DeletionByTaintManager",  # its words
+    "PreferNoSchedule",
 }  # fmt: skip
 
 
