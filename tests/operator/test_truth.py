@@ -108,6 +108,27 @@ def test_a_watch_is_deaf_if_it_does_not_tell_of_what_stays(later: str, monkeypat
     assert found.deaf == {}, "it has told of it after all"
 
 
+def test_a_watch_that_was_only_late_is_found_to_hear_soon(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(truth, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(truth, "AGAIN_SECONDS", 0.001)
+    watches, indices = held()
+    found = Truth(Server(changed("s", 1)), watches, (), lambda *_: None)  # type: ignore[arg-type]
+
+    async def story() -> None:
+        running = asyncio.create_task(found.run())
+        found.suspect("LoadBalancingSession")
+        async with asyncio.timeout(10):
+            while not found.deaf:  # noqa: ASYNC110  until it seems so
+                await asyncio.sleep(0.001)
+            indices["LoadBalancingSession"]["ns"] = [changed("s", 1)]
+            while found.deaf:  # noqa: ASYNC110  until it does not any more
+                await asyncio.sleep(0.001)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    asyncio.run(story())
+
+
 def test_each_namespace_is_asked_for_where_some_are_served():
     watches, _ = held(item("a"))
     server = Server(item("a"))

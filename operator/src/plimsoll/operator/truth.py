@@ -20,6 +20,8 @@ from plimsoll.operator.watching import Watches, selector
 log = logging.getLogger(__name__)
 
 TRUTH_SECONDS = 120.0
+AGAIN_SECONDS = 10.0
+"""A watch that seems to be deaf is looked at again after so long: it may only have been late."""
 SETTLE_SECONDS = 2.0
 """A watch that tells of everything again does so for a while; it is held against a list after that."""
 
@@ -65,12 +67,12 @@ class Truth:
                     log.warning("%s could not be held against what is there: %s", kind, error)
 
     async def _due(self) -> Sequence[str]:
-        """The kinds to be held against a list: those that are suspected, or all of them when it is time."""
+        """The kinds to be held against a list: suspected ones, those that seem deaf, or in time all of them."""
         try:
-            async with asyncio.timeout(TRUTH_SECONDS):
+            async with asyncio.timeout(AGAIN_SECONDS if self.deaf else TRUTH_SECONDS):
                 await self._suspected.wait()
         except TimeoutError:
-            return self._watches.kinds
+            return sorted(self.deaf) or self._watches.kinds
         await asyncio.sleep(SETTLE_SECONDS)
         found, self._suspects = sorted(self._suspects), set()
         self._suspected.clear()
@@ -94,13 +96,13 @@ class Truth:
 
     async def _listen(self, kind: str, late: Sequence[Object]) -> None:
         """Whether what a watch has not told of is still there, and still not told of, some time later."""
-        self.deaf.pop(kind, None)
-        if not late:
-            return
-        await asyncio.sleep(SETTLE_SECONDS)
-        there = {uid(item) for item in await self._list(kind)}
-        late = [item for item in unheard(late, self._watches.everywhere(kind)) if uid(item) in there]
         if late:
-            metadata = late[0]["metadata"]
-            self.deaf[kind] = f"{kind} {metadata.get('namespace', '')}/{metadata['name']}"
-            log.error("the watch has not told of %s", self.deaf[kind])
+            await asyncio.sleep(SETTLE_SECONDS)
+            there = {uid(item) for item in await self._list(kind)}
+            late = [item for item in unheard(late, self._watches.everywhere(kind)) if uid(item) in there]
+        if not late:
+            self.deaf.pop(kind, None)
+            return
+        metadata = late[0]["metadata"]
+        self.deaf[kind] = f"{kind} {metadata.get('namespace', '')}/{metadata['name']}"
+        log.error("the watch has not told of %s", self.deaf[kind])
