@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from plimsoll.core.spec.kinds import BrokerFleetSpec
 from plimsoll.operator.api import ConflictError, MissingError
 from plimsoll.operator.lease import Lease, LostError
+from plimsoll.operator.mediating import Mediating
 from plimsoll.operator.retries import pauses
 
 SECONDS = 0.03
@@ -151,5 +153,17 @@ def test_it_is_fresh_until_another_one_could_have_taken_it():
             assert is_fresh()
             await lease._write(release=True)
         assert not is_fresh(), "given back"
+
+    asyncio.run(run())
+
+
+def test_who_has_not_mediated_yet_cannot_have_been_deposed():
+    async def run() -> None:
+        mediating = Mediating(Server(), "ns", "f", None, BrokerFleetSpec())  # type: ignore[arg-type]
+        assert not mediating.may_be_deposed
+        mediating._lease = Lease(Server(), "ns", "mediator", "one", SECONDS)  # type: ignore[arg-type]
+        assert not mediating.may_be_deposed, "it waits for its lease"
+        mediating.lives = 1
+        assert mediating.may_be_deposed
 
     asyncio.run(run())

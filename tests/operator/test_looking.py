@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.operator.world import FLEET, World
 
-from plimsoll.operator import names
+from plimsoll.operator import keys, names
 from plimsoll.operator.api import ApiError, ConflictError, MissingError
 from plimsoll.operator.attempts import RETRY_SECONDS
 from plimsoll.operator.cache import Cache
@@ -273,6 +273,50 @@ def test_lost_nodes_are_given_up_while_nobody_knows_what_should_be(monkeypatch: 
         await fleet._look()
         assert fleet._why == "InvalidSpec"
         assert ("delete", "Pod", "edge-0-0") in server.asked
+
+    asyncio.run(story())
+
+
+class Shown(Waiting):
+    """A mediator that keeps what it is shown."""
+
+    lives = 1
+
+    def show(self, objects: list[Object]) -> None:
+        self.closed = {item["metadata"]["name"] for item in objects if item["spec"].get("cordoned")}
+
+    def dial(self, *_: Any) -> None:
+        return
+
+
+def test_edges_that_leave_are_no_targets_for_the_mediator(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    world.settle()
+    world.delete(("EdgeBroker", "edge-1"))
+    fleet, _ = looker(world, monkeypatch)
+    mediating = Shown()
+
+    def begin(self: Fleet, *_: Any) -> None:
+        self._mediating = mediating  # type: ignore[assignment]
+
+    monkeypatch.undo()
+    monkeypatch.setattr(Fleet, "_begin_mediating", begin)
+    own = keys.read(world.objects["Secret", names.MEDIATOR_KEYS])
+    assert own is not None
+    asyncio.run(fleet._mediate(world.desired(), {names.MEDIATOR_KEYS: own}))
+    assert mediating.closed == {"edge-1"}
+
+
+@pytest.mark.parametrize(("served", "written"), [((), "own"), (("own", "x"), "own"), (("x", "y"), "x")])
+def test_the_canary_is_written_where_something_is_watched(served: tuple[str, ...], written: str):
+    async def story() -> None:
+        server = Server(World())
+        service = Service(server, Settings(namespaces=served, canary="own/canary"))  # type: ignore[arg-type]
+        writing = asyncio.create_task(service._canary())
+        while service.health.canary_written is None:  # noqa: ASYNC110  until it has been written
+            await asyncio.sleep(0)
+        writing.cancel()
+        assert server.world.objects["ConfigMap", "canary"]["metadata"]["namespace"] == written
 
     asyncio.run(story())
 

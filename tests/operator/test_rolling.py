@@ -169,10 +169,9 @@ def test_an_edge_that_need_not_be_replaced_after_all_takes_newcomers_and_is_empt
 
 
 def test_a_node_that_takes_pods_again_has_its_edges_back():
-    world = settled(settings=Settings(read_nodes=True))
-    world.nodes = {"n1": node("n1", drained=True), "n2": node("n2")}
+    world = drained()
     world.round()
-    world.nodes["n1"] = node("n1")
+    world.nodes = {"n1": node("n1"), "n2": node("n2")}
     assert cordoned(world.desired(), world.observed()) == {"edge-0"}  # its subscribers are on their way
     name = world.sessions()[0]
     world.end_session(name)
@@ -232,6 +231,13 @@ def test_an_edge_is_emptied_only_if_another_node_would_take_it(changed: dict[str
     assert any(isinstance(step, Evacuate) for step in world.look()) == is_taken
 
 
+def drained() -> World:
+    """A fleet whose edges are all on a node that is drained, with another one to go to."""
+    world = settled(settings=Settings(read_nodes=True))
+    world.nodes = {"n1": node("n1", drained=True), "n2": node("n2")}
+    return world
+
+
 def evictable(world: World) -> set[str]:
     """Pods that no disruption budget protects."""
     selector = world.objects["PodDisruptionBudget", "east-edges"]["spec"]["selector"]
@@ -242,8 +248,7 @@ def evictable(world: World) -> set[str]:
 
 
 def test_an_edge_that_is_evicted_as_soon_as_it_may_is_followed_by_the_next():
-    world = settled(settings=Settings(read_nodes=True))
-    world.nodes = {"n1": node("n1", drained=True), "n2": node("n2")}
+    world = drained()
     told: list[str] = []
     for _ in range(40):
         steps = world.round()
@@ -259,13 +264,12 @@ def test_an_edge_that_is_evicted_as_soon_as_it_may_is_followed_by_the_next():
 
 
 def test_an_edge_that_need_not_go_after_all_is_protected_again():
-    world = settled(settings=Settings(read_nodes=True))
-    world.nodes = {"n1": node("n1", drained=True), "n2": node("n2")}
+    world = drained()
     world.round()
     world.end_session(world.sessions()[0])
     world.round()
     assert evictable(world) == {"edge-0-0"}
-    world.nodes["n1"] = node("n1")
+    world.nodes = {"n1": node("n1"), "n2": node("n2")}
     world.settle()
     assert evictable(world) == set()
     assert world.sessions() == []
@@ -273,8 +277,7 @@ def test_an_edge_that_need_not_go_after_all_is_protected_again():
 
 @pytest.mark.parametrize("since", ["yes", "99999999999"])
 def test_a_mark_that_says_nothing_is_written_again(since: str):
-    world = settled(settings=Settings(read_nodes=True))
-    world.nodes = {"n1": node("n1", drained=True), "n2": node("n2")}
+    world = drained()
     world.round()
     world.end_session(world.sessions()[0])
     world.objects["Pod", "edge-0-0"]["metadata"]["labels"][names.EVICTABLE] = since
@@ -284,8 +287,7 @@ def test_a_mark_that_says_nothing_is_written_again(since: str):
 
 
 def test_an_edge_that_has_to_be_emptied_again_is_protected_until_it_is():
-    world = settled(settings=Settings(read_nodes=True))
-    world.nodes = {"n1": node("n1", drained=True), "n2": node("n2")}
+    world = drained()
     world.round()
     world.end_session(world.sessions()[0])
     world.round()
@@ -321,8 +323,7 @@ def test_an_edge_that_may_be_evicted_goes_before_another_is_emptied_into_it():
 
 
 def test_only_the_pod_that_was_seen_is_marked():
-    world = settled(settings=Settings(read_nodes=True))
-    world.nodes = {"n1": node("n1", drained=True), "n2": node("n2")}
+    world = drained()
     world.round()
     world.end_session(world.sessions()[0])
     (step,) = world.round()

@@ -112,7 +112,8 @@ def test_a_watch_that_was_only_late_is_found_to_hear_soon(monkeypatch: pytest.Mo
     monkeypatch.setattr(truth, "SETTLE_SECONDS", 0.0)
     monkeypatch.setattr(truth, "AGAIN_SECONDS", 0.001)
     watches, indices = held()
-    found = Truth(Server(changed("s", 1)), watches, (), lambda *_: None)  # type: ignore[arg-type]
+    server = Server(changed("s", 1))
+    found = Truth(server, watches, (), lambda *_: None)  # type: ignore[arg-type]
 
     async def story() -> None:
         running = asyncio.create_task(found.run())
@@ -123,6 +124,7 @@ def test_a_watch_that_was_only_late_is_found_to_hear_soon(monkeypatch: pytest.Mo
             indices["LoadBalancingSession"]["ns"] = [changed("s", 1)]
             while found.deaf:  # noqa: ASYNC110  until it does not any more
                 await asyncio.sleep(0.001)
+        assert {kind for kind, _, _ in server.asked} == {"LoadBalancingSession"}
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 

@@ -76,7 +76,7 @@ _POD_SPECS = {
 
 
 def pulled_with(item: Object, secrets: Sequence[str]) -> Object:
-    """An object whose pods, if it has any, pull their images with these Secrets. Pods that run are left as they are."""
+    """An object whose pods, if it has any, pull their images with these Secrets. No broker is replaced for that."""
     if not secrets or item["kind"] not in _POD_SPECS:
         return item
     return _with_at(item, _POD_SPECS[item["kind"]], {"imagePullSecrets": [{"name": name} for name in secrets]})
