@@ -17,7 +17,7 @@ IMAGE_TAG ?= dev
 IMAGES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-spark demo demo-global place compare sweep test lint bench simulate soak images e2e e2e-full bench-operator kind-up crds chart format lock clean
+.PHONY: help setup setup-spark demo demo-global place compare sweep test test-all lint bench simulate soak images e2e e2e-full bench-operator kind-up crds chart format lock clean
 
 help:  ## Say what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,19 +32,22 @@ place: setup  ## The short demo: each subscriber is placed where there is room, 
 	@$(PY) -m plimsoll.cli.main demo --place $(DEMO_ARGS)
 
 compare: setup  ## The demo with balancing off, random, least-loaded, greedy and padres, side by side (DEMO_ARGS="--policies off padres")
-	@$(PY) -m plimsoll.local.demo.compare $(DEMO_ARGS)
+	@$(PY) -m plimsoll.demo.comparison $(DEMO_ARGS)
 
 sweep: setup  ## Simulate the demo with more and more edges, and with other thresholds (ARGS="--subscribers 500")
 	@$(PY) -m bench.balancing $(ARGS)
 
 demo-global: setup  ## Four clusters in a chain balance with their neighbours; audit of every delivery (DEMO_ARGS="--seconds 90")
-	@$(PY) -m plimsoll.local.demo.wide $(DEMO_ARGS)
+	@$(PY) -m plimsoll.demo.multi_cluster $(DEMO_ARGS)
 
 setup-spark:  ## Also what the Spark jobs need, where there is a Java
 	@$(PYTHON) scripts/setup_environment.py --spark
 
 test: setup-spark  ## Run the tests (ARGS="tests/core -k wire" for some, WORKERS=0 for one process)
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+test-all: setup-spark  ## Run the tests and the long sweeps too, as .ci/run does (twice the time)
+	@$(PY) -m pytest -m "" -n $(WORKERS) --dist worksteal $(ARGS)
 
 lint: setup-spark  ## Check style, format, types and the architecture's import contracts
 	$(PY) -m ruff check
@@ -63,7 +66,7 @@ simulate: setup  ## Run SEEDS=160 fleets in virtual time under faults and check 
 	@$(PY) -m plimsoll.simulator --seeds $(SEEDS) --jobs $(WORKERS) $(ARGS)
 
 soak: setup  ## Disturb a fleet under load for SECONDS=300, or move its subscribers SESSIONS=10000 times; audit every delivery
-	@$(PY) -m plimsoll.local.soak $(if $(SESSIONS),--sessions $(SESSIONS),--seconds $(SECONDS)) $(ARGS)
+	@$(PY) -m plimsoll.soak $(if $(SESSIONS),--sessions $(SESSIONS),--seconds $(SECONDS)) $(ARGS)
 
 images:  ## Build the container images with docker, podman or buildah (IMAGE_TAG=dev IMAGES="broker operator")
 	@scripts/build_images.sh $(IMAGE_TAG) $(IMAGES)
@@ -73,7 +76,7 @@ e2e: setup  ## Install the chart in the cluster that KUBECONFIG names, and try a
 
 e2e-full: setup  ## Kill operator, source and target in every state of a session, in pods, under load (PLIMSOLL_KILL_SEED for `make e2e`)
 	@PLIMSOLL_KILLS=all PLIMSOLL_IMAGE_TAG=$(IMAGE_TAG) $(PY) -m pytest -m e2e tests/e2e/test_kills.py -rP $(ARGS)
-	@PLIMSOLL_FAIL_POINTS=all PLIMSOLL_OUTAGE_SECONDS=300 $(PY) -m pytest tests/operator/test_mediating.py -rP $(ARGS)
+	@PLIMSOLL_FAIL_POINTS=all PLIMSOLL_OUTAGE_SECONDS=300 $(PY) -m pytest tests/operator/mediator/test_runner.py -rP $(ARGS)
 
 bench-operator: setup  ## What the operator needs for 10, 50 and 200 simulated brokers, at the API server of KUBECONFIG
 	@$(PY) -m bench.operator $(BENCH_ARGS)
@@ -107,8 +110,7 @@ RESOLVE := --quiet --universal --python-version 3.11 --generate-hashes --no-head
     --no-emit-find-links
 # All that is worked with here, but for Spark: half a gigabyte that only its jobs need has a lock of its own. The locks of
 # images hold what their role needs, in the same versions.
-LOCKED := --extra broker --extra client --extra local --extra kernel --extra operator --extra cluster --extra telemetry \
-    --extra demo --group dev --group build
+LOCKED := --extra broker --extra kernel --extra operator --extra cluster --extra telemetry --group demo --group dev --group build
 
 clean:  ## Remove the environment, caches and reports
 	rm -rf .venv .venv.lock .lock-venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \

@@ -9,10 +9,10 @@ from typing import Any
 import yaml
 
 from plimsoll.core.spec import KINDS
-from plimsoll.core.spec.definitions import definitions
-from plimsoll.core.spec.reasons import BALANCE, BROKERS, EVENTS, PODS, PROFILES, SPARK, table
-from plimsoll.core.spec.reference import page_table
-from plimsoll.core.spec.session_reasons import SESSIONS
+from plimsoll.core.spec.schemas.crd import all_crds
+from plimsoll.core.spec.schemas.field_reference import field_table
+from plimsoll.core.spec.status.reasons import BALANCE, BROKERS, EVENTS, PODS, PROFILES, SPARK, reason_table
+from plimsoll.core.spec.status.session_reasons import SESSIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 CRDS = ROOT / "crds"
@@ -39,7 +39,7 @@ fooled by what was; every condition says for which generation of the specificati
 def reasons_page() -> str:
     """docs/reasons.md."""
     sections = (BROKERS, BALANCE, PROFILES, SPARK, PODS, *SESSIONS, EVENTS)
-    return "\n".join([REASONS, *(f"{table(section)}\n" for section in sections)])
+    return "\n".join([REASONS, *(f"{reason_table(section)}\n" for section in sections)])
 
 
 def definition_text(definition: dict[str, Any]) -> str:
@@ -60,12 +60,12 @@ def between(page: str, name: str, content: str) -> str:
 
 def files() -> dict[Path, str]:
     """Every generated file with what it should hold."""
-    texts = {f"{KINDS[name].plural}.yaml": definition_text(item) for name, item in definitions().items()}
+    texts = {f"{KINDS[name].plural}.yaml": definition_text(item) for name, item in all_crds().items()}
     found = {folder / name: text for folder in (CRDS, CHART) for name, text in texts.items()}
     resources = ROOT / "docs" / "resources.md"
     page = resources.read_text()
     for name, kind in KINDS.items():
-        page = between(page, f"fields of {name}", page_table(kind))
+        page = between(page, f"fields of {name}", field_table(kind))
     return {**found, resources: page, ROOT / "docs" / "reasons.md": reasons_page()}
 
 

@@ -61,19 +61,25 @@ UNNOTICED = ("survived", "not called")
 
 AREAS: dict[str, tuple[list[str], list[str]]] = {
     "link": (
-        ["plimsoll.core.link"],
-        ["tests/core/test_link.py", "tests/core/test_link_rules.py", "tests/core/test_node.py"],
+        ["plimsoll.core.transport.link", "plimsoll.core.transport.flusher", "plimsoll.core.transport.handshakes"],
+        [
+            "tests/core/transport/test_link.py",
+            "tests/core/transport/test_link_rules.py",
+            "tests/core/transport/test_overlay_node.py",
+        ],
     ),
     "handover": (
         [],
         [
-            f"tests/core/handover/test_{name}.py"
-            for name in ("coordinator", "coordinator_ends", "desk", "giving", "guests", "office", "outcomes", "post")
+            f"tests/core/head/handover/test_{name}.py"
+            for name in ("commands", "coordinator", "coordinator_ends", "dispatch", "outcomes", "remote_members")
         ]
         + [
-            "tests/core/handover/test_office_bounds.py",
-            "tests/core/handover/test_receiving.py",
-            "tests/core/handover/test_receiving_ends.py",
+            "tests/core/head/test_router.py",
+            "tests/core/edge/handover/test_source.py",
+            "tests/core/head/handover/test_dispatch_bounds.py",
+            "tests/core/edge/handover/test_target.py",
+            "tests/core/edge/handover/test_target_ends.py",
         ],
     ),
     "session": (

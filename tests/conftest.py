@@ -6,29 +6,43 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.images import missing_image
 
 # A busy machine is not a failing property: neither a deadline per example nor the check for slow examples. The runner's
 # timeout bounds each test.
 calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
-settings.register_profile("dev", calm)
-settings.register_profile("ci", calm, derandomize=True, database=None)
+settings.register_profile("quick", calm, max_examples=40)
+settings.register_profile("dev", calm, max_examples=100)
+settings.register_profile("quick-ci", calm, max_examples=40, derandomize=True, database=None)
+settings.register_profile("ci", calm, max_examples=100, derandomize=True, database=None)
 settings.register_profile("thorough", calm, max_examples=5000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev"))
+NO_SWEEPS = "not sweep"
+"""The default of `-m`, in pyproject.toml."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Properties try fewer examples where sweeps are left out."""
+    profile = "ci" if os.environ.get("CI") else "dev"
+    if config.getoption("markexpr") == NO_SWEEPS:
+        profile = "quick-ci" if os.environ.get("CI") else "quick"
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or profile)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that this run cannot or should not do are skipped by name, not deselected out of sight."""
-    asked_for_soak, asked_for_e2e = ("soak" in config.getoption("markexpr"), "e2e" in config.getoption("markexpr"))
+    asked_for_e2e = "e2e" in config.getoption("markexpr")
     for item in items:
         if item.get_closest_marker("cluster") and not os.environ.get("KUBECONFIG"):
             item.add_marker(pytest.mark.skip(reason="needs a Kubernetes cluster: KUBECONFIG is not set"))
-        if item.get_closest_marker("soak") and not asked_for_soak:
-            item.add_marker(pytest.mark.skip(reason="runs for minutes: only with `-m soak`"))
+        elif why := missing_image(*(name for marker in item.iter_markers("images") for name in marker.args)):
+            item.add_marker(pytest.mark.skip(reason=why))
         if item.get_closest_marker("e2e") and not asked_for_e2e:
             item.add_marker(pytest.mark.skip(reason="runs a release in a cluster for minutes: only with `make e2e`"))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if config.getoption("markexpr") == NO_SWEEPS:
+        terminalreporter.section("long sweeps are left to `make test-all`")
     skipped = terminalreporter.stats.get("skipped", [])
     if not skipped:
         return

@@ -17,12 +17,13 @@ import msgspec
 from bench.balancing.settings import documents
 from bench.balancing.world import Outcome, World
 
-from plimsoll.local.demo import convergence, quotes
-from plimsoll.local.demo.charts import Chart, Line, svg
-from plimsoll.local.demo.delays import percentile
-from plimsoll.local.demo.options import BALANCING
-from plimsoll.local.demo.style import STYLE
-from plimsoll.local.demo.workload import Scenario
+from plimsoll.demo import quotes
+from plimsoll.demo.analysis import convergence
+from plimsoll.demo.analysis.delays import percentile
+from plimsoll.demo.options import BALANCING_SCENARIO
+from plimsoll.demo.report.charts import Chart, ChartLine, svg
+from plimsoll.demo.report.style import STYLE
+from plimsoll.demo.workload import DemoScenario
 
 EDGES = (1, 2, 3, 4, 6, 8)
 TRIGGERS = (0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4)
@@ -31,7 +32,7 @@ LAST_SECONDS = 30.0
 """Figures are of the last seconds of each run, when nobody joins any more."""
 
 
-def run(scenario: Scenario, subscribers: int, trigger: float | None = None, edges: int = 0) -> dict[str, Any]:
+def run(scenario: DemoScenario, subscribers: int, trigger: float | None = None, edges: int = 0) -> dict[str, Any]:
     """One run, as a row."""
     gc.collect()
     world = World(scenario, documents(subscribers, trigger, edges), quotes.load(), "padres")
@@ -42,7 +43,9 @@ def row(outcome: Outcome, seconds: float) -> dict[str, Any]:
     """What the last seconds of a run show."""
     since, balance = seconds - LAST_SECONDS, outcome.balance
     late = sorted(delay for at, delay in outcome.delays if at > since)
-    widest = [convergence.widest(sample, balance.limits) for sample in balance.samples if sample.seconds > since]
+    widest = [
+        convergence.largest_differences(sample, balance.limits) for sample in balance.samples if sample.seconds > since
+    ]
     found: dict[str, Any] = {
         "converged_at_seconds": balance.converged_at,
         "joined_at_seconds": balance.joined_at,
@@ -59,13 +62,13 @@ def row(outcome: Outcome, seconds: float) -> dict[str, Any]:
     return found
 
 
-def scalability(scenario: Scenario, subscribers: int, edges: Sequence[int]) -> Iterator[dict[str, Any]]:
+def scalability(scenario: DemoScenario, subscribers: int, edges: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Figure 6g: the same subscribers on more and more edges of 500 MHz."""
     for count in edges:
         yield run(scenario, subscribers, edges=count)
 
 
-def thresholds(scenario: Scenario, subscribers: int, triggers: Sequence[float]) -> Iterator[dict[str, Any]]:
+def thresholds(scenario: DemoScenario, subscribers: int, triggers: Sequence[float]) -> Iterator[dict[str, Any]]:
     """Figure 6h: the demo's fleet with one triggering threshold after the other."""
     for trigger in triggers:
         yield run(scenario, subscribers, trigger)
@@ -98,14 +101,14 @@ HEADS = (
 def page(report: dict[str, Any]) -> str:
     """Both figures as one HTML file."""
     delay = [
-        Line(name, look, [(one["edges"], _scaled(one[f"delay_{key}_seconds"], 1000)) for one in report["6g"]])
+        ChartLine(name, look, [(one["edges"], _scaled(one[f"delay_{key}_seconds"], 1000)) for one in report["6g"]])
         for look, (name, key) in enumerate((("p50", "p50"), ("mean", "mean"), ("p99", "p99")), 1)
     ]
     apart = [
-        Line(name, look, [(one["trigger"], one[f"difference_{name}"]) for one in report["6h"]])
+        ChartLine(name, look, [(one["trigger"], one[f"difference_{name}"]) for one in report["6h"]])
         for look, name in enumerate(("input", "match", "output"), 1)
     ]
-    own = Line("threshold", 7, [(one["trigger"], one["trigger"]) for one in report["6h"]])
+    own = ChartLine("threshold", 7, [(one["trigger"], one["trigger"]) for one in report["6h"]])
     figures = [
         (Chart("Delivery delay by number of edges", "ms", delay, logarithmic=True, along=("edges", "")),
          "figure 6g: edges of 500 MHz and 3 Mbit/s, 12.5 times as fast."),
@@ -136,15 +139,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.balancing", description=__doc__)
     parser.add_argument("--subscribers", type=int, default=1000, help="(default %(default)s)")
     parser.add_argument("--seconds", type=float, default=120.0, help="of virtual time, each (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=BALANCING.seed)
+    parser.add_argument("--seed", type=int, default=BALANCING_SCENARIO.seed)
     parser.add_argument("--edges", type=int, nargs="*", default=list(EDGES))
     parser.add_argument("--triggers", type=float, nargs="*", default=list(TRIGGERS))
     parser.add_argument("--report", type=Path, default=Path("demo-report"), help="folder (default %(default)s)")
     options = parser.parse_args()
     scenario = msgspec.structs.replace(
-        BALANCING, seconds=options.seconds, subscribers=options.subscribers, seed=options.seed, join_to=JOIN_TO,
+        BALANCING_SCENARIO,
+        seconds=options.seconds,
+        subscribers=options.subscribers,
+        seed=options.seed,
+        join_to=JOIN_TO,
         step_at=1.0,
-    )  # fmt: skip
+    )
     report: dict[str, Any] = {
         "subscribers": options.subscribers, "seconds": options.seconds, "seed": options.seed, "6g": [], "6h": [],
     }  # fmt: skip

@@ -3,10 +3,10 @@
 import copy
 from typing import Any
 
-from plimsoll.core.spec import Document
+from plimsoll.core.spec import SourceDocument
 from plimsoll.core.spec.quantities import Duration, Quantity
+from plimsoll.demo.options import BALANCING_SCENARIO, resource_folder
 from plimsoll.local import manifests
-from plimsoll.local.demo.options import BALANCING, resources
 
 FULL = 2000
 """Subscribers of the experiment. With fewer, each stands for several."""
@@ -15,10 +15,10 @@ PAPER_MEGAHERTZ, PAPER_BYTES_PER_SECOND = 500, 3_000_000 / 8
 """The edges of figure 6g."""
 
 
-def documents(subscribers: int, trigger: float | None = None, edges: int = 0) -> list[Document]:
+def documents(subscribers: int, trigger: float | None = None, edges: int = 0) -> list[SourceDocument]:
     """The resources of a run. `trigger`: instead of the demo's; `edges`: so many, all alike, instead of its four."""
     found = []
-    for document in manifests.load([str(resources("balancing"))]):
+    for document in manifests.load([str(resource_folder("balancing"))]):
         content: Any = copy.deepcopy(document.content)
         spec = content["spec"]
         if content["kind"] == "HardwareProfile":
@@ -28,7 +28,7 @@ def documents(subscribers: int, trigger: float | None = None, edges: int = 0) ->
         elif content["kind"] == "BrokerFleet" and trigger is not None:
             written = f"{round(1000 * trigger)}m"
             spec["defaults"]["policy"]["detection"]["localTrigger"] = {"ratio": written, "delay": written}
-        found.append(Document(content, document.file, document.line_of))
+        found.append(SourceDocument(content, document.file, document.line_of))
     return [*found, _alike(FULL / subscribers)] if edges else found
 
 
@@ -41,9 +41,9 @@ def _weaken(spec: dict[str, Any], times: float) -> None:
             spec["bandwidth"][way] = str(round(float(Quantity.parse(str(rate)).value) / times))
 
 
-def _alike(times: float) -> Document:
+def _alike(times: float) -> SourceDocument:
     """An edge of 500 MHz and 3 Mbit/s, as fast as those of the demo. PADRES 2006, 6.2."""
-    fast = BALANCING.rate_factor
+    fast = BALANCING_SCENARIO.rate_factor
     base, each = 0.4 / fast / PAPER_MEGAHERTZ, 0.016 / fast / PAPER_MEGAHERTZ * times
     sent = PAPER_BYTES_PER_SECOND * fast
     content = {
@@ -56,4 +56,4 @@ def _alike(times: float) -> Document:
             "emulation": {"base": f"{round(base * 1e9)}ns", "perSubscription": f"{round(each * 1e9)}ns"},
         },
     }  # fmt: skip
-    return Document(content, "<edges that are alike>")
+    return SourceDocument(content, "<edges that are alike>")

@@ -11,26 +11,27 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plimsoll.core import client as c
-from plimsoll.core import records as r
 from plimsoll.core import session as s
 from plimsoll.core.config import BrokerConfig
-from plimsoll.core.edge import Edge
-from plimsoll.core.head import Head
-from plimsoll.core.link import LinkLimits, Peer
-from plimsoll.core.node import Node
-from plimsoll.core.spec import Document, Resources
+from plimsoll.core.edge.machine import Edge
+from plimsoll.core.head.machine import Head
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.wire import Info
+from plimsoll.core.spec import Resources, SourceDocument
 from plimsoll.core.spec import parse as parse_resources
-from plimsoll.core.spec.planning import Address, plan, policy_of
-from plimsoll.core.wire import Info
-from plimsoll.local.demo import overhead, workload
-from plimsoll.local.demo.balance import Balance, judge, limits_of
-from plimsoll.local.demo.quotes import Quotes
-from plimsoll.local.demo.series import Series
-from plimsoll.local.demo.sessions import rows
-from plimsoll.mediator import sessions
-from plimsoll.simulator.host import Host
-from plimsoll.simulator.network import Network, Weather
-from plimsoll.simulator.schedule import Schedule
+from plimsoll.core.spec.broker_config import BrokerEndpoints, broker_configs, policy_of
+from plimsoll.core.transport.link import LinkLimits, Peer
+from plimsoll.core.transport.overlay_node import OverlayNode
+from plimsoll.demo import workload
+from plimsoll.demo.analysis import overhead
+from plimsoll.demo.analysis.balancing_result import BalancingResult, assess_balancing, convergence_limits
+from plimsoll.demo.analysis.load_series import LoadSeries
+from plimsoll.demo.analysis.session_outcomes import reported_sessions
+from plimsoll.demo.quotes import Quotes
+from plimsoll.mediator import session_objects
+from plimsoll.simulator.engine.event_queue import EventQueue
+from plimsoll.simulator.engine.host import SimulatedHost
+from plimsoll.simulator.engine.network import ConnectionQuality, SimulatedNetwork
 
 CLIENTS = 2
 READY_SECONDS = 2.0
@@ -47,8 +48,8 @@ EPOCH = 1
 class Outcome:
     """What a run came to. `delays`: seconds at which something was delivered, and how late it was, per delivery."""
 
-    balance: Balance
-    series: Series
+    balance: BalancingResult
+    series: LoadSeries
     delays: list[tuple[float, float]]
     published: int
     delivered: int
@@ -60,7 +61,7 @@ class Stored:
     """An object of the store: what it asks for, and its status."""
 
     item: dict[str, Any]
-    request: s.Request
+    request: s.SessionRequest
 
 
 class Store:
@@ -69,18 +70,18 @@ class Store:
     def __init__(self) -> None:
         self.objects: dict[str, Stored] = {}
 
-    def create(self, wanted: s.Create) -> s.Request | None:
+    def create(self, wanted: s.CreateSession) -> s.SessionRequest | None:
         """Make an object; None if there is one of this name."""
         if any(one.request.name == wanted.name for one in self.objects.values()):
             return None
-        item = sessions.child(wanted)
+        item = session_objects.child_object(wanted)
         item["metadata"] |= {"uid": f"uid-{wanted.name}", "generation": 1}
-        request = sessions.request(item)
+        request = session_objects.session_request(item)
         self.objects[request.uid] = Stored(item, request)
         return request
 
 
-class Mediating(Node):
+class Mediating(OverlayNode):
     """The mediator in its shell, over a store in memory."""
 
     def __init__(self, resources: Resources, configs: Mapping[str, BrokerConfig], store: Store, draw: random.Random,
@@ -93,7 +94,7 @@ class Mediating(Node):
         self._policies = {
             cluster: policy for cluster in resources.clusters if (policy := policy_of(resources, cluster)) is not None
         }
-        self._mediator = s.Mediator(EPOCH, [], s.Settings(time_factor=factor))
+        self._mediator = s.MediatorEngine(EPOCH, [], s.EngineSettings(time_factor=factor))
         self._heard: dict[str, tuple[float, dict[str, Any]]] = {}
         self._tick_at = self._view_at = 0.0
         self._heads = [config.name for config in configs.values() if config.role == "head"]
@@ -110,19 +111,22 @@ class Mediating(Node):
         if self.now >= self._view_at:
             self._view_at = self.now + VIEW_SECONDS
             for head in self._heads:
-                self.say_control(head, r.Identify(self.info.name, "mediator", EPOCH))
-            self._handle(s.Viewed(self._view()))
-        self._handle(s.Ticked())
+                self.say_control(head, msg.Identify(self.info.name, "mediator", EPOCH))
+            self._handle(s.FleetObserved(self._view()))
+        self._handle(s.Tick())
 
     def on_control(self, peer: Peer, record: Any) -> None:
-        if isinstance(record, r.Load):
+        if isinstance(record, msg.LoadUpdate):
             report = dict(record.report)
             self._heard[str(report["broker"])] = (self.now, report)
             self._on_report(report, self.now)
-        elif isinstance(record, r.Outcome | r.Served | r.Stated | r.Trigger | r.ProfileReply | r.CoverTold):
-            self._handle(s.Heard(str(peer), record))
+        elif isinstance(
+            record,
+            msg.Outcome | msg.SubscriberPage | msg.ReservationReply | msg.Trigger | msg.ProfileReply | msg.CoverReply,
+        ):
+            self._handle(s.HeadMessage(str(peer), record))
 
-    def _view(self) -> s.View:
+    def _view(self) -> s.FleetView:
         heads, edges = {}, {}
         for name, config in self._configs.items():
             at, last = self._heard.get(name, (-1e9, {}))
@@ -136,21 +140,21 @@ class Mediating(Node):
                     report=report, output_bytes_per_second=config.hardware.output_bytes_per_second,
                     report_age_seconds=self.now - at,
                 )  # fmt: skip
-        return s.View(heads, edges, self._policies)
+        return s.FleetView(heads, edges, self._policies)
 
     def _handle(self, event: s.Event) -> None:
         for effect in self._mediator.handle(event, self.now):
-            if isinstance(effect, s.Save) and effect.session.uid in self._store.objects:
+            if isinstance(effect, s.SaveSession) and effect.session.uid in self._store.objects:
                 item = self._store.objects[effect.session.uid].item
-                item["status"] = sessions.stored(effect.session, self.now)
-            elif isinstance(effect, s.Send):
-                self.say_control(effect.head, effect.record)
-            elif isinstance(effect, s.Create):
+                item["status"] = session_objects.stored_status(effect.session, self.now)
+            elif isinstance(effect, s.SendMessage):
+                self.say_control(effect.head, effect.message)
+            elif isinstance(effect, s.CreateSession):
                 if (request := self._store.create(effect)) is not None:
-                    self._handle(s.Asked(request))
-            elif isinstance(effect, s.Forget):
+                    self._handle(s.SessionUpserted(request))
+            elif isinstance(effect, s.DeleteSession):
                 self._store.objects.pop(effect.uid, None)
-                self._handle(s.Deleted(effect.uid))
+                self._handle(s.SessionDeleted(effect.uid))
 
 
 @dataclass
@@ -165,18 +169,20 @@ class Counts:
 class World:
     """One experiment: a scenario of the demo, on a fleet that is given as resources."""
 
-    def __init__(self, scenario: workload.Scenario, documents: list[Document], quotes: Quotes, policy: str) -> None:
+    def __init__(
+        self, scenario: workload.DemoScenario, documents: list[SourceDocument], quotes: Quotes, policy: str
+    ) -> None:
         self.scenario, self.policy = scenario, policy
         self.resources = parse_resources(documents)
-        self.plan = workload.plan(scenario, quotes)
-        self.schedule = Schedule()
+        self.plan = workload.plan_workload(scenario, quotes)
+        self.schedule = EventQueue()
         draw = random.Random(f"{scenario.seed} balancing")
-        calm = Weather(delay_seconds=0.0002, jitter_seconds=0.0002)
-        self.network = Network(self.schedule, random.Random(draw.random()), calm, calm)
-        self.series, self.store, self.counts = Series(READY_SECONDS), Store(), Counts()
+        calm = ConnectionQuality(delay_seconds=0.0002, jitter_seconds=0.0002)
+        self.network = SimulatedNetwork(self.schedule, random.Random(draw.random()), calm, calm)
+        self.series, self.store, self.counts = LoadSeries(READY_SECONDS), Store(), Counts()
         self.configs = {config.name: config for config in _configs(self.resources)}
         self.clients: dict[str, c.Client] = {}
-        self.hosts: dict[str, Host] = {}
+        self.hosts: dict[str, SimulatedHost] = {}
         for config in self.configs.values():
             self._start(config.name, lambda new_id, config=config: _broker(config, new_id), draw, config)
         head = next(config for config in self.configs.values() if config.role == "head")
@@ -190,11 +196,11 @@ class World:
         self._lay_out()
 
     def _start(
-        self, name: str, make: Callable[[Callable[[], int]], Node], draw: random.Random,
+        self, name: str, make: Callable[[Callable[[], int]], OverlayNode], draw: random.Random,
         config: BrokerConfig | None = None,
-    ) -> Node:  # fmt: skip
+    ) -> OverlayNode:  # fmt: skip
         mine = random.Random(draw.getrandbits(64))
-        host = self.hosts[name] = Host(name, self.schedule, self.network, POLL_SECONDS)
+        host = self.hosts[name] = SimulatedHost(name, self.schedule, self.network, POLL_SECONDS)
         ends = () if config is None else (config.data, config.control)
         return host.start(lambda: make(lambda: mine.getrandbits(32)), *ends)
 
@@ -208,7 +214,7 @@ class World:
         for place, subscriber in enumerate(self.plan.subscribers):
             at(READY_SECONDS + subscriber.joins_at, self._join, f"subscribing-{place % CLIENTS}", subscriber)
 
-    def _publish(self, one: workload.Publisher, number: int, seconds: float) -> None:
+    def _publish(self, one: workload.PlannedPublisher, number: int, seconds: float) -> None:
         if seconds > self.scenario.seconds:
             return
         sent_us = int(self.schedule.now * 1e6)
@@ -218,7 +224,7 @@ class World:
         after = one.after(seconds)
         self.schedule.at(READY_SECONDS + after, self._publish, one, number + 1, after)
 
-    def _join(self, name: str, one: workload.Subscriber) -> None:
+    def _join(self, name: str, one: workload.PlannedSubscriber) -> None:
         self.clients[name].subscriber(one.name, prefer=self.scenario.prefer).subscribe(one.text)
         self.counts.joined[name] += 1
         self.hosts[name].wake()
@@ -237,7 +243,7 @@ class World:
     def _report(self, report: Mapping[str, Any], now: float) -> None:
         if self.series.take(report, now) and report.get("role") == "head":
             for name, client in self.clients.items():
-                counts = overhead.said(client.counters)
+                counts = overhead.sent_counts(client.counters)
                 counts["Newcomer"] = self.counts.joined[name]
                 if name != "publishing":
                     self.series.ledger.take(name, counts, now - READY_SECONDS)
@@ -248,20 +254,22 @@ class World:
         """From the first process to the end of the traffic."""
         self.schedule.run(READY_SECONDS + self.scenario.seconds)
         edges = [config.name for config in self.configs.values() if config.role == "edge"]
-        found = rows([one.item for one in self.store.objects.values()], READY_SECONDS)
-        balance = judge(self.policy, self.scenario, limits_of(self.resources), edges, self.series, found)
-        repeated = sum(one.duplicates for client in self.clients.values() for one in client.subscribers.values())
+        found = reported_sessions([one.item for one in self.store.objects.values()], READY_SECONDS)
+        balance = assess_balancing(
+            self.policy, self.scenario, convergence_limits(self.resources), edges, self.series, found
+        )
+        repeated = sum(one.stream.duplicates for client in self.clients.values() for one in client.subscribers.values())
         delays = self.counts.delays
         return Outcome(balance, self.series, delays, self.counts.published, len(delays), repeated)
 
 
 def _configs(resources: Resources) -> tuple[BrokerConfig, ...]:
-    from plimsoll.core.spec.brokers import places
+    from plimsoll.core.spec.brokers import declared_brokers
 
-    ends = {place.name: Address(f"sim://{place.name}/data", f"sim://{place.name}/control")
-            for place in places(resources)}  # fmt: skip
-    return plan(resources, ends)
+    ends = {place.name: BrokerEndpoints(f"sim://{place.name}/data", f"sim://{place.name}/control")
+            for place in declared_brokers(resources)}  # fmt: skip
+    return broker_configs(resources, ends)
 
 
-def _broker(config: BrokerConfig, new_id: Callable[[], int]) -> Node:
+def _broker(config: BrokerConfig, new_id: Callable[[], int]) -> OverlayNode:
     return Head(config, EPOCH, new_id) if config.role == "head" else Edge(config, EPOCH, new_id)

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Raw
 
-from plimsoll.core import records as r
-from plimsoll.core import wire
-from plimsoll.core.link import ACK_EVERY_BYTES, ACK_EVERY_FRAMES, Link, LinkLimits
-from plimsoll.core.node import Node
-from plimsoll.core.wire import Info
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport.link import ACK_EVERY_BYTES, ACK_EVERY_FRAMES, Link, LinkLimits
+from plimsoll.core.transport.overlay_node import OverlayNode
 
 HEAD, EDGE, CLUSTER, EPOCH = "head", "edge", "bench", 1
 WINDOW_FRAMES = 1 << 20
@@ -25,7 +25,7 @@ _HEADER = struct.Struct(">8xBxQ19xI")
 """Flags, number and count of records from the head of a DATA frame."""
 
 
-class Feeder(Node):
+class Feeder(OverlayNode):
     """A head that answers its edge at once and sends it what it is given."""
 
     def __init__(self, new_id: Callable[[], int], window_bytes: int = 1 << 20) -> None:
@@ -40,23 +40,23 @@ class Feeder(Node):
 
     def on_data(self, link: Link, frame: wire.Data, size: int) -> None:
         for raw in frame.records:
-            record = r.decode(r.from_edge, raw)
-            if isinstance(record, r.Report):
-                self.say(link, r.Welcome(self.position))
-            elif isinstance(record, r.ResumeUp):
+            record = msg.decode(msg.from_edge, raw)
+            if isinstance(record, msg.EdgeReport):
+                self.say(link, msg.Welcome(self.position))
+            elif isinstance(record, msg.ResumeUp):
                 at = self.position
-                self.say(link, r.ResumedDown(record.subscriber, record.epoch, at, at, (EPOCH, at), None, False))
-                self.say(link, r.CoverAck(record.cover.seq, []))
+                self.say(link, msg.ResumedDown(record.subscriber, record.epoch, at, at, (EPOCH, at), None, False))
+                self.say(link, msg.CoverAck(record.cover.seq, []))
                 self.covered += 1
-            elif isinstance(record, r.Cover):
-                self.say(link, r.CoverAck(record.seq, []))
+            elif isinstance(record, msg.Cover):
+                self.say(link, msg.CoverAck(record.seq, []))
         self.took(link)
 
     def encoded(self, bodies: Sequence[bytes], count: int, sent_us: int = 0) -> list[bytes]:
         """`count` publications as they stand in the stream, on from the last position."""
         first, self.position = self.position + 1, self.position + count
         return [
-            wire.encode(r.Pub(at, HEAD, EPOCH, at, "publisher", EPOCH, at, 0, sent_us, Raw(bodies[at % len(bodies)])))
+            wire.encode(msg.Pub(at, HEAD, EPOCH, at, "publisher", EPOCH, at, 0, sent_us, Raw(bodies[at % len(bodies)])))
             for at in range(first, first + count)
         ]
 
@@ -65,7 +65,7 @@ class Feeder(Node):
 
 
 def bodies_of(publications: Sequence[dict[str, str | int | float | bool]]) -> list[bytes]:
-    return [wire.encode(r.Body(attributes)) for attributes in publications]
+    return [wire.encode(msg.Body(attributes)) for attributes in publications]
 
 
 class Client:
@@ -87,8 +87,8 @@ class Client:
         """Each subscriber attaches with its one subscription."""
         records = []
         for number, (name, text) in enumerate(self.subscribers):
-            items = [r.SubscriptionItem(1, text)]
-            records.append(wire.encode(r.Resume(number + 1, name, (1, 1), 1, items, r.Policy(), None, [], None)))
+            items = [msg.SubscriptionItem(1, text)]
+            records.append(wire.encode(msg.Resume(number + 1, name, (1, 1), 1, items, msg.Policy(), None, [], None)))
         found = []
         for at in range(0, len(records), RESUMES_A_FRAME):
             some = records[at : at + RESUMES_A_FRAME]
@@ -130,12 +130,12 @@ class Client:
     def _decoded(self, data: bytes) -> None:
         now_us = self.clock_us() if self.clock_us is not None else 0
         for raw in wire.decode_frame(data).records:  # type: ignore[union-attr]
-            record = r.decode(r.to_client, raw)
-            if isinstance(record, r.Deliver):
+            record = msg.decode(msg.to_client, raw)
+            if isinstance(record, msg.Deliver):
                 self.deliveries += 1
-                if now_us and isinstance(record.item, r.PubOpen) and record.item.sent_us:
+                if now_us and isinstance(record.item, msg.PubOpen) and record.item.sent_us:
                     self.latencies_us.append(now_us - record.item.sent_us)
-            elif isinstance(record, r.Suback):
+            elif isinstance(record, msg.Suback):
                 self.subacks += 1
 
     def _ack(self) -> bytes:

@@ -19,23 +19,23 @@ from bench.broker.actors import CLUSTER, EDGE, EPOCH, HEAD, Client, Feeder, bodi
 from bench.matching.workloads import workload
 from msgspec import Raw
 
-from plimsoll.core import records as r
-from plimsoll.core import wire
-from plimsoll.core.config import BrokerConfig, Limits, Peer, Security
-from plimsoll.core.edge import Edge
-from plimsoll.core.head import Head
-from plimsoll.core.log import Entry, Log
-from plimsoll.core.wire import Info
+from plimsoll.core.config import BrokerConfig, BrokerLimits, LinkSecurity, PeerBroker
+from plimsoll.core.edge.machine import Edge
+from plimsoll.core.head.log import Log, LogEntry
+from plimsoll.core.head.machine import Head
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.wire import Info
 
-PLAIN = Security(plain=True)
+PLAIN = LinkSecurity(plain=True)
 # A queue that no run fills: whoever is behind waits in it, since the head of the bench has no log to fetch from.
-PATIENT = Limits(publisher_window=1 << 20, dead_seconds=600.0, queue_bytes=1 << 30)
+PATIENT = BrokerLimits(publisher_window=1 << 20, dead_seconds=600.0, queue_bytes=1 << 30)
 
 
 def edge_config(
     data: str = "tcp://127.0.0.1:1", control: str = "tcp://127.0.0.1:2", policy: dict[str, Any] | None = None
 ) -> BrokerConfig:
-    head = Peer(name=HEAD, data="tcp://127.0.0.1:3", control="tcp://127.0.0.1:4")
+    head = PeerBroker(name=HEAD, data="tcp://127.0.0.1:3", control="tcp://127.0.0.1:4")
     return BrokerConfig(
         name=EDGE, role="edge", cluster=CLUSTER, data=data, control=control, head=head, security=PLAIN, limits=PATIENT,
         policy=policy,
@@ -90,14 +90,14 @@ class EdgeRig:
     def exchange(self) -> None:
         """One round of everybody."""
         self.now += 0.001
-        self.feeder.tick(self.now)
-        if fed := [data for _, data in self.feeder.take()]:
+        self.feeder.poll(self.now)
+        if fed := [data for _, data in self.feeder.data_to_send()]:
             self._to_edge(HEAD, fed)
         started = time.thread_time()
-        self.edge.tick(self.now)
-        out = self.edge.take()
+        self.edge.poll(self.now)
+        out = self.edge.data_to_send()
         self.edge_seconds += time.thread_time() - started
-        self.edge.take_control(), self.edge.take_dials()
+        self.edge.control_to_send(), self.edge.dials_to_make()
         for peer, data in out:
             if peer == HEAD:
                 self.feeder.receive(b"edge", [data], self.now)
@@ -125,12 +125,12 @@ class HeadRig:
         self.publisher = Client("publisher", 78, [])
         self.seq = 0
         self.head_seconds = 0.0
-        cover = r.Cover(1, [r.CoverItem(i, text) for i, text in enumerate(covers)], [])
+        cover = msg.Cover(1, [msg.CoverItem(i, text) for i, text in enumerate(covers)], [])
         self._to_head(b"edge", [wire.hello_frame(77, 0, False, Info(EDGE, "edge", EPOCH))])
         self._to_head(b"pub", [wire.hello_frame(78, 0, False, Info("publisher", "client", EPOCH))])
         self.exchange()
-        self._to_head(b"edge", [self._frame(self.edge, [wire.encode(r.Report("", "", cover, []))])])
-        self._to_head(b"pub", [self._frame(self.publisher, [wire.encode(r.Open(1, "publisher", 1))])])
+        self._to_head(b"edge", [self._frame(self.edge, [wire.encode(msg.EdgeReport("", "", cover, []))])])
+        self._to_head(b"pub", [self._frame(self.publisher, [wire.encode(msg.Open(1, "publisher", 1))])])
         self.exchange()
         self.head_seconds = 0.0
         self.edge.deliveries = 0
@@ -149,10 +149,10 @@ class HeadRig:
     def exchange(self) -> None:
         self.now += 0.001
         started = time.thread_time()
-        self.head.tick(self.now)
-        out = self.head.take()
+        self.head.poll(self.now)
+        out = self.head.data_to_send()
         self.head_seconds += time.thread_time() - started
-        self.head.take_control(), self.head.take_dials()
+        self.head.control_to_send(), self.head.dials_to_make()
         for peer, data in out:
             client = self.edge if peer == b"edge" else self.publisher
             if answers := client.receive(data):
@@ -163,7 +163,9 @@ class HeadRig:
             chunks = []
             for _ in range(min(per_round, publications - at)):
                 self.seq += 1
-                chunks.append(wire.encode(r.Publish(1, self.seq, 0, 1, Raw(self.bodies[self.seq % len(self.bodies)]))))
+                chunks.append(
+                    wire.encode(msg.Publish(1, self.seq, 0, 1, Raw(self.bodies[self.seq % len(self.bodies)])))
+                )
             self._to_head(b"pub", [self._frame(self.publisher, chunks)])
             self.exchange()
 
@@ -224,17 +226,17 @@ def costs() -> dict[str, float]:
     texts, bodies = [str(s) for s in load.subscriptions()], bodies_of(load.publications)
     feeder = Feeder(lambda: 1)
     piece = feeder.encoded(bodies, 1)[0]
-    publish = wire.encode(r.Publish(1, 1, 0, 1, Raw(bodies[0])))
-    record = r.decode(r.from_client, publish)
-    assert isinstance(record, r.Publish)
-    pub = r.Pub(1, HEAD, EPOCH, 1, "publisher", 1, 1, 0, 1, record.body)
-    log, entry = Log(1 << 26), Entry(piece, (((HEAD, EPOCH), 1),), False)
+    publish = wire.encode(msg.Publish(1, 1, 0, 1, Raw(bodies[0])))
+    record = msg.decode(msg.from_client, publish)
+    assert isinstance(record, msg.Publish)
+    pub = msg.Pub(1, HEAD, EPOCH, 1, "publisher", 1, 1, 0, 1, record.body)
+    log, entry = Log(1 << 26), LogEntry(piece, (((HEAD, EPOCH), 1),), False)
     rig = EdgeRig(texts, bodies, 100)
     attributes = load.publications[0]
     found = {
-        "decode a publication at an edge (us)": timed(lambda: r.to_edge.decode(piece), 10_000),
+        "decode a publication at an edge (us)": timed(lambda: msg.to_edge.decode(piece), 10_000),
         "decode a publication and its body at a head (us)": timed(
-            lambda: r.body.decode(r.from_client.decode(publish).body),
+            lambda: msg.body.decode(msg.from_client.decode(publish).body),
             10_000,  # type: ignore[union-attr]
         ),
         "encode a publication at a head (us)": timed(lambda: wire.encode(pub), 10_000),
@@ -243,8 +245,8 @@ def costs() -> dict[str, float]:
             lambda: list(rig.edge.index.match(attributes)), 2_000
         ),
     }
-    delivery = wire.encode(r.Deliver(1, r.to_edge.decode(piece)))  # type: ignore[arg-type]
-    found["decode a delivery at a client (us)"] = timed(lambda: r.to_client.decode(delivery), 10_000)
+    delivery = wire.encode(msg.Deliver(1, msg.to_edge.decode(piece)))  # type: ignore[arg-type]
+    found["decode a delivery at a client (us)"] = timed(lambda: msg.to_client.decode(delivery), 10_000)
     for per_round in (1, 64):
         found |= _shares(texts, bodies, per_round)
     return found

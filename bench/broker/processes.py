@@ -24,16 +24,16 @@ from bench.broker.actors import EDGE, EPOCH, HEAD, Client, Feeder, spread
 from bench.broker.machines import edge_config, head_config
 from msgspec import Raw
 
-from plimsoll.broker.loop import Loop
+from plimsoll.broker.auth.authorized_keys import AuthorizedKeys
+from plimsoll.broker.event_loop import BrokerLoop
 from plimsoll.broker.main import new_id, report_usage, serve_http
-from plimsoll.broker.process import Watch, raise_open_files
-from plimsoll.broker.security import Authority
-from plimsoll.broker.sockets import Curve, Sockets
-from plimsoll.core import records as r
-from plimsoll.core import wire
-from plimsoll.core.config import BrokerConfig, Peer
-from plimsoll.core.edge import Edge
-from plimsoll.core.head import Head
+from plimsoll.broker.network.sockets import BrokerCurveKeys, BrokerSockets
+from plimsoll.broker.process_watch import ProcessWatch, raise_open_files
+from plimsoll.core.config import BrokerConfig, PeerBroker
+from plimsoll.core.edge.machine import Edge
+from plimsoll.core.head.machine import Head
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
 
 FORK = mp.get_context("fork")
 PATIENCE_SECONDS = 30.0
@@ -65,11 +65,11 @@ class Keys:
             socket.curve_publickey, socket.curve_secretkey = self.pairs[name]
             socket.curve_serverkey = self.pairs[server][0]
 
-    def sockets(self, name: str, config: BrokerConfig) -> tuple[Sockets, Authority | None]:
+    def sockets(self, name: str, config: BrokerConfig) -> tuple[BrokerSockets, AuthorizedKeys | None]:
         if self.file is None:
-            return Sockets(config.limits), None
-        authority = Authority.read(str(self.file))
-        return Sockets(config.limits, Curve(self.pairs[name][1].decode()), authority), authority
+            return BrokerSockets(config.limits), None
+        authority = AuthorizedKeys.read(str(self.file))
+        return BrokerSockets(config.limits, BrokerCurveKeys(self.pairs[name][1].decode()), authority), authority
 
 
 PLAIN_KEYS = Keys({}, None)
@@ -120,7 +120,7 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: Keys, option
     raise_open_files()
     config = head_config() if role == "head" else edge_config()
     if role == "edge":
-        peer = Peer(name=HEAD, data=head[0], control=head[1], public_key=keys.public(HEAD))
+        peer = PeerBroker(name=HEAD, data=head[0], control=head[1], public_key=keys.public(HEAD))
         config = msgspec.structs.replace(config, head=peer)
     sockets, authority = keys.sockets(config.name, config)
     data, control = sockets.data.bind("tcp://127.0.0.1:*"), sockets.control.bind("tcp://127.0.0.1:*")
@@ -131,8 +131,8 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: Keys, option
         # One frame of the stream per round, while acknowledgements are taken as they come.
         drain = sockets.data.drain_dealer
         sockets.data.drain_dealer = lambda peer, frames, size: drain(peer, 1, size)  # type: ignore[method-assign]
-    watch, is_observed = Watch(os.getppid()), options.pop("observed", False)
-    loop = Loop(machine, sockets, watch, config.hardware, authority=authority, **options)
+    watch, is_observed = ProcessWatch(os.getppid()), options.pop("observed", False)
+    loop = BrokerLoop(machine, sockets, watch, config.hardware, authority=authority, **options)
     loop.on_usage = lambda usage: report_usage(machine, sockets, authority, usage)
     server = serve_http("tcp://127.0.0.1:*", machine, loop) if is_observed else None
     sockets.watch(pipe.fileno())
@@ -186,7 +186,7 @@ def feed(pipe: Connection, keys: Keys, bodies: list[bytes]) -> None:
         busy = sent < len(to_send) and feeder.room()
         due = len(to_send) if not rate else min(len(to_send), int((now - started) * rate))
         sockets.wait(0.0 if busy and sent < due else (0.0005 if to_send else 0.2))
-        sockets.keep_house()
+        sockets.serve_events()
         now = time.monotonic()
         for peer, frames in sockets.receive(sockets.data, 1000, 1 << 20):
             feeder.receive(peer, frames, now)
@@ -198,8 +198,8 @@ def feed(pipe: Connection, keys: Keys, bodies: list[bytes]) -> None:
                 feeder.put(feeder.edge, piece)  # type: ignore[arg-type]
             sent = min(due, sent + per_frame)
             feeder.flush()
-        feeder.tick(now)
-        sockets.data.send(feeder.take())  # type: ignore[arg-type]  # peers of this shell are names or routing ids
+        feeder.poll(now)
+        sockets.data.send(feeder.data_to_send())  # type: ignore[arg-type]  # peers of this shell are names or routing ids
         if sockets.is_readable(pipe.fileno()):
             _, count, per_frame, rate = pipe.recv()
             to_send, sent = feeder.encoded(bodies, count), 0
@@ -300,7 +300,7 @@ def publish(pipe: Connection, endpoint: str, keys: Keys, bodies: list[bytes]) ->
 
     socket.send(wire.hello_frame(link, 0, False, wire.Info("publisher", "client", EPOCH)))
     socket.poll(5000)
-    socket.send(frame([wire.encode(r.Open(1, "publisher", 1))]))
+    socket.send(frame([wire.encode(msg.Open(1, "publisher", 1))]))
     pipe.send(None)
     while True:
         _, count, rate = pipe.recv()
@@ -317,7 +317,7 @@ def publish(pipe: Connection, endpoint: str, keys: Keys, bodies: list[bytes]) ->
             for n in range(sent, min(due, sent + 256)):
                 seq += 1
                 at_us = int((started + n / rate) * 1e6)
-                chunks.append(wire.encode(r.Publish(1, seq, 0, at_us, Raw(bodies[seq % len(bodies)]))))
+                chunks.append(wire.encode(msg.Publish(1, seq, 0, at_us, Raw(bodies[seq % len(bodies)]))))
             sent += len(chunks)
             socket.send(frame(chunks))
             hear()

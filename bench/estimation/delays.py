@@ -16,7 +16,12 @@ from bench.matching.baselines import NaiveScan, Rete
 from bench.matching.workloads import Triples
 
 from plimsoll.core.matching import Index
-from plimsoll.core.policies.match_delay import Change, Fit, Linear, MatchDelay
+from plimsoll.core.policies.model.match_delay import (
+    LinearMatchDelay,
+    MatchDelayFitter,
+    MatchDelayModel,
+    MatchLoadChange,
+)
 from plimsoll.core.predicates.subscription import Attributes
 
 FRAME = 8
@@ -31,7 +36,7 @@ class Broker:
     """An engine with these subscriptions, and the time that publications take."""
 
     def __init__(self, engine: Engine, asked: Sequence[Triples]) -> None:
-        self.count, self.match, self.fit = len(asked), engine(asked), Fit()
+        self.count, self.match, self.fit = len(asked), engine(asked), MatchDelayFitter()
         self.delays: list[float] = []
         self.matches: list[float] = []
 
@@ -105,9 +110,9 @@ def measured(seed: int = 1) -> list[dict[str, Any]]:
 
 def _row(engine: str, change: str, before: Broker, after: Broker) -> dict[str, Any]:
     matches = [statistics.mean(broker.matches) for broker in (before, after)]
-    moved = Change(after.count - before.count, matches[1] - matches[0])
-    models: dict[str, MatchDelay] = {
-        "linear": Linear(before.count, before.delay_seconds),
+    moved = MatchLoadChange(after.count - before.count, matches[1] - matches[0])
+    models: dict[str, MatchDelayModel] = {
+        "linear": LinearMatchDelay(before.count, before.delay_seconds),
         "fitted": before.fit.model(),
     }
     row: dict[str, Any] = {

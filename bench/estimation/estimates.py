@@ -7,16 +7,16 @@ from typing import Any
 
 from bench.estimation.worlds import Arrival, Error, World, errors
 
-from plimsoll.core.policies.press import Press
-from plimsoll.core.policies.profile import Profile
-from plimsoll.core.policies.ring import Ring
+from plimsoll.core.policies.model.profile import SubscriptionProfile
+from plimsoll.core.profiling.press import PressEstimator
+from plimsoll.core.profiling.ring import RingEstimator
 
 SIZES = (1, 20, 200)
 SETS = 10
 WARM_SECONDS = 1200.0
 AFTER_SECONDS = (2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 300.0, 600.0)
 NEXT_SECONDS = 60.0
-Estimate = Callable[[World, random.Random], tuple[Profile, float]]
+Estimate = Callable[[World, random.Random], tuple[SubscriptionProfile, float]]
 Table = dict[str, Any]
 
 
@@ -24,7 +24,7 @@ def nothing(attributes: object) -> bool:
     return False
 
 
-def told(estimator: Ring | Press, arrivals: Sequence[Arrival]) -> None:
+def told(estimator: RingEstimator | PressEstimator, arrivals: Sequence[Arrival]) -> None:
     for now, publisher, attributes in arrivals:
         estimator.note(publisher, attributes, 134, now)
 
@@ -32,8 +32,8 @@ def told(estimator: Ring | Press, arrivals: Sequence[Arrival]) -> None:
 def ring(width: int, window_seconds: float, by_clock: bool = False) -> Estimate:
     """A ring that has listened for two windows, and is asked at any time."""
 
-    def estimate(world: World, seeded: random.Random) -> tuple[Profile, float]:
-        found, end = Ring(width, window_seconds), 2 * window_seconds + seeded.uniform(0.0, 60.0)
+    def estimate(world: World, seeded: random.Random) -> tuple[SubscriptionProfile, float]:
+        found, end = RingEstimator(width, window_seconds), 2 * window_seconds + seeded.uniform(0.0, 60.0)
         told(found, world.arrivals(0.0, end, seeded, by_clock))
         return found.profile(world.rows, world.matching, nothing, end), 0.0
 
@@ -41,17 +41,17 @@ def ring(width: int, window_seconds: float, by_clock: bool = False) -> Estimate:
 
 
 def press(samples: int, timeout_seconds: float = 30.0, by_clock: bool = False) -> Estimate:
-    def estimate(world: World, seeded: random.Random) -> tuple[Profile, float]:
-        found = Press(samples, timeout_seconds)
+    def estimate(world: World, seeded: random.Random) -> tuple[SubscriptionProfile, float]:
+        found = PressEstimator(samples, timeout_seconds)
         told(found, world.arrivals(0.0, timeout_seconds, seeded, by_clock))
         return found.profile(world.rows, world.matching, nothing, timeout_seconds), found.ends_at()
 
     return estimate
 
 
-def coming(world: World, seeded: random.Random, by_clock: bool) -> Profile:
+def coming(world: World, seeded: random.Random, by_clock: bool) -> SubscriptionProfile:
     """What comes in the next minute, all of it."""
-    found = Press(10**9, NEXT_SECONDS)
+    found = PressEstimator(10**9, NEXT_SECONDS)
     told(found, world.arrivals(0.0, NEXT_SECONDS, seeded, by_clock))
     return found.profile(world.rows, world.matching, nothing, NEXT_SECONDS, most_bytes=2**62)
 
@@ -138,7 +138,7 @@ def _one_step(before: World, seeded: random.Random, sizes: Sequence[int], found:
     after = before.doubled(seeded)
     first = before.arrivals(0.0, WARM_SECONDS, seeded)
     then = after.arrivals(WARM_SECONDS, WARM_SECONDS + AFTER_SECONDS[-1], seeded)
-    rings = {f"Ring W=64, window {window} s": Ring(64, float(window)) for window in (600, 120)}
+    rings = {f"Ring W=64, window {window} s": RingEstimator(64, float(window)) for window in (600, 120)}
     for each in rings.values():
         told(each, first)
     at, truth = 0, after.truth()
@@ -146,7 +146,7 @@ def _one_step(before: World, seeded: random.Random, sizes: Sequence[int], found:
         now = WARM_SECONDS + seconds
         until = next((i for i in range(at, len(then)) if then[i][0] > now), len(then))
         last = (first[-60:] + then[:until])[-51:]
-        press_now = Press(50, 1e9, now=last[0][0])
+        press_now = PressEstimator(50, 1e9, now=last[0][0])
         told(press_now, last[1:])
         profiles = {"Press N=50": press_now.profile(after.rows, after.matching, nothing, now)}
         for name, each in rings.items():

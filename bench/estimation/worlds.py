@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from bench.matching.workloads import Triples, workload
 
 from plimsoll.core.matching import Index
-from plimsoll.core.policies.profile import Profile, Row
-from plimsoll.core.policies.traffic import Block, Traffic, union
+from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile
+from plimsoll.core.policies.model.traffic import SampleBlock, SampledTraffic, union_bits
 from plimsoll.core.predicates import Predicate, Subscription, conjunction
 from plimsoll.core.predicates.subscription import Attributes
 
@@ -51,7 +51,7 @@ class World:
         self.triples = asked
         self.others = broad[BROAD : 2 * BROAD] + narrow[loud : 2 * loud] + asked[-SILENT:]
         self.subscriptions = [parsed(triples) for triples in asked]
-        self.rows = tuple(Row(str(i), 0, (f"s{i}",)) for i in range(len(asked)))
+        self.rows = tuple(ProfileRow(str(i), 0, (f"s{i}",)) for i in range(len(asked)))
         index = Index(compiled=False)
         index.load(enumerate(self.subscriptions))
         self._matches = {id(q): tuple(map(str, index.match(q))) for p in self.publishers for q in p.quotes}
@@ -92,10 +92,12 @@ class World:
                 found.append((now, publisher.name, seeded.choice(publisher.quotes)))
         return sorted(found, key=lambda arrival: arrival[0])
 
-    def truth(self) -> Profile:
+    def truth(self) -> SubscriptionProfile:
         """Every quote of every publisher at its share of the publisher's rate."""
-        blocks = [Block(len(p.quotes), p.rate / len(p.quotes)) for p in self.publishers]
-        return Profile(Traffic(blocks), tuple(replace(row, bits=self.bits[row.key]) for row in self.rows))
+        blocks = [SampleBlock(len(p.quotes), p.rate / len(p.quotes)) for p in self.publishers]
+        return SubscriptionProfile(
+            SampledTraffic(blocks), tuple(replace(row, bits=self.bits[row.key]) for row in self.rows)
+        )
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class Error:
     input: float
 
 
-def errors(actual: Profile, estimated: Profile, sets: Iterable[Sequence[str]]) -> list[Error]:
+def errors(actual: SubscriptionProfile, estimated: SubscriptionProfile, sets: Iterable[Sequence[str]]) -> list[Error]:
     """Signed: below 0 is too little. Sets of which nothing is published are left out."""
     are, seem = ({row.key: row.bits for row in profile.rows} for profile in (actual, estimated))
     found = []
@@ -115,7 +117,7 @@ def errors(actual: Profile, estimated: Profile, sets: Iterable[Sequence[str]]) -
             sum(profile.traffic.rate(bits[key]) for key in keys) for profile, bits in ((actual, are), (estimated, seem))
         ]
         inputs = [
-            profile.traffic.rate(union(bits[key] for key in keys))
+            profile.traffic.rate(union_bits(bits[key] for key in keys))
             for profile, bits in ((actual, are), (estimated, seem))
         ]
         if outputs[0] > 0.0:

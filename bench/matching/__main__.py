@@ -25,7 +25,7 @@ from bench.matching.baselines import BASELINES
 from bench.matching.published import FIGURES
 from bench.matching.workloads import MIXES, Workload, workload
 
-from plimsoll.core.covering import CoveringSet
+from plimsoll.core.covering.cover_set import CoveringSet
 from plimsoll.core.matching import Index, warm_up
 from plimsoll.core.predicates import Subscription
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import zmq
 
-from plimsoll.core import records as r
-from plimsoll.core import wire
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
 
 EPOCH = 1
 INTERVAL_SECONDS = 1.0
@@ -38,8 +38,8 @@ class Broker:
             edge: [f"{edge}-s{number:02}" for number in range(SUBSCRIBERS)] for edge in told.get("edges", [])
         }
         self.mediators: set[bytes] = set()
-        self._moves: dict[str, r.Outcome] = {}
-        self._plans: dict[str, r.HandoverPlan] = {}
+        self._moves: dict[str, msg.Outcome] = {}
+        self._plans: dict[str, msg.HandoverPlan] = {}
         self._seq = 0
         self._random = random.Random(self.name)
         self.report_at = time.monotonic() + self._random.random() * INTERVAL_SECONDS
@@ -55,7 +55,7 @@ class Broker:
             peer, data = self.socket.recv_multipart()
             frame = wire.decode_frame(data)
             assert isinstance(frame, wire.Control)
-            said = [r.decode(r.control, raw) for raw in frame.records]
+            said = [msg.decode(msg.control, raw) for raw in frame.records]
             answers = [answer for record in said for answer in self._answers(peer, record)]
             if answers:
                 self.socket.send_multipart([peer, wire.control_frame(*answers)])
@@ -65,7 +65,7 @@ class Broker:
         self.report_at += INTERVAL_SECONDS
         self._seq += 1
         for name in (self.name, *self.served):
-            frame = wire.control_frame(r.Load(self._load(name)))
+            frame = wire.control_frame(msg.LoadUpdate(self._load(name)))
             for peer in self.mediators:
                 self.socket.send_multipart([peer, frame])
 
@@ -73,19 +73,19 @@ class Broker:
 
     def _answers(self, peer: bytes, record: Any) -> Iterator[Any]:
         match record:
-            case r.Identify():
+            case msg.Identify():
                 self.mediators = {peer}  # the last one that has come; those before it have gone
-            case r.StatusQuery(id=number):
-                yield r.StatusReply(number, self._status())
-            case r.Serving(id=number, edge=edge):
-                yield r.Served(number, edge, EPOCH, sorted(self.served.get(edge, [])), more=False)
-            case r.State(mediator=mediator, number=number, edge=edge, session=session, state=state):
+            case msg.StatusQuery(id=number):
+                yield msg.StatusReply(number, self._status())
+            case msg.ListSubscribers(id=number, edge=edge):
+                yield msg.SubscriberPage(number, edge, EPOCH, sorted(self.served.get(edge, [])), more=False)
+            case msg.Reservation(mediator=mediator, number=number, edge=edge, session=session, state=state):
                 word: Any = "BUSY" if state == "ASK" else state
-                yield r.Stated(mediator, number, edge, EPOCH, session, word, self._load(edge))
-            case r.Command():
+                yield msg.ReservationReply(mediator, number, edge, EPOCH, session, word, self._load(edge))
+            case msg.Command():
                 yield self._outcome(record)
 
-    def _outcome(self, command: r.Command) -> r.Outcome:
+    def _outcome(self, command: msg.Command) -> msg.Outcome:
         """Prepared at once, and cut at once."""
         known = self._moves.get(command.session)
         if command.step == "prepare" and command.plan is not None and known is None:
@@ -99,13 +99,13 @@ class Broker:
         elif command.step == "abort" and known is not None and known.state == "ready":
             known = self._said(command, "aborted", "stayed")
         if known is None:
-            return r.Outcome(command.session, command.mediator, EPOCH, "unknown", [])
+            return msg.Outcome(command.session, command.mediator, EPOCH, "unknown", [])
         self._moves[command.session] = known
         return known
 
-    def _said(self, command: r.Command, state: Any, member: str) -> r.Outcome:
+    def _said(self, command: msg.Command, state: Any, member: str) -> msg.Outcome:
         members = [(name, member) for name in self._plans[command.session].members]
-        return r.Outcome(command.session, command.mediator, EPOCH, state, members)
+        return msg.Outcome(command.session, command.mediator, EPOCH, state, members)
 
     def _status(self) -> dict[str, Any]:
         return {

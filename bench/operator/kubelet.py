@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from bench.operator import world
 
 from plimsoll.operator import names
-from plimsoll.operator.api import Api, ConflictError, MissingError
-from plimsoll.operator.observed import condition
+from plimsoll.operator.api import Api, ApiConflictError, ApiNotFoundError
+from plimsoll.operator.reconcile.observed import condition
 
 LOOK_SECONDS = 0.5
 AT_ONCE = 8
@@ -72,7 +72,7 @@ class Kubelet:
                     "started": True, "state": {"running": {"startedAt": now}},
                 }],
             }  # fmt: skip
-            with contextlib.suppress(ConflictError, MissingError):  # it is looked at again
+            with contextlib.suppress(ApiConflictError, ApiNotFoundError):  # it is looked at again
                 await self._api.replace_status({**pod, "status": status})
 
     async def _stand_in(self, broker: str) -> None:

@@ -14,9 +14,9 @@ from bench.operator import world
 from bench.operator.kubelet import Kubelet
 from bench.operator.process import Operator, Reading, quantile
 
-from plimsoll.mediator.sessions import is_over
+from plimsoll.mediator.session_objects import is_over
 from plimsoll.operator import names
-from plimsoll.operator.api import Api, MissingError
+from plimsoll.operator.api import Api, ApiNotFoundError
 
 START_SECONDS, EFFECT_SECONDS, GONE_SECONDS = 600.0, 120.0, 300.0
 REST_SECONDS = 20.0
@@ -109,7 +109,7 @@ class Trial:
         await self.api.delete("ConfigMap", self.namespace, name)
 
         async def back() -> bool:
-            with contextlib.suppress(MissingError):
+            with contextlib.suppress(ApiNotFoundError):
                 found: str = (await self.api.get("ConfigMap", self.namespace, name))["metadata"]["uid"]
                 return found != uid
             return False
@@ -252,14 +252,14 @@ async def _namespace(api: Api) -> AsyncIterator[str]:
 async def _gone(api: Api, name: str) -> None:
     """Nobody evacuates edges here, and nothing is to be left for whoever measures next."""
     for edge in await api.list("EdgeBroker", name, retry=True):
-        with contextlib.suppress(MissingError):
+        with contextlib.suppress(ApiNotFoundError):
             await api.patch("EdgeBroker", name, edge["metadata"]["name"], {"metadata": {"finalizers": None}})
     await api.delete("Namespace", "", name, retry=True)
     deadline = time.monotonic() + GONE_SECONDS
     while time.monotonic() < deadline:
         try:
             await api.get("Namespace", "", name, retry=True)
-        except MissingError:
+        except ApiNotFoundError:
             return
         await asyncio.sleep(1.0)
     print(f"namespace {name} is still being deleted after {GONE_SECONDS:g} s")

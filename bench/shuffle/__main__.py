@@ -12,10 +12,10 @@ import time
 
 from bench.shuffle.fleets import Fleet, Places, after, large, small
 
-from plimsoll.core.policies.parameters import Parameters, Trigger
+from plimsoll.core.policies.model.parameters import BalancingParameters, ImbalanceTrigger
 from plimsoll.core.policies.shuffle import Shuffle
 
-EXACT = Shuffle(Parameters(local_trigger=Trigger(0.0, 0.0)))
+EXACT = Shuffle(BalancingParameters(local_trigger=ImbalanceTrigger(0.0, 0.0)))
 """With nothing that brokers may differ by."""
 
 SIZES = ((500, 4, 100), (2_000, 4, 300), (2_000, 4, 2_000), (5_000, 10, 1_000), (10_000, 20, 1_000))

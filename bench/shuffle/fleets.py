@@ -6,14 +6,14 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from plimsoll.core.policies.fleet import BrokerLoad
-from plimsoll.core.policies.parameters import Parameters
-from plimsoll.core.policies.profile import Profile, Row
-from plimsoll.core.policies.shuffle import Shuffled
-from plimsoll.core.policies.shuffle.values import highest
-from plimsoll.core.policies.traffic import Block, Traffic, union
+from plimsoll.core.policies.model.load import BrokerLoad
+from plimsoll.core.policies.model.parameters import BalancingParameters
+from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile
+from plimsoll.core.policies.model.traffic import SampleBlock, SampledTraffic, union_bits
+from plimsoll.core.policies.shuffle import ShufflePlan
+from plimsoll.core.policies.shuffle.plan import highest_metric
 
-FACTOR = Parameters().normalization_seconds
+FACTOR = BalancingParameters().normalization_seconds
 SIZE_BYTES = 100.0
 Places = Mapping[str, str]
 """The broker of each subscriber."""
@@ -31,15 +31,15 @@ class Fleet:
     bandwidths: Mapping[str, float]
 
     @property
-    def traffic(self) -> Traffic:
-        return Traffic([Block(self.width, 1.0, SIZE_BYTES)])
+    def traffic(self) -> SampledTraffic:
+        return SampledTraffic([SampleBlock(self.width, 1.0, SIZE_BYTES)])
 
     def loads(self, places: Places) -> list[BrokerLoad]:
         """What each broker reports, from who is there alone."""
         traffic, found = self.traffic, []
         for broker, cost in self.costs.items():
             keys = [self.keys[name] for name, at in places.items() if at == broker]
-            rate = traffic.rate(union(self.wants[key] for key in set(keys)))
+            rate = traffic.rate(union_bits(self.wants[key] for key in set(keys)))
             sent = sum(traffic.rate(self.wants[key]) for key in keys)
             delay = cost * len(keys)
             found.append(
@@ -52,16 +52,16 @@ class Fleet:
             )  # fmt: skip
         return found
 
-    def profiles(self, places: Places) -> dict[str, Profile]:
+    def profiles(self, places: Places) -> dict[str, SubscriptionProfile]:
         """What each broker tells of its subscribers, with all others as takers."""
         at: dict[str, dict[str, list[str]]] = {broker: {} for broker in self.costs}
         for name, broker in places.items():
             at[broker].setdefault(self.keys[name], []).append(name)
-        covers = {broker: union(self.wants[key] for key in served) for broker, served in at.items()}
+        covers = {broker: union_bits(self.wants[key] for key in served) for broker, served in at.items()}
         return {
-            broker: Profile(
+            broker: SubscriptionProfile(
                 self.traffic,
-                tuple(Row(key, self.wants[key], tuple(sorted(names))) for key, names in sorted(served.items())),
+                tuple(ProfileRow(key, self.wants[key], tuple(sorted(names))) for key, names in sorted(served.items())),
                 takers=tuple((name, bits) for name, bits in covers.items() if name != broker),
             )
             for broker, served in at.items()
@@ -69,7 +69,7 @@ class Fleet:
 
     def high(self, places: Places) -> float:
         """The highest metric of any broker."""
-        return max(highest(load.measures, FACTOR)[0] for load in self.loads(places))
+        return max(highest_metric(load.measures, FACTOR)[0] for load in self.loads(places))
 
     def lpt(self) -> dict[str, str]:
         """BAD 2019: the heaviest first, by what it takes by itself, to whoever carries least for its capacity."""
@@ -82,7 +82,7 @@ class Fleet:
         return places
 
 
-def after(places: Places, plan: Shuffled) -> dict[str, str]:
+def after(places: Places, plan: ShufflePlan) -> dict[str, str]:
     """Everybody where the plan sends him."""
     return {**places, **{name: move.target for move in plan.moves for name in move.subscribers}}
 

@@ -27,13 +27,13 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-from plimsoll.core.config import Peer, Security
-from plimsoll.telemetry.collector import Collector
-from plimsoll.telemetry.config import CollectorConfig, Listened, encode
-from plimsoll.telemetry.files import Files
+from plimsoll.core.config import LinkSecurity, PeerBroker
+from plimsoll.telemetry.collector import TelemetryCollector
+from plimsoll.telemetry.config import CollectorConfig, MonitoredCluster, encode_config
 from plimsoll.telemetry.schema import INCOMING, LOADS
-from plimsoll.telemetry.snapshot import decode
-from plimsoll.telemetry.snapshot import encode as written
+from plimsoll.telemetry.snapshot import decode_snapshot
+from plimsoll.telemetry.snapshot import encode_snapshot as written
+from plimsoll.telemetry.storage.folder import TelemetryFolder
 
 INTERVAL_SECONDS = 5.0
 IN_A_CLUSTER = 10
@@ -56,11 +56,11 @@ def free_ports(count: int) -> list[int]:
 
 def config_of(folder: Path, clusters: dict[str, list[str]], ports: dict[str, int]) -> CollectorConfig:
     return CollectorConfig(
-        name="bench", fleet="bench", folder=str(folder), security=Security(plain=True), http="127.0.0.1:0",
+        name="bench", fleet="bench", folder=str(folder), security=LinkSecurity(plain=True), http="127.0.0.1:0",
         report_seconds=INTERVAL_SECONDS, address_file=str(folder / "address"),
         clusters={
-            name: Listened(
-                head=Peer(name=f"{name}-head", control=f"tcp://127.0.0.1:{ports[name]}"), brokers=tuple(brokers)
+            name: MonitoredCluster(
+                head=PeerBroker(name=f"{name}-head", control=f"tcp://127.0.0.1:{ports[name]}"), brokers=tuple(brokers)
             )
             for name, brokers in clusters.items()
         },
@@ -98,7 +98,7 @@ def measured(module: str, brokers: int, seconds: float, place: Path) -> dict[str
     clusters = fleet(brokers)
     ports = dict(zip(clusters, free_ports(len(clusters)), strict=True))
     data = place / "data"
-    (place / "config.json").write_bytes(encode(config_of(data, clusters, ports)))
+    (place / "config.json").write_bytes(encode_config(config_of(data, clusters, ports)))
     plan = {
         "clusters": {name: {"port": ports[name], "brokers": each} for name, each in clusters.items()},
         "interval_seconds": INTERVAL_SECONDS, "seconds": seconds,
@@ -130,7 +130,7 @@ def served(data: Path, sent: int) -> dict[str, Any]:
     address = json.loads((data / "address").read_text())["http"]
     deadline = time.monotonic() + 30
     while True:
-        fold = decode(urlopen(f"http://{address}/v1/fold", timeout=30).read())
+        fold = decode_snapshot(urlopen(f"http://{address}/v1/fold", timeout=30).read())
         if fold.counts.rows_in >= sent or time.monotonic() > deadline:
             break
     assert fold.counts.rows_in == fold.counts.counted == sent, (fold.counts, sent)
@@ -150,7 +150,7 @@ def steps(brokers: int, place: Path) -> dict[str, Any]:
 
     clusters = fleet(brokers)
     config = config_of(place, clusters, dict.fromkeys(clusters, 1))
-    collector = Collector(config, Files(place, "bench"), 1)
+    collector = TelemetryCollector(config, TelemetryFolder(place, "bench"), 1)
     collector.start(1)
     made = [Broker(name, cluster, None, {b""}) for cluster, names in clusters.items() for name in names]  # type: ignore[arg-type]
     rounds = []
@@ -162,7 +162,7 @@ def steps(brokers: int, place: Path) -> dict[str, Any]:
     cpu = time.process_time()
     for reports in rounds:
         for report, cluster in reports:
-            assert collector.intake.take(report, cluster, report["clock_us"]) == "counted"
+            assert collector.intake.take_report(report, cluster, report["clock_us"]) == "counted"
     taking = (time.process_time() - cpu) / (2 * len(made))
     now_us = time.time_ns() // 1000
     cpu = time.process_time()
@@ -172,10 +172,10 @@ def steps(brokers: int, place: Path) -> dict[str, Any]:
     folds, reads = [], []
     for _ in range(5):
         cpu = time.process_time()
-        fold = collector.fold(now_us)
+        fold = collector.fold_snapshot(now_us)
         folds.append(time.process_time() - cpu)
         cpu = time.process_time()
-        decode(written(fold))
+        decode_snapshot(written(fold))
         reads.append(time.process_time() - cpu)
     return {
         "take_us": 1e6 * taking, "write_10s_ms": 1000 * writing, "fold_ms": 1000 * statistics.median(folds),

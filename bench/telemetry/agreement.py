@@ -21,17 +21,23 @@ from typing import Any
 from bench.telemetry.recording import LOOK_SECONDS, REPORT_SECONDS, Recording, record
 
 from plimsoll.core import session as s
-from plimsoll.core.session import overview
-from plimsoll.core.session.turn import Turn
+from plimsoll.core.session.context.engine_context import EngineContext
+from plimsoll.core.session.triggers import global_detection
+from plimsoll.core.spec.broker_config import policy_of
 from plimsoll.core.spec.brokers import head_name
-from plimsoll.core.spec.planning import policy_of
-from plimsoll.mediator import aggregates
-from plimsoll.telemetry.asking import Known
-from plimsoll.telemetry.choosing import Choice, Chosen
-from plimsoll.telemetry.fold import Header, Point, aggregate, assemble, fold
-from plimsoll.telemetry.intake import Intake
+from plimsoll.mediator import telemetry_loads
+from plimsoll.telemetry.client.snapshot_choice import ChosenSnapshot, SnapshotChooser
+from plimsoll.telemetry.client.snapshot_poller import PollResult
+from plimsoll.telemetry.fold import ReportPoint, SnapshotHeader, aggregate_cluster, assemble_snapshot, fold_reports
+from plimsoll.telemetry.ingest.report_intake import ReportIntake
 from plimsoll.telemetry.schema import LOADS
-from plimsoll.telemetry.snapshot import SEEN_SECONDS, WINDOWS_SECONDS, Snapshot, Wanted, encode
+from plimsoll.telemetry.snapshot import (
+    SEEN_SECONDS,
+    WINDOWS_SECONDS,
+    SnapshotRequirements,
+    TelemetrySnapshot,
+    encode_snapshot,
+)
 
 START_US = 1_800_000_000_000_000
 FLEET = "wide"
@@ -80,7 +86,7 @@ class Pipeline:
 
     def __init__(self, recording: Recording, way: Way, seed: int) -> None:
         self.way, self.clusters = way, recording.clusters
-        self.intake = Intake(FLEET, "c0")
+        self.intake = ReportIntake(FLEET, "c0")
         self.published: list[tuple[float, bytes]] = []
         self._coming = arrivals(recording, way, seed)
         self._taken = 0
@@ -99,39 +105,41 @@ class Pipeline:
             if due == self._run_at + self.way.trigger_seconds:
                 self._run_at = due
                 self._batch += 1
-                self.published.append((due + self.way.batch_seconds, encode(self._snapshot(due))))
+                self.published.append((due + self.way.batch_seconds, encode_snapshot(self._snapshot(due))))
         self._hear(now)
 
     def _hear(self, now: float) -> None:
         while self._taken < len(self._coming) and self._coming[self._taken].at <= now:
             one = self._coming[self._taken]
             self._taken += 1
-            self.intake.take(one.report, one.report["cluster"], START_US + round(one.at * 1e6))
+            self.intake.take_report(one.report, one.report["cluster"], START_US + round(one.at * 1e6))
 
-    def _snapshot(self, now: float) -> Snapshot:
+    def _snapshot(self, now: float) -> TelemetrySnapshot:
         end_us = START_US + round((now - self.way.file_seconds) * 1e6)
         since_us = end_us - max(WINDOWS_SECONDS) * 1_000_000
-        points: dict[str, list[Point]] = {name: [] for name in self.clusters}
+        points: dict[str, list[ReportPoint]] = {name: [] for name in self.clusters}
         for _, rows in self.files:
             for row in rows:
                 if since_us < row["at_us"] <= end_us:
-                    points[row["cluster"]].append(Point.of(row))
+                    points[row["cluster"]].append(ReportPoint.of(row))
         found = {
-            name: aggregate(points[name], brokers, end_us, WINDOWS_SECONDS, SEEN_SECONDS)
+            name: aggregate_cluster(points[name], brokers, end_us, WINDOWS_SECONDS, SEEN_SECONDS)
             for name, brokers in self.clusters.items()
         }
-        return assemble(self._header("spark", end_us, now), found, self.intake.counts, WINDOWS_SECONDS, SEEN_SECONDS)
+        return assemble_snapshot(
+            self._header("spark", end_us, now), found, self.intake.counts, WINDOWS_SECONDS, SEEN_SECONDS
+        )
 
-    def _header(self, source: Any, end_us: int, now: float) -> Header:
-        return Header(
+    def _header(self, source: Any, end_us: int, now: float) -> SnapshotHeader:
+        return SnapshotHeader(
             source=source, fleet=FLEET, run_us=START_US, batch=self._batch, window_end_us=end_us,
             written_us=START_US + round(now * 1e6),
         )  # fmt: skip
 
-    def fold(self, now: float) -> Snapshot:
+    def fold(self, now: float) -> TelemetrySnapshot:
         now_us = START_US + round(now * 1e6)
         points = {cluster: list(of.values()) for cluster, of in self.intake.newest.items()}
-        return fold(points, self.clusters, self._header("fold", now_us, now), self.intake.counts, FRESH_SECONDS)
+        return fold_reports(points, self.clusters, self._header("fold", now_us, now), self.intake.counts, FRESH_SECONDS)
 
     def spark(self, now: float) -> bytes | None:
         """What is published by now."""
@@ -143,16 +151,16 @@ class Decider:
     """A mediator's detection between clusters, and nothing else of it."""
 
     def __init__(self) -> None:
-        self.turn = Turn(1, s.Settings())
+        self.context = EngineContext(1, s.EngineSettings())
 
-    def look(self, view: s.View, now: float) -> dict[str, Decision]:
+    def look(self, view: s.FleetView, now: float) -> dict[str, Decision]:
         """What it finds of each cluster. An empty target: nobody is asked."""
-        self.turn.effects.clear()
-        self.turn.view, self.turn.now, self.turn.viewed_at = view, now, now
-        overview.look(self.turn)
-        asked = {one.spec["source"]["name"] for one in self.turn.effects if isinstance(one, s.Create)}
+        self.context.outbox.begin(now)
+        self.context.observe(view)
+        global_detection.detect_imbalance(self.context)
+        asked = {one.spec["source"]["name"] for one in self.context.outbox.effects if isinstance(one, s.CreateSession)}
         found = {}
-        for cluster, watched in self.turn.watched.items():
+        for cluster, watched in self.context.watched_clusters.items():
             action = next(iter(watched.finding.actions), None)
             found[cluster] = Decision(
                 watched.finding.state, action.target if action else "", action.metric if action else "",
@@ -204,11 +212,11 @@ class Found:
 def compare(recording: Recording, way: Way, seed: int, from_seconds: float = 60.0) -> Found:
     """Decide at every look by both. Looks before `from_seconds` are those of a fleet that is coming up."""
     pipeline, found = Pipeline(recording, way, seed), Found()
-    choice = Choice(Wanted(FLEET))
+    choice = SnapshotChooser(SnapshotRequirements(FLEET))
     deciders = {"fold": Decider(), "spark": Decider()}
     trigger = next(iter(_policies(recording).values())).detection.global_trigger.ratio
     changes = Changes(recording)
-    ask_at, known = 0.0, dict[str, Known]()
+    ask_at, known = 0.0, dict[str, PollResult]()
     look_at = LOOK_SECONDS
     while look_at <= recording.seconds:
         while ask_at <= look_at:
@@ -229,11 +237,14 @@ def compare(recording: Recording, way: Way, seed: int, from_seconds: float = 60.
     return found
 
 
-def _asked(pipeline: Pipeline, choice: Choice, now: float) -> dict[str, Known]:
+def _asked(pipeline: Pipeline, choice: SnapshotChooser, now: float) -> dict[str, PollResult]:
     now_us = START_US + round(now * 1e6)
     by_fold = pipeline.fold(now)
     by_spark = choice.choose(pipeline.spark(now), by_fold, now_us)
-    return {"fold": Known(now_us, Chosen(by_fold, "Wanted: the fold"), 0), "spark": Known(now_us, by_spark, 0)}
+    return {
+        "fold": PollResult(now_us, ChosenSnapshot(by_fold, "Wanted: the fold"), 0),
+        "spark": PollResult(now_us, by_spark, 0),
+    }
 
 
 def _count(
@@ -282,7 +293,7 @@ class Changes:
         return "only one had found it twice running" if one.target == other.target else "the target"
 
 
-def view_of(recording: Recording, at: float, now: float, known: Known) -> s.View:
+def view_of(recording: Recording, at: float, now: float, known: PollResult) -> s.FleetView:
     """The fleet as a mediator sees it, with what clusters carry by telemetry."""
     newest: dict[str, tuple[float, dict[str, Any]]] = {}
     for heard, report in recording.reports:
@@ -298,9 +309,13 @@ def view_of(recording: Recording, at: float, now: float, known: Known) -> s.View
                 heads[name] = s.HeadView(name, cluster, 1, True, fresh)
             else:
                 edges[name] = s.EdgeView(name, cluster, head_name(cluster), report=fresh)
-    loads = aggregates.loads(known, now)
-    shown = s.Overview(LOOK_SECONDS) if loads is None else s.Overview(LOOK_SECONDS, loads.clusters, loads.source)
-    return s.View(heads, edges, _policies(recording), recording.near, shown)
+    loads = telemetry_loads.telemetry_loads(known, now)
+    shown = (
+        s.ClusterComparison(LOOK_SECONDS)
+        if loads is None
+        else s.ClusterComparison(LOOK_SECONDS, loads.clusters, loads.source)
+    )
+    return s.FleetView(heads, edges, _policies(recording), recording.near, shown)
 
 
 def _policies(recording: Recording) -> dict[str, Any]:

@@ -27,11 +27,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from plimsoll.sparkjobs.launching.process import environment, live_command
-from plimsoll.sparkjobs.launching.values import Launch
-from plimsoll.telemetry import arrow
+from plimsoll.sparkjobs.launch.local_process import job_environment, live_command
+from plimsoll.sparkjobs.launch.spec import SparkLaunch
 from plimsoll.telemetry.schema import INCOMING, LATEST, LOADS, MAJOR, METRICS
-from plimsoll.telemetry.snapshot import Snapshot, decode
+from plimsoll.telemetry.snapshot import TelemetrySnapshot, decode_snapshot
+from plimsoll.telemetry.storage import parquet
 
 FLEET = "bench"
 CLUSTER = 50
@@ -55,7 +55,7 @@ class Fleet:
     """All brokers' reports of one moment, as a table."""
 
     def __init__(self, brokers: int) -> None:
-        self.table = pa.Table.from_pylist([row(broker) for broker in range(brokers)], arrow.schema(LOADS))
+        self.table = pa.Table.from_pylist([row(broker) for broker in range(brokers)], parquet.arrow_schema(LOADS))
         self.draw = np.random.default_rng(1)
 
     def at(self, at_us: int, seq: int) -> pa.Table:
@@ -97,7 +97,7 @@ class Watch:
 
     def __init__(self, root: Path) -> None:
         self.path = root / LATEST
-        self.latest: Snapshot | None = None
+        self.latest: TelemetrySnapshot | None = None
         self.at = 0.0
         self._file = (0, 0)
 
@@ -110,7 +110,7 @@ class Watch:
             found = self.path.stat()
             if (found.st_ino, found.st_mtime_ns) != self._file:
                 self.at, self._file = time.monotonic(), (found.st_ino, found.st_mtime_ns)
-                self.latest = decode(self.path.read_bytes())
+                self.latest = decode_snapshot(self.path.read_bytes())
 
     def wait(self, rows: int, seconds: float) -> float:
         """When a snapshot has so many rows."""
@@ -126,9 +126,9 @@ class Watch:
 @contextlib.contextmanager
 def live(root: Path, trigger: int) -> Iterator[int]:
     """A live job as a process; its number, which is that of its session."""
-    launch = Launch(fleet=FLEET, namespace="", image="", trigger_seconds=trigger, lag_seconds=EVERY_SECONDS)
+    launch = SparkLaunch(fleet=FLEET, namespace="", image="", trigger_seconds=trigger, lag_seconds=EVERY_SECONDS)
     driver = subprocess.Popen(
-        live_command(launch, root), env=environment(os.environ), start_new_session=True, stdout=subprocess.DEVNULL,
+        live_command(launch, root), env=job_environment(os.environ), start_new_session=True, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
@@ -187,7 +187,7 @@ def catch_up(root: Path, brokers: int, trigger: int) -> dict[str, Any]:
     latest = watch.latest
     assert latest is not None
     counts = latest.counts
-    assert (counts.rows_in, counts.balance) == (rows, 0)
+    assert (counts.rows_in, counts.unaccounted) == (rows, 0)
     return {
         "brokers": brokers, "hour_of_rows": rows, "counted": counts.counted, "late": counts.late,
         "caught_up": round(ready, 1), "cpu_seconds": round(cpu), "resident_mb": round(resident),

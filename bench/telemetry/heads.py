@@ -17,7 +17,7 @@ from typing import Any
 
 import zmq
 
-from plimsoll.core import records, wire
+from plimsoll.core.protocol import messages, wire
 
 EPOCH = 1
 
@@ -35,7 +35,7 @@ class Broker:
         if not self.peers:
             return 0
         self.seq += 1
-        frame = wire.control_frame(records.Load(self._report()))
+        frame = wire.control_frame(messages.LoadUpdate(self._report()))
         for peer in self.peers:
             self.router.send_multipart([peer, frame])
         return len(self.peers)

@@ -24,8 +24,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from bench.telemetry.driver import usage
 
-from plimsoll.sparkjobs import shuffle, similarity
-from plimsoll.sparkjobs.session import make_session
+from plimsoll.sparkjobs.jobs import shuffle, similarity
+from plimsoll.sparkjobs.spark_session import make_spark_session
 
 SIZES = {10_000: (100, 500, 2_000), 100_000: (300, 2_000, 10_000), 1_000_000: (1_000, 5_000, 30_000)}
 """Subscribers: brokers, items, distinct sets."""
@@ -64,13 +64,13 @@ def measure(subscribers: int, job: str) -> dict[str, Any]:
     try:
         tables(folder, subscribers)
         began = time.monotonic()
-        with make_session("bench", {"spark.driver.memory": "3g"}) as spark:
+        with make_spark_session("bench", {"spark.driver.memory": "3g"}) as spark:
             ready = time.monotonic()
             found: Any
             if job == "similarity":
-                found = similarity.run(spark, folder, folder / "out", similarity.Asked(sample=200))
+                found = similarity.run(spark, folder, folder / "out", similarity.SimilarityOptions(sample=200))
             else:
-                found = shuffle.run(spark, folder, folder / "out", job, shuffle.Costs())
+                found = shuffle.run(spark, folder, folder / "out", job, shuffle.LoadCosts())
             ended = time.monotonic()
     finally:
         shutil.rmtree(folder)

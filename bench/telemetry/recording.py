@@ -18,15 +18,15 @@ from bench.balancing import world
 
 from plimsoll.core import client as c
 from plimsoll.core import session as s
-from plimsoll.core.spec import Document, Resources
+from plimsoll.core.spec import Resources, SourceDocument
 from plimsoll.core.spec import parse as parse_resources
 from plimsoll.core.spec.quantities import Duration
+from plimsoll.demo import quotes, workload
+from plimsoll.demo.options import resource_folder
 from plimsoll.local import manifests
-from plimsoll.local.demo import quotes, workload
-from plimsoll.local.demo.options import resources
-from plimsoll.simulator.host import Host
-from plimsoll.simulator.network import Network, Weather
-from plimsoll.simulator.schedule import Schedule
+from plimsoll.simulator.engine.event_queue import EventQueue
+from plimsoll.simulator.engine.host import SimulatedHost
+from plimsoll.simulator.engine.network import ConnectionQuality, SimulatedNetwork
 
 FULL, PACE = 2000, 10
 """Subscribers of the demo, and how much faster than the paper it is."""
@@ -55,10 +55,10 @@ class Recording:
         return {cluster: sorted(names) for cluster, names in sorted(found.items())}
 
 
-def documents(subscribers: int) -> list[Document]:
+def documents(subscribers: int) -> list[SourceDocument]:
     """The fleet of the demo between clusters, as slow as the paper's, with so many subscribers."""
     found = []
-    for document in manifests.load([str(resources("global"))]):
+    for document in manifests.load([str(resource_folder("global"))]):
         content: Any = copy.deepcopy(document.content)
         spec = content["spec"]
         if content["kind"] == "BrokerFleet":
@@ -68,7 +68,7 @@ def documents(subscribers: int) -> list[Document]:
             spec["defaults"]["policy"] = {"type": "Padres"}  # with the paper's own durations
         elif content["kind"] == "HardwareProfile" and content["metadata"]["name"] == "edge":
             _slow(spec, FULL / subscribers)
-        found.append(Document(content, document.file, document.line_of))
+        found.append(SourceDocument(content, document.file, document.line_of))
     return found
 
 
@@ -85,24 +85,24 @@ class Mediating(world.Mediating):
 
     near: Mapping[str, frozenset[str]] = {}
 
-    def _view(self) -> s.View:
-        return dataclasses.replace(super()._view(), neighbors=self.near, overview=s.Overview(LOOK_SECONDS))
+    def _view(self) -> s.FleetView:
+        return dataclasses.replace(super()._view(), neighbors=self.near, overview=s.ClusterComparison(LOOK_SECONDS))
 
 
 class Fleet:
     """One run."""
 
-    def __init__(self, scenario: workload.Scenario) -> None:
+    def __init__(self, scenario: workload.DemoScenario) -> None:
         self.scenario = scenario
-        self.plan = workload.plan(scenario, quotes.load())
+        self.plan = workload.plan_workload(scenario, quotes.load())
         parsed = parse_resources(documents(scenario.subscribers))
         self.recording = Recording(parsed, neighbors(parsed), seconds=scenario.seconds)
-        self.schedule, self.store = Schedule(), world.Store()
+        self.schedule, self.store = EventQueue(), world.Store()
         draw = random.Random(f"{scenario.seed} recording")
-        calm = Weather(delay_seconds=0.0002, jitter_seconds=0.0002)
-        self.network = Network(self.schedule, random.Random(draw.random()), calm, calm)
+        calm = ConnectionQuality(delay_seconds=0.0002, jitter_seconds=0.0002)
+        self.network = SimulatedNetwork(self.schedule, random.Random(draw.random()), calm, calm)
         self.clients: dict[str, c.Client] = {}
-        self.hosts: dict[str, Host] = {}
+        self.hosts: dict[str, SimulatedHost] = {}
         configs = {config.name: config for config in world._configs(parsed)}
         for config in configs.values():
             self._start(
@@ -125,7 +125,7 @@ class Fleet:
 
     def _start(self, name: str, make: Any, draw: random.Random, *ends: str) -> Any:
         mine = random.Random(draw.getrandbits(64))
-        host = self.hosts[name] = Host(name, self.schedule, self.network, world.POLL_SECONDS)
+        host = self.hosts[name] = SimulatedHost(name, self.schedule, self.network, world.POLL_SECONDS)
         return host.start(lambda: make(lambda: mine.getrandbits(32)), *ends)
 
     def _heard(self, report: Mapping[str, Any], now: float) -> None:
@@ -139,7 +139,7 @@ class Fleet:
             at = READY_SECONDS + subscriber.joins_at
             self.schedule.at(at, self._join, f"subscribing-{place % CLIENTS}", subscriber)
 
-    def _publish(self, one: workload.Publisher, number: int, seconds: float) -> None:
+    def _publish(self, one: workload.PlannedPublisher, number: int, seconds: float) -> None:
         if seconds <= self.scenario.seconds:
             self.clients["publishing"].publishers[one.name].publish(
                 one.quote(number).attributes(), sent_us=int(self.schedule.now * 1e6)
@@ -148,7 +148,7 @@ class Fleet:
             after = one.after(seconds)
             self.schedule.at(READY_SECONDS + after, self._publish, one, number + 1, after)
 
-    def _join(self, name: str, one: workload.Subscriber) -> None:
+    def _join(self, name: str, one: workload.PlannedSubscriber) -> None:
         self.clients[name].subscriber(one.name, prefer=self.scenario.prefer).subscribe(one.text)
         self.hosts[name].wake()
 
@@ -169,7 +169,7 @@ def neighbors(parsed: Resources) -> dict[str, frozenset[str]]:
 
 def record(seconds: float, subscribers: int, publishers: int, seed: int) -> Recording:
     """A run of so many seconds of virtual time."""
-    scenario = workload.Scenario(
+    scenario = workload.DemoScenario(
         seconds=seconds, publishers=publishers, subscribers=subscribers, seed=seed, rate_factor=1.0, zero_traffic=0.2,
         join_from=0.02, join_to=0.3, prefer="b11", step_at=0.6,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Go on where an earlier run of this program has stopped: `python resume.py tcp://127.0.0.1:7000 place.json`."""
+"""Continue where an earlier run of this program stopped: `python resume.py tcp://127.0.0.1:7000 place.json`."""
 
 import json
 import sys

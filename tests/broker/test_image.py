@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 from kubernetes import client, config
+from tests.images import image
 
-from plimsoll.core.config import BrokerConfig, Hardware, Security, encode
+from plimsoll.core.config import BrokerConfig, BrokerHardware, LinkSecurity, encode
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.cluster, pytest.mark.images("broker"), pytest.mark.timeout(240)]
 
-IMAGE = os.environ.get("PLIMSOLL_BROKER_IMAGE") or "plimsoll/broker:dev"
+IMAGE = image("broker")
 DEADLINE_SECONDS = 180
 VERSION = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["version"]
 HEAD = BrokerConfig(
@@ -28,8 +29,8 @@ HEAD = BrokerConfig(
     data="tcp://*:7400",
     control="tcp://*:7401",
     http="tcp://0.0.0.0:7402",
-    security=Security(plain=True),
-    hardware=Hardware(memory_bytes=1024**3),
+    security=LinkSecurity(plain=True),
+    hardware=BrokerHardware(memory_bytes=1024**3),
 )
 LOOKS = """
 import json, os, shutil
@@ -137,4 +138,4 @@ def test_it_ends_in_good_order_when_the_pod_is_asked_to(place: Place):
     ended = place.until("leaver", lambda status: status.state.terminated is not None)
     said = place.api.read_namespaced_pod_log("leaver", place.name)
     assert ended.state.terminated.exit_code == 0, said
-    assert "h has left" in said
+    assert "h stopped" in said

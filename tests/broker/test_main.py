@@ -18,11 +18,11 @@ import pytest
 import zmq
 
 from plimsoll.broker import main
-from plimsoll.broker.main import EXIT_CONFIG, EXIT_ENDPOINT, ConfigError, new_epoch, problems, read_config
-from plimsoll.core import records, wire
-from plimsoll.core.config import BrokerConfig, Hardware, Peer, Security, encode
+from plimsoll.broker.main import EXIT_CONFIG, EXIT_ENDPOINT, BrokerConfigError, config_problems, new_epoch, read_config
+from plimsoll.core.config import BrokerConfig, BrokerHardware, LinkSecurity, PeerBroker, encode
+from plimsoll.core.protocol import messages, wire
 
-PLAIN = Security(plain=True)
+PLAIN = LinkSecurity(plain=True)
 HEAD = BrokerConfig(
     name="h", role="head", cluster="c", data="tcp://127.0.0.1:*", control="tcp://127.0.0.1:*", security=PLAIN
 )
@@ -59,8 +59,8 @@ def listening(process: subprocess.Popen[str]) -> tuple[str, str]:
     """The endpoints (data, control) that a broker says it listens on."""
     assert process.stderr is not None
     for line in process.stderr:
-        if "listens:" in line:
-            data, control = line.strip().partition("listens: data ")[2].split(", control ")
+        if "listening:" in line:
+            data, control = line.strip().partition("listening: data ")[2].split(", control ")
             return data, control
     raise AssertionError(f"the broker ended with {process.wait(DEADLINE_SECONDS)} before it listened")
 
@@ -74,12 +74,12 @@ def ask_status(control: str, server_key: bytes = b"", pair: tuple[bytes, bytes] 
         dealer.curve_publickey, dealer.curve_secretkey = pair
     try:
         dealer.connect(control)
-        dealer.send(wire.control_frame(records.Identify("tester", "mediator", 1), records.StatusQuery(7)))
+        dealer.send(wire.control_frame(messages.Identify("tester", "mediator", 1), messages.StatusQuery(7)))
         assert dealer.poll(DEADLINE_SECONDS * 1000), "no answer to a status query"
         frame = wire.decode_frame(dealer.recv())
         assert isinstance(frame, wire.Control)
-        reply = records.decode(records.control, frame.records[0])
-        assert isinstance(reply, records.StatusReply)
+        reply = messages.decode(messages.control, frame.records[0])
+        assert isinstance(reply, messages.StatusReply)
         assert reply.id == 7
         return reply.status
     finally:
@@ -101,7 +101,7 @@ def test_a_head_starts_says_what_it_is_and_leaves_when_asked(start):
 
 
 def test_an_edge_without_subscribers_leaves_at_once_although_its_head_is_not_there(start):
-    head = Peer(name="h", data=f"tcp://127.0.0.1:{free_port()}", control=f"tcp://127.0.0.1:{free_port()}")
+    head = PeerBroker(name="h", data=f"tcp://127.0.0.1:{free_port()}", control=f"tcp://127.0.0.1:{free_port()}")
     process = start(msgspec.structs.replace(HEAD, name="e", role="edge", head=head))
     listening(process)
     process.send_signal(signal.SIGINT)
@@ -116,10 +116,10 @@ def test_a_head_and_an_edge_find_each_other_by_their_keys(start, tmp_path: Path)
     security = {}
     for name in ("h", "e", "stranger"):
         (tmp_path / name).write_bytes(pairs[name][1])
-        security[name] = Security(secret_key_file=str(tmp_path / name), authorized_keys_file=str(keys))
+        security[name] = LinkSecurity(secret_key_file=str(tmp_path / name), authorized_keys_file=str(keys))
     head = start(msgspec.structs.replace(HEAD, security=security["h"], edges=("e",)))
     data, control = listening(head)
-    peer = Peer(name="h", data=data, control=control, public_key=pairs["h"][0].decode())
+    peer = PeerBroker(name="h", data=data, control=control, public_key=pairs["h"][0].decode())
     edge = msgspec.structs.replace(HEAD, name="e", role="edge", head=peer, security=security["e"])
     # The same name with another key is not the edge that the head was told of.
     impostor = listening(start(msgspec.structs.replace(edge, security=security["stranger"])))[1]
@@ -138,7 +138,7 @@ def test_a_leave_on_the_control_socket_is_the_same_as_a_signal(start):
     context = zmq.Context()
     dealer = context.socket(zmq.DEALER)
     dealer.connect(control)
-    dealer.send(wire.control_frame(records.Leave()))
+    dealer.send(wire.control_frame(messages.Leave()))
     assert process.wait(DEADLINE_SECONDS) == 0
     context.destroy(0)
 
@@ -176,7 +176,7 @@ def test_a_used_endpoint_is_named_with_the_remedy(start):
 def test_a_configuration_of_the_wrong_shape_is_refused_with_its_place(text: str, said: str, tmp_path: Path):
     path = tmp_path / "broker.json"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=r"broker\.json") as refused:
+    with pytest.raises(BrokerConfigError, match=r"broker\.json") as refused:
         read_config(path)
     assert said in str(refused.value)
 
@@ -193,37 +193,40 @@ def test_a_configuration_that_cannot_be_used_ends_the_process(start):
     [
         ({"data": "127.0.0.1:5000"}, "data: '127.0.0.1:5000' is not an endpoint"),
         ({"control": "tcp://127.0.0.1:9", "data": "tcp://127.0.0.1:9"}, "control: tcp://127.0.0.1:9 is the data"),
-        ({"hardware": Hardware(output_bytes_per_second=0.0)}, "hardware.output_bytes_per_second: 0.0 must be more"),
-        ({"hardware": Hardware(memory_bytes=-1)}, "hardware.memory_bytes: -1 must be more"),
+        (
+            {"hardware": BrokerHardware(output_bytes_per_second=0.0)},
+            "hardware.output_bytes_per_second: 0.0 must be more",
+        ),
+        ({"hardware": BrokerHardware(memory_bytes=-1)}, "hardware.memory_bytes: -1 must be more"),
         ({"http": "0.0.0.0:7402"}, "http: '0.0.0.0:7402' is not an endpoint; write tcp://HOST:PORT"),
         ({"time_factor": 0.0}, "time_factor: 0.0 must be more"),
-        ({"security": Security()}, "security.secret_key_file: is not set"),
-        ({"neighbors": (Peer(name="h"),)}, "neighbors[0].name: h cannot be its own peer"),
-        ({"neighbors": (Peer(name="z"),)}, "neighbors[0]: z is connected to from here"),
-        ({"role": "edge", "head": Peer(name="g", data="tcp://127.0.0.1:1")}, "head: g is connected to from here"),
+        ({"security": LinkSecurity()}, "security.secret_key_file: is not set"),
+        ({"neighbors": (PeerBroker(name="h"),)}, "neighbors[0].name: h cannot be its own peer"),
+        ({"neighbors": (PeerBroker(name="z"),)}, "neighbors[0]: z is connected to from here"),
+        ({"role": "edge", "head": PeerBroker(name="g", data="tcp://127.0.0.1:1")}, "head: g is connected to from here"),
         (
             {
                 "role": "edge",
                 "data": "tcp://*:5000",
-                "head": Peer(name="g", data="tcp://127.0.0.1:1", control="tcp://127.0.0.1:2"),
+                "head": PeerBroker(name="g", data="tcp://127.0.0.1:1", control="tcp://127.0.0.1:2"),
             },
             "advertised_data: tcp://*:5000 is no address",
         ),
     ],
 )
 def test_what_is_wrong_is_named_by_field(changes: dict, said: str):
-    assert any(each.startswith(said) for each in problems(msgspec.structs.replace(HEAD, **changes)))
+    assert any(each.startswith(said) for each in config_problems(msgspec.structs.replace(HEAD, **changes)))
 
 
 def test_nothing_is_wrong_with_a_good_configuration():
-    neighbors = (Peer(name="a"), Peer(name="z", data="tcp://127.0.0.1:1"))
-    assert problems(msgspec.structs.replace(HEAD, neighbors=neighbors)) == []
+    neighbors = (PeerBroker(name="a"), PeerBroker(name="z", data="tcp://127.0.0.1:1"))
+    assert config_problems(msgspec.structs.replace(HEAD, neighbors=neighbors)) == []
 
 
 def test_an_encrypted_link_needs_the_key_of_the_other_side():
-    secured = Security(secret_key_file="here", authorized_keys_file="there")  # noqa: S106  # the name of a file
-    peer = Peer(name="z", data="tcp://127.0.0.1:1", public_key="short")
-    said = problems(msgspec.structs.replace(HEAD, security=secured, neighbors=(peer,)))
+    secured = LinkSecurity(secret_key_file="here", authorized_keys_file="there")  # noqa: S106  # the name of a file
+    peer = PeerBroker(name="z", data="tcp://127.0.0.1:1", public_key="short")
+    said = config_problems(msgspec.structs.replace(HEAD, security=secured, neighbors=(peer,)))
     assert said == ["neighbors[0].public_key: z needs its Z85 public key of 40 characters"]
 
 
@@ -241,8 +244,8 @@ def answering(process: subprocess.Popen[str]) -> str:
     """The URL of a broker that says it answers HTTP."""
     assert process.stderr is not None
     for line in process.stderr:
-        if "answers http:" in line:
-            return line.strip().partition("answers http: tcp")[2].replace("://", "http://", 1)
+        if "serving http:" in line:
+            return line.strip().partition("serving http: tcp")[2].replace("://", "http://", 1)
     raise AssertionError(f"the broker ended with {process.wait(DEADLINE_SECONDS)} before it answered")
 
 
@@ -281,7 +284,11 @@ def test_an_edge_whose_head_does_not_answer_is_alive_and_not_ready(start):
         head_that_does_not_answer.listen()
         endpoint = f"tcp://127.0.0.1:{head_that_does_not_answer.getsockname()[1]}"
         edge = msgspec.structs.replace(
-            HEAD, name="e", role="edge", http="tcp://127.0.0.1:*", head=Peer(name="h", data=endpoint, control=endpoint)
+            HEAD,
+            name="e",
+            role="edge",
+            http="tcp://127.0.0.1:*",
+            head=PeerBroker(name="h", data=endpoint, control=endpoint),
         )
         process = start(edge)
         url = answering(process)
@@ -311,8 +318,11 @@ def test_the_matching_loop_is_loaded_first_where_memory_allows(monkeypatch: pyte
     loaded: list[bool] = []
     before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(main, "warm_up", lambda: loaded.append(signal.getsignal(signal.SIGTERM) is not before))
-    monkeypatch.setattr(main, "Sockets", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    large, small = Hardware(memory_bytes=main.WARM_FROM_BYTES), Hardware(memory_bytes=main.WARM_FROM_BYTES - 1)
+    monkeypatch.setattr(main, "BrokerSockets", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    large, small = (
+        BrokerHardware(memory_bytes=main.WARM_UP_MEMORY_BYTES),
+        BrokerHardware(memory_bytes=main.WARM_UP_MEMORY_BYTES - 1),
+    )
     for http, hardware in (("", large), ("tcp://127.0.0.1:*", small), ("tcp://127.0.0.1:*", large)):
         assert loaded == []
         with pytest.raises(KeyboardInterrupt):

@@ -7,12 +7,12 @@ from typing import Any
 
 import yaml
 
-from plimsoll.cli import here
-from plimsoll.core.spec import Document, edge_brokers, parse
-from plimsoll.local.home import FleetFolder, Lock
-from plimsoll.local.runtime import prepare
-from plimsoll.local.store import Store
-from plimsoll.local.times import now_text
+from plimsoll.cli import local_backend
+from plimsoll.core.spec import SourceDocument, edge_brokers, parse
+from plimsoll.local.runtime import prepare_store
+from plimsoll.local.storage.fleet_folder import FleetFolder, FleetLock
+from plimsoll.local.storage.object_store import ObjectStore
+from plimsoll.local.timestamps import rfc3339_now
 
 KIND = "LoadBalancingSession"
 TEXT = """
@@ -37,29 +37,29 @@ def fleet(text: str = TEXT) -> Iterator[FleetFolder]:
     """A fleet `default` with edges e-0, e-1 and w, whose lock this process holds."""
     folder = FleetFolder.of("default")
     folder.make()
-    resources = parse([Document(item) for item in yaml.safe_load_all(text)])
-    prepare(folder, resources)
-    with Store(folder.store) as store:
+    resources = parse([SourceDocument(item) for item in yaml.safe_load_all(text)])
+    prepare_store(folder, resources)
+    with ObjectStore(folder.store) as store:
         for edge in edge_brokers(resources):
-            store.apply(edge.mapping(), now_text())
-    with Lock(folder):
+            store.apply(edge.mapping(), rfc3339_now())
+    with FleetLock(folder):
         yield folder
 
 
 def item(folder: FleetFolder, name: str, kind: str = KIND) -> dict[str, Any]:
-    with Store(folder.store) as store:
+    with ObjectStore(folder.store) as store:
         return store.get(kind, name)
 
 
 def sessions(folder: FleetFolder) -> dict[str, dict[str, Any]]:
     """Specifications of all sessions, by name."""
-    with Store(folder.store) as store:
+    with ObjectStore(folder.store) as store:
         return {one["metadata"]["name"]: one["spec"] for one in store.objects(KIND)[1]}
 
 
 def becomes(folder: FleetFolder, name: str, **status: Any) -> None:
     """What the mediator writes; it has seen the object as it is now."""
-    with Store(folder.store) as store:
+    with ObjectStore(folder.store) as store:
         generation = store.get(KIND, name)["metadata"]["generation"]
         store.set_status(KIND, name, lambda old: {"observedGeneration": generation, **status})
 
@@ -81,7 +81,7 @@ class Clock:
         return self._now
 
     def sleep(self, seconds: float) -> None:
-        assert seconds == here.LOOK_SECONDS
+        assert seconds == local_backend.SESSION_POLL_SECONDS
         self._now += seconds
         assert self._steps, "it waits for more than there is"
         self._steps.pop(0)()

@@ -11,7 +11,7 @@ import pytest
 
 from plimsoll.cli.main import main
 from plimsoll.local import runtime
-from plimsoll.local.home import fleets
+from plimsoll.local.storage.fleet_folder import fleet_folders
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart.yaml"
 
@@ -21,7 +21,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("PLIMSOLL_FLEET", raising=False)
     yield tmp_path
-    for folder in fleets():
+    for folder in fleet_folders():
         runtime.down(folder)
 
 
@@ -87,3 +87,26 @@ def fleet(run: Run) -> None:
     """The quick start's fleet, of real brokers, in the background."""
     code, _, err = run("up", "-d", "-f", str(QUICKSTART))
     assert (code, err) == (0, "")
+
+
+@pytest.fixture(scope="module")
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home with the quick start's fleet in it, for all tests of a module that leave the fleet as it is."""
+    path = tmp_path_factory.mktemp("shared") / "home"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PLIMSOLL_HOME", str(path))
+        patch.delenv("PLIMSOLL_FLEET", raising=False)
+        assert main(["up", "-d", "-f", str(QUICKSTART)]) == 0
+        folders = fleet_folders()
+    yield path
+    for folder in folders:
+        runtime.down(folder)
+
+
+@pytest.fixture
+def shared_fleet(home: Path, shared_home: Path) -> Iterator[None]:
+    """The module's fleet. The home of the test itself is back before it is cleared."""
+    assert home.exists()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PLIMSOLL_HOME", str(shared_home))
+        yield

@@ -3,7 +3,7 @@
 import sys
 import types
 
-from plimsoll.cli import codes
+from plimsoll.cli import exit_codes
 
 
 def test_version(run):
@@ -31,7 +31,14 @@ def test_help_names_every_command_and_exit_code(run):
         "demo",
     ):
         assert f"\n    {word} " in out
-    for number in (codes.OK, codes.FAILED, codes.BAD_INPUT, codes.NOT_FOUND, codes.CONFLICT, codes.INTERRUPTED):
+    for number in (
+        exit_codes.OK,
+        exit_codes.FAILED,
+        exit_codes.BAD_INPUT,
+        exit_codes.NOT_FOUND,
+        exit_codes.CONFLICT,
+        exit_codes.INTERRUPTED,
+    ):
         assert f"\n  {number} " in out
 
 
@@ -43,14 +50,14 @@ def test_every_command_has_help(run):
 
 
 def test_the_demonstration_gets_its_arguments(run, monkeypatch):
-    module = types.ModuleType("plimsoll.local.demo")
+    module = types.ModuleType("plimsoll.demo")
     module.main = lambda arguments: len(arguments)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "plimsoll.local.demo", module)
+    monkeypatch.setitem(sys.modules, "plimsoll.demo", module)
     assert run("demo", "--seconds", "5")[0] == 2
 
 
 def test_a_demonstration_that_lacks_a_package_says_which(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "plimsoll.local.demo", None)
+    monkeypatch.setitem(sys.modules, "plimsoll.demo", None)
     code, _, err = run("demo")
     assert code == 1
     assert err.startswith("plimsoll: ")

@@ -17,8 +17,8 @@ import zmq
 
 from plimsoll.client import ClientLimits, Connection, Curve, errors
 from plimsoll.core import config as configuration
-from plimsoll.core.config import BrokerConfig, Limits, Peer, Security
-from plimsoll.core.link import LinkLimits
+from plimsoll.core.config import BrokerConfig, BrokerLimits, LinkSecurity, PeerBroker
+from plimsoll.core.transport.link import LinkLimits
 
 EDGES = ("e1", "e2")
 STARTED_SECONDS = 20.0
@@ -39,7 +39,10 @@ class Fleet:
     """Brokers as processes; they end with the fixture."""
 
     def __init__(self, folder: Path, *, curve: bool = False, **limits: Any) -> None:
-        self.folder, self.limits = folder, Limits(lease_seconds=6.0, dead_seconds=2.0, heartbeat_seconds=0.5, **limits)
+        self.folder, self.limits = (
+            folder,
+            BrokerLimits(lease_seconds=6.0, dead_seconds=2.0, heartbeat_seconds=0.5, **limits),
+        )
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         names = ("h", *EDGES)
         ports = free_ports(2 * len(names))
@@ -68,10 +71,14 @@ class Fleet:
 
     def config(self, name: str) -> BrokerConfig:
         key = self.pairs["h"][0].decode() if self.pairs else ""
-        head = None if name == "h" else Peer(name="h", data=self.data["h"], control=self.control["h"], public_key=key)
-        security = Security(plain=True)
+        head = (
+            None
+            if name == "h"
+            else PeerBroker(name="h", data=self.data["h"], control=self.control["h"], public_key=key)
+        )
+        security = LinkSecurity(plain=True)
         if self.pairs:
-            security = Security(
+            security = LinkSecurity(
                 secret_key_file=str(self.folder / f"{name}.key"), authorized_keys_file=str(self.folder / "authorized")
             )
         return BrokerConfig(

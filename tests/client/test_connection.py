@@ -11,7 +11,7 @@ import pytest
 import zmq
 
 from plimsoll.client import ClientLimits, Connection, Curve, Delivery, Publisher, Subscriber, errors
-from plimsoll.core.link import LinkLimits
+from plimsoll.core.transport.link import LinkLimits
 
 
 def test_status_says_what_is_connected(fleet: Any):

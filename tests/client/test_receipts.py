@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from plimsoll.client.receipts import REMEMBERED, Receipt, Receipts, describe
+from plimsoll.client.receipts import FAILURES_KEPT, Receipt, ReceiptBook, describe_failures
 from plimsoll.core.client import Answered
 
 
@@ -9,8 +9,8 @@ class Nobody:
         raise AssertionError("nothing is waited for here")
 
 
-def receipts(count: int) -> tuple[Receipts[Receipt], list[Receipt]]:
-    kept: Receipts[Receipt] = Receipts()
+def receipts(count: int) -> tuple[ReceiptBook[Receipt], list[Receipt]]:
+    kept: ReceiptBook[Receipt] = ReceiptBook()
     return kept, [kept.add(n, Receipt(n, Nobody())) for n in range(1, count + 1)]
 
 
@@ -38,13 +38,13 @@ def test_a_summary_counts_since_the_last_one():
     kept.answer(Answered(4, 4, "unconfirmed", 1, 4))
     summary = kept.summary()
     assert (summary.accepted, summary.unknown, summary.unconfirmed, summary.refused) == (2, 1, 1, 0)
-    assert describe(summary.not_accepted) == "1 publications were not accepted; number 3 is unknown: gone"
+    assert describe_failures(summary.not_accepted) == "1 publications were not accepted; number 3 is unknown: gone"
     assert kept.summary().accepted == 0
 
 
 def test_bad_answers_are_bounded():
     kept, _ = receipts(0)
-    for n in range(1, REMEMBERED + 100):
+    for n in range(1, FAILURES_KEPT + 100):
         kept.answer(Answered(n, n, "refused", 1, n))
     summary = kept.summary()
-    assert (summary.refused, len(summary.not_accepted)) == (REMEMBERED + 99, REMEMBERED)
+    assert (summary.refused, len(summary.not_accepted)) == (FAILURES_KEPT + 99, FAILURES_KEPT)

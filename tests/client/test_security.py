@@ -7,7 +7,7 @@ import zmq
 
 from plimsoll.client import Curve
 from plimsoll.client.errors import SecurityError
-from plimsoll.client.security import Keyring, keys_of, read_key, server_keys
+from plimsoll.client.security import Keyring, own_keys, read_key, server_keys
 
 PUBLIC, SECRET = (key.decode() for key in zmq.curve_keypair())
 
@@ -16,13 +16,13 @@ def test_a_key_is_itself_or_the_file_that_holds_it(tmp_path: Path):
     path = tmp_path / "app.key"
     path.write_text(SECRET + "\n")
     for secret in (SECRET, path, str(path)):
-        keys = keys_of(Curve(secret=secret))
+        keys = own_keys(Curve(secret=secret))
         assert keys is not None
         assert (keys.public, keys.secret) == (PUBLIC.encode(), SECRET.encode())
 
 
 def test_plain_has_no_keys():
-    assert keys_of("plain") is None
+    assert own_keys("plain") is None
     keyring = Keyring("plain", {"tcp://h:1": PUBLIC})
     assert (keyring.own(), keyring.servers("tcp://h:1"), keyring.first("tcp://h:1")) == (None, [], "")
 
@@ -45,12 +45,12 @@ def test_a_file_that_holds_no_key_is_named(tmp_path: Path, text: str, expected: 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path):
     with pytest.raises(SecurityError, match=r"the secret key: cannot read it from .*/none.key"):
-        keys_of(Curve(secret=tmp_path / "none.key"))
+        own_keys(Curve(secret=tmp_path / "none.key"))
 
 
 def test_a_mistyped_key_is_not_printed():
     with pytest.raises(SecurityError) as caught:
-        keys_of(Curve(secret=SECRET[:-1] + "~"))
+        own_keys(Curve(secret=SECRET[:-1] + "~"))
     assert SECRET[:10] not in str(caught.value)
 
 
@@ -58,12 +58,12 @@ def test_a_missing_server_key_says_where_to_give_it():
     with pytest.raises(SecurityError, match=r"Curve\(server=...\)"):
         server_keys(Curve(secret=SECRET), "")
     with pytest.raises(SecurityError, match="or 'plain'"):
-        keys_of("none")  # type: ignore[arg-type]
+        own_keys("none")  # type: ignore[arg-type]
 
 
 def test_secrets_are_not_shown():
     assert SECRET not in repr(Curve(secret=SECRET))
-    assert SECRET not in repr(keys_of(Curve(secret=SECRET)))
+    assert SECRET not in repr(own_keys(Curve(secret=SECRET)))
 
 
 def test_files_are_read_again_and_what_cannot_be_read_any_more_stays(tmp_path: Path):
@@ -92,4 +92,4 @@ def test_a_process_has_one_secret_key(tmp_path: Path):
     path = tmp_path / "app.key"
     path.write_text(f"{SECRET}\n{SECRET}\n")
     with pytest.raises(SecurityError, match=r"app\.key holds 2 keys; give a file with one"):
-        keys_of(Curve(secret=path))
+        own_keys(Curve(secret=path))

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from plimsoll.client.subscriptions import Subscriptions
+from plimsoll.client.subscriptions import SubscriptionHandles
 from plimsoll.core.client import Acknowledged, Attached, Forgotten, Lapsed, SubscriptionRefused
 
 
 def test_acknowledgements_name_heads_that_follow_later():
-    known = Subscriptions()
+    known = SubscriptionHandles()
     first, second = known.add(1, "[n,>,1]"), known.add(2, "[n,>,2]")
     assert repr(first) == "Subscription(1, '[n,>,1]', asked for)"
     known.take(Acknowledged((1, 7), "h", ("far",)))
@@ -15,7 +15,7 @@ def test_acknowledgements_name_heads_that_follow_later():
 
 
 def test_a_refused_one_is_settled_and_not_acknowledged():
-    known = Subscriptions()
+    known = SubscriptionHandles()
     subscription = known.add(1, "[n,>,1]")
     known.take(SubscriptionRefused(1, "too many"))
     known.take(SubscriptionRefused(9, "of somebody else"))
@@ -24,7 +24,7 @@ def test_a_refused_one_is_settled_and_not_acknowledged():
 
 
 def test_withdrawn_ones_are_let_go():
-    known = Subscriptions()
+    known = SubscriptionHandles()
     subscription = known.add(1, "[n,>,1]")
     known.take(Forgotten((1, 5)))
     assert subscription.is_withdrawn
@@ -33,7 +33,7 @@ def test_withdrawn_ones_are_let_go():
 
 
 def test_a_lapse_voids_acknowledgements_until_the_next():
-    known = Subscriptions()
+    known = SubscriptionHandles()
     subscription = known.add(1, "[n,>,1]")
     known.take(Acknowledged((1,), "h", ()))
     known.take(Lapsed())

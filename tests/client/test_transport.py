@@ -12,10 +12,10 @@ import zmq
 from zmq.auth.thread import ThreadAuthenticator
 
 from plimsoll.client.security import Curve, Keyring
-from plimsoll.client.transport import LINE_FRAMES, OTHER_KEY_SECONDS, REDIAL_SECONDS, Transport
-from plimsoll.core import wire
-from plimsoll.core.node import Dial, Hangup
-from plimsoll.core.wire import Info
+from plimsoll.client.transport import ALTERNATE_KEY_SECONDS, BACKLOG_FRAMES, REDIAL_SECONDS, DealerTransport
+from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport.overlay_node import Dial, Hangup
 
 HELLO = wire.hello_frame(1, 0, False, Info("me", "client", 1))
 
@@ -32,8 +32,8 @@ def router() -> Iterator[zmq.Socket[bytes]]:
 
 
 @pytest.fixture
-def transport() -> Iterator[Transport]:
-    transport = Transport(Keyring("plain", {}), 100_000)
+def transport() -> Iterator[DealerTransport]:
+    transport = DealerTransport(Keyring("plain", {}), 100_000)
     yield transport
     transport.close()
 
@@ -42,7 +42,7 @@ def endpoint(router: zmq.Socket[bytes]) -> str:
     return router.getsockopt_string(zmq.LAST_ENDPOINT)
 
 
-def drained(transport: Transport, eventually: Callable[..., None]) -> list[Any]:
+def drained(transport: DealerTransport, eventually: Callable[..., None]) -> list[Any]:
     found: list[Any] = []
 
     def some() -> bool:
@@ -54,7 +54,7 @@ def drained(transport: Transport, eventually: Callable[..., None]) -> list[Any]:
     return found
 
 
-def sent(transport: Transport, eventually: Callable[..., None]) -> None:
+def sent(transport: DealerTransport, eventually: Callable[..., None]) -> None:
     def all_sent() -> bool:
         transport.wait(0.05)
         transport.retry()
@@ -63,7 +63,7 @@ def sent(transport: Transport, eventually: Callable[..., None]) -> None:
     eventually(all_sent)
 
 
-def test_frames_go_and_come_as_single_parts(router: Any, transport: Transport, eventually: Any):
+def test_frames_go_and_come_as_single_parts(router: Any, transport: DealerTransport, eventually: Any):
     transport.apply([Dial("a", endpoint(router))])
     transport.send([("a", b"abc"), ("a", b"def")])
     sent(transport, eventually)
@@ -73,7 +73,7 @@ def test_frames_go_and_come_as_single_parts(router: Any, transport: Transport, e
     assert drained(transport, eventually) == [("a", [b"answer"])]
 
 
-def test_what_has_several_parts_is_thrown_away(router: Any, transport: Transport, eventually: Any):
+def test_what_has_several_parts_is_thrown_away(router: Any, transport: DealerTransport, eventually: Any):
     transport.apply([Dial("a", endpoint(router))])
     transport.send([("a", b"abc")])
     sent(transport, eventually)
@@ -84,18 +84,18 @@ def test_what_has_several_parts_is_thrown_away(router: Any, transport: Transport
     assert transport.counters["messages_of_many_parts"] == 1
 
 
-def test_nothing_is_in_line_for_who_is_not_there_but_the_last_hello(transport: Transport):
+def test_nothing_is_in_line_for_who_is_not_there_but_the_last_hello(transport: DealerTransport):
     transport.apply([Dial("a", "tcp://127.0.0.1:1")])
     transport.send([("a", HELLO), ("a", b"\x93\x01\x00data"), ("a", HELLO)])
     assert list(transport.waiting["a"]) == [HELLO]
-    transport.send([("a", b"\x93\x01\x00data")] * (LINE_FRAMES + 5))
-    assert len(transport.waiting["a"]) <= LINE_FRAMES
+    transport.send([("a", b"\x93\x01\x00data")] * (BACKLOG_FRAMES + 5))
+    assert len(transport.waiting["a"]) <= BACKLOG_FRAMES
     assert transport.counters["lines_cut"] == 1
     transport.hang_up("a")
     assert transport.waiting == {}
 
 
-def test_nothing_overtakes_what_waits(router: Any, transport: Transport, eventually: Any):
+def test_nothing_overtakes_what_waits(router: Any, transport: DealerTransport, eventually: Any):
     transport.apply([Dial("a", endpoint(router))])
     transport.send([("a", b"one"), ("a", b"two")])
     waiting = list(transport.waiting.get("a", []))  # empty where the connection stood at once
@@ -106,7 +106,9 @@ def test_nothing_overtakes_what_waits(router: Any, transport: Transport, eventua
     assert [router.recv_multipart()[1] for _ in range(3)] == [b"one", b"two", b"three"]
 
 
-def test_it_is_ready_when_something_can_be_read_and_not_before(router: Any, transport: Transport, eventually: Any):
+def test_it_is_ready_when_something_can_be_read_and_not_before(
+    router: Any, transport: DealerTransport, eventually: Any
+):
     transport.apply([Dial("a", endpoint(router))])
     transport.send([("a", b"abc")])
     sent(transport, eventually)
@@ -118,12 +120,12 @@ def test_it_is_ready_when_something_can_be_read_and_not_before(router: Any, tran
     assert not transport.is_ready()
 
 
-def test_frames_for_nobody_are_counted(transport: Transport):
+def test_frames_for_nobody_are_counted(transport: DealerTransport):
     transport.send([("nobody", b"abc")])
     assert transport.counters["frames_for_nobody"] == 1
 
 
-def test_what_was_said_before_hanging_up_still_goes(router: Any, transport: Transport, eventually: Any):
+def test_what_was_said_before_hanging_up_still_goes(router: Any, transport: DealerTransport, eventually: Any):
     transport.apply([Dial("a", endpoint(router))])
     transport.send([("a", b"first")])
     sent(transport, eventually)
@@ -133,14 +135,14 @@ def test_what_was_said_before_hanging_up_still_goes(router: Any, transport: Tran
     assert [router.recv_multipart()[1] for _ in range(2)] == [b"first", b"bye"]
 
 
-def test_an_endpoint_that_cannot_be_used_is_counted(transport: Transport):
+def test_an_endpoint_that_cannot_be_used_is_counted(transport: DealerTransport):
     transport.apply([Dial("a", "nonsense")])
     assert transport.counters["endpoints_refused"] == 1
     transport.hang_up("a")
 
 
 def test_with_keys_nothing_is_said_in_plain():
-    transport = Transport(Keyring(Curve(secret=zmq.curve_keypair()[1].decode()), {}), 100_000)
+    transport = DealerTransport(Keyring(Curve(secret=zmq.curve_keypair()[1].decode()), {}), 100_000)
     try:
         transport.apply([Dial("a", "tcp://127.0.0.1:1", "")])
         assert transport.counters["peers_without_key"] == 1
@@ -150,13 +152,13 @@ def test_with_keys_nothing_is_said_in_plain():
 
 def test_without_room_it_is_tried_again_and_others_do_not_suffer(
     router: Any,
-    transport: Transport,
+    transport: DealerTransport,
     eventually: Any,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ):
     transport.apply([Dial("a", endpoint(router))])
-    monkeypatch.setattr("plimsoll.client.transport.TRY_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("plimsoll.client.transport.DIAL_RETRY_SECONDS", 0.0)
     most = transport._most_sockets
     transport._most_sockets = 2
     transport.apply([Dial("b", endpoint(router)), Dial("c", endpoint(router))])
@@ -173,7 +175,7 @@ def test_without_room_it_is_tried_again_and_others_do_not_suffer(
     assert (set(transport.dealers), transport.trouble) == ({"a", "b"}, "")
 
 
-def test_who_has_no_connection_is_told_and_who_has_one_again_is_not(transport: Transport, eventually: Any):
+def test_who_has_no_connection_is_told_and_who_has_one_again_is_not(transport: DealerTransport, eventually: Any):
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     router = context.socket(zmq.ROUTER)
     router.linger = 0
@@ -203,7 +205,7 @@ def bound(socket: Any, at: str) -> bool:
     return True
 
 
-def test_descriptors_are_told_of(router: Any, transport: Transport):
+def test_descriptors_are_told_of(router: Any, transport: DealerTransport):
     opened: list[int] = []
     closed: list[int] = []
     transport.on_socket, transport.on_close = opened.append, closed.append
@@ -234,7 +236,7 @@ def test_who_was_refused_dials_anew_and_says_what_waited(router: Any, eventually
     guarded.linger, guarded.rcvtimeo = 0, 10_000
     guarded.curve_server, guarded.curve_secretkey, guarded.zap_domain = True, secret, b"doors"
     guarded.bind("tcp://127.0.0.1:*")
-    transport = Transport(Keyring(Curve(secret=zmq.curve_keypair()[1].decode()), {}), 100_000)
+    transport = DealerTransport(Keyring(Curve(secret=zmq.curve_keypair()[1].decode()), {}), 100_000)
     try:
         transport.apply([Dial("a", endpoint(guarded), server.decode())])
         transport.send([("a", HELLO)])
@@ -280,7 +282,7 @@ def test_a_head_that_has_another_key_by_now_is_reached_again_soon(router: Any, e
     where, file = endpoint(before), tmp_path / "east.key"
     file.write_text(old.decode())
     security = Curve(secret=zmq.curve_keypair()[1].decode(), server=file)
-    transport = Transport(Keyring(security, {where: ""}), 100_000)
+    transport = DealerTransport(Keyring(security, {where: ""}), 100_000)
     try:
         transport.apply([Dial("h", where, old.decode())])
         transport.send([("h", HELLO)])
@@ -291,7 +293,7 @@ def test_a_head_that_has_another_key_by_now_is_reached_again_soon(router: Any, e
         after = head(new_secret, where)
         eventually(lambda: transport.unconnected() == {"h"})
         transport.redial({"h"}, 100.0)
-        transport.redial({"h"}, 100.1 + OTHER_KEY_SECONDS)
+        transport.redial({"h"}, 100.1 + ALTERNATE_KEY_SECONDS)
         assert transport.counters["dials_again"] == 1
         transport.send([("h", HELLO)])
         sent(transport, eventually)

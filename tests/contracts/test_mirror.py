@@ -1,8 +1,8 @@
 """Each module has its tests, where a reader looks for them.
 
-`core/src/plimsoll/core/wire.py` is tested in `tests/core/test_wire.py` and `tests/core/test_wire_*.py`, or in the files
-of a folder `tests/core/wire/`. A part of a subpackage, `core/policies/padres.py`, may instead be tested with its
-subpackage, in `tests/core/policies/` or `tests/core/test_policies.py`.
+`core/src/plimsoll/core/protocol/wire.py` is tested in `tests/core/protocol/test_wire.py` and `test_wire_*.py` beside
+it, or in the files of a folder `tests/core/protocol/wire/`. A part of a subpackage, `core/policies/padres/policy.py`,
+may instead be tested with its subpackage, in `tests/core/policies/` or `tests/core/test_policies.py`.
 A module without tests of its own is named below, with the reason and with what tests it instead.
 """
 
@@ -15,10 +15,12 @@ ROOT = Path(__file__).resolve().parents[2]
 TESTS = ROOT / "tests"
 
 EXCEPTIONS: dict[str, str] = {
-    "core/covering_frontier.py": "where `covering` looks; test_covering.py holds every step of it to the definition",
-    "local/__main__.py": "the program behind `plimsoll up --detach`: tests/cli/test_lifecycle.py starts and kills it",
-    "operator/__main__.py": "the operator's program: tests/operator/test_fleet.py runs it against a cluster",
-    "operator/service.py": "the operator's process as a whole: tests/operator/test_fleet.py runs it against a cluster",
+    "demo/fleet.py": "the brokers of a demo: tests/demo/test_command.py runs them",
+    "demo/traffic.py": "the traffic of a demo: tests/demo/test_command.py sends it",
+    "soak/__main__.py": "the program behind `make soak`: tests/soak/test_command.py runs what it calls",
+    "local/__main__.py": "behind `plimsoll up --detach`: tests/cli/commands/test_lifecycle.py starts and kills it",
+    "operator/__main__.py": "the operator's program: tests/operator/reconcile/test_fleet.py runs it against a cluster",
+    "operator/process.py": "the process as a whole: tests/operator/reconcile/test_fleet.py runs it against a cluster",
 }
 
 

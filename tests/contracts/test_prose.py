@@ -33,6 +33,7 @@ def tracked() -> list[Path]:
 
 
 FILES = tracked()
+GENERATED = {Path("docs/mutants.md"), Path("docs/kill-matrix.md"), Path("docs/reasons.md")}
 
 
 @pytest.mark.parametrize("pattern", FOREIGN)
@@ -55,17 +56,42 @@ def test_links_between_pages_lead_somewhere(page: Path):
     assert missing == []
 
 
-def test_the_map_of_the_code_is_true():
-    """Each path named in ARCHITECTURE.md leads somewhere; a bare name of a module is beside the one named before it."""
+def find(named: str) -> Path | None:
+    """Where a path in a page leads: from the root, or inside `src/plimsoll/` if it begins with a package."""
+    places = [ROOT / named, *ROOT.glob(f"*/src/plimsoll/{named}")]
+    return next((path for path in places if path.exists()), None)
+
+
+def missing_paths(page: Path) -> list[str]:
+    """Paths that a page names and that lead nowhere; a bare name of a module is beside the path named before it."""
     missing, folder = [], ROOT
-    for named in re.findall(r"`([\w/.-]+(?:/|\.py))`", (ROOT / "ARCHITECTURE.md").read_text()):
+    for named in re.findall(r"`([\w/.-]+(?:/|\.py))`", (ROOT / page).read_text()):
         if named.startswith("src/") or named == "__init__.py":
             continue  # of every folder, of no one place
-        path = ROOT / named if "/" in named else folder / named
-        folder = path.parent if "/" in named else folder
-        if not path.exists():
+        path = find(named) if "/" in named else folder / named
+        if path is None or not path.exists():
             missing.append(named)
-    assert missing == []
+        elif "/" in named:
+            folder = path if path.is_dir() else path.parent
+    return missing
+
+
+def test_the_map_of_the_code_is_true():
+    assert missing_paths(Path("ARCHITECTURE.md")) == []
+
+
+def test_every_package_is_on_the_map():
+    """Each package has a row in ARCHITECTURE.md: what is changed there, and where its tests are."""
+    named = set(re.findall(r"`([\w/-]+)/`", (ROOT / "ARCHITECTURE.md").read_text()))
+    held = {path.parent for path in ROOT.glob("*/src/plimsoll/**/__init__.py")}
+    packages = {str(folder).partition("/src/plimsoll/")[2] for folder in held} - {"core"}
+    assert packages - named == set(), "give these a row in ARCHITECTURE.md"
+
+
+@pytest.mark.parametrize("page", [path for path in FILES if path.suffix == ".md" and path not in GENERATED], ids=str)
+def test_paths_that_a_page_names_exist(page: Path):
+    named = re.findall(r"`([\w.-]+/[\w/.-]+\.py)`", (ROOT / page).read_text())
+    assert [path for path in named if find(path) is None] == []
 
 
 def test_a_lock_or_manifest_names_no_private_host():

@@ -1,7 +1,7 @@
 """Every reason that the code gives is explained, and nothing is explained that is never said.
 
-Whoever adds a reason writes its row in core/spec/reasons.py or core/spec/session_reasons.py; docs/reasons.md is made
-of them. A word that looks like a reason and is none is named here.
+Add the row of a new reason to core/spec/status/reasons.py or session_reasons.py; docs/reasons.md is made of them.
+A word that looks like a reason and is none is named here.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from plimsoll.core.session.record import Phase
-from plimsoll.core.spec import kinds, reasons, session_reasons
+from plimsoll.core.session.state import Phase
+from plimsoll.core.spec import kinds
+from plimsoll.core.spec.status import reasons, session_reasons
 
 ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "core/src/plimsoll/core/session"
@@ -22,27 +23,29 @@ CONDITIONS = {"Ready", "Progressing", "Degraded", "LoadDataFresh", "Balanced", "
 
 BESIDE_SESSIONS = [
     "mediator/src/plimsoll/mediator/balance.py",
-    "mediator/src/plimsoll/mediator/profiles.py",
-    "mediator/src/plimsoll/mediator/reports.py",
-    "mediator/src/plimsoll/mediator/desired.py",
-    "local/src/plimsoll/local/brokers.py",
+    "mediator/src/plimsoll/mediator/calibration.py",
+    "mediator/src/plimsoll/mediator/resource_status.py",
+    "mediator/src/plimsoll/mediator/fleet_resources.py",
+    "local/src/plimsoll/local/supervision/supervised_broker.py",
     "local/src/plimsoll/local/mediator.py",
-    "local/src/plimsoll/local/supervisor.py",
-    "operator/src/plimsoll/operator/attempts.py",
-    "operator/src/plimsoll/operator/fleet.py",
-    "operator/src/plimsoll/operator/keeping.py",
-    "operator/src/plimsoll/operator/mediating.py",
-    "local/src/plimsoll/local/sparking.py",
-    "operator/src/plimsoll/operator/applications.py",
-    "operator/src/plimsoll/operator/observed.py",
-    "operator/src/plimsoll/operator/spark.py",
-    "sparkjobs/src/plimsoll/sparkjobs/launching/health.py",
+    "local/src/plimsoll/local/supervision/supervisor.py",
+    "operator/src/plimsoll/operator/reconcile/retries.py",
+    "operator/src/plimsoll/operator/reconcile/fleet.py",
+    "operator/src/plimsoll/operator/reconcile/executor.py",
+    "operator/src/plimsoll/operator/reconcile/mediator_supervisor.py",
+    "operator/src/plimsoll/operator/security/key_manager.py",
+    "operator/src/plimsoll/operator/mediator/runner.py",
+    "local/src/plimsoll/local/supervision/spark_process.py",
+    "operator/src/plimsoll/operator/objects/spark_application.py",
+    "operator/src/plimsoll/operator/reconcile/observed.py",
+    "operator/src/plimsoll/operator/objects/spark_jobs.py",
+    "sparkjobs/src/plimsoll/sparkjobs/launch/live_job_health.py",
     "operator/src/plimsoll/operator/status.py",
 ]
 """Modules that give reasons to brokers, clusters and fleets."""
 
 OF_KEPT = {f"{kind}{what}" for kind in ("Mediator", "Collector", "Spark") for what in ("Started", "Exited")}
-"""What local/keeper.py puts together."""
+"""What local/supervision/sidecar.py puts together."""
 
 NONE = {
     *ANSWERS, *CONDITIONS, *kinds.KINDS,
@@ -71,13 +74,13 @@ def constants(path: Path) -> set[str]:
 
 def values_of_fields() -> set[str]:
     """What a session's specification may say, as Rebalance: words of the code that are not reasons."""
-    spec = ROOT / "core/src/plimsoll/core/spec"
-    found = "".join((spec / f"{name}.py").read_text() for name in ("clusters", "fleets", "policy", "sessions"))
+    types = ROOT / "core/src/plimsoll/core/spec/types"
+    found = "".join(path.read_text() for path in sorted(types.glob("*.py")))
     return set(re.findall(r'"([A-Za-z]+)"', found))
 
 
 def said_of_sessions() -> set[str]:
-    found = {word for path in SESSIONS.glob("*.py") for word in constants(path)}
+    found = {word for path in SESSIONS.rglob("*.py") for word in constants(path)}
     return found - ANSWERS - {"Succeeded", "Approved"} - set(get_args(Phase)) - values_of_fields()
 
 
@@ -85,7 +88,7 @@ def said_of_others() -> set[str]:
     return {word for name in BESIDE_SESSIONS for word in constants(ROOT / name)} - NONE | OF_KEPT
 
 
-def names(*sections: reasons.Section) -> set[str]:
+def names(*sections: reasons.ReasonSection) -> set[str]:
     return {each.name for section in sections for each in section.reasons}
 
 
@@ -110,7 +113,7 @@ def test_no_other_reason_is_explained_that_is_never_said():
 
 
 def test_what_is_put_together_is_put_together_there():
-    text = (ROOT / "local/src/plimsoll/local/keeper.py").read_text()
+    text = (ROOT / "local/src/plimsoll/local/supervision/sidecar.py").read_text()
     assert set(re.findall(r'"\{self\._kind\}(\w+)"', text)) == {"Started", "Exited"}
 
 

@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from plimsoll.core import records as r
-from plimsoll.core import wire
-from plimsoll.core.config import BrokerConfig, Hardware, Limits, Peer
-from plimsoll.core.edge import Edge
-from plimsoll.core.head import Head
-from plimsoll.core.link import Link, LinkLimits
-from plimsoll.core.node import Dial, Node
-from plimsoll.core.wire import Info
+from plimsoll.core.config import BrokerConfig, BrokerHardware, BrokerLimits, PeerBroker
+from plimsoll.core.edge.machine import Edge
+from plimsoll.core.head.machine import Head
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport.link import Link, LinkLimits
+from plimsoll.core.transport.overlay_node import Dial, OverlayNode
 
 LIMITS: dict[str, Any] = {
     "heartbeat_seconds": 0.5,
@@ -49,7 +49,7 @@ class Connection:
     down: deque[bytes] = field(default_factory=deque)
 
 
-class Client(Node):
+class Client(OverlayNode):
     """A client that does as it is told and keeps every record that it is sent, by link."""
 
     def __init__(self, name: str, new_id: Callable[[], int], limits: LinkLimits, incarnation: int = 1) -> None:
@@ -65,7 +65,7 @@ class Client(Node):
 
     def on_data(self, link: Link, frame: wire.Data, size: int) -> None:
         for raw in frame.records:
-            self.heard[str(link.peer)].append(r.to_client.decode(raw))
+            self.heard[str(link.peer)].append(msg.to_client.decode(raw))
         if self.takes:
             self.took(link)
 
@@ -83,15 +83,15 @@ class Client(Node):
         """All records of one kind that a broker has said."""
         return [record for record in self.heard[broker] if isinstance(record, kind)]
 
-    def items(self, broker: str, attachment: int) -> list[r.PubOpen | r.Gap]:
-        return [d.item for d in self.of(broker, r.Deliver) if d.attachment == attachment]
+    def items(self, broker: str, attachment: int) -> list[msg.PubOpen | msg.Gap]:
+        return [d.item for d in self.of(broker, msg.Deliver) if d.attachment == attachment]
 
     def numbers(self, broker: str, attachment: int) -> list[int]:
         """The publications of one attachment, by the publisher's number."""
-        return [item.seq for item in self.items(broker, attachment) if isinstance(item, r.PubOpen)]
+        return [item.seq for item in self.items(broker, attachment) if isinstance(item, msg.PubOpen)]
 
-    def gaps(self, broker: str, attachment: int) -> list[r.Gap]:
-        return [item for item in self.items(broker, attachment) if isinstance(item, r.Gap)]
+    def gaps(self, broker: str, attachment: int) -> list[msg.Gap]:
+        return [item for item in self.items(broker, attachment) if isinstance(item, msg.Gap)]
 
 
 class Fleet:
@@ -99,11 +99,11 @@ class Fleet:
 
     def __init__(self, seed: int = 1, limits: dict[str, Any] | None = None) -> None:
         self.draw = random.Random(seed)
-        self.limits = Limits(**{**LIMITS, **(limits or {})})
+        self.limits = BrokerLimits(**{**LIMITS, **(limits or {})})
         self.now = 100.0
         self.epoch = 10
         self.configs: dict[str, BrokerConfig] = {}
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, OverlayNode] = {}
         self.frozen: set[str] = set()
         self.connections: list[Connection] = []
         self.reports: dict[str, list[Any]] = defaultdict(list)
@@ -111,20 +111,24 @@ class Fleet:
     # -- making
 
     def cluster(
-        self, head: str, edges: list[str], neighbors: tuple[str, ...] = (), hardware: dict[str, Hardware] | None = None
+        self,
+        head: str,
+        edges: list[str],
+        neighbors: tuple[str, ...] = (),
+        hardware: dict[str, BrokerHardware] | None = None,
     ) -> None:
         hardware = hardware or {}
         common: dict[str, Any] = {"cluster": head, "limits": self.limits}
-        peer = Peer(name=head, data=f"mem://{head}", control=f"ctl://{head}")
-        peers = tuple(Peer(name=n, data=f"mem://{n}", control=f"ctl://{n}") for n in neighbors)
+        peer = PeerBroker(name=head, data=f"mem://{head}", control=f"ctl://{head}")
+        peers = tuple(PeerBroker(name=n, data=f"mem://{n}", control=f"ctl://{n}") for n in neighbors)
         self.configs[head] = BrokerConfig(
             name=head, role="head", data=peer.data, control=peer.control, edges=tuple(edges), neighbors=peers,
-            hardware=hardware.get(head, Hardware()), **common,
+            hardware=hardware.get(head, BrokerHardware()), **common,
         )  # fmt: skip
         for edge in edges:
             self.configs[edge] = BrokerConfig(
                 name=edge, role="edge", data=f"mem://{edge}", control=f"ctl://{edge}", head=peer,
-                hardware=hardware.get(edge, Hardware()), **common,
+                hardware=hardware.get(edge, BrokerHardware()), **common,
             )  # fmt: skip
 
     def start(self, *names: str) -> None:
@@ -197,7 +201,7 @@ class Fleet:
         end = self.now + seconds
         while self.now < end:
             self.settle()
-            ticks = [node.next_tick() for name, node in self.nodes.items() if name not in self.frozen]
+            ticks = [node.next_poll_at() for name, node in self.nodes.items() if name not in self.frozen]
             self.now = min(end, max(min(ticks, default=end), self.now + 0.002))
         self.settle()
 
@@ -219,7 +223,7 @@ class Fleet:
                     node.receive_control(peer, frame, self.now)
                 else:
                     node.receive(peer, [frame], self.now)
-            node.tick(self.now)
+            node.poll(self.now)
             moved = self._carry(name, node) or moved
         return moved
 
@@ -234,9 +238,9 @@ class Fleet:
                 connection.down.clear()
         return arrived
 
-    def _carry(self, name: str, node: Node) -> bool:
+    def _carry(self, name: str, node: OverlayNode) -> bool:
         """Whether there was anything to carry."""
-        for what in node.take_dials():
+        for what in node.dials_to_make():
             same = [c for c in self.connections if (c.dialler, c.name, c.control) == (name, what.peer, what.control)]
             if isinstance(what, Dial) and not same:
                 acceptor = what.endpoint.partition("://")[2]
@@ -244,14 +248,14 @@ class Fleet:
                 self.connections.append(Connection(name, what.peer, acceptor, number, what.control))
             elif not isinstance(what, Dial):
                 self.connections = [c for c in self.connections if c not in same]
-        control, data = node.take_control(), node.take()
+        control, data = node.control_to_send(), node.data_to_send()
         for peer, frame in control:
             self._send(name, node, peer, frame, True)
         for peer, frame in data:
             self._send(name, node, peer, frame, False)
         return bool(control or data)
 
-    def _send(self, name: str, node: Node, peer: Any, frame: bytes, control: bool) -> None:
+    def _send(self, name: str, node: OverlayNode, peer: Any, frame: bytes, control: bool) -> None:
         for connection in self.connections:
             if connection.control != control:
                 continue
@@ -273,11 +277,11 @@ class Fleet:
         self.nodes["mediator"] = mediator
         for broker in brokers:
             mediator.dial_control(broker, f"ctl://{broker}")
-            mediator.say_control(broker, r.Identify("mediator", "mediator", 1))
+            mediator.say_control(broker, msg.Identify("mediator", "mediator", 1))
         return mediator
 
 
-class Mediator(Node):
+class Mediator(OverlayNode):
     """Control sockets only: keeps what brokers say."""
 
     def __init__(self, name: str, new_id: Callable[[], int]) -> None:
@@ -294,7 +298,7 @@ class Publishing:
     def __init__(self, client: Client, head: str, name: str = "p", handle: int = 1, incarnation: int = 1) -> None:
         self.client, self.head, self.handle, self.seq = client, head, handle, 0
         self.name, self.incarnation = name, incarnation
-        client.tell(head, r.Open(handle, name, incarnation))
+        client.tell(head, msg.Open(handle, name, incarnation))
 
     def publish(self, count: int = 1, confirm: bool = False, payload: bytes = b"", **attributes: Any) -> None:
         for _ in range(count):
@@ -303,22 +307,24 @@ class Publishing:
 
     @property
     def accepted(self) -> int:
-        return max((a.through for a in self.client.of(self.head, r.Accepted) if a.handle == self.handle), default=0)
+        return max((a.through for a in self.client.of(self.head, msg.Accepted) if a.handle == self.handle), default=0)
 
 
-def publication(handle: int, seq: int, confirm: bool = False, payload: bytes = b"", **attributes: Any) -> r.Publish:
-    body = wire.encode(r.Body({"class": "STOCK", "n": seq, **attributes}, payload))
-    return r.Publish(handle, seq, int(confirm), 0, msgspec.Raw(body))
+def publication(handle: int, seq: int, confirm: bool = False, payload: bytes = b"", **attributes: Any) -> msg.Publish:
+    body = wire.encode(msg.Body({"class": "STOCK", "n": seq, **attributes}, payload))
+    return msg.Publish(handle, seq, int(confirm), 0, msgspec.Raw(body))
 
 
 def resume(
     attachment: int, subscriber: str, *texts: str, n: int = 1, token: wire.Token | None = None, **policy: Any
-) -> r.Resume:
-    items = [r.SubscriptionItem(i, text) for i, text in enumerate(texts or (STOCK,), 1)]
-    return r.Resume(attachment, subscriber, (1, n), 1, items, r.Policy(**policy), token, [])
+) -> msg.Resume:
+    items = [msg.SubscriptionItem(i, text) for i, text in enumerate(texts or (STOCK,), 1)]
+    return msg.Resume(attachment, subscriber, (1, n), 1, items, msg.Policy(**policy), token, [])
 
 
-def one_cluster(edges: int = 2, seed: int = 1, hardware: dict[str, Hardware] | None = None, **limits: Any) -> Fleet:
+def one_cluster(
+    edges: int = 2, seed: int = 1, hardware: dict[str, BrokerHardware] | None = None, **limits: Any
+) -> Fleet:
     """A head `h` and its edges `e1`, `e2`..., up and ready."""
     fleet = Fleet(seed, limits)
     fleet.cluster("h", [f"e{i}" for i in range(1, edges + 1)], hardware=hardware)

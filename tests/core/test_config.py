@@ -8,17 +8,32 @@ import msgspec
 import pytest
 
 from plimsoll.core import config
-from plimsoll.core.config import COMPILING_FROM_BYTES, BrokerConfig, Emulation, Hardware, Limits, Peer, Security
-from plimsoll.core.edge import Edge
-from plimsoll.core.head import Head
+from plimsoll.core.config import (
+    COMPILE_MIN_MEMORY_BYTES,
+    BrokerConfig,
+    BrokerHardware,
+    BrokerLimits,
+    HardwareEmulation,
+    LinkSecurity,
+    PeerBroker,
+)
+from plimsoll.core.edge.machine import Edge
+from plimsoll.core.head.machine import Head
 
 FULL = BrokerConfig(
-    name="h", role="head", cluster="east", data="tcp://127.0.0.1:7000", control="tcp://127.0.0.1:7001",
-    advertised_data="tcp://east.example:7000", edges=("e1", "e2"),
-    neighbors=(Peer(name="k", data="tcp://k:1", control="tcp://k:2", public_key="x" * 40),),
-    hardware=Hardware(output_bytes_per_second=1e6, emulation=Emulation(base_seconds=0.001)),
-    limits=Limits(slow_policy="drop-oldest", lease_seconds=3.0), security=Security(plain=True), time_factor=0.1,
-)  # fmt: skip
+    name="h",
+    role="head",
+    cluster="east",
+    data="tcp://127.0.0.1:7000",
+    control="tcp://127.0.0.1:7001",
+    advertised_data="tcp://east.example:7000",
+    edges=("e1", "e2"),
+    neighbors=(PeerBroker(name="k", data="tcp://k:1", control="tcp://k:2", public_key="x" * 40),),
+    hardware=BrokerHardware(output_bytes_per_second=1e6, emulation=HardwareEmulation(base_seconds=0.001)),
+    limits=BrokerLimits(slow_policy="drop-oldest", lease_seconds=3.0),
+    security=LinkSecurity(plain=True),
+    time_factor=0.1,
+)
 
 
 def test_what_is_written_is_read_back_equal():
@@ -28,7 +43,7 @@ def test_what_is_written_is_read_back_equal():
 
 def test_what_is_left_out_has_its_default():
     least = config.decode('{"name":"e","role":"edge","cluster":"c","data":"tcp://a:1","control":"tcp://a:2"}')
-    assert least.limits == Limits()
+    assert least.limits == BrokerLimits()
     assert (least.fleet, least.head, least.time_factor) == ("default", None, 1.0)
     assert not least.security.plain, "encrypted unless somebody says otherwise"
 
@@ -57,14 +72,17 @@ def test_what_is_wrong_is_named(path: tuple[str | int, ...], value: object, wher
 
 
 def test_who_is_the_head_and_where_clients_go():
-    edge = BrokerConfig(name="e", role="edge", cluster="c", data="tcp://a:1", control="", head=Peer(name="h"))
+    edge = BrokerConfig(name="e", role="edge", cluster="c", data="tcp://a:1", control="", head=PeerBroker(name="h"))
     assert (FULL.head_name, edge.head_name) == ("h", "h")
     assert (FULL.advertised, edge.advertised) == ("tcp://east.example:7000", "tcp://a:1")
 
 
 def test_what_has_little_memory_compiles_nothing():
-    small, enough = Hardware(memory_bytes=COMPILING_FROM_BYTES - 1), Hardware(memory_bytes=COMPILING_FROM_BYTES)
-    assert (small.may_compile, enough.may_compile, Hardware().may_compile) == (False, True, True)
+    small, enough = (
+        BrokerHardware(memory_bytes=COMPILE_MIN_MEMORY_BYTES - 1),
+        BrokerHardware(memory_bytes=COMPILE_MIN_MEMORY_BYTES),
+    )
+    assert (small.may_compile, enough.may_compile, BrokerHardware().may_compile) == (False, True, True)
     for hardware, compiles in ((small, False), (enough, True)):
         head = Head(msgspec.structs.replace(FULL, hardware=hardware), 1, lambda: 1)
         edge = Edge(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 from tests.core.fleet import STOCK, one_cluster, resume
 
-from plimsoll.core import records as r
-from plimsoll.core import wire
-from plimsoll.core.config import BrokerConfig, Limits
-from plimsoll.core.link import FRAME_BYTES
-from plimsoll.core.node import link_limits
+from plimsoll.core.config import BrokerConfig, BrokerLimits
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
+from plimsoll.core.transport.link import FRAME_BYTES
+from plimsoll.core.transport.overlay_node import link_limits
 
 
 def test_an_edge_takes_so_many_subscribers_and_says_so_to_the_next():
@@ -17,23 +17,25 @@ def test_an_edge_takes_so_many_subscribers_and_says_so_to_the_next():
     client = fleet.client("x", "e1")
     client.tell("e1", *(resume(i, f"s{i}") for i in (1, 2, 3)))
     fleet.run(1.0)
-    assert [shut.code for shut in client.of("e1", r.Shut)] == ["full"]
+    assert [shut.code for shut in client.of("e1", msg.AttachmentClosed)] == ["full"]
     client.tell("e1", resume(4, "s1", n=3))
     fleet.run(1.0)
-    assert [shut.code for shut in client.of("e1", r.Shut)] == ["full", "replaced"], "who is there may attach again"
+    assert [shut.code for shut in client.of("e1", msg.AttachmentClosed)] == ["full", "replaced"], (
+        "who is there may attach again"
+    )
 
 
 def test_a_head_takes_so_many_publishers_and_says_so_to_the_next():
     fleet = one_cluster(max_publishers=1)
     client = fleet.client("x", "h")
-    client.tell("h", r.Open(1, "p1", 1), r.Open(2, "p2", 1), r.Open(3, "p1", 2))
+    client.tell("h", msg.Open(1, "p1", 1), msg.Open(2, "p2", 1), msg.Open(3, "p1", 2))
     fleet.run(1.0)
-    assert [(said.handle, said.seq, said.code) for said in client.of("h", r.Refused)] == [(2, 0, "full")]
-    assert [said.handle for said in client.of("h", r.Opened)] == [1, 3]
+    assert [(said.handle, said.seq, said.code) for said in client.of("h", msg.Refused)] == [(2, 0, "full")]
+    assert [said.handle for said in client.of("h", msg.Opened)] == [1, 3]
 
 
 def test_full_frames_under_way_fit_into_the_inbox():
-    limits = Limits(inbox_bytes=10 * FRAME_BYTES, window_frames=1024)
+    limits = BrokerLimits(inbox_bytes=10 * FRAME_BYTES, window_frames=1024)
     config = BrokerConfig(name="h", role="head", cluster="c", data="d", control="c", limits=limits)
     assert link_limits(config).window_frames == 10
 
@@ -47,7 +49,7 @@ def test_a_frame_above_the_credit_is_not_taken():
     peer = next(link.peer for link in head.accepted_links() if link.name == "x")
     last = link.next_seq + 3 * 4
     frames = [
-        wire.data_frame(link.id, 0, seq, 0, 9, [wire.encode(r.Open(seq, f"p{seq}", 1))], 1)
+        wire.data_frame(link.id, 0, seq, 0, 9, [wire.encode(msg.Open(seq, f"p{seq}", 1))], 1)
         for seq in range(link.next_seq, last + 1)
     ]
     head.receive(peer, frames, head.now)
@@ -57,14 +59,14 @@ def test_a_frame_above_the_credit_is_not_taken():
 
 def test_a_large_frame_for_many_is_flushed_on_the_way(monkeypatch):
     """What one frame of the stream makes is sealed, or bounded, before all of it has been gathered."""
-    monkeypatch.setattr("plimsoll.core.edge.ROUND_DELIVERIES", 10)
+    monkeypatch.setattr("plimsoll.core.edge.stream_input.ROUND_DELIVERIES", 10)
     fleet = one_cluster(edges=1)
     client, publisher = fleet.client("x", "e1"), fleet.client("y", "h")
     client.tell("e1", *(resume(i, f"s{i}", STOCK) for i in range(1, 9)))
-    publisher.tell("h", r.Open(1, "p", 1))
+    publisher.tell("h", msg.Open(1, "p", 1))
     fleet.run(1.0)
     edge, most = fleet.edge("e1"), 0
-    port = next(iter(edge.ports))
+    port = next(iter(edge.attachments.by_link))
     flush = edge.flush
 
     def watched() -> None:
@@ -73,8 +75,8 @@ def test_a_large_frame_for_many_is_flushed_on_the_way(monkeypatch):
         flush()
 
     monkeypatch.setattr(edge, "flush", watched)
-    body = wire.encode(r.Body({"class": "STOCK"}))
-    publisher.tell("h", *(r.Publish(1, n, 0, 0, msgspec.Raw(body)) for n in range(1, 41)))
+    body = wire.encode(msg.Body({"class": "STOCK"}))
+    publisher.tell("h", *(msg.Publish(1, n, 0, 0, msgspec.Raw(body)) for n in range(1, 41)))
     fleet.run(1.0)
     assert client.numbers("e1", 8) == list(range(1, 41))
     assert 0 < most <= 20
@@ -93,4 +95,4 @@ def test_a_stream_that_cannot_be_read_is_begun_anew():
     assert edge.counters["streams_unreadable"] == 1
     fleet.run(3.0)
     assert edge.head.open
-    assert [shut.code for shut in client.of("e1", r.Shut)] == ["head"]
+    assert [shut.code for shut in client.of("e1", msg.AttachmentClosed)] == ["head"]

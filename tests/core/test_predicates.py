@@ -8,6 +8,7 @@ import string
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from plimsoll.core import predicates
 from plimsoll.core.predicates import ParseError, Predicate, Subscription, Unsatisfiable, conjunction, parse
@@ -270,7 +271,7 @@ def made(terms: list[tuple[str, object]]) -> tuple[Subscription | None, int]:
         return None, bits
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=examples(800), deadline=None)
 @given(of_a, of_a)
 @example([("prefix", "xy"), ("suffix", "yx")], [("contains", "xyx")])
 @example([("contains", "xy")], [("prefix", "x"), ("suffix", "y")])
@@ -305,7 +306,7 @@ def test_covering_of_all_pairs_of_up_to_two_predicates(operators: tuple, operand
         assert a.overlaps(b) == (bits_a & bits_b != 0), f"{a} overlaps {b}"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(of_a, st.sampled_from([*WORDS[:400], *NUMBERS, True, False, NAN]))
 def test_matching_is_the_definition(one: list, value: predicates.Value):
     subscription, _ = made(one)
@@ -314,7 +315,7 @@ def test_matching_is_the_definition(one: list, value: predicates.Value):
     )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from("ab"), terms), min_size=1, max_size=3),
     st.lists(st.tuples(st.sampled_from("ab"), terms), min_size=1, max_size=3),
@@ -356,7 +357,7 @@ def read(text: str) -> Subscription | ParseError | Unsatisfiable:
         return error
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=examples(2000), deadline=None)
 @given(st.one_of(st.lists(fragments, max_size=14).map("".join), st.text(max_size=40)))
 def test_any_text_is_read_or_refused_where_it_is_wrong(text: str):
     result = read(text)
@@ -370,7 +371,7 @@ def test_any_text_is_read_or_refused_where_it_is_wrong(text: str):
         assert parse(str(result)) == result
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=examples(800), deadline=None)
 @given(st.data())
 def test_a_broken_canonical_text_is_never_misread_silently(data: st.DataObject):
     """Every text one edit away from a good one is refused, or is itself good and prints back."""
@@ -383,7 +384,7 @@ def test_a_broken_canonical_text_is_never_misread_silently(data: st.DataObject):
         assert str(parse(str(result))) == str(result)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.text(min_size=1), st.text(), st.floats(allow_nan=False) | st.integers())
 def test_every_name_string_and_number_survives_the_text(name: str, word: str, number: float):
     subscription = conjunction([Predicate(name, "=", word), Predicate(name + "'", ">=", number)])

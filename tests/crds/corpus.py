@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plimsoll.core.spec import KINDS
-from plimsoll.core.spec.about import About, Described, fields
+from plimsoll.core.spec.field_info import DescribedField, FieldInfo, described_fields
 from plimsoll.core.spec.quantities import Duration, Quantity
 
 Object = dict[str, Any]
@@ -115,8 +115,8 @@ def _case(kind: str, way: Way, value: Any) -> Case:
     return Case(kind, path, value, changed(FULL[kind], way, value))
 
 
-def _described(block: type, content: Any, way: Way) -> Iterator[tuple[Way, Described]]:
-    for item in fields(block):
+def _described(block: type, content: Any, way: Way) -> Iterator[tuple[Way, DescribedField]]:
+    for item in described_fields(block):
         here = (*way, item.key)
         yield here, item
         inner, is_list = _inner(item.hint)
@@ -139,7 +139,7 @@ def _is_block(hint: Any) -> bool:
     return dataclasses.is_dataclass(hint) and hint not in (Quantity, Duration)
 
 
-def _values(item: Described) -> Iterator[Any]:
+def _values(item: DescribedField) -> Iterator[Any]:
     hint, is_list = _inner(item.hint)
     if item.required:
         yield None
@@ -156,7 +156,7 @@ def _values(item: Described) -> Iterator[Any]:
         yield from _scalars(hint, item.about)
 
 
-def _scalars(hint: Any, about: About) -> Iterator[Any]:
+def _scalars(hint: Any, about: FieldInfo) -> Iterator[Any]:
     if typing.get_origin(hint) is typing.Literal:
         yield from (*typing.get_args(hint), "Unheard", "", 1)
     elif hint is bool:

@@ -7,7 +7,7 @@ from tests.crds.corpus import Case, cases, documents
 from tests.crds.server import Server
 from tests.crds.structural import defaulted, faults, schema_of
 
-from plimsoll.core.spec import Document, InvalidResourcesError, parse
+from plimsoll.core.spec import InvalidResourcesError, SourceDocument, parse
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.timeout(300)
 def problems(case: Case) -> list[str]:
     """What our parser says of the object itself; what it says of others is not the API server's business."""
     try:
-        parse([Document(content) for content in documents(case.content)])
+        parse([SourceDocument(content) for content in documents(case.content)])
     except InvalidResourcesError as error:
         subject = f"{case.kind}/{case.content['metadata']['name']}"
         return [str(problem) for problem in error.problems if problem.subject == subject]

@@ -12,7 +12,7 @@ from tests.crds.server import Server
 from tests.crds.structural import nodes, schema_of
 
 from plimsoll.core.spec import KINDS
-from plimsoll.core.spec.rules import BLOCKS, FIXED, ROOT, Rule
+from plimsoll.core.spec.schemas.cel_rules import BLOCK_RULES, IMMUTABLE_FIELDS, ROOT_RULES, CelRule
 
 Object = dict[str, Any]
 CLUSTER, FLEET, SESSION = FULL["BrokerCluster"], FULL["BrokerFleet"], FULL["LoadBalancingSession"]
@@ -158,7 +158,7 @@ CHANGES: dict[str, Any] = {
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("field", FIXED)
+@pytest.mark.parametrize("field", IMMUTABLE_FIELDS)
 def test_what_a_plan_is_made_from_stays_while_the_plan_does(server: Server, field: str):
     name = stored(server, SESSION)
     change = {"spec": {field: CHANGES[field]}}
@@ -214,16 +214,16 @@ def test_an_approval_may_come_with_the_object_as_from_a_backup(server: Server):
 # ---------------------------------------------------------------- nothing is left out
 
 
-def messages(rules: dict[Any, tuple[Rule, ...]]) -> set[str]:
+def messages(rules: dict[Any, tuple[CelRule, ...]]) -> set[str]:
     return {rule.message for some in rules.values() for rule in some}
 
 
 def test_every_rule_has_its_test():
     """Those of whole objects that speak of changes are tried above, each by itself."""
-    of_changes = {rule.message for some in ROOT.values() for rule in some if "oldSelf" in rule.cel}
+    of_changes = {rule.message for some in ROOT_RULES.values() for rule in some if "oldSelf" in rule.cel}
     untried = [
         message
-        for message in messages(BLOCKS) | messages(ROOT)
+        for message in messages(BLOCK_RULES) | messages(ROOT_RULES)
         if message not in of_changes and not any(words in message for words, _, _ in CREATED)
     ]
     assert untried == []
@@ -236,7 +236,7 @@ def test_every_rule_has_its_test():
 
 
 def test_rules_in_the_definitions_are_these_and_bounds():
-    known = messages(BLOCKS) | messages(ROOT)
+    known = messages(BLOCK_RULES) | messages(ROOT_RULES)
     found = {
         rule["message"]
         for kind in KINDS

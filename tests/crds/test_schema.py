@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.crds.structural import defaulted, definitions, faults, nodes, schema_of
 
-from plimsoll.core.spec import KINDS, Document
-from plimsoll.core.spec.parsing import read
-from plimsoll.core.spec.resources import written
+from plimsoll.core.spec import KINDS, SourceDocument
+from plimsoll.core.spec.parser import parse_each
+from plimsoll.core.spec.resources import to_mapping
 
 KIND_NAMES = sorted(KINDS)
 
@@ -79,9 +79,9 @@ LEAST: dict[str, dict[str, Any]] = {
 def written_with_defaults(kind: str, spec: dict[str, Any]) -> Any:
     """What the reader reads, with defaults, but for empty lists, which need not be there."""
     document = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": "x"}, "spec": spec}
-    [resource], problems = read([Document(document)])
+    [resource], problems = parse_each([SourceDocument(document)])
     assert not problems
-    return without_empty_lists(written(resource.spec, defaults=True))
+    return without_empty_lists(to_mapping(resource.spec, defaults=True))
 
 
 def without_empty_lists(value: Any) -> Any:
@@ -102,15 +102,15 @@ def test_descriptions_say_what_an_explanation_does_not_show(kind):
 def test_units_bounds_and_defaults_read_as_sentences():
     fleet = dict(nodes(schema_of("BrokerFleet")))
     assert fleet["spec.defaults.subscribers.queueSize"]["description"] == (
-        "What may wait for one subscriber at its edge. More than 0 bytes. Default: 1Mi."
+        "Limit of the queue of one subscriber at its edge. More than 0 bytes. Default: 1Mi."
     )
     assert fleet["spec.telemetry.reportInterval"]["description"] == (
         "Interval of a broker's load reports. At least 1 s, at most 300 s. Default: 1s."
     )
     cluster = dict(nodes(schema_of("BrokerCluster")))
-    assert cluster["spec.head.profile"]["description"] == "Its hardware. Names a HardwareProfile."
+    assert cluster["spec.head.profile"]["description"] == "Its hardware profile. Names a HardwareProfile."
     assert cluster["status.load.cpuPercent"]["description"] == (
-        "Processor time by what the profile allows. In percent."
+        "CPU time / the profile's limit. In percent."
     )  # fmt: skip
 
 

@@ -14,9 +14,9 @@ from tests.crds.structural import defaulted, definitions, schema_of
 from tests.crds.test_schema import LEAST
 from tests.crds.test_statuses import NOW, SEEN, item
 
-from plimsoll.core.spec import KINDS, Document
-from plimsoll.core.spec.parsing import read
-from plimsoll.mediator import reports
+from plimsoll.core.spec import KINDS, SourceDocument
+from plimsoll.core.spec.parser import parse_each
+from plimsoll.mediator import resource_status
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 Object = dict[str, Any]
@@ -27,8 +27,8 @@ def test_defaults_are_filled_in_as_the_parser_has_them(server: Server, kind: str
     reply = server.create(make(kind, "least", **LEAST[kind]), dry=True)
     assert reply.accepted, reply.message
     assert reply.content["spec"] == defaulted(schema_of(kind)["properties"]["spec"], LEAST[kind])
-    [ours], _ = read([Document(make(kind, "least", **LEAST[kind]))])
-    [theirs], problems = read([Document(reply.content)])
+    [ours], _ = parse_each([SourceDocument(make(kind, "least", **LEAST[kind]))])
+    [theirs], problems = parse_each([SourceDocument(reply.content)])
     assert problems == []
     assert theirs.spec == ours.spec
 
@@ -60,9 +60,9 @@ def table(server: Server, kind: str, name: str) -> dict[str, Any]:
 def test_columns_tell_the_story_of_a_cluster_and_its_edge(server: Server):
     for kind, name in (("BrokerCluster", "columns"), ("EdgeBroker", "columns")):
         assert server.create(changed(FULL[kind], ("metadata", "name"), name)).accepted
-    cluster = reports.cluster_status(item("BrokerCluster"), SEEN, [SEEN, SEEN], 1.0, NOW)
+    cluster = resource_status.cluster_status(item("BrokerCluster"), SEEN, [SEEN, SEEN], 1.0, NOW)
     cluster |= {"imbalancePercent": 31, "lastSession": {"name": "s", "reason": "Moved"}}
-    edge = reports.edge_status(item("EdgeBroker"), SEEN, 1.0, NOW)
+    edge = resource_status.edge_status(item("EdgeBroker"), SEEN, 1.0, NOW)
     assert server.patch("BrokerCluster", "columns", {"status": cluster}, sub="status").accepted
     assert server.patch("EdgeBroker", "columns", {"status": edge}, sub="status").accepted
     told = table(server, "BrokerCluster", "columns")
@@ -150,11 +150,14 @@ def test_what_is_explained_is_what_stands_in_the_definitions(server: Server):
             "brokerclusters.spec.edges",
             ["The brokers that subscribers connect to.", "-required-", "replicas\t<integer>"],
         ),
-        ("brokerclusters.spec.edges.replicas", ["How many edges, called NAME-0 onwards", "At least 0, at most 1000."]),
+        ("brokerclusters.spec.edges.replicas", ["Number of edges, called NAME-0, NAME-1", "At least 0, at most 1000."]),
         ("brokerfleets.spec.defaults.subscribers", ["More than 0 bytes. Default: 1Mi.", "DropOldest"]),
-        ("loadbalancingsessions.spec.approval", ["Manual waits in `Planned` until planHash names the plan."]),
-        ("hardwareprofiles.spec", ["Processor time. More than 0 cores. Default: 1."]),
-        ("loadbalancingsessions.status.progress", ["How long the rest takes at this rate. In seconds."]),
+        (
+            "loadbalancingsessions.spec.approval",
+            ["a session waits in `Planned` until planHash names its plan."],
+        ),
+        ("hardwareprofiles.spec", ["CPU limit. More than 0 cores. Default: 1."]),
+        ("loadbalancingsessions.status.progress", ["Time for the rest at this rate. In seconds."]),
     ],
 )
 def test_kubectl_explains_fields(server: Server, path: str, words: list[str]):

@@ -13,16 +13,17 @@ from tests.crds.structural import faults, pruned, schema_of
 from tests.operator.world import World as Kubernetes
 
 from plimsoll.core.session import Session, status
-from plimsoll.core.session.record import PHASES
-from plimsoll.core.spec import Document, parse
-from plimsoll.core.spec.about import fields
-from plimsoll.core.spec.definitions import STATUSES
-from plimsoll.mediator import reports
-from plimsoll.mediator.balance import brief, summary
-from plimsoll.mediator.plans import parted
-from plimsoll.mediator.profiles import profile_status
+from plimsoll.core.session.state import PHASES
+from plimsoll.core.spec import SourceDocument, parse
+from plimsoll.core.spec.field_info import described_fields
+from plimsoll.core.spec.schemas.crd import STATUSES
+from plimsoll.mediator import resource_status
+from plimsoll.mediator.balance import cluster_summary, session_outline
+from plimsoll.mediator.calibration import profile_status
+from plimsoll.mediator.plan_storage import split_session
 from plimsoll.operator import status as operator_status
-from plimsoll.operator.mediating import Heard
+from plimsoll.operator.mediator.broker_poller import BrokerReading
+from plimsoll.operator.reconcile.retries import Fault
 
 NUMBERS = {
     "input_utilization": 0.5, "output_utilization": 0.25, "match_delay_seconds": 0.001, "input_rate": 20.0,
@@ -31,7 +32,7 @@ NUMBERS = {
     "output_queue_bytes": 500, "cpu_ratio": 0.3, "memory_ratio": 0.2, "subscriptions": 9, "subscribers": 4,
     "state": "OK",
 }  # fmt: skip
-SEEN = reports.Seen(
+SEEN = resource_status.ObservedBroker(
     "e", "edge", "c", "small", "tcp://d", "tcp://c", "key", pid=7, answer_age=0.5, serving=True, report_age=0.5,
     report=NUMBERS, last_end="exited with code 3", restarts=2,
 )  # fmt: skip
@@ -52,9 +53,9 @@ def item(kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("answers", [None, 0.5, 9.0])
 def test_what_is_said_of_brokers_is_kept(answers):
-    seen = reports.Seen(**{**SEEN.__dict__, "answer_age": answers})
-    check("EdgeBroker", reports.edge_status(item("EdgeBroker"), seen, 1.0, NOW))
-    check("BrokerCluster", reports.cluster_status(item("BrokerCluster"), seen, [seen, seen], 1.0, NOW))
+    seen = resource_status.ObservedBroker(**{**SEEN.__dict__, "answer_age": answers})
+    check("EdgeBroker", resource_status.edge_status(item("EdgeBroker"), seen, 1.0, NOW))
+    check("BrokerCluster", resource_status.cluster_status(item("BrokerCluster"), seen, [seen, seen], 1.0, NOW))
 
 
 def test_what_is_said_of_a_fleet_is_kept():
@@ -63,7 +64,7 @@ def test_what_is_said_of_a_fleet_is_kept():
     for plain in (True, False):
         check(
             "BrokerFleet",
-            reports.fleet_status(
+            resource_status.fleet_status(
                 fleet, [SEEN], plain=plain, pid=6, mediator=mediator, interval_seconds=1.0, time=NOW
             ),
         )  # fmt: skip
@@ -71,14 +72,14 @@ def test_what_is_said_of_a_fleet_is_kept():
 
 def test_what_is_said_of_profiles_and_of_clusters_in_brief_is_kept():
     measured = {**NUMBERS, "match_base_seconds": 1e-6, "match_seconds_per_match": 1e-7}
-    seen = reports.Seen(**{**SEEN.__dict__, "report": measured})
+    seen = resource_status.ObservedBroker(**{**SEEN.__dict__, "report": measured})
     check("HardwareProfile", profile_status({**item("HardwareProfile"), "metadata": {"name": "small"}}, [seen], NOW))
     windows = [{"name": "n", "schedule": "0 2 * * *", "duration": "1h"}]
     east = changed(FULL["BrokerCluster"], ("spec", "maintenanceWindows"), windows)
-    resources = parse([Document(content) for content in documents(east)])
+    resources = parse([SourceDocument(content) for content in documents(east)])
     ended = {"phase": "Succeeded", "reason": "Moved", "progress": {"moved": 3}, "endedAt": NOW}
     session = {"metadata": {"name": "s"}, "spec": {"source": {"name": "e"}}, "status": ended}
-    found = summary(resources, "east", [seen, seen], [brief(session)], 0.0)
+    found = cluster_summary(resources, "east", [seen, seen], [session_outline(session)], 0.0)
     assert found.keys() == {"replicas", "load", "imbalancePercent", "lastSession", "nextWindow"}
     check("BrokerCluster", found)
 
@@ -86,20 +87,20 @@ def test_what_is_said_of_profiles_and_of_clusters_in_brief_is_kept():
 def test_what_the_operator_says_is_kept():
     world = Kubernetes()
     world.settle()
-    heard = {name: Heard({"ready": True}, 0.1, NUMBERS, 0.5) for name in world.of("StatefulSet")}
-    facts = operator_status.Facts(
-        desired=world.desired(), observed=world.observed(), heard=heard, time=NOW, mediator={"pod": "operator-0"},
-        faults={("Service", "edge-2"): ("NameTaken", "somebody else has made it")},
+    heard = {name: BrokerReading({"ready": True}, 0.1, NUMBERS, 0.5) for name in world.of("StatefulSet")}
+    facts = operator_status.StatusInputs(
+        desired=world.desired(), observed=world.observed(), readings=heard, time=NOW, mediator={"pod": "operator-0"},
+        faults={("Service", "edge-2"): Fault("NameTaken", "somebody else has made it")},
     )  # fmt: skip
     kinds = set()
-    for of, status_ in operator_status.statuses(facts):
+    for of, status_ in operator_status.fleet_statuses(facts):
         kinds.add(of["kind"])
         check(of["kind"], status_)
     assert kinds == {"BrokerFleet", "BrokerCluster", "EdgeBroker", "HardwareProfile"}
 
 
 def check_session(session: Session, now: float) -> None:
-    record, _ = parted(session)
+    record, _ = split_session(session)
     stored = {"record": json.dumps(record), "planObjects": ["s-plan-0"], "planKey": "plan", "mediatorEpoch": 3}
     check("LoadBalancingSession", {**status(session, now), **stored})
 
@@ -122,17 +123,17 @@ def test_what_is_said_of_sessions_that_a_policy_plans_is_kept():
     world = Balanced(seed=1)
     world.fill("a", 40)
     world.run(60)
-    sessions = [(at, session) for at, session in world.saves if session.by_policy]
+    sessions = [(at, session) for at, session in world.saves if session.kind == "balance"]
     assert any(session.plan is not None and session.plan.moves for _, session in sessions)
     for at, session in sessions:
         check_session(session, at)
 
 
 def test_the_phases_are_named():
-    text = next(each.about.text for each in fields(STATUSES["LoadBalancingSession"]) if each.key == "phase")
+    text = next(each.about.text for each in described_fields(STATUSES["LoadBalancingSession"]) if each.key == "phase")
     assert [phase for phase in PHASES if phase not in text] == []
 
 
 def test_statuses_have_no_fields_without_a_type():
     for kind in STATUSES.values():
-        assert get_type_hints(kind).keys() == {each.name for each in fields(kind)}
+        assert get_type_hints(kind).keys() == {each.name for each in described_fields(kind)}

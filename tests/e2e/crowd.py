@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from plimsoll import client
-from plimsoll.core.verify import Observation, audit
+from plimsoll.core.verify import Observation, audit_journal
 from plimsoll.core.verify import observations as seen
 
 FILES = Path(os.environ.get("CROWD_FILES", "/tmp"))
@@ -73,9 +73,9 @@ class Crowd:
             if answer is None:
                 return {"ok": False, "why": f"publication {attributes} of {publisher.name} has no answer"}
             seq = answer.first_seq + receipt.number - answer.first
-            self._note(seen.Published(publisher.name, answer.incarnation, seq, attributes, at))
-            self._note(seen.Answered(publisher.name, answer.incarnation, seq, answer.answer, time.monotonic()))
-        found = audit(self._seen)
+            self._note(seen.PublicationObserved(publisher.name, answer.incarnation, seq, attributes, at))
+            self._note(seen.AnswerObserved(publisher.name, answer.incarnation, seq, answer.answer, time.monotonic()))
+        found = audit_journal(self._seen)
         names = ("lost", "duplicated", "reordered", "gaps", "delivered")
         return {"ok": found.ok, "sent": self._sent, **{name: getattr(found, name) for name in names}}
 
@@ -109,7 +109,7 @@ class Crowd:
                 on_batch=lambda items: self._on_batch(name, items), on_state=lambda state: self._on_state(name, state),
             )  # fmt: skip
             number = one.subscribe("[class,=,'STOCK']", wait=False).id
-            self._seen.append(seen.Subscribed(name, LIFE, number, PREDICATES, time.monotonic()))
+            self._seen.append(seen.SubscriptionObserved(name, LIFE, number, PREDICATES, time.monotonic()))
         return one
 
     def _on_batch(self, name: str, items: Any) -> None:
@@ -117,7 +117,7 @@ class Crowd:
         with self._lock:
             for item in items:
                 if isinstance(item, client.Delivery):
-                    self._seen.append(seen.Delivered(name, LIFE, item.identity, item.origin, at, item.token))
+                    self._seen.append(seen.DeliveryObserved(name, LIFE, item.identity, item.origin, at, item.token))
                     self._last.setdefault(name, [0] * PUBLISHERS)[int(item.attributes["by"])] = int(
                         item.attributes["n"]
                     )
@@ -126,7 +126,7 @@ class Crowd:
                     self._told[f"{item.head}: {item.reason}"] = f"{name}: {item.low} to {item.high} of {item.epoch}"
                     last = [(head, epoch, offset) for head, epoch, offset in item.last]
                     self._seen.append(
-                        seen.GapTold(
+                        seen.GapObserved(
                             name, LIFE, item.head, item.low_epoch, item.low, item.epoch, item.high, last, item.reason,
                             at,
                         )
@@ -138,9 +138,9 @@ class Crowd:
             if isinstance(state, client.Attached):
                 self._edges[name] = state.edge
             elif isinstance(state, client.Acknowledged):
-                self._seen.append(seen.Acknowledged(name, LIFE, state.ids, state.head, state.unreached, at))
+                self._seen.append(seen.AcknowledgementObserved(name, LIFE, state.ids, state.head, state.unreached, at))
             elif isinstance(state, client.Lapsed):
-                self._seen.append(seen.Lapsed(name, LIFE, at))
+                self._seen.append(seen.LeaseEndObserved(name, LIFE, at))
 
 
 def write(name: str, content: dict[str, Any]) -> None:

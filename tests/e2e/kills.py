@@ -23,11 +23,11 @@ from typing import Any
 from kubernetes import client, config, watch
 from tests.e2e.cluster import ROOT, Cluster, Crowd, Object, manifest
 
-from plimsoll.core.session.record import FINAL, PHASES
+from plimsoll.core.session.state import FINAL_PHASES, PHASES
 from plimsoll.core.spec.kinds import GROUP
 
 VICTIMS = ("operator", "source", "target")
-STATES = tuple(phase for phase in PHASES if phase not in FINAL)
+STATES = tuple(phase for phase in PHASES if phase not in FINAL_PHASES)
 CELLS = tuple((victim, state) for state in STATES for victim in VICTIMS)
 HELD = frozenset({"Requested", "Negotiating", "Planned", "Draining", "Stabilizing"})
 DEADLINE_SECONDS, RESUMED_SECONDS = 60, 30
@@ -113,7 +113,7 @@ class Watching:
         )  # fmt: skip
         for event in events:
             phase = event["object"].get("status", {}).get("phase", "")
-            if phase in FINAL:
+            if phase in FINAL_PHASES:
                 return ""
             if phase and STATES.index(phase) >= STATES.index(self._state):
                 self._core.delete_namespaced_pod(self._pod, self._namespace, grace_period_seconds=0)

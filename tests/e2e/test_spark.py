@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 from tests.e2e.cluster import ROOT, TAG, Cluster, CommandError, Crowd, run
+from tests.images import tag
 
-SPARK_TAG = os.environ.get("PLIMSOLL_SPARK_IMAGE_TAG", "")
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.e2e,
-    pytest.mark.skipif(not SPARK_TAG, reason="needs images of Spark: PLIMSOLL_SPARK_IMAGE_TAG is not set"),
+    pytest.mark.images("broker", "operator", "collector", "spark"),
     pytest.mark.timeout(900),
 ]
 
@@ -93,8 +93,8 @@ def volume(cluster: Cluster) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def fleet(cluster: Cluster, volume: str) -> Cluster:
     sets = [
-        f"image.tag={TAG}", f"brokerImage.tag={TAG}", f"sparkImage.tag={SPARK_TAG}",
-        f"collectorImage.tag={TAG}", "crds.install=false", "rbac.spark=true",
+        f"image.tag={TAG}", f"brokerImage.tag={TAG}", f"sparkImage.tag={tag('spark')}",
+        f"collectorImage.tag={tag('collector')}", "crds.install=false", "rbac.spark=true",
     ]  # fmt: skip
     arguments = [part for each in sets for part in ("--set", each)]
     cluster.helm("install", "plimsoll", str(ROOT / "helm" / "plimsoll"), *arguments, "--wait", "--timeout", "120s")

@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ALERTS = ROOT / "helm" / "plimsoll" / "files" / "alerts.yaml"
 RULES = [rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]]
 SOURCES = {
-    "plimsoll_broker_": ROOT / "broker-image/src/plimsoll/broker/metrics.py",
-    "plimsoll_telemetry_": ROOT / "telemetry/src/plimsoll/telemetry/metrics.py",
+    "plimsoll_broker_": ROOT / "broker-image/src/plimsoll/broker/monitoring/metrics.py",
+    "plimsoll_telemetry_": ROOT / "telemetry/src/plimsoll/telemetry/api/metrics.py",
     "plimsoll_session_": ROOT / "operator/src/plimsoll/operator/session_metrics.py",
     "plimsoll_": ROOT / "operator/src/plimsoll/operator/metrics.py",
 }

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from plimsoll.local.home import FleetFolder
-from plimsoll.local.store import Event, Store
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.object_store import ObjectEvent, ObjectStore
 
 RUN = str(Path(__file__).with_name("run_fleet.py"))
 
@@ -87,15 +87,15 @@ class Fleet:
     def object(self, kind: str, name: str) -> dict[str, Any]:
         if not self.folder.exists():
             return {}
-        with Store(self.folder.store) as store:
+        with ObjectStore(self.folder.store) as store:
             return next((o for o in store.objects(kind)[1] if o["metadata"]["name"] == name), {})
 
     def condition(self, kind: str, name: str, type_: str) -> str:
         found = self.object(kind, name).get("status", {}).get("conditions", [])
         return next((c["status"] for c in found if c["type"] == type_), "")
 
-    def events(self, name: str | None = None) -> list[Event]:
-        with Store(self.folder.store) as store:
+    def events(self, name: str | None = None) -> list[ObjectEvent]:
+        with ObjectStore(self.folder.store) as store:
             return store.events(name=name)
 
     def reasons(self) -> list[tuple[str, str]]:
@@ -105,7 +105,7 @@ class Fleet:
         """The process ids that status tells."""
         if not self.folder.exists():
             return {}
-        with Store(self.folder.store) as store:
+        with ObjectStore(self.folder.store) as store:
             objects = store.objects()[1]
         pids = {}
         for item in objects:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import zmq
 
-from plimsoll.core import records, wire
+from plimsoll.core.protocol import messages, wire
 
 
 def main() -> int:
@@ -42,23 +42,25 @@ def main() -> int:
             frame = wire.decode_frame(data)
             assert isinstance(frame, wire.Control)
             for raw in frame.records:
-                record = records.decode(records.control, raw)
-                if isinstance(record, records.Identify):
+                record = messages.decode(messages.control, raw)
+                if isinstance(record, messages.Identify):
                     mediators.add(peer)
-                elif isinstance(record, records.Members):
+                elif isinstance(record, messages.ClusterMembers):
                     file.with_suffix(".members").write_text(json.dumps([record.edges, record.cordoned]))
-                elif isinstance(record, records.StatusQuery):
+                elif isinstance(record, messages.StatusQuery):
                     status = {"ready": True, "epoch": 1, "edges": config["edges"]}
-                    control.send_multipart([peer, wire.control_frame(records.StatusReply(record.id, status))])
-                elif isinstance(record, records.Serving):  # nobody
-                    served = records.Served(record.id, record.edge, 1, [], False)
+                    control.send_multipart([peer, wire.control_frame(messages.StatusReply(record.id, status))])
+                elif isinstance(record, messages.ListSubscribers):  # nobody
+                    served = messages.SubscriberPage(record.id, record.edge, 1, [], False)
                     control.send_multipart([peer, wire.control_frame(served)])
         if time.monotonic() > next_report:
             seq, next_report = seq + 1, time.monotonic() + 0.1
             for peer in mediators:
                 for name in [config["name"], *config["edges"]]:
                     report = {"broker": name, "epoch": 1, "seq": seq, "state": "OK", "input_utilization": 0.25}
-                    control.send_multipart([peer, wire.control_frame(records.Load({**report, "subscribers": 7}))])
+                    control.send_multipart(
+                        [peer, wire.control_frame(messages.LoadUpdate({**report, "subscribers": 7}))]
+                    )
     file.with_suffix(".left").write_text(str(time.monotonic()))
     context.destroy()
     return 0

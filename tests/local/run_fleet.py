@@ -5,9 +5,10 @@ import sys
 from pathlib import Path
 
 from plimsoll.core.spec import InvalidResourcesError, parse
-from plimsoll.local import manifests, processes, runtime, supervisor
-from plimsoll.local.home import FleetBusyError
-from plimsoll.local.supervisor import StartError
+from plimsoll.local import manifests, runtime
+from plimsoll.local.storage.fleet_folder import FleetBusyError
+from plimsoll.local.supervision import child_process, supervisor
+from plimsoll.local.supervision.supervisor import FleetStartError
 
 FAKE = str(Path(__file__).with_name("fake_broker.py"))
 supervisor.GRACE_SECONDS = 2.0
@@ -19,8 +20,8 @@ def fake_command(config):
 
 if __name__ == "__main__":
     try:
-        processes.LOG_BYTES = 1000
+        child_process.LOG_BYTES = 1000
         runtime.up(parse(manifests.load(sys.argv[1:])), lambda line: print(line, flush=True), fake_command)
-    except (InvalidResourcesError, StartError, FleetBusyError) as error:
+    except (InvalidResourcesError, FleetStartError, FleetBusyError) as error:
         print(error, file=sys.stderr)
         sys.exit(1)

@@ -12,9 +12,9 @@ from tests.local.conftest import wait_for
 from tests.local.traffic import Traffic
 
 from plimsoll.core.spec import parse
-from plimsoll.local import asking, manifests, runtime
-from plimsoll.local.home import FleetFolder
-from plimsoll.local.store import Store
+from plimsoll.local import manifests, runtime, store_edits
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.object_store import ObjectStore
 
 FLEET = """
 apiVersion: plimsoll.dev/v1alpha1
@@ -57,7 +57,7 @@ class Uneven:
         self.folder = folder
 
     def objects(self, kind: str) -> list[dict[str, Any]]:
-        with Store(self.folder.store) as store:
+        with ObjectStore(self.folder.store) as store:
             return store.objects(kind)[1]
 
     def sessions(self) -> list[dict[str, Any]]:
@@ -82,7 +82,7 @@ def uneven(home: Path) -> Iterator[Uneven]:
 def test_unequal_load_becomes_a_session_that_succeeds(uneven: Uneven):
     with Traffic(uneven.folder, 24, per_second=60.0) as traffic:
         assert len(traffic.at("edge-0")) == 24
-        asking.cordon(uneven.folder, "edge-1", cordoned=False)
+        store_edits.set_cordoned(uneven.folder, "edge-1", cordoned=False)
         wait_for(uneven.succeeded, 40.0, "a session to succeed")
         [first, *_] = uneven.succeeded()
         status = first["status"]

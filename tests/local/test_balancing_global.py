@@ -13,8 +13,8 @@ from tests.local.traffic import Traffic
 
 from plimsoll.core.spec import parse
 from plimsoll.local import manifests, runtime
-from plimsoll.local.home import FleetFolder
-from plimsoll.local.store import Store
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.object_store import ObjectStore
 
 FLEET = """
 apiVersion: plimsoll.dev/v1alpha1
@@ -65,7 +65,7 @@ def folder(home: Path) -> Iterator[FleetFolder]:
 
 
 def sessions(folder: FleetFolder, prefix: str) -> list[dict[str, Any]]:
-    with Store(folder.store) as store:
+    with ObjectStore(folder.store) as store:
         items = store.objects("LoadBalancingSession")[1]
     return [item for item in items if item["metadata"]["name"].startswith(prefix)]
 

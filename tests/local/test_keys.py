@@ -1,30 +1,30 @@
 from plimsoll.local import keys
-from plimsoll.local.home import FleetFolder
+from plimsoll.local.storage.fleet_folder import FleetFolder
 
 
 def test_a_pair_is_made_once(home):
     folder = FleetFolder.of("f")
     folder.make()
-    first = keys.pair(folder, "a")
+    first = keys.key_pair(folder, "a")
     assert (len(first.public), len(first.secret())) == (40, 40)
-    assert keys.pair(folder, "a") == first
-    assert keys.pair(folder, "b").public != first.public
+    assert keys.key_pair(folder, "a") == first
+    assert keys.key_pair(folder, "b").public != first.public
     first.secret_file.unlink()
-    assert keys.pair(folder, "a").public != first.public
+    assert keys.key_pair(folder, "a").public != first.public
 
 
 def test_authorized_keys_name_everyone_and_nobody_else(home):
     folder = FleetFolder.of("f")
     folder.make()
-    keys.authorize(folder, [("client", "edge"), ("h", "head")])
+    keys.write_authorized_keys(folder, [("client", "edge"), ("h", "head")])
     lines = [line.split() for line in folder.authorized_keys.read_text().splitlines()]
     assert [line[1:] for line in lines] == [
         ["edge", "client"], ["head", "h"], ["mediator", "local.supervisor"], ["mediator", "local.mediator"],
         ["client", "*"],
     ]  # fmt: skip
-    assert lines[0][0] == keys.pair(folder, "client").public
-    assert lines[4][0] == keys.pair(folder, keys.CLIENTS).public
-    keys.authorize(folder, [])
+    assert lines[0][0] == keys.key_pair(folder, "client").public
+    assert lines[4][0] == keys.key_pair(folder, keys.CLIENTS).public
+    keys.write_authorized_keys(folder, [])
     assert len(folder.authorized_keys.read_text().splitlines()) == 3
 
 

@@ -13,10 +13,10 @@ from tests.local.conftest import alive, wait_for
 from tests.local.traffic import Traffic
 
 from plimsoll.core.spec import API_VERSION, parse
-from plimsoll.local import asking, manifests, mediator, runtime
-from plimsoll.local.epochs import DeposedError
-from plimsoll.local.home import FleetFolder
-from plimsoll.local.store import Store
+from plimsoll.local import manifests, mediator, runtime, store_edits
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.mediator_epoch import LocalMediatorDeposedError
+from plimsoll.local.storage.object_store import ObjectStore
 
 QUICKSTART = (Path(__file__).parents[2] / "examples" / "quickstart.yaml").read_text()
 PATIENT = "  name: quickstart\nspec: {defaults: {timing: {deadAfter: 2m}}}\n"
@@ -34,7 +34,7 @@ class Live:
         self.folder = folder
 
     def object(self, kind: str, name: str) -> dict[str, Any]:
-        with Store(self.folder.store) as store:
+        with ObjectStore(self.folder.store) as store:
             return next((item for item in store.objects(kind)[1] if item["metadata"]["name"] == name), {})
 
     def status(self, session: str) -> dict[str, Any]:
@@ -42,7 +42,7 @@ class Live:
         return found
 
     def begin(self, name: str, **changes: Any) -> None:
-        asking.begin(self.folder, name, {**MOVE, **changes})
+        store_edits.create_session(self.folder, name, {**MOVE, **changes})
 
     def end(self, name: str, seconds: float = 60.0) -> dict[str, Any]:
         """The status of a session that has ended."""
@@ -124,7 +124,7 @@ def frozen_target(live: Live) -> Callable[[], None]:
     live.begin("one", approval={"policy": "Manual"})
     live.wait_until("one", lambda status: status.get("phase") == "Planned")
     os.kill(pid, signal.SIGSTOP)  # while it was not, it was fit to be a target
-    asking.approve(live.folder, "one")
+    store_edits.approve_session(live.folder, "one")
     live.wait_until("one", lambda status: status.get("phase") == "Preparing")
     return lambda: os.kill(pid, signal.SIGCONT)
 
@@ -132,7 +132,7 @@ def frozen_target(live: Live) -> Callable[[], None]:
 def at_first_sight(live: Live) -> Callable[[], None]:
     """Somewhere between the first command and the last outcome."""
     live.begin("one")
-    with Store(live.folder.store) as store:
+    with ObjectStore(live.folder.store) as store:
         while store.get("LoadBalancingSession", "one").get("status", {}).get("phase") in (None, "Requested"):
             pass
     return lambda: None
@@ -144,8 +144,16 @@ def behind_the_last_cut(live: Live) -> Callable[[], None]:
     return lambda: None
 
 
+KILLED = [
+    frozen_mediator,  # before it has begun
+    frozen_target,  # in the middle
+    pytest.param(at_first_sight, marks=pytest.mark.sweep),  # anywhere
+    pytest.param(behind_the_last_cut, marks=pytest.mark.sweep),  # when all is done
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("until", [frozen_mediator, frozen_target, at_first_sight, behind_the_last_cut])
+@pytest.mark.parametrize("until", KILLED)
 def test_wherever_the_mediator_is_killed_the_session_comes_to_its_end(live: Live, until: Callable[..., Any]):
     with Traffic(live.folder, 20) as traffic:
         first, began, before = live.mediator_pid, live.epoch, traffic.at("edge-0")
@@ -175,7 +183,7 @@ def test_an_edge_that_is_not_wanted_any_more_is_empty_before_it_leaves(live: Liv
         text = QUICKSTART.replace("  name: quickstart\n", PATIENT).replace("replicas: 2", "replicas: 1")
         runtime.apply(live.folder, manifests.parse_text(text, "new.yaml"))
         wait_for(lambda: not live.object("EdgeBroker", "edge-1"))
-        with Store(live.folder.store) as store:
+        with ObjectStore(live.folder.store) as store:
             sessions = store.objects("LoadBalancingSession")[1]
         [parent] = [one for one in sessions if one["spec"].get("action") == "Drain"]
         assert (parent["status"]["phase"], parent["status"]["progress"]["moved"]) == ("Succeeded", len(moved))
@@ -188,15 +196,15 @@ def test_an_edge_that_is_not_wanted_any_more_is_empty_before_it_leaves(live: Liv
 @pytest.mark.slow
 def test_a_drained_edge_stays_empty_and_its_session_goes_with_its_time_to_live(live: Live):
     with Traffic(live.folder, 4):
-        asking.cordon(live.folder, "edge-0", cordoned=True)
+        store_edits.set_cordoned(live.folder, "edge-0", cordoned=True)
         drain = {"scope": "Global", "source": {"name": "edge-0"}, "action": "Drain", "mode": "Execute", "ttl": "1s"}
-        asking.begin(live.folder, "empty", drain)
+        store_edits.create_session(live.folder, "empty", drain)
         status = live.end("empty")
         assert status["phase"] == "Succeeded"
         with Traffic(live.folder, 4, "later") as later:
             assert later.at("edge-0") == []
         wait_for(lambda: not live.object("LoadBalancingSession", "empty"))
-        with Store(live.folder.store) as store:  # its children go with it
+        with ObjectStore(live.folder.store) as store:  # its children go with it
             wait_for(lambda: store.objects("LoadBalancingSession")[1] == [])
 
 
@@ -211,14 +219,14 @@ def test_it_ends_with_its_supervisor(live: Live):
 def test_a_second_mediator_deposes_the_first(home: Path):
     folder = FleetFolder.of("quickstart")
     folder.make()
-    runtime.prepare(folder, parse(manifests.parse_text(QUICKSTART, "quickstart.yaml")))
-    with Store(folder.store) as store:
-        first = mediator.Shell(folder, store, os.getppid())
+    runtime.prepare_store(folder, parse(manifests.parse_text(QUICKSTART, "quickstart.yaml")))
+    with ObjectStore(folder.store) as store:
+        first = mediator.LocalMediatorRunner(folder, store, os.getppid())
         first.run_once()
-        second = mediator.Shell(folder, store, os.getppid())
+        second = mediator.LocalMediatorRunner(folder, store, os.getppid())
         assert second.epoch == first.epoch + 1
-        asking.begin(folder, "one", MOVE)
-        with pytest.raises(DeposedError, match=f"epoch {first.epoch} is over"):
+        store_edits.create_session(folder, "one", MOVE)
+        with pytest.raises(LocalMediatorDeposedError, match=f"epoch {first.epoch} is over"):
             first.run_once()
         second.run_once()
         assert store.get("LoadBalancingSession", "one")["status"]["phase"] == "Negotiating"
@@ -229,9 +237,9 @@ def test_a_second_mediator_deposes_the_first(home: Path):
 def test_what_cannot_be_read_is_told(home: Path):
     folder = FleetFolder.of("quickstart")
     folder.make()
-    runtime.prepare(folder, parse(manifests.parse_text(QUICKSTART, "quickstart.yaml")))
-    with Store(folder.store) as store:
-        shell = mediator.Shell(folder, store, os.getppid())
+    runtime.prepare_store(folder, parse(manifests.parse_text(QUICKSTART, "quickstart.yaml")))
+    with ObjectStore(folder.store) as store:
+        shell = mediator.LocalMediatorRunner(folder, store, os.getppid())
         broken = {"apiVersion": API_VERSION, "kind": "LoadBalancingSession", "metadata": {"name": "x"}, "spec": {}}
         store.create(broken, "now")
         shell.run_once()

@@ -2,16 +2,16 @@ import socket
 
 import pytest
 
-from plimsoll.core.spec import Address, Document, InvalidResourcesError, parse
-from plimsoll.core.spec.planning import WantedPorts
+from plimsoll.core.spec import BrokerEndpoints, InvalidResourcesError, SourceDocument, parse
+from plimsoll.core.spec.broker_config import WantedPorts
 from plimsoll.local import ports
-from plimsoll.local.ports import PortError, check, choose
+from plimsoll.local.ports import PortError, assign_addresses, check_ports
 
 
 def fleet(**listeners):
     def make(kind, name, **spec):
         content = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
-        return Document(content, "f.yaml", lambda path: len(path))
+        return SourceDocument(content, "f.yaml", lambda path: len(path))
 
     cluster = make(
         "BrokerCluster", "c", head={"profile": "p"}, edges=[{"name": "e", "profile": "p"}], listeners=listeners
@@ -29,38 +29,38 @@ def used():
 
 def test_free_ports_differ_and_are_below_those_of_outgoing_connections():
     wanted = {name: WantedPorts("", 0, 0) for name in "abc"}
-    addresses = choose("fleet", wanted, {})
+    addresses = assign_addresses("fleet", wanted, {})
     endpoints = [end for address in addresses.values() for end in (address.data, address.control)]
     assert len(set(endpoints)) == 6
     assert all(end.startswith("tcp://127.0.0.1:") and 20_000 <= int(end.split(":")[2]) < 32_000 for end in endpoints)
-    assert choose("fleet", wanted, {}) == addresses
-    assert choose("other", wanted, {}) != addresses
+    assert assign_addresses("fleet", wanted, {}) == addresses
+    assert assign_addresses("other", wanted, {}) != addresses
 
 
 def test_brokers_that_run_keep_their_addresses():
     wanted = {name: WantedPorts("", 0, 0) for name in "abc"}
-    before = choose("fleet", {"b": wanted["b"]}, {})
-    after = choose("fleet", wanted, before)
+    before = assign_addresses("fleet", {"b": wanted["b"]}, {})
+    after = assign_addresses("fleet", wanted, before)
     assert after["b"] == before["b"]
     assert len({address.data for address in after.values()}) == 3
 
 
 def test_a_port_in_use_is_located(used):
-    check(fleet())
+    check_ports(fleet())
     with pytest.raises(InvalidResourcesError) as caught:
-        check(fleet(brokers=[{"name": "c-head"}, {"name": "e", "controlPort": used}]))
+        check_ports(fleet(brokers=[{"name": "c-head"}, {"name": "e", "controlPort": used}]))
     assert (
         f"f.yaml:5: BrokerCluster/c spec.listeners.brokers[1].controlPort: port {used} of 127.0.0.1 is in use"
         in str(caught.value)
     )
     with pytest.raises(PortError, match="in use"):
-        choose("fleet", {"a": WantedPorts("", used, 0)}, {})
+        assign_addresses("fleet", {"a": WantedPorts("", used, 0)}, {})
 
 
 @pytest.mark.parametrize("address", ["192.0.2.1", "no-such-host.invalid"])
 def test_an_address_of_another_machine_is_located(address):
     with pytest.raises(InvalidResourcesError) as caught:
-        check(fleet(bindAddress=address))
+        check_ports(fleet(bindAddress=address))
     [problem] = caught.value.problems
     assert problem.path == ("spec", "listeners", "bindAddress")
     assert f'"{address}" is not an address of this machine' in problem.found
@@ -68,7 +68,7 @@ def test_an_address_of_another_machine_is_located(address):
 
 def test_what_listens_everywhere_is_reached_by_loopback():
     for host in ports.EVERY_INTERFACE:
-        [address] = choose("f", {"a": WantedPorts(host, 0, 0)}, {}).values()
+        [address] = assign_addresses("f", {"a": WantedPorts(host, 0, 0)}, {}).values()
         port = address.data.rpartition(":")[2]
         assert (address.data, address.reach_data) == (f"tcp://{host}:{port}", f"tcp://127.0.0.1:{port}")
         assert address.reach_control.startswith("tcp://127.0.0.1:")
@@ -79,12 +79,12 @@ def test_no_free_port(monkeypatch, used):
     monkeypatch.setattr(ports, "LOWEST", used)
     monkeypatch.setattr(ports, "HIGHEST", used + 1)
     with pytest.raises(PortError, match="no free port"):
-        choose("fleet", {"a": WantedPorts("", 0, 0)}, {})
+        assign_addresses("fleet", {"a": WantedPorts("", 0, 0)}, {})
 
 
 def test_ports_of_running_brokers_are_not_tried():
-    taken = choose("fleet", {"a": WantedPorts("", 0, 0)}, {})
+    taken = assign_addresses("fleet", {"a": WantedPorts("", 0, 0)}, {})
     first = int(taken["a"].data.rpartition(":")[2])
-    more = choose("fleet", {"a": WantedPorts("", 0, 0), "b": WantedPorts("", 0, 0)}, taken)
-    assert isinstance(more["b"], Address)
+    more = assign_addresses("fleet", {"a": WantedPorts("", 0, 0), "b": WantedPorts("", 0, 0)}, taken)
+    assert isinstance(more["b"], BrokerEndpoints)
     assert int(more["b"].data.rpartition(":")[2]) > first + 1

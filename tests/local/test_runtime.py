@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 import pytest
 
 from plimsoll.core.spec import InvalidResourcesError, parse
-from plimsoll.local.entries import EntryError, entry
-from plimsoll.local.home import FleetFolder
+from plimsoll.local.head_access import HeadAccessError, head_access
 from plimsoll.local.manifests import parse_text
-from plimsoll.local.runtime import RefusedError, apply, delete, down, prepare, shown
-from plimsoll.local.store import MissingError, Store
+from plimsoll.local.runtime import FleetChangeRefusedError, apply, delete, down, prepare_store, with_current_status
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore
 
 EXTRA = """
 apiVersion: plimsoll.dev/v1alpha1
@@ -69,7 +69,7 @@ def test_what_cannot_change_is_refused_whole(fleet):
     fleet.up()
     version = fleet.object("BrokerCluster", "east")["metadata"]["generation"]
     changed = fleet.TEXT.replace("replicas: 2", "replicas: 4").replace("64Mi", "128Mi")
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(FleetChangeRefusedError) as caught:
         apply(fleet.folder, documents(changed))
     assert "new.yaml:9: HardwareProfile/small spec: east-head, e-0, e-1 run with this profile" in str(caught.value)
     with pytest.raises(InvalidResourcesError, match="no BrokerCluster"):
@@ -92,28 +92,28 @@ kind: BrokerCluster
 metadata: {name: east}
 spec: {head: {profile: small}}
 """  # fmt: skip
-    prepare(folder, parse(documents(text)))
+    prepare_store(folder, parse(documents(text)))
     with pytest.raises(InvalidResourcesError, match='no HardwareProfile "small"'):
         delete(folder, "HardwareProfile", "small")
-    with pytest.raises(RefusedError, match="plimsoll down"):
+    with pytest.raises(FleetChangeRefusedError, match="plimsoll down"):
         delete(folder, "BrokerFleet", "default")
-    with pytest.raises(MissingError):
+    with pytest.raises(ObjectMissingError):
         delete(folder, "EdgeBroker", "nobody")
     delete(folder, "EdgeBroker", "extra")
     delete(folder, "BrokerCluster", "east")
     delete(folder, "HardwareProfile", "small")
-    with Store(folder.store) as store:
+    with ObjectStore(folder.store) as store:
         assert [item["kind"] for item in store.objects()[1]] == ["BrokerFleet"]
 
 
 def test_preparing_leaves_exactly_what_is_asked_for(home, fleet):
     folder = fleet.folder
     folder.make()
-    prepare(folder, parse(documents(fleet.TEXT + "---" + EXTRA)))
-    with Store(folder.store) as store:
+    prepare_store(folder, parse(documents(fleet.TEXT + "---" + EXTRA)))
+    with ObjectStore(folder.store) as store:
         store.set_status("BrokerCluster", "east", lambda old: {"x": 1})
-    prepare(folder, parse(documents(fleet.TEXT)))
-    with Store(folder.store) as store:
+    prepare_store(folder, parse(documents(fleet.TEXT)))
+    with ObjectStore(folder.store) as store:
         assert [item["metadata"]["name"] for item in store.objects()[1]] == ["east", "quotes", "small"]
         assert store.get("BrokerCluster", "east")["status"] == {"x": 1}
 
@@ -124,23 +124,23 @@ def test_down_waits_until_nothing_runs(fleet):
     assert down(fleet.folder) is True
     assert not any(fleet.alive(pid) for pid in pids)
     assert down(fleet.folder) is False
-    [item] = shown(fleet.folder, [fleet.object("BrokerFleet", "quotes")])
+    [item] = with_current_status(fleet.folder, [fleet.object("BrokerFleet", "quotes")])
     assert {c["status"] for c in item["status"]["conditions"]} == {"Unknown"}
 
 
 def test_the_way_in(fleet):
     fleet.folder.make()
-    with pytest.raises(EntryError, match="does not run"):
-        entry(fleet.folder)
+    with pytest.raises(HeadAccessError, match="does not run"):
+        head_access(fleet.folder)
     fleet.up()
-    way = entry(fleet.folder, "east")
-    assert way == entry(fleet.folder)
+    way = head_access(fleet.folder, "east")
+    assert way == head_access(fleet.folder)
     assert way.endpoint == fleet.object("BrokerCluster", "east")["status"]["endpoint"]
     assert len(way.server) == 40
     assert way.secret_key_file is not None
     assert way.secret_key_file.stat().st_mode & 0o777 == 0o600
-    with pytest.raises(EntryError, match='Did you mean "east"'):
-        entry(fleet.folder, "eats")
+    with pytest.raises(HeadAccessError, match='Did you mean "east"'):
+        head_access(fleet.folder, "eats")
 
 
 def test_a_cluster_says_whether_it_is_balanced_and_when_a_window_opens(fleet):

@@ -12,9 +12,9 @@ from tests.local.conftest import wait_for
 from tests.local.traffic import Traffic
 
 from plimsoll.core.spec import parse
-from plimsoll.local import asking, manifests, runtime
-from plimsoll.local.home import FleetFolder
-from plimsoll.local.store import Store
+from plimsoll.local import manifests, runtime, store_edits
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.object_store import ObjectStore
 
 FLEET = """
 apiVersion: plimsoll.dev/v1alpha1
@@ -73,7 +73,7 @@ def uneven(home: Path) -> Iterator[FleetFolder]:
 
 
 def session(folder: FleetFolder, name: str) -> dict[str, Any]:
-    with Store(folder.store) as store:
+    with ObjectStore(folder.store) as store:
         return next(each for each in store.objects("LoadBalancingSession")[1] if each["metadata"]["name"] == name)
 
 
@@ -88,9 +88,9 @@ def test_a_cluster_is_shuffled_and_nothing_is_lost(uneven: FleetFolder):
     with Traffic(uneven, 24, per_second=60.0) as traffic:
         assert len(traffic.at("edge-0")) == 24
         for edge in EDGES[1:]:
-            asking.cordon(uneven, edge, cordoned=False)
+            store_edits.set_cordoned(uneven, edge, cordoned=False)
         wait_for(lambda: traffic.sent > 200, 30.0, "some traffic to tell loads from")
-        asking.begin(
+        store_edits.create_session(
             uneven, "all", {"scope": "Local", "source": {"name": "east"}, "action": "Shuffle", "mode": "DryRun"}
         )
         dry = wait_for(lambda: ended(uneven, "all"), 30.0, "the plan")
@@ -98,7 +98,7 @@ def test_a_cluster_is_shuffled_and_nothing_is_lost(uneven: FleetFolder):
         predicted = {each["name"]: each for each in dry["predicted"]["edges"]}
         assert set(predicted) == set(EDGES)
         assert len(traffic.at("edge-0")) == 24
-        asking.approve(uneven, "all", dry["planHash"])
+        store_edits.approve_session(uneven, "all", dry["planHash"])
         status = wait_for(lambda: (now := ended(uneven, "all")).get("phase") != "Planned" and now, 60.0, "its end")
         assert (status["phase"], status["reason"]) == ("Succeeded", "Moved"), status
         counts = {edge: len(traffic.at(edge)) for edge in EDGES}

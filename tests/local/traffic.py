@@ -8,10 +8,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from plimsoll import client
-from plimsoll.core.verify import Observation, Verdict, audit
+from plimsoll.core.verify import AuditVerdict, Observation, audit_journal
 from plimsoll.core.verify import observations as seen
-from plimsoll.local.entries import Entry, entry
-from plimsoll.local.home import FleetFolder
+from plimsoll.local.head_access import HeadAccess, head_access
+from plimsoll.local.storage.fleet_folder import FleetFolder
 
 LIFE = 1
 PREDICATES = (("class", "=", "STOCK"),)
@@ -21,8 +21,8 @@ TEXT = "[class,=,'STOCK']"
 class Traffic:
     """One publisher, `count` subscribers who want everything. Use it in a `with`; callbacks come on other threads."""
 
-    def __init__(self, where: FleetFolder | Entry, count: int, name: str = "s", per_second: float = 200.0) -> None:
-        way = where if isinstance(where, Entry) else entry(where)
+    def __init__(self, where: FleetFolder | HeadAccess, count: int, name: str = "s", per_second: float = 200.0) -> None:
+        way = where if isinstance(where, HeadAccess) else head_access(where)
         security: Any = client.Curve(secret=way.secret_key_file, server=way.server) if way.secret_key_file else "plain"
         self._lock = threading.Lock()
         self._seen: list[Observation] = []
@@ -56,7 +56,7 @@ class Traffic:
         with self._lock:
             return sorted(name for name, served_by in self.edges.items() if served_by == edge)
 
-    def verdict(self, seconds: float = 60.0) -> Verdict:
+    def verdict(self, seconds: float = 60.0) -> AuditVerdict:
         """End the publishing, wait for the last publication at each subscriber, and judge."""
         self._stopped.set()
         self._thread.join(60)
@@ -68,9 +68,11 @@ class Traffic:
             answer = receipt.answer
             assert answer is not None, f"publication {number} has no answer"
             seq = answer.first_seq + number - answer.first
-            self._note(seen.Published(self._publisher.name, answer.incarnation, seq, attributes, at))
-            self._note(seen.Answered(self._publisher.name, answer.incarnation, seq, answer.answer, time.monotonic()))
-        return audit(self._seen)
+            self._note(seen.PublicationObserved(self._publisher.name, answer.incarnation, seq, attributes, at))
+            self._note(
+                seen.AnswerObserved(self._publisher.name, answer.incarnation, seq, answer.answer, time.monotonic())
+            )
+        return audit_journal(self._seen)
 
     def _waits(self) -> bool:
         with self._lock:
@@ -99,7 +101,7 @@ class Traffic:
                 on_state=lambda state: self._on_state(name, state),
             )
             number = one.subscribe(TEXT, wait=False).id
-            self._seen.append(seen.Subscribed(name, LIFE, number, PREDICATES, time.monotonic()))
+            self._seen.append(seen.SubscriptionObserved(name, LIFE, number, PREDICATES, time.monotonic()))
         return one
 
     def _on_batch(self, name: str, items: Any) -> None:
@@ -107,12 +109,12 @@ class Traffic:
         with self._lock:
             for item in items:
                 if isinstance(item, client.Delivery):
-                    self._seen.append(seen.Delivered(name, LIFE, item.identity, item.origin, at, item.token))
+                    self._seen.append(seen.DeliveryObserved(name, LIFE, item.identity, item.origin, at, item.token))
                     self.last[name] = int(item.attributes["n"])
                 else:
                     last = [(head, epoch, offset) for head, epoch, offset in item.last]
                     self._seen.append(
-                        seen.GapTold(
+                        seen.GapObserved(
                             name, LIFE, item.head, item.low_epoch, item.low, item.epoch, item.high, last, item.reason,
                             at,
                         )
@@ -124,6 +126,6 @@ class Traffic:
             if isinstance(state, client.Attached):
                 self.edges[name] = state.edge
             elif isinstance(state, client.Acknowledged):
-                self._seen.append(seen.Acknowledged(name, LIFE, state.ids, state.head, state.unreached, at))
+                self._seen.append(seen.AcknowledgementObserved(name, LIFE, state.ids, state.head, state.unreached, at))
             elif isinstance(state, client.Lapsed):
-                self._seen.append(seen.Lapsed(name, LIFE, at))
+                self._seen.append(seen.LeaseEndObserved(name, LIFE, at))

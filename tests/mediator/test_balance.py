@@ -5,16 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from plimsoll.core.spec import Document, Resources, parse
-from plimsoll.mediator.balance import Brief, balanced, brief, summary
-from plimsoll.mediator.reports import Seen
+from plimsoll.core.spec import Resources, SourceDocument, parse
+from plimsoll.mediator.balance import SessionOutline, balanced_condition, cluster_summary, session_outline
+from plimsoll.mediator.resource_status import ObservedBroker
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC).timestamp()
 NIGHT = {"name": "night", "schedule": "0 2 * * *", "duration": "2h"}
 
 
-def make(kind: str, name: str, **spec: Any) -> Document:
-    return Document({"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+def make(kind: str, name: str, **spec: Any) -> SourceDocument:
+    return SourceDocument(
+        {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+    )
 
 
 def resources(**east: Any) -> Resources:
@@ -23,9 +25,9 @@ def resources(**east: Any) -> Resources:
     return parse([make("HardwareProfile", "p"), make("BrokerCluster", "east", **spec)])
 
 
-def edge(name: str, load: float = 0.1, **report: Any) -> Seen:
+def edge(name: str, load: float = 0.1, **report: Any) -> ObservedBroker:
     told = {"input_utilization": load, "output_utilization": 0.2, "state": "OK", "subscribers": 4, **report}
-    return Seen(name, "edge", "east", "p", "", "", "", report_age=1.0, report=told)
+    return ObservedBroker(name, "edge", "east", "p", "", "", "", report_age=1.0, report=told)
 
 
 EVEN = [edge("e-0", 0.30), edge("e-1", 0.35), edge("f", 0.25)]
@@ -37,8 +39,8 @@ def session(name: str = "s", *, source: str = "e-0", **status: Any) -> dict[str,
     return {"metadata": {"name": name}, "spec": {"source": {"name": source}}, "status": status}
 
 
-def judge(edges: list[Seen], *sessions: dict[str, Any], **east: Any) -> tuple[str, str, str]:
-    found = balanced(resources(**east), "east", edges, [brief(item) for item in sessions], NOW)
+def judge(edges: list[ObservedBroker], *sessions: dict[str, Any], **east: Any) -> tuple[str, str, str]:
+    found = balanced_condition(resources(**east), "east", edges, [session_outline(item) for item in sessions], NOW)
     return found.status, found.reason, found.message
 
 
@@ -99,13 +101,13 @@ def test_outside_of_a_window_it_says_when_one_opens():
 def test_what_cannot_be_said():
     assert judge(UNEVEN, policy=None)[:2] == ("Unknown", "NoPolicy")
     assert judge(UNEVEN[:1])[:2] == ("True", "OneEdge")
-    silent = Seen("f", "edge", "east", "p", "", "", "")
+    silent = ObservedBroker("f", "edge", "east", "p", "", "", "")
     assert judge([*EVEN[:2], silent]) == ("Unknown", "NoReports", "no load report from f")
     assert judge([*EVEN[:2], edge("f", 0.1, state="ASLEEP")])[:2] == ("Unknown", "NoReports")
 
 
-def brief_of(edges: list[Seen], *sessions: dict[str, Any], **east: Any) -> dict[str, Any]:
-    return summary(resources(**east), "east", edges, [brief(item) for item in sessions], NOW)
+def brief_of(edges: list[ObservedBroker], *sessions: dict[str, Any], **east: Any) -> dict[str, Any]:
+    return cluster_summary(resources(**east), "east", edges, [session_outline(item) for item in sessions], NOW)
 
 
 def test_a_cluster_in_brief():
@@ -123,7 +125,7 @@ def test_a_cluster_in_brief():
 
 
 def test_what_is_not_known_is_left_out():
-    assert brief_of([Seen("e-0", "edge", "east", "p", "", "", "")]) == {"replicas": 1}
+    assert brief_of([ObservedBroker("e-0", "edge", "east", "p", "", "", "")]) == {"replicas": 1}
     assert "imbalancePercent" not in brief_of(EVEN[:1])
     assert "nextWindow" not in brief_of(EVEN, maintenanceWindows=[{**NIGHT, "schedule": "0 11 * * *"}])
 
@@ -133,8 +135,8 @@ def test_replicas_are_those_of_the_group_that_scaling_means():
     assert brief_of(EVEN, scale={"replicas": 2})["replicas"] == 2
     assert brief_of(EVEN, scale={"group": "e", "replicas": 1})["replicas"] == 2, "as many as there are"
     single = resources(edges=[{"name": name, "profile": "p"} for name in ("e-0", "f")])
-    assert summary(single, "east", EVEN, [], NOW)["replicas"] == 3, "without any such group all of them"
+    assert cluster_summary(single, "east", EVEN, [], NOW)["replicas"] == 3, "without any such group all of them"
 
 
 def test_a_session_that_nobody_has_seen_yet():
-    assert brief({"metadata": {"name": "s"}, "spec": {}}) == Brief("s", frozenset(), over=False)
+    assert session_outline({"metadata": {"name": "s"}, "spec": {}}) == SessionOutline("s", frozenset(), over=False)

@@ -20,18 +20,18 @@ import yaml
 from tests.operator.faults import eventually
 
 from plimsoll.core import config as broker_config
-from plimsoll.core.config import Peer, Role
-from plimsoll.core.spec import API_VERSION, Document, Resources, parse, places
-from plimsoll.core.spec.planning import Address, plan
-from plimsoll.local.entries import Entry
-from plimsoll.local.processes import Process
-from plimsoll.mediator import sessions
-from plimsoll.mediator.control import Curve, Members
+from plimsoll.core.config import PeerBroker, Role
+from plimsoll.core.spec import API_VERSION, Resources, SourceDocument, declared_brokers, parse
+from plimsoll.core.spec.broker_config import BrokerEndpoints, broker_configs
+from plimsoll.local.head_access import HeadAccess
+from plimsoll.local.supervision.child_process import ChildProcess
+from plimsoll.mediator import session_objects
+from plimsoll.mediator.control_plane import ClusterEdges, MediatorKeyPair
 from plimsoll.operator.api import Api
-from plimsoll.operator.authorized import Holder, text
-from plimsoll.operator.keys import KeyPair, make
-from plimsoll.operator.mediating import Mediating
+from plimsoll.operator.mediator.runner import FleetMediator
 from plimsoll.operator.names import MEDIATOR
+from plimsoll.operator.security.authorized_keys import KeyHolder, authorized_keys_text
+from plimsoll.operator.security.keys import Z85KeyPair, make_key_pair
 
 HEAD, CLIENT = "east-head", "*"
 FLEET = """
@@ -82,21 +82,21 @@ class Brokers:
 
     def __init__(self, folder: Path, fleet: str = FLEET) -> None:
         self.objects = list(yaml.safe_load_all(fleet))
-        self.resources: Resources = parse(Document(item, "FLEET") for item in self.objects)
-        names = [place.name for place in places(self.resources)]
+        self.resources: Resources = parse(SourceDocument(item, "FLEET") for item in self.objects)
+        names = [place.name for place in declared_brokers(self.resources)]
         free = iter(_free_ports(2 * len(names)))
         self._folder = folder
         self._pairs = {name: self._pair(name) for name in (*names, MEDIATOR, CLIENT)}
         authorized = self.authorize()
         addresses = {
-            name: Address(
+            name: BrokerEndpoints(
                 f"tcp://127.0.0.1:{next(free)}", f"tcp://127.0.0.1:{next(free)}", self._pairs[name].public,
                 str(self._secret(name)), str(authorized),
             )
             for name in names
         }  # fmt: skip
-        self.configs = {one.name: one for one in plan(self.resources, addresses)}
-        self.processes: dict[str, Process] = {}
+        self.configs = {one.name: one for one in broker_configs(self.resources, addresses)}
+        self.processes: dict[str, ChildProcess] = {}
         self.epoch = 0
         """The highest epoch that heads have heard of: they outlive fleets of one test."""
 
@@ -112,26 +112,26 @@ class Brokers:
     def _secret(self, name: str) -> Path:
         return self._folder / f"{'clients' if name == CLIENT else name}.key"
 
-    def _pair(self, name: str) -> KeyPair:
+    def _pair(self, name: str) -> Z85KeyPair:
         """A new pair, whose secret key is in a file that nobody else may read."""
-        pair, file = make(), self._secret(name)
+        pair, file = make_key_pair(), self._secret(name)
         file.touch(0o600)
         file.write_text(pair.secret)
         return pair
 
     def authorize(self, *heads: str, head: str = HEAD) -> Path:
         """Write who may connect; a head under these keys, or the one that it has. All read it every second."""
-        roles: dict[str, Any] = {place.name: place.role for place in places(self.resources)}
+        roles: dict[str, Any] = {place.name: place.role for place in declared_brokers(self.resources)}
         roles |= {MEDIATOR: "mediator", CLIENT: "client"}
         keys = {name: (pair.public,) for name, pair in self._pairs.items()} | ({head: heads} if heads else {})
         file = self._folder / "authorized_keys"
         (new := self._folder / "authorized_keys.new").write_text(
-            text(Holder(name, roles[name], keys[name]) for name in roles)
+            authorized_keys_text(KeyHolder(name, roles[name], keys[name]) for name in roles)
         )
         new.replace(file)
         return file
 
-    def rekey(self, head: str, pair: KeyPair) -> None:
+    def rekey(self, head: str, pair: Z85KeyPair) -> None:
         """Give a head another pair, as a kubelet does when its Secret has changed."""
         (new := self._folder / "new.key").touch(0o600)
         new.write_text(pair.secret)
@@ -146,48 +146,48 @@ class Brokers:
         return self._pairs[name].public
 
     @property
-    def curve(self) -> Curve:
+    def curve(self) -> MediatorKeyPair:
         """The mediator's keys."""
-        return Curve(self._pairs[MEDIATOR].public, self._pairs[MEDIATOR].secret)
+        return MediatorKeyPair(self._pairs[MEDIATOR].public, self._pairs[MEDIATOR].secret)
 
     def start(self, name: str) -> None:
         file = self._folder / f"{name}.json"
         file.write_bytes(broker_config.encode(self.configs[name]))
         command = (sys.executable, "-m", "plimsoll.broker", "--config", str(file), "--parent-pid", str(os.getpid()))
-        self.processes[name] = Process(command, self._folder / f"{name}.log")
+        self.processes[name] = ChildProcess(command, self._folder / f"{name}.log")
 
     @property
-    def peers(self) -> dict[str, tuple[Peer, Role]]:
+    def peers(self) -> dict[str, tuple[PeerBroker, Role]]:
         return {
             one.name: (
-                Peer(name=one.name, data=one.data, control=one.control, public_key=self._pairs[one.name].public),
+                PeerBroker(name=one.name, data=one.data, control=one.control, public_key=self._pairs[one.name].public),
                 one.role,
             )
             for one in self.configs.values()
         }
 
     @property
-    def members(self) -> dict[str, Members]:
+    def members(self) -> dict[str, ClusterEdges]:
         edges = tuple(name for name, (_, role) in self.peers.items() if role == "edge")
         cordoned = tuple(
             item["metadata"]["name"] for item in self.objects if item["spec"].get("cordoned") and item["kind"][0] == "E"
         )
-        return {HEAD: Members(edges, cordoned)}
+        return {HEAD: ClusterEdges(edges, cordoned)}
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> HeadAccess:
         return self.way_to(HEAD)
 
-    def way_to(self, head: str) -> Entry:
+    def way_to(self, head: str) -> HeadAccess:
         """How applications come in through a head."""
         cluster, endpoint = self.configs[head].cluster, self.configs[head].advertised
-        return Entry(cluster, endpoint, self._pairs[head].public, self._secret(CLIENT))
+        return HeadAccess(cluster, endpoint, self._pairs[head].public, self._secret(CLIENT))
 
 
 def asked(name: str, **spec: Any) -> dict[str, Any]:
     """A session as people write it."""
     given = {"scope": "Local", "source": {"name": "a"}, "mode": "Execute", "deadline": "2m", **spec}
-    return {"apiVersion": API_VERSION, "kind": sessions.KIND, "metadata": {"name": name}, "spec": given}
+    return {"apiVersion": API_VERSION, "kind": session_objects.SESSION_KIND, "metadata": {"name": name}, "spec": given}
 
 
 def condition(item: dict[str, Any], type_: str) -> dict[str, Any]:
@@ -220,10 +220,10 @@ class Fleet:
         return await self.api.create({**item, "metadata": {**item["metadata"], "namespace": self.namespace}})
 
     async def get(self, name: str) -> dict[str, Any]:
-        return await self.api.get(sessions.KIND, self.namespace, name)
+        return await self.api.get(session_objects.SESSION_KIND, self.namespace, name)
 
     async def change(self, name: str, **spec: Any) -> dict[str, Any]:
-        return await self.api.patch(sessions.KIND, self.namespace, name, {"spec": spec})
+        return await self.api.patch(session_objects.SESSION_KIND, self.namespace, name, {"spec": spec})
 
     async def until(self, name: str, what: str, check: Any, seconds: float = 30.0) -> dict[str, Any]:
         """A session's object once something is true of it."""
@@ -255,13 +255,13 @@ class Life:
 
     def __init__(self, fleet: Fleet, api: Api, lease_seconds: float = 0.0) -> None:
         self.fleet = fleet
-        self.mediating = Mediating(
+        self.mediating = FleetMediator(
             api, fleet.namespace, "quotes", fleet.brokers.curve, fleet.spec, lease_seconds=lease_seconds
         )
         self._known: dict[str, dict[str, Any]] = {}
 
     async def __aenter__(self) -> Life:
-        self.mediating.dial(self.fleet.brokers.peers, self.fleet.brokers.members)
+        self.mediating.brokers.update_peers(self.fleet.brokers.peers, self.fleet.brokers.members)
         self.began_at = time.monotonic()
         self.running = asyncio.create_task(self.mediating.run())
         self._watching = asyncio.create_task(self._watch())
@@ -283,15 +283,18 @@ class Life:
         """Look again and again; the API server may be away."""
         while True:
             api, namespace = self.fleet.api, self.fleet.namespace
-            items = {item["metadata"]["uid"]: item for item in await api.list(sessions.KIND, namespace, retry=True)}
+            items = {
+                item["metadata"]["uid"]: item
+                for item in await api.list(session_objects.SESSION_KIND, namespace, retry=True)
+            }
             for item in _news(self._known, items):
-                self.mediating.session("MODIFIED", item)
+                self.mediating.session_changed("MODIFIED", item)
             for uid in self._known.keys() - items.keys():
-                self.mediating.session("DELETED", self._known[uid])
+                self.mediating.session_changed("DELETED", self._known[uid])
             self._known = items
             shown = [item for kind in ("BrokerFleet", "BrokerCluster", "EdgeBroker", "HardwareProfile")
                      for item in await api.list(kind, namespace, retry=True)]  # fmt: skip
-            self.mediating.show(shown)
+            self.mediating.update_objects(shown)
             await asyncio.sleep(0.15)
 
 

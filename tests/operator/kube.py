@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from plimsoll.operator.api import Api, ConflictError, MissingError
+from plimsoll.operator.api import Api, ApiConflictError, ApiNotFoundError
 
 CRDS = Path(__file__).parents[2] / "crds"
 
@@ -41,5 +41,5 @@ async def namespace(api: Api) -> AsyncIterator[str]:
     try:
         yield name
     finally:
-        with contextlib.suppress(ConflictError, MissingError):
+        with contextlib.suppress(ApiConflictError, ApiNotFoundError):
             await api.delete("Namespace", "", name, retry=True)

@@ -18,12 +18,12 @@ from typing import Any
 
 import yaml
 from kubernetes import client, config
+from tests.images import image
 from tests.operator import kube
 
 from plimsoll.operator import names
-from plimsoll.operator.api import Api, MissingError
+from plimsoll.operator.api import Api, ApiNotFoundError
 
-IMAGE = os.environ.get("PLIMSOLL_BROKER_IMAGE", "plimsoll/broker:dev")
 TRAFFIC = (Path(__file__).parent / "traffic.py").read_text()
 Object = dict[str, Any]
 
@@ -70,7 +70,8 @@ class Running:
             self.port = probe.getsockname()[1]
         environment = {
             **os.environ, "PLIMSOLL_NAMESPACES": self.namespace, "PLIMSOLL_HTTP_PORT": str(self.port),
-            "PLIMSOLL_BROKER_IMAGE": IMAGE, "PLIMSOLL_CANARY": f"{self.namespace}/canary", **settings,
+            "PLIMSOLL_BROKER_IMAGE": image("broker"), "PLIMSOLL_COLLECTOR_IMAGE": image("collector"),
+            "PLIMSOLL_CANARY": f"{self.namespace}/canary", **settings,
         }  # fmt: skip
         with self._log.open("ab") as output:
             command = [sys.executable, "-m", "plimsoll.operator"]
@@ -128,7 +129,7 @@ class Running:
 
     async def condition(self, kind: str, name: str, type_: str = "Ready") -> str:
         """The status of a condition that holds for the present specification; empty without."""
-        with contextlib.suppress(MissingError):
+        with contextlib.suppress(ApiNotFoundError):
             item = await self.get(kind, name)
             for each in item.get("status", {}).get("conditions", []):
                 if each["type"] == type_ and each["observedGeneration"] == item["metadata"]["generation"]:
@@ -137,7 +138,7 @@ class Running:
 
     async def is_ready(self, edges: int) -> bool:
         """Whether the cluster has so many edges, and all of it is ready."""
-        with contextlib.suppress(MissingError):
+        with contextlib.suppress(ApiNotFoundError):
             item = await self.get("BrokerCluster", "east")
             counts = item.get("status", {}).get("edges", {})
             there = await self.named("EdgeBroker")
@@ -178,7 +179,7 @@ class Running:
             "securityContext": {"runAsNonRoot": True, "runAsUser": 10001, "fsGroup": 10001,
                                 "seccompProfile": {"type": "RuntimeDefault"}},
             "containers": [{
-                "name": "traffic", "image": IMAGE, "imagePullPolicy": "IfNotPresent",
+                "name": "traffic", "image": image("broker"), "imagePullPolicy": "IfNotPresent",
                 "command": ["python", "/script/traffic.py", str(count), str(per_second)],
                 "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
                 "volumeMounts": [
@@ -257,7 +258,7 @@ async def running(folder: Path, text: str = FLEET) -> AsyncIterator[Running]:
                 if one._process is not None:
                     for kind in ("BrokerCluster", "EdgeBroker", "BrokerFleet"):
                         for name in await one.named(kind):
-                            with contextlib.suppress(MissingError):
+                            with contextlib.suppress(ApiNotFoundError):
                                 await api.delete(kind, namespace, name)
             finally:
                 one.stop()
@@ -267,7 +268,7 @@ async def running(folder: Path, text: str = FLEET) -> AsyncIterator[Running]:
 async def _let_go(api: Api, namespace: str) -> None:
     """Whatever became of the operator: nothing of the namespace is to wait for it."""
     for edge in await api.list("EdgeBroker", namespace):
-        with contextlib.suppress(MissingError):
+        with contextlib.suppress(ApiNotFoundError):
             name = edge["metadata"]["name"]
             await api.delete("EdgeBroker", namespace, name)
             await api.patch("EdgeBroker", namespace, name, {"metadata": {"finalizers": None}})

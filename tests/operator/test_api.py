@@ -13,7 +13,7 @@ from tests.operator import kube
 from tests.operator.faults import Faults, eventually
 
 from plimsoll.operator import api as api_module
-from plimsoll.operator.api import Api, ApiError, ConflictError, MissingError
+from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def asked(answers: list[tuple[int, Any]], call, **settings: Any):
         async with Faults(answers=answers, **settings) as server, Api(server.configuration, "test") as api:
             try:
                 return await call(api), api, server
-            except (ApiError, MissingError, ConflictError) as error:
+            except (ApiError, ApiNotFoundError, ApiConflictError) as error:
                 return error, api, server
 
     return asyncio.run(run())
@@ -40,7 +40,8 @@ def config(name: str, namespace: str = "n", **data: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("code", "error"), [(404, MissingError), (409, ConflictError), (403, ApiError), (422, ApiError), (500, ApiError)]
+    ("code", "error"),
+    [(404, ApiNotFoundError), (409, ApiConflictError), (403, ApiError), (422, ApiError), (500, ApiError)],
 )
 def test_refusals_are_errors_that_say_what_was_asked(code, error):
     found, api, _ = asked([(code, {"message": "because"})], lambda api: api.get("Pod", "n", "p"))
@@ -222,7 +223,7 @@ def on_cluster(test, *, when=None, plan=None):
 def test_objects_come_change_and_go():
     async def test(api: Api, namespace: str, proxy: Faults):
         made = await api.create(config("x", namespace, a="1"))
-        with pytest.raises(ConflictError, match="already exists"):
+        with pytest.raises(ApiConflictError, match="already exists"):
             await api.create(config("x", namespace, a="1"))
         await api.apply(config("x", namespace, b="2"))
         await api.patch("ConfigMap", namespace, "x", {"data": {"c": "3"}})
@@ -230,10 +231,10 @@ def test_objects_come_change_and_go():
         await api.apply(config("y", namespace, a="1", b="2"))
         assert (await api.apply(config("y", namespace, b="3")))["data"] == {"b": "3"}
         assert {item["metadata"]["name"] for item in await api.list("ConfigMap", namespace)} >= {"x", "y"}
-        with pytest.raises(ConflictError):
+        with pytest.raises(ApiConflictError):
             await api.delete("ConfigMap", namespace, "x", uid="another")
         await api.delete("ConfigMap", namespace, "x", uid=made["metadata"]["uid"])
-        with pytest.raises(MissingError):
+        with pytest.raises(ApiNotFoundError):
             await api.get("ConfigMap", namespace, "x")
 
     on_cluster(test)
@@ -319,7 +320,7 @@ def test_an_outage_ends_and_what_was_asked_is_answered():
         await proxy.up()
         assert (await asyncio.wait_for(writing, 10))["data"] == {"a": "1"}
         assert api.outage_seconds == 0
-        with contextlib.suppress(ConflictError):
+        with contextlib.suppress(ApiConflictError):
             await api.delete("ConfigMap", namespace, "x")
 
     on_cluster(test)

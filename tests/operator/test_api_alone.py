@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from plimsoll.core.session import Session
-from plimsoll.operator.api import LONGEST_PAUSE_SECONDS, Api, ConflictError
-from plimsoll.operator.storing import Storing
+from plimsoll.operator.api import LONGEST_PAUSE_SECONDS, Api, ApiConflictError
+from plimsoll.operator.mediator.session_store import ApiSessionStore
 
 
 class Busy(Api):
@@ -24,7 +24,7 @@ class Busy(Api):
     async def replace_status(self, obj: Any, *, retry: bool = False) -> dict[str, Any]:
         self.left -= 1
         if self.left >= 0:
-            raise ConflictError("somebody else was quicker")
+            raise ApiConflictError("somebody else was quicker")
         return dict(obj)
 
 
@@ -55,7 +55,7 @@ def test_a_status_that_conflicts_is_written_again_after_longer_pauses(slept: lis
 def test_a_session_that_conflicts_is_stored_again_after_longer_pauses(slept: list[float]):
     async def story() -> None:
         base = {"kind": "LoadBalancingSession", "metadata": {"name": "s", "uid": "s"}, "status": {}}
-        await Storing(Busy(12), "ns", 1)._replace(session, base, {"record": "x", "mediatorEpoch": 1})
+        await ApiSessionStore(Busy(12), "ns", 1)._replace(session, base, {"record": "x", "mediatorEpoch": 1})
 
     given: dict[str, Any] = {"requested_at": 1.0, "queued_at": 1.5, "phase_at": 2.0, "deadline_at": 99.0}
     session = Session(uid="s", name="s", generation=1, **given)

@@ -1,6 +1,6 @@
 """What was written counts until the watch has come as far."""
 
-from plimsoll.operator.cache import BELIEVED_SECONDS, Cache
+from plimsoll.operator.cache import PENDING_WRITE_SECONDS, Cache
 
 
 def item(version: int, uid: str = "u", **metadata: str) -> dict[str, object]:
@@ -21,7 +21,7 @@ class Watch:
 
 def test_a_write_counts_before_the_watch_has_it():
     watch = Watch()
-    watch.cache.stored(item(5), 0.0)
+    watch.cache.note_write(item(5), 0.0)
     assert watch.seen() == item(5)
     watch.items = [item(4)]
     assert watch.seen() == item(5)
@@ -33,22 +33,22 @@ def test_a_write_counts_before_the_watch_has_it():
 
 def test_it_is_not_believed_for_ever():
     watch = Watch()
-    watch.cache.stored(item(5), 0.0)
-    assert watch.seen(BELIEVED_SECONDS) == item(5)
-    assert watch.seen(BELIEVED_SECONDS + 1) is None
-    assert watch.cache.silent(100.0) == ("Service", 100.0)  # the watch has never told of it
+    watch.cache.note_write(item(5), 0.0)
+    assert watch.seen(PENDING_WRITE_SECONDS) == item(5)
+    assert watch.seen(PENDING_WRITE_SECONDS + 1) is None
+    assert watch.cache.oldest_pending(100.0) == ("Service", 100.0)  # the watch has never told of it
     watch.items = [item(6)]
     assert watch.seen(100.0) == item(6)
-    assert watch.cache.silent(100.0) == ("", 0.0)
-    watch.cache.stored(item(9), 0.0)
-    watch.cache.leave("ns")
-    assert watch.cache.silent(100.0) == ("", 0.0)
+    assert watch.cache.oldest_pending(100.0) == ("", 0.0)
+    watch.cache.note_write(item(9), 0.0)
+    watch.cache.drop_namespace("ns")
+    assert watch.cache.oldest_pending(100.0) == ("", 0.0)
 
 
 def test_a_deletion_counts_for_one_life():
     watch = Watch()
     watch.items = [item(5)]
-    watch.cache.deleted(item(5), 0.0)
+    watch.cache.note_deletion(item(5), 0.0)
     seen = watch.seen()
     assert seen is not None
     assert "deletionTimestamp" in seen["metadata"]
@@ -59,7 +59,7 @@ def test_a_deletion_counts_for_one_life():
 def test_a_write_that_went_wrong_is_forgotten():
     watch = Watch()
     watch.items = [item(4)]
-    watch.cache.stored(item(5), 0.0)
+    watch.cache.note_write(item(5), 0.0)
     watch.cache.forget("ns", ("Service", "s"))
     assert watch.seen() == item(4)
 
@@ -67,24 +67,24 @@ def test_a_write_that_went_wrong_is_forgotten():
 def test_what_went_before_a_watch_told_of_its_writing_makes_no_watch_deaf():
     watch = Watch()
     watch.items = [item(4)]
-    watch.cache.stored(item(5), 0.0)
+    watch.cache.note_write(item(5), 0.0)
     watch.items = []  # changed and deleted at once: a watch tells of the last
-    watch.cache.gone(item(6))
+    watch.cache.drop_life(item(6))
     assert watch.seen() is None
-    assert watch.cache.silent(100.0) == ("", 0.0)
+    assert watch.cache.oldest_pending(100.0) == ("", 0.0)
 
 
 def test_a_later_life_stays_when_an_earlier_one_has_gone():
     watch = Watch()
-    watch.cache.stored(item(9, uid="another"), 0.0)
-    watch.cache.gone(item(6))
+    watch.cache.note_write(item(9, uid="another"), 0.0)
+    watch.cache.drop_life(item(6))
     assert watch.seen() == item(9, uid="another")
 
 
 def test_what_the_api_server_does_not_know_is_not_there_whatever_a_watch_shows():
     watch = Watch()
     watch.items = [item(4)]
-    watch.cache.gone(item(4))
+    watch.cache.drop_life(item(4))
     assert watch.seen() is None
     watch.items = [item(4), item(8, uid="another")]
     assert watch.seen() == item(8, uid="another")

@@ -21,18 +21,18 @@ from plimsoll.operator import kinds
     ],
 )
 def test_paths(asked, path):
-    assert kinds.path(*asked) == path
+    assert kinds.api_path(*asked) == path
 
 
 def test_every_kind_of_ours_is_known():
-    assert set(kinds.KINDS) >= set(KINDS)
+    assert set(kinds.API_KINDS) >= set(KINDS)
 
 
 def test_resources_are_named_as_in_roles():
-    assert kinds.resource("PodDisruptionBudget") == "poddisruptionbudgets"
-    assert kinds.resource("EdgeBroker", "status") == "edgebrokers/status"
+    assert kinds.rule_resource("PodDisruptionBudget") == "poddisruptionbudgets"
+    assert kinds.rule_resource("EdgeBroker", "status") == "edgebrokers/status"
 
 
 def test_an_unknown_kind_is_a_mistake_of_the_caller():
     with pytest.raises(KeyError, match="Gadget"):
-        kinds.path("Gadget")
+        kinds.api_path("Gadget")

@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import json
-import os
 import random
 import threading
 from collections.abc import Sequence
@@ -16,11 +15,11 @@ from tests.operator import kube
 from tests.operator.running import FLEET, Running, running
 
 from plimsoll import client
-from plimsoll.operator.network import NODE_PORTS
+from plimsoll.operator.objects.network import NODE_PORTS
 
 pytestmark = [
     pytest.mark.cluster,
-    pytest.mark.skipif("KUBECONFIG" not in os.environ, reason="needs a Kubernetes cluster, named by KUBECONFIG"),
+    pytest.mark.images("broker"),
     pytest.mark.timeout(300),
 ]
 

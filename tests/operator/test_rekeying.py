@@ -11,7 +11,7 @@ from tests.local.traffic import Traffic
 from tests.operator.brokers import HEAD, Brokers
 
 from plimsoll import client
-from plimsoll.operator.keys import make
+from plimsoll.operator.security.keys import make_key_pair
 
 TWO = """
 apiVersion: plimsoll.dev/v1alpha1
@@ -34,7 +34,7 @@ kind: BrokerCluster
 metadata: {name: west}
 spec: {head: {profile: small}, edges: [{name: b, profile: small}]}
 """
-ONCE_MORE = "authorised keys read again"
+ONCE_MORE = "reloaded authorized keys"
 
 
 def until(what: str, holds: Callable[[], bool], seconds: float = 60.0) -> float:
@@ -55,13 +55,13 @@ def test_a_heads_key_is_replaced_while_it_serves(tmp_path: Path):
         server.write_text(brokers.public_key(HEAD))
         way = replace(brokers.entry, server=str(server))
         with Traffic(way, 9, per_second=100.0) as traffic:
-            old, new = brokers.public_key(HEAD), make()
+            old, new = brokers.public_key(HEAD), make_key_pair()
             edges = sorted(traffic.edges.values())
             brokers.authorize(old, new.public)
             server.write_text(f"{old}\n{new.public}\n")
             until("all to have read the next key", read_by_all(brokers, 1))
             brokers.rekey(HEAD, new)
-            until("the head to take it", lambda: "this broker has another key" in brokers.said(HEAD))
+            until("the head to take it", lambda: "reloaded this broker's key" in brokers.said(HEAD))
             sent = traffic.sent
             took = until("deliveries to go on", lambda: min(traffic.last.values()) > sent)
             print(f"deliveries go on {took:.2f} s after the head has another key")
@@ -111,12 +111,12 @@ def test_a_link_between_clusters_goes_on_whichever_end_takes_another_key(tmp_pat
         thread.start()
         try:
             until("deliveries", lambda: len(seen) > 50)
-            old, new = brokers.public_key(head), make()
+            old, new = brokers.public_key(head), make_key_pair()
             brokers.authorize(old, new.public, head=head)
             (tmp_path / f"{head}.public").write_text(f"{old}\n{new.public}\n")
             until("all to have read the next key", read_by_all(brokers, 1))
             brokers.rekey(head, new)
-            until("the head to take it", lambda: "this broker has another key" in brokers.said(head))
+            until("the head to take it", lambda: "reloaded this broker's key" in brokers.said(head))
             later = len(sent)
             print(
                 f"deliveries go on {until('deliveries to go on', lambda: bool(seen) and seen[-1] > later):.2f} s after"

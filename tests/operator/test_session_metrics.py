@@ -10,7 +10,15 @@ from prometheus_client import CollectorRegistry
 from tests.core.session.model import Faults, World
 
 from plimsoll.core.session import Session
-from plimsoll.core.session.record import Attempt, Audit, Batch, Child, Forecast, Pair, Plan
+from plimsoll.core.session.state import (
+    AuditTotals,
+    Batch,
+    ChildSession,
+    Forecast,
+    PastAttempt,
+    PlannedPair,
+    SessionPlan,
+)
 from plimsoll.operator.session_metrics import SessionMetrics
 
 
@@ -36,8 +44,8 @@ def session(**fields: Any) -> Session:
     return Session(**{**given, **fields})
 
 
-def attempt(number: int, **counts: int) -> Attempt:
-    return Attempt(
+def attempt(number: int, **counts: int) -> PastAttempt:
+    return PastAttempt(
         number=number, phase="RolledBack", reason="Refused", message="", started_at=1.0, ended_at=2.0, planned=3,
         counts=counts,
     )  # fmt: skip
@@ -49,7 +57,7 @@ def test_a_world_of_sessions_is_counted_and_breaks_no_law(counted: Counted):
     world.reports = {name: {"broker": name, "output_utilization": 0.5, "interval_seconds": 0.1} for name in "ab"}
     world.until_over(world.ask("one", source="a", target="b", select={"count": 10}))
     for at, stored in world.saves:
-        counted.metrics.stored(stored, at)
+        counted.metrics.observe(stored, at)
     counts = world.session(next(iter(world.mediator.sessions))).counts()
     for outcome, number in counts.items():
         assert counted["_subscribers_total", {"outcome": outcome}] == number
@@ -61,22 +69,22 @@ def test_a_world_of_sessions_is_counted_and_breaks_no_law(counted: Counted):
 
 def test_an_end_that_is_stored_again_is_one_end(counted: Counted):
     over = session(phase="Rejected", reason="NotFound", ended_at=3.0)
-    counted.metrics.stored(session(), 2.0)
+    counted.metrics.observe(session(), 2.0)
     for _ in range(2):
-        counted.metrics.stored(over, 3.0)
+        counted.metrics.observe(over, 3.0)
     assert counted["s_ended_total", {"result": "Rejected", "reason": "NotFound"}] == 1
 
 
 def test_attempts_before_the_last_are_counted_when_the_next_begins(counted: Counted):
-    counted.metrics.stored(session(phase="Preparing"), 2.0)
-    counted.metrics.stored(session(attempt=2, history=[attempt(1, stayed=3)]), 3.0)
-    counted.metrics.stored(session(attempt=2, history=[attempt(1, stayed=3)], phase="Negotiating"), 4.0)
+    counted.metrics.observe(session(phase="Preparing"), 2.0)
+    counted.metrics.observe(session(attempt=2, history=[attempt(1, stayed=3)]), 3.0)
+    counted.metrics.observe(session(attempt=2, history=[attempt(1, stayed=3)], phase="Negotiating"), 4.0)
     assert counted["s_ended_total", {"result": "RolledBack", "reason": "Refused"}] == 1
     assert counted["_subscribers_total", {"outcome": "stayed"}] == 3
 
 
 def test_what_ended_before_this_process_is_not_counted_again(counted: Counted):
-    counted.metrics.stored(session(attempt=2, history=[attempt(1, stayed=3)]), 3.0)
+    counted.metrics.observe(session(attempt=2, history=[attempt(1, stayed=3)]), 3.0)
     assert counted["s_ended_total", {"result": "RolledBack", "reason": "Refused"}] == 0
 
 
@@ -85,9 +93,11 @@ def test_how_far_promises_were_off(counted: Counted):
         edge="a", utilization_before=0.9, utilization_after=0.5, subscribers_before=2, subscribers_after=1,
         utilization_measured=0.53,
     )  # fmt: skip
-    pair = Pair(source="a", target="b", source_head="h", target_head="h", members=["x"])
-    plan = Plan(hash="p", pairs=[pair], made_at=1.0, forecasts=[forecast, replace(forecast, utilization_measured=None)])
-    counted.metrics.stored(session(phase="Failed", reason="R", ended_at=3.0, plan=plan), 3.0)
+    pair = PlannedPair(source="a", target="b", source_head="h", target_head="h", members=["x"])
+    plan = SessionPlan(
+        hash="p", pairs=[pair], made_at=1.0, forecasts=[forecast, replace(forecast, utilization_measured=None)]
+    )
+    counted.metrics.observe(session(phase="Failed", reason="R", ended_at=3.0, plan=plan), 3.0)
     assert counted["_prediction_error_ratio_count"] == 1
     assert counted["_prediction_error_ratio_sum"] == pytest.approx(0.03)
 
@@ -95,33 +105,33 @@ def test_how_far_promises_were_off(counted: Counted):
 def test_what_breaks_a_law_is_counted_once(counted: Counted):
     late = session(deadline_at=10.0)
     for at in (100.0, 101.0):
-        counted.metrics.stored(late, at)
+        counted.metrics.observe(late, at)
     assert counted["_law_violations_total", {"law": "I5"}] == 1
     counted.metrics.forget("u")
-    counted.metrics.stored(session(deadline_at=200.0), 102.0)
+    counted.metrics.observe(session(deadline_at=200.0), 102.0)
     assert counted["_law_violations_total", {"law": "I5"}] == 1
 
 
 def test_fleets_that_call_their_edges_alike_break_no_law(counted: Counted):
-    first, second = counted.metrics.of_one_fleet(), counted.metrics.of_one_fleet()
-    first.stored(session(uid="1", phase="Preparing", sources=["edge-0"]), 3.0)
-    second.stored(session(uid="2", phase="Preparing", sources=["edge-0"]), 3.0)
+    first, second = counted.metrics.for_fleet(), counted.metrics.for_fleet()
+    first.observe(session(uid="1", phase="Preparing", sources=["edge-0"]), 3.0)
+    second.observe(session(uid="2", phase="Preparing", sources=["edge-0"]), 3.0)
     assert counted["_law_violations_total", {"law": "I4"}] == 0
-    second.stored(session(uid="3", phase="Preparing", sources=["edge-0"]), 3.0)
+    second.observe(session(uid="3", phase="Preparing", sources=["edge-0"]), 3.0)
     assert counted["_law_violations_total", {"law": "I4"}] == 1
 
 
 def test_what_a_fleet_that_is_no_more_left_open_is_never_late(counted: Counted):
-    counted.metrics.of_one_fleet().stored(session(uid="1", phase="Preparing"), 3.0)
-    after = counted.metrics.of_one_fleet()
-    after.stored(session(uid="2", deadline_at=9999.0), 500.0)
+    counted.metrics.for_fleet().observe(session(uid="1", phase="Preparing"), 3.0)
+    after = counted.metrics.for_fleet()
+    after.observe(session(uid="2", deadline_at=9999.0), 500.0)
     assert counted["_law_violations_total", {"law": "I5"}] == 0
 
 
 def audited(**sums: int) -> Batch:
     return Batch(
         id="1.1", head="h", head_epoch=1, source="a", target="b", target_head="h", replay=False, prepare_seconds=1.0,
-        drain_seconds=1.0, begun_at=1.0, members={"x": "moved"}, ended_at=2.0, audit=Audit(**sums),
+        drain_seconds=1.0, begun_at=1.0, members={"x": "moved"}, ended_at=2.0, audit=AuditTotals(**sums),
     )  # fmt: skip
 
 
@@ -129,19 +139,19 @@ def test_what_subscribers_have_counted_is_summed_up_once_even_behind_the_end(cou
     metrics, kinds = counted.metrics, ("lost", "duplicated", "reordered", "suppressed")
     name = "plimsoll_session_deliveries_total"
     assert [counted.registry.get_sample_value(name, {"kind": kind}) for kind in kinds] == [0.0] * 4
-    metrics.stored(session(), 2.0)
-    metrics.stored(session(phase="Draining", batches=[audited(subscribers=1, suppressed=2)]), 2.5)
+    metrics.observe(session(), 2.0)
+    metrics.observe(session(phase="Draining", batches=[audited(subscribers=1, suppressed=2)]), 2.5)
     over = session(phase="Succeeded", reason="Moved", ended_at=3.0)
     for _ in range(2):
-        metrics.stored(replace(over, batches=[audited(subscribers=2, lost=1, suppressed=5)]), 3.0)
+        metrics.observe(replace(over, batches=[audited(subscribers=2, lost=1, suppressed=5)]), 3.0)
     assert counted["_audited_subscribers_total"] == 2
     assert [counted["_deliveries_total", {"kind": kind}] for kind in kinds] == [1, 0, 0, 5]
-    metrics.stored(replace(over, uid="another", batches=[audited(subscribers=9, lost=9)]), 3.0)
+    metrics.observe(replace(over, uid="another", batches=[audited(subscribers=9, lost=9)]), 3.0)
     assert counted["_audited_subscribers_total"] == 2, "another process has seen that"
 
 
 def test_a_parent_counts_nothing_that_its_children_do(counted: Counted):
-    child = Child(name="c", source="a", target="b", members=1, counts={"moved": 1})
-    counted.metrics.stored(session(children=[child]), 2.0)
-    counted.metrics.stored(session(children=[replace(child, audit=Audit(subscribers=1, lost=1))]), 3.0)
+    child = ChildSession(name="c", source="a", target="b", members=1, counts={"moved": 1})
+    counted.metrics.observe(session(children=[child]), 2.0)
+    counted.metrics.observe(session(children=[replace(child, audit=AuditTotals(subscribers=1, lost=1))]), 3.0)
     assert counted["_audited_subscribers_total"] == 0

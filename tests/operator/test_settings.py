@@ -2,16 +2,16 @@
 
 import pytest
 
-from plimsoll.operator.settings import Settings, SettingsError, read
+from plimsoll.operator.settings import OperatorSettings, OperatorSettingsError, read_settings
 
 
 def test_an_empty_environment_serves_every_namespace():
-    assert read({}) == Settings()
-    assert Settings().namespaces == ()
+    assert read_settings({}) == OperatorSettings()
+    assert OperatorSettings().namespaces == ()
 
 
 def test_what_a_pod_is_told():
-    found = read({
+    found = read_settings({
         "PLIMSOLL_NAMESPACES": "a, b", "PLIMSOLL_BROKER_IMAGE": "r/b:1", "PLIMSOLL_READ_NODES": "true",
         "PLIMSOLL_LOG_LEVEL": "debug", "POD_NAME": "o-1", "POD_NAMESPACE": "a", "PLIMSOLL_HTTP_PORT": "0",
         "PLIMSOLL_IMAGE_PULL_SECRETS": "here,there",
@@ -28,5 +28,5 @@ def test_what_a_pod_is_told():
     [("PLIMSOLL_READ_NODES", "yes"), ("PLIMSOLL_HTTP_PORT", "99999"), ("PLIMSOLL_LOG_LEVEL", "loud")],
 )
 def test_what_cannot_be_used_is_named(name: str, value: str):
-    with pytest.raises(SettingsError, match=name):
-        read({name: value})
+    with pytest.raises(OperatorSettingsError, match=name):
+        read_settings({name: value})

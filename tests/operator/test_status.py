@@ -6,11 +6,14 @@ import pytest
 from tests.operator.world import World
 
 from plimsoll.operator import status
-from plimsoll.operator.mediating import Heard
+from plimsoll.operator.mediator.broker_poller import BrokerReading
+from plimsoll.operator.reconcile.retries import Fault
 
 
-def heard(**report: Any) -> Heard:
-    return Heard({"ready": True}, 0.1, {"state": "OK", "input_utilization": 0.25, "subscribers": 7, **report}, 0.5)
+def heard(**report: Any) -> BrokerReading:
+    return BrokerReading(
+        {"ready": True}, 0.1, {"state": "OK", "input_utilization": 0.25, "subscribers": 7, **report}, 0.5
+    )
 
 
 def settled() -> World:
@@ -21,10 +24,10 @@ def settled() -> World:
 
 def told(world: World, **given: Any) -> dict[tuple[str, str], dict[str, Any]]:
     brokers = {name: heard() for name in world.of("StatefulSet")}
-    facts = status.Facts(
-        desired=world.desired(), observed=world.observed(), time=world.time, **{"heard": brokers, **given}
+    facts = status.StatusInputs(
+        desired=world.desired(), observed=world.observed(), time=world.time, **{"readings": brokers, **given}
     )
-    return {(item["kind"], item["metadata"]["name"]): wanted for item, wanted in status.statuses(facts)}
+    return {(item["kind"], item["metadata"]["name"]): wanted for item, wanted in status.fleet_statuses(facts)}
 
 
 def condition(found: dict[str, Any], type_: str) -> tuple[str, str]:
@@ -63,7 +66,7 @@ def test_a_pod_that_cannot_run_says_why():
     ],
 )  # fmt: skip
 def test_what_could_not_be_done_is_said_where_it_belongs(ref: tuple[str, str]):
-    found = told(settled(), faults={ref: ("NameTaken", "somebody else has made it")})
+    found = told(settled(), faults={ref: Fault("NameTaken", "somebody else has made it")})
     assert condition(found["EdgeBroker", "edge-0"], "Degraded") == ("True", "NameTaken")
     assert condition(found["BrokerCluster", "east"], "Degraded") == ("True", "NameTaken")
     assert not any(each["type"] == "Degraded" for each in found["EdgeBroker", "edge-2"]["conditions"])
@@ -71,7 +74,7 @@ def test_what_could_not_be_done_is_said_where_it_belongs(ref: tuple[str, str]):
 
 def test_what_waits_is_progress():
     waits = {("EdgeBroker", "edge-0"): "session s moves its subscribers"}
-    assert condition(told(settled(), waits=waits)["BrokerCluster", "east"], "Progressing") == ("True", "Rolling")
+    assert condition(told(settled(), blocked=waits)["BrokerCluster", "east"], "Progressing") == ("True", "Rolling")
 
 
 def test_a_specification_that_cannot_be_is_said():
@@ -95,7 +98,7 @@ def test_what_cannot_be_served_says_so():
     world = settled()
     found = {
         (item["kind"], item["metadata"]["name"]): told
-        for item, told in status.unserved(world.observed(), "InvalidSpec", "no such profile", world.time)
+        for item, told in status.unserved_statuses(world.observed(), "InvalidSpec", "no such profile", world.time)
     }
     assert set(found) == {("BrokerFleet", "stocks"), ("BrokerCluster", "east")}
     for told in found.values():
@@ -106,11 +109,11 @@ def test_what_cannot_be_served_says_so():
 def test_an_operator_that_has_just_begun_hears_before_it_judges():
     world = settled()
     brokers = {name: heard() for name in world.of("StatefulSet")}
-    facts = status.Facts(desired=world.desired(), observed=world.observed(), heard=brokers, time=world.time)
-    assert not status.is_unheard(facts)
-    silent = {**brokers, "edge-1": Heard()}
-    facts = status.Facts(desired=world.desired(), observed=world.observed(), heard=silent, time=world.time)
-    assert status.is_unheard(facts)
+    facts = status.StatusInputs(desired=world.desired(), observed=world.observed(), readings=brokers, time=world.time)
+    assert not status.has_silent_broker(facts)
+    silent = {**brokers, "edge-1": BrokerReading()}
+    facts = status.StatusInputs(desired=world.desired(), observed=world.observed(), readings=silent, time=world.time)
+    assert status.has_silent_broker(facts)
     world.set_pod("edge-1", ready=False)  # it does not serve, and nobody has to hear it to know
-    facts = status.Facts(desired=world.desired(), observed=world.observed(), heard=silent, time=world.time)
-    assert not status.is_unheard(facts)
+    facts = status.StatusInputs(desired=world.desired(), observed=world.observed(), readings=silent, time=world.time)
+    assert not status.has_silent_broker(facts)

@@ -13,16 +13,17 @@ from typing import Any
 
 import yaml
 
-from plimsoll.mediator import desired as asked
-from plimsoll.operator import keys, names
-from plimsoll.operator.change import Apply, Change, Delete, Evacuate, Patch, Restart
-from plimsoll.operator.changes import changes
-from plimsoll.operator.desired import Desired, Known, desire, identities
-from plimsoll.operator.emptying import Moment, Serves
+from plimsoll.mediator import fleet_resources as asked
+from plimsoll.operator import names
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects import Ref, is_leaving, owner, ref
-from plimsoll.operator.observed import Observed
-from plimsoll.operator.settings import Settings
+from plimsoll.operator.objects.manifest import Ref, is_leaving, owner, ref
+from plimsoll.operator.reconcile.desired import DesiredFleet, DesiredInputs, desired_fleet, key_identities
+from plimsoll.operator.reconcile.drain import ReconcileContext, ReportedSubscribers
+from plimsoll.operator.reconcile.observed import ObservedObjects
+from plimsoll.operator.reconcile.plan import plan_steps
+from plimsoll.operator.reconcile.steps import Apply, Delete, Evacuate, Patch, ReconcileStep, Restart
+from plimsoll.operator.security import keys
+from plimsoll.operator.settings import OperatorSettings
 
 FLEET = """
 apiVersion: plimsoll.dev/v1alpha1
@@ -51,20 +52,20 @@ spec:
   edges:
   - {name: edge, profile: small, replicas: 3}
 """
-SETTINGS = Settings()
+SETTINGS = OperatorSettings()
 _uids = itertools.count(1)
 
 
 class World:
     """The objects of one namespace. `now` is in seconds since 1970, and goes on when told to."""
 
-    def __init__(self, text: str = FLEET, settings: Settings = SETTINGS) -> None:
+    def __init__(self, text: str = FLEET, settings: OperatorSettings = SETTINGS) -> None:
         self.objects: dict[Ref, Object] = {}
         self.settings, self.now = settings, 1_800_000_000.0
         self.nodes: dict[str, Object] | None = None
         self.ready = True
-        self.mediated_seconds = float("inf")
-        self.serves: dict[str, Serves] | None = None
+        self.mediating_seconds = float("inf")
+        self.serves: dict[str, ReportedSubscribers] | None = None
         for item in yaml.safe_load_all(text):
             self.put(item)
 
@@ -160,31 +161,31 @@ class World:
 
     # -- what the operator does
 
-    def observed(self) -> Observed:
-        return Observed(copy.deepcopy(self.objects), self.nodes)
+    def observed(self) -> ObservedObjects:
+        return ObservedObjects(copy.deepcopy(self.objects), self.nodes)
 
-    def desired(self) -> Desired:
-        custom = [item for item in self.objects.values() if item["kind"] in asked.KINDS]
-        resources = asked.resources(custom)
-        held: dict[str, keys.Keys] = {}
-        for name, owned_by, labels in identities(resources, self.objects):
+    def desired(self) -> DesiredFleet:
+        custom = [item for item in self.objects.values() if item["kind"] in asked.FLEET_KINDS]
+        resources = asked.fleet_resources(custom)
+        held: dict[str, keys.StoredKeys] = {}
+        for name, owned_by, labels in key_identities(resources, self.objects):
             if ("Secret", name) not in self.objects:
                 self.put(keys.new_secret(name, labels, owner(owned_by), "ns"))
-            found = keys.read(self.objects["Secret", name])
+            found = keys.read_keys(self.objects["Secret", name])
             assert found is not None
             held[name] = found
-        held = {**keys.of_brokers(self.observed()), **held}
-        known = Known(namespace="ns", live=self.objects, keys=held, still=self.observed().brokers())
-        return desire(resources, known, self.settings)
+        held = {**keys.broker_keys(self.observed()), **held}
+        known = DesiredInputs(namespace="ns", stored=self.objects, keys=held, lingering=self.observed().brokers())
+        return desired_fleet(resources, known, self.settings)
 
-    def look(self) -> list[Change]:
+    def look(self) -> list[ReconcileStep]:
         desired = self.desired()
-        return changes(desired, self.observed(), self.moment())
+        return plan_steps(desired, self.observed(), self.moment())
 
-    def moment(self) -> Moment:
-        return Moment(self.now, 1.0, self.mediated_seconds, self.serves)
+    def moment(self) -> ReconcileContext:
+        return ReconcileContext(self.now, 1.0, self.mediating_seconds, self.serves)
 
-    def carry_out(self, steps: Iterable[Change]) -> None:
+    def carry_out(self, steps: Iterable[ReconcileStep]) -> None:
         for step in steps:
             match step:
                 case Apply(item):
@@ -213,7 +214,7 @@ class World:
             self.objects[key]["metadata"]["deletionTimestamp"] = self.time
             self._gone(key)
 
-    def round(self) -> list[Change]:
+    def round(self) -> list[ReconcileStep]:
         """One look, what it asks for, and what controllers make of it."""
         steps = self.look()
         self.carry_out(steps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plimsoll.core.edge import Edge
+from plimsoll.core.edge.machine import Edge
 from plimsoll.simulator.cli import main
 
 
@@ -25,7 +25,7 @@ def test_runs_may_be_spread_over_processes(capsys: pytest.CaptureFixture[str]):
 
 
 def test_a_broken_law_is_told_with_its_replay(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(Edge, "_on_pub", lambda self, pub, piece: None)
+    monkeypatch.setattr(Edge, "deliver", lambda self, pub, piece: None)
     assert main(["--scenario", "calm", "--seeds", "1", "--from", "2"]) == 1
     printed = capsys.readouterr().out
     assert "FAILED calm seed 2: I1" in printed

@@ -12,17 +12,17 @@ from tests.simulator.mutants import worlds
 from tests.simulator.mutants.catalogue import ALL
 from tests.simulator.mutants.rewriting import plant
 
-from plimsoll.core import records as r
-from plimsoll.core.client import Client, moving
-from plimsoll.core.client.tally import Found
-from plimsoll.core.handover.judging import Judging
-from plimsoll.core.session.record import Session, summed
+from plimsoll.core.client import handover
+from plimsoll.core.client.delivery_tally import TallyResult
+from plimsoll.core.head.handover.delivery_audit import DeliveryAudit
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.wire import Token
+from plimsoll.core.session.state import Session, sum_audits
 from plimsoll.core.verify import observations as seen
 from plimsoll.core.verify.oracle import matches
-from plimsoll.core.wire import Token
-from plimsoll.simulator import sessions
-from plimsoll.simulator.planning import Planning
-from plimsoll.simulator.run import Outcome, Run
+from plimsoll.simulator.mediators.session_mediator import SessionBackend
+from plimsoll.simulator.run import RunOutcome, SimulationRun
+from plimsoll.simulator.scenarios import handover_scenarios
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Moved:
     since: Token
     marks: dict[tuple[str, int], int]
     subscriptions: list[int]
-    found: Found
+    found: TallyResult
 
 
 class Watch:
@@ -45,35 +45,35 @@ class Watch:
         self.moved: list[Moved] = []
         self.ends: dict[tuple[str, str], int] = {}
         self.told: Counter[str] = Counter()
-        tell, counted = Judging._tell, Judging.counted
+        tell, counted = DeliveryAudit._tell, DeliveryAudit.counted
 
-        def on_tell(judging: Judging, cases: list[Any]) -> None:
+        def on_tell(judging: DeliveryAudit, cases: list[Any]) -> None:
             self.ends |= {(case.session, case.subscriber): case.high for case in cases}
             tell(judging, cases)
 
-        def on_counted(judging: Judging, counts: r.Counts, there: Any) -> None:
+        def on_counted(judging: DeliveryAudit, counts: msg.AuditSummary, there: Any) -> None:
             for item in counts.members:
                 for what in ("lost", "duplicated", "reordered"):
                     self.told[what] += getattr(item, what)
                 self.told["subscribers"] += 1
             counted(judging, counts, there)
 
-        patch.setattr(Judging, "_tell", on_tell)
-        patch.setattr(Judging, "counted", on_counted)
-        on_count = moving.on_count
+        patch.setattr(DeliveryAudit, "_tell", on_tell)
+        patch.setattr(DeliveryAudit, "counted", on_counted)
+        on_count = handover.ClientHandovers.on_count
 
-        def on_asked(client: Any, port: Any, count: r.Count) -> None:
+        def on_asked(handovers: Any, port: Any, count: msg.AuditQuery) -> None:
             for item in count.members:
                 if (attachment := port.attachments.get(item.attachment)) is not None:
-                    self._note(client, attachment, count.session, item.due)
-            on_count(client, port, count)
+                    self._note(handovers._client, attachment, count.session, item.due)
+            on_count(handovers, port, count)
 
-        patch.setitem(Client._OF_SEVERAL, r.Count, on_asked)
+        patch.setattr(handover.ClientHandovers, "on_count", on_asked)
 
-    def _note(self, client: Any, attachment: Any, session: str, due: list[r.Due]) -> None:
+    def _note(self, client: Any, attachment: Any, session: str, due: list[msg.ExpectedCount]) -> None:
         subscriber = attachment.subscriber
-        tally = subscriber.tally_of(session)
-        found = tally.against(due) if tally is not None and moving.is_serving(attachment) else None
+        tally = subscriber.stream.tally_of(session, subscriber.version)
+        found = tally.against(due) if tally is not None and handover.is_serving(attachment) else None
         if found is not None:
             marks = {(head, epoch): offset for head, epoch, offset in tally.marks}
             one = Moved(
@@ -87,25 +87,34 @@ class Watch:
         rules = [
             it.predicates
             for it in journal
-            if isinstance(it, seen.Subscribed)
+            if isinstance(it, seen.SubscriptionObserved)
             and (it.subscriber, it.incarnation) == (one.subscriber, one.incarnation)
             and it.id in one.subscriptions
         ]
         said = {
-            (it.publisher, it.incarnation, it.seq): it.attributes for it in journal if isinstance(it, seen.Published)
+            (it.publisher, it.incarnation, it.seq): it.attributes
+            for it in journal
+            if isinstance(it, seen.PublicationObserved)
         }
         given = {
             it.origin
             for it in journal
-            if isinstance(it, seen.Delivered) and (it.subscriber, it.incarnation) == (one.subscriber, one.incarnation)
+            if isinstance(it, seen.DeliveryObserved)
+            and (it.subscriber, it.incarnation) == (one.subscriber, one.incarnation)
         }
         return len(set(self._due(one, journal, rules, said)) - given)
 
-    def _due(self, one: Moved, journal: list[Any], rules: list[Any], said: dict[Any, Any]) -> Iterator[seen.Origin]:
+    def _due(
+        self, one: Moved, journal: list[Any], rules: list[Any], said: dict[Any, Any]
+    ) -> Iterator[seen.LogPosition]:
         head, epoch, low = one.since
         high = self.ends[one.session, one.subscriber]
         for it in journal:
-            if not isinstance(it, seen.Logged) or (it.head, it.epoch) != (head, epoch) or not low < it.position <= high:
+            if (
+                not isinstance(it, seen.LogEntryObserved)
+                or (it.head, it.epoch) != (head, epoch)
+                or not low < it.position <= high
+            ):
                 continue
             name, era, offset = it.origin
             is_new = offset > one.marks.get((name, era), 0)
@@ -113,15 +122,15 @@ class Watch:
                 yield it.origin
 
 
-def watched(world: str, seed: int, patch: pytest.MonkeyPatch) -> tuple[Watch, Outcome, list[Any]]:
+def watched(world: str, seed: int, patch: pytest.MonkeyPatch) -> tuple[Watch, RunOutcome, list[Any]]:
     watch = Watch(patch)
     for one in worlds.SETTINGS.get(world, ()):
         patch.setattr(one.owner, one.name, one.value)
-    run = Run(worlds.WORLDS[world], seed)
+    run = SimulationRun(worlds.WORLDS[world], seed)
     return watch, run.go(), run.journal.all
 
 
-def checked(watch: Watch, outcome: Outcome, journal: list[Any]) -> None:
+def checked(watch: Watch, outcome: RunOutcome, journal: list[Any]) -> None:
     """Each count is what happened, heads are told no more than that, and the audit of the run has no less."""
     for one in watch.moved:
         assert one.found.lost == watch.lost(one, journal), one
@@ -137,7 +146,7 @@ def checked(watch: Watch, outcome: Outcome, journal: list[Any]) -> None:
 WHAT = ("lost", "duplicated", "reordered")
 
 
-@pytest.mark.parametrize("scenario", [one.name for one in sessions.ALL if one.policy is None])
+@pytest.mark.parametrize("scenario", [one.name for one in handover_scenarios.HANDOVER_SCENARIOS if one.policy is None])
 def test_with_all_rules_kept_each_count_is_what_happened(scenario: str):
     counted = 0
     for seed in (0, 1):
@@ -183,9 +192,9 @@ def test_where_a_rule_is_broken_the_count_says_so(name: str, world: str, first: 
     raise AssertionError(f"{name} in {world}: no subscriber counts anything {what}, from seed {first} on")
 
 
-def sessions_of(run: Run) -> list[Session]:
+def sessions_of(run: SimulationRun) -> list[Session]:
     """As they are stored at the end."""
-    assert isinstance(run.mediators.office, Planning)
+    assert isinstance(run.mediators.office, SessionBackend)
     return run.mediators.office.sessions()
 
 
@@ -193,7 +202,7 @@ def sessions_of(run: Run) -> list[Session]:
 def test_sessions_are_told_and_parents_have_the_sums_of_their_children(scenario: str):
     moved = known = 0
     for seed in range(4):
-        run = Run(worlds.WORLDS[scenario], seed)
+        run = SimulationRun(worlds.WORLDS[scenario], seed)
         assert run.go().ok, f"{scenario} {seed}"
         found = sessions_of(run)
         for session in found:
@@ -205,7 +214,7 @@ def test_sessions_are_told_and_parents_have_the_sums_of_their_children(scenario:
                 assert audit.subscribers <= session.counts()["moved"]
                 continue
             ours = [one.audit() for one in found if one.parent == session.uid]
-            assert audit == summed(ours), f"{scenario} {seed}: {session.name}"
+            assert audit == sum_audits(ours), f"{scenario} {seed}: {session.name}"
     assert moved / 2 < known <= moved
 
 
@@ -215,7 +224,7 @@ def test_what_a_broken_rule_loses_stands_in_the_session():
     for seed in range(SEEDS):
         with pytest.MonkeyPatch.context() as patch:
             plant(patch, (*mutant.changes, *mutant.partners))
-            run = Run(worlds.WORLDS["sessions-planned"], seed)
+            run = SimulationRun(worlds.WORLDS["sessions-planned"], seed)
             verdict = run.go().verdict
         told = [session.audit().lost for session in sessions_of(run) if not session.children]
         assert sum(told) <= verdict.lost + verdict.excused

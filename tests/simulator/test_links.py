@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from plimsoll.core import wire
-from plimsoll.core.link import Link, LinkLimits
-from plimsoll.core.node import Node
-from plimsoll.core.wire import Info
-from plimsoll.simulator.host import Host
-from plimsoll.simulator.network import Network, Weather
-from plimsoll.simulator.schedule import Schedule
+from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport.link import Link, LinkLimits
+from plimsoll.core.transport.overlay_node import OverlayNode
+from plimsoll.simulator.engine.event_queue import EventQueue
+from plimsoll.simulator.engine.host import SimulatedHost
+from plimsoll.simulator.engine.network import ConnectionQuality, SimulatedNetwork
 
 LIMITS = LinkLimits(window_bytes=2_000, window_frames=8, heartbeat_seconds=0.3, dead_seconds=30.0)
 
@@ -27,7 +27,7 @@ class Conversation:
     heard: list[int] = field(default_factory=list)
 
 
-class Talker(Node):
+class Talker(OverlayNode):
     """Says numbers on its link and writes down what it hears, in one conversation per life of the link."""
 
     def __init__(self, name: str, incarnation: int, draw: random.Random, limits: LinkLimits = LIMITS) -> None:
@@ -62,11 +62,11 @@ class Talker(Node):
 
 
 class Pair:
-    def __init__(self, seed: int, weather: Weather) -> None:
+    def __init__(self, seed: int, weather: ConnectionQuality) -> None:
         self.draw = random.Random(seed)
-        self.schedule = Schedule()
-        self.network = Network(self.schedule, self.draw, weather)
-        self.hosts = {name: Host(name, self.schedule, self.network) for name in "ab"}
+        self.schedule = EventQueue()
+        self.network = SimulatedNetwork(self.schedule, self.draw, weather)
+        self.hosts = {name: SimulatedHost(name, self.schedule, self.network) for name in "ab"}
         self.lives = 0
         self.talkers: list[Talker] = []
         self.start("b")
@@ -91,7 +91,7 @@ class Pair:
         self.schedule.run(self.schedule.now + seconds)
 
     def settle(self) -> None:
-        self.network.weather = Weather()
+        self.network.weather = ConnectionQuality()
         for way in ("ab", "ba"):
             self.network.unwall(*way)
         self.run(20.0)
@@ -127,12 +127,12 @@ SEEDS = range(150)
 @pytest.mark.parametrize(
     "weather",
     [
-        Weather(),
-        Weather(jitter_seconds=0.2),
-        Weather(drop=0.1),
-        Weather(duplicate=0.2),
-        Weather(reorder=0.3, jitter_seconds=0.05),
-        Weather(drop=0.05, duplicate=0.05, reorder=0.1, jitter_seconds=0.05),
+        ConnectionQuality(),
+        ConnectionQuality(jitter_seconds=0.2),
+        ConnectionQuality(drop=0.1),
+        ConnectionQuality(duplicate=0.2),
+        ConnectionQuality(reorder=0.3, jitter_seconds=0.05),
+        ConnectionQuality(drop=0.05, duplicate=0.05, reorder=0.1, jitter_seconds=0.05),
     ],
     ids=["calm", "jitter", "drop", "duplicate", "reorder", "all"],
 )
@@ -155,7 +155,7 @@ def test_everything_arrives_once_and_in_order(weather):
 
 def test_reconnects_are_not_noticed():
     for seed in SEEDS:
-        pair = Pair(seed, Weather(jitter_seconds=0.02))
+        pair = Pair(seed, ConnectionQuality(jitter_seconds=0.02))
         for _ in range(30):
             pair.speak()
             pair.run(pair.draw.uniform(0, 0.1))
@@ -172,7 +172,7 @@ def test_reconnects_are_not_noticed():
 def test_walls_pauses_and_restarts_of_either_side():
     lives_in_all = 0
     for seed in SEEDS:
-        pair = Pair(seed, Weather(jitter_seconds=0.02))
+        pair = Pair(seed, ConnectionQuality(jitter_seconds=0.02))
         for _ in range(30):
             pair.speak()
             pair.run(pair.draw.uniform(0, 0.3))
@@ -180,7 +180,7 @@ def test_walls_pauses_and_restarts_of_either_side():
         for name, host in pair.hosts.items():
             if host.node is None:
                 pair.start(name)
-            host.go_on()
+            host.resume()
         pair.settle()
         try:
             lives_in_all += pair.check()[1]
@@ -196,7 +196,7 @@ def misfortune(pair: Pair) -> None:
     if what < 0.15:
         host.crash() if host.node is not None else pair.start(name)
     elif what < 0.25:
-        host.go_on() if host.is_paused else host.pause()
+        host.resume() if host.is_paused else host.pause()
     elif what < 0.35:
         pair.network.wall(*pair.draw.choice(["ab", "ba"]))
     elif what < 0.45:
@@ -207,7 +207,7 @@ def misfortune(pair: Pair) -> None:
 
 
 def test_credit_that_is_lost_is_given_again():
-    pair = Pair(1, Weather())
+    pair = Pair(1, ConnectionQuality())
     a = pair.hosts["a"].node
     assert isinstance(a, Talker)
     pair.run(0.02)

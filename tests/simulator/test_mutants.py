@@ -10,17 +10,18 @@ from typing import Any
 
 import pytest
 
-from plimsoll.core import records as r
-from plimsoll.core import wire
-from plimsoll.core.client.subscriber import Subscriber
-from plimsoll.core.edge import Edge
-from plimsoll.core.head import Head
-from plimsoll.core.link import Link
-from plimsoll.core.log import Log
-from plimsoll.core.outlet import Outlet
-from plimsoll.core.publishers import Publishers
-from plimsoll.core.routes import Routes
-from plimsoll.simulator.run import run
+from plimsoll.core.client.stream import SubscriberStream
+from plimsoll.core.client.subscriber import ClientSubscriber
+from plimsoll.core.edge.machine import Edge
+from plimsoll.core.head.log import Log
+from plimsoll.core.head.machine import Head
+from plimsoll.core.head.outbox import Outbox
+from plimsoll.core.head.publishers import PublisherTable
+from plimsoll.core.head.routing import RoutingTable
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
+from plimsoll.core.transport.link import Link
+from plimsoll.simulator.run import run_seed
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 SEEDS = 40
@@ -28,7 +29,7 @@ SEEDS = 40
 
 def edge_drops_some(patch: pytest.MonkeyPatch) -> None:
     """An edge forgets one publication in thirty."""
-    honest = Edge._on_pub
+    honest = Edge.deliver
 
     def mutant(self: Edge, pub: Any, piece: bytes) -> None:
         if pub.offset % 30:
@@ -36,7 +37,7 @@ def edge_drops_some(patch: pytest.MonkeyPatch) -> None:
         else:
             self.position = pub.position
 
-    patch.setattr(Edge, "_on_pub", mutant)
+    patch.setattr(Edge, "deliver", mutant)
 
 
 def edge_serves_twice(patch: pytest.MonkeyPatch) -> None:
@@ -47,35 +48,35 @@ def edge_serves_twice(patch: pytest.MonkeyPatch) -> None:
 
 def forgetful(patch: pytest.MonkeyPatch) -> None:
     """The client knows no watermarks."""
-    honest = Subscriber.take
+    honest = SubscriberStream.take
 
-    def mutant(self: Subscriber, *args: Any) -> None:
+    def mutant(self: SubscriberStream, *args: Any) -> None:
         self.watermarks.clear()
         honest(self, *args)
 
-    patch.setattr(Subscriber, "take", mutant)
+    patch.setattr(SubscriberStream, "take", mutant)
 
 
 def gaps_are_hidden(patch: pytest.MonkeyPatch) -> None:
     """A client keeps gaps to itself."""
-    patch.setattr(Subscriber, "on_gap", lambda self, attachment, gap, now: self._place(
+    patch.setattr(SubscriberStream, "on_gap", lambda self, attachment, gap, now: self._place(
         attachment, (gap.head, gap.epoch), gap.high
     ))  # fmt: skip
 
 
 def suback_too_early(patch: pytest.MonkeyPatch) -> None:
     """A head acknowledges subscriptions before its neighbours have them."""
-    patch.setattr(Routes, "settled", early)
+    patch.setattr(RoutingTable, "settled", early)
 
 
-def early(self: Routes) -> list[tuple[str, int, list[str]]]:
+def early(self: RoutingTable) -> list[tuple[str, int, list[str]]]:
     waits, self.waits = self.waits, []
     return [(wait.key, wait.seq, []) for wait in waits]
 
 
 def tokens_are_not_sent(patch: pytest.MonkeyPatch) -> None:
     """A subscriber that comes back is served from now on, not from its token."""
-    patch.setattr(Subscriber, "token", property(lambda self: None))
+    patch.setattr(ClientSubscriber, "token", property(lambda self: None))
 
 
 def unsent_is_not_repeated(patch: pytest.MonkeyPatch) -> None:
@@ -97,13 +98,13 @@ def frames_in_any_order(patch: pytest.MonkeyPatch) -> None:
 
 def neighbour_forgets_its_backlog(patch: pytest.MonkeyPatch) -> None:
     """What a neighbour that was down has missed is not sent to it, nor told."""
-    honest = Outlet.renew
+    honest = Outbox.renew
 
-    def mutant(self: Outlet, link: Link, again: Any) -> None:
+    def mutant(self: Outbox, link: Link, again: Any) -> None:
         self.backlog.clear()
         honest(self, link, [])
 
-    patch.setattr(Outlet, "renew", mutant)
+    patch.setattr(Outbox, "renew", mutant)
 
 
 def relays_before_it_knows(patch: pytest.MonkeyPatch) -> None:
@@ -111,12 +112,12 @@ def relays_before_it_knows(patch: pytest.MonkeyPatch) -> None:
     honest = Head._handle
 
     def mutant(self: Head, link: Link, record: Any, ends_frame: bool) -> None:
-        missing = self.missing
-        if isinstance(record, r.Pub | r.Gap):
-            self.missing = set()
+        missing = self.startup.missing
+        if isinstance(record, msg.Pub | msg.Gap):
+            self.startup.missing = set()
         honest(self, link, record, ends_frame)
-        if isinstance(record, r.Pub | r.Gap):
-            self.missing = missing
+        if isinstance(record, msg.Pub | msg.Gap):
+            self.startup.missing = missing
 
     patch.setattr(Head, "_handle", mutant)
 
@@ -128,7 +129,7 @@ def offsets_hide_the_next_gap(patch: pytest.MonkeyPatch) -> None:
 
 def answers_get_lost(patch: pytest.MonkeyPatch) -> None:
     """A head answers no publication."""
-    patch.setattr(Publishers, "answers", lambda self, now: iter(()))
+    patch.setattr(PublisherTable, "answers", lambda self, now: iter(()))
 
 
 MUTANTS: list[tuple[Patch, str, int]] = [
@@ -151,6 +152,6 @@ MUTANTS: list[tuple[Patch, str, int]] = [
 def test_a_planted_fault_is_found(mutant: Patch, scenario: str, first: int, monkeypatch: pytest.MonkeyPatch):
     mutant(monkeypatch)
     for seed in range(first, first + SEEDS):
-        if not run(scenario, seed).ok:
+        if not run_seed(scenario, seed).ok:
             return
     raise AssertionError(f"{SEEDS} seeds of {scenario} did not find it: {mutant.__doc__}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from plimsoll.simulator.run import run
+from plimsoll.simulator.run import run_seed
 
 SEEDS = [
     ("head-restart", 16, "an edge took position 2 of a new head epoch for position 2 of the old one, and dropped it"),
@@ -21,5 +21,5 @@ SEEDS = [
 
 @pytest.mark.parametrize(("scenario", "seed", "fault"), SEEDS)
 def test_what_was_found_once_stays_mended(scenario: str, seed: int, fault: str):
-    outcome = run(scenario, seed)
+    outcome = run_seed(scenario, seed)
     assert outcome.ok, f"{fault}:\n{outcome.verdict}"

@@ -6,19 +6,19 @@ import pytest
 from tests.simulator.test_balancing import run, sessions
 
 from plimsoll.core.session import Session
-from plimsoll.simulator.run import Run
+from plimsoll.simulator.run import SimulationRun
 
 
-def shuffles(one: Run) -> list[Session]:
-    return [session for session in sessions(one) if session.is_shuffle]
+def shuffles(one: SimulationRun) -> list[Session]:
+    return [session for session in sessions(one) if session.kind == "shuffle"]
 
 
 @pytest.fixture(scope="module")
-def calm() -> list[Run]:
+def calm() -> list[SimulationRun]:
     return [run("sessions-shuffled", seed) for seed in range(3)]
 
 
-def test_shuffles_succeed_and_what_they_plan_is_moved(calm: list[Run]):
+def test_shuffles_succeed_and_what_they_plan_is_moved(calm: list[SimulationRun]):
     found = [session for one in calm for session in shuffles(one)]
     assert {session.phase for session in found} == {"Succeeded"}
     assert {session.reason for session in found} <= {"Moved", "NothingToMove"}
@@ -26,7 +26,7 @@ def test_shuffles_succeed_and_what_they_plan_is_moved(calm: list[Run]):
     assert sum(session.planned for session in found) > 5
 
 
-def test_the_highest_load_is_to_become_less(calm: list[Run]):
+def test_the_highest_load_is_to_become_less(calm: list[SimulationRun]):
     for one in calm:
         for session in shuffles(one):
             if session.planned and session.plan is not None:

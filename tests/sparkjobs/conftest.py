@@ -25,11 +25,11 @@ SETTINGS = {
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    from plimsoll.sparkjobs.session import make_session
+    from plimsoll.sparkjobs.spark_session import make_spark_session
 
     with warnings.catch_warnings():
         # Sockets and pipes of Spark's gateway are closed when they are collected, not before.
         warnings.simplefilter("ignore", ResourceWarning)
-        session = make_session("plimsoll-tests", SETTINGS)
+        session = make_spark_session("plimsoll-tests", SETTINGS)
         yield session
         session.stop()

@@ -10,10 +10,11 @@ from bench.telemetry.agreement import FLEET, START_US, WAYS, Pipeline
 from bench.telemetry.recording import record
 from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
 
-from plimsoll.sparkjobs import oracle, reading
-from plimsoll.telemetry import arrow
+from plimsoll.sparkjobs import telemetry_source
+from plimsoll.sparkjobs.jobs import oracle
 from plimsoll.telemetry.schema import INCOMING, LOADS
-from plimsoll.telemetry.snapshot import decode
+from plimsoll.telemetry.snapshot import decode_snapshot
+from plimsoll.telemetry.storage import parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,15 +27,18 @@ def test_the_oracle_makes_the_same_snapshot_of_the_same_files(spark: SparkSessio
     pipeline.until(260.0)
     data = pipeline.spark(255.0)
     assert data is not None
-    snapshot = decode(data)
+    snapshot = decode_snapshot(data)
     made_at = (snapshot.written_us - START_US) / 1e6
     (tmp_path / INCOMING).mkdir(parents=True)
     for number, (written_at, rows) in enumerate(pipeline.files):
         if written_at <= made_at:
-            arrow.write(tmp_path / INCOMING / f"c0-{number}.parquet", LOADS, rows)
-    points = reading.points(
-        reading.read_files(spark, reading.incoming(tmp_path / INCOMING), reading.loads_schema()), FLEET
+            parquet.write_rows(tmp_path / INCOMING / f"c0-{number}.parquet", LOADS, rows)
+    points = telemetry_source.report_points(
+        telemetry_source.read_files(
+            spark, telemetry_source.finished_files(tmp_path / INCOMING), telemetry_source.loads_schema()
+        ),
+        FLEET,
     )
-    found = oracle.clusters(points, pipeline.clusters, snapshot.window_end_us)
-    assert list(oracle.differences(found, snapshot.clusters)) == []
+    found = oracle.compute_clusters(points, pipeline.clusters, snapshot.window_end_us)
+    assert list(oracle.snapshot_differences(found, snapshot.clusters)) == []
     assert snapshot.clusters["b1"].windows["300"].n > snapshot.clusters["b1"].windows["10"].n > 0

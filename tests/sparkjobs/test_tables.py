@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def test_bit_vectors_become_items_the_first_in_the_lowest_bit(spark: SparkSession):
     vectors = {0: b"", 1: b"\x00", 2: b"\x01", 3: b"\x80\x01", 4: bytes([0b10100101]), 5: b"\x00\x00\x10"}
     frame = spark.createDataFrame([(name, bytearray(bits)) for name, bits in vectors.items()], "name INT, bits BINARY")
-    found = {row["name"]: row["items"] for row in tables.items_of_bits(frame).collect()}
+    found = {row["name"]: row["items"] for row in tables.items_from_bits(frame).collect()}
     wanted = {
         name: [i for i in range(8 * len(bits)) if int.from_bytes(bits, "little") >> i & 1]
         for name, bits in vectors.items()
@@ -27,18 +27,18 @@ def test_bit_vectors_become_items_the_first_in_the_lowest_bit(spark: SparkSessio
 
 
 def test_a_table_that_is_not_there_is_named(spark: SparkSession, tmp_path: Path):
-    with pytest.raises(tables.TableError, match=r"there is no table at .*brokers"):
-        tables.read(spark, tmp_path / "brokers", tables.BROKERS)
+    with pytest.raises(tables.JobTableError, match=r"there is no table at .*brokers"):
+        tables.read_table(spark, tmp_path / "brokers", tables.BROKERS)
 
 
 def test_columns_are_asked_for_by_name(spark: SparkSession, tmp_path: Path):
     spark.createDataFrame([(1.5, "a", 7)], "capacity DOUBLE, broker STRING, other INT").write.parquet(
         str(tmp_path / "b")
     )
-    (row,) = tables.read(spark, tmp_path / "b", tables.BROKERS).collect()
+    (row,) = tables.read_table(spark, tmp_path / "b", tables.BROKERS).collect()
     assert row.asDict() == {"broker": "a", "capacity": 1.5}
     with pytest.raises(TypeError, match="not the columns"):
-        tables.struct("array<int>")
+        tables.struct_type("array<int>")
 
 
 def test_json_is_written_whole(tmp_path: Path):

@@ -9,8 +9,8 @@ from typing import Any
 
 from tests.telemetry.rows import row
 
-from plimsoll.telemetry import arrow
 from plimsoll.telemetry.schema import EXPECTED, INCOMING, LOADS, MAJOR, METRICS
+from plimsoll.telemetry.storage import parquet
 
 Row = dict[str, Any]
 FLEET = "f"
@@ -83,7 +83,7 @@ def write_files(root: Path, rows: list[Row], files: int, prefix: str = "c0") -> 
     paths = []
     for number in range(files):
         path = folder / f"{prefix}-{number:04}.parquet"
-        arrow.write(path, LOADS, rows[number * size : (number + 1) * size])
+        parquet.write_rows(path, LOADS, rows[number * size : (number + 1) * size])
         paths.append(path)
     return paths
 

@@ -10,10 +10,10 @@ import pytest
 from bench.telemetry.agreement import WAYS, Changes, Decision, Pipeline, Way, arrivals, compare
 from bench.telemetry.recording import LOOK_SECONDS, REPORT_SECONDS, Recording, record
 
-from plimsoll.mediator import aggregates
-from plimsoll.telemetry.asking import Known
-from plimsoll.telemetry.choosing import Chosen
-from plimsoll.telemetry.snapshot import Wanted, verified
+from plimsoll.mediator import telemetry_loads
+from plimsoll.telemetry.client.snapshot_choice import ChosenSnapshot
+from plimsoll.telemetry.client.snapshot_poller import PollResult
+from plimsoll.telemetry.snapshot import SnapshotRequirements, decode_usable
 
 SECONDS, SEED = 600.0, 2
 
@@ -48,16 +48,16 @@ def test_decisions_by_fold_and_by_snapshot_agree(way: str):
 
 def test_who_decides_by_something_else_does_not_agree(monkeypatch: pytest.MonkeyPatch):
     """A snapshot whose figures are a third of the truth is caught by this comparison."""
-    true = aggregates.loads
+    true = telemetry_loads.telemetry_loads
 
-    def wrong(known: Known | None, now: float) -> Any:
+    def wrong(known: PollResult | None, now: float) -> Any:
         found = true(known, now)
         if found is None or found.source != "Spark":
             return found
         less = {name: {key: value / 3 for key, value in load.items()} for name, load in found.clusters.items()}
         return dataclasses.replace(found, clusters=less)
 
-    monkeypatch.setattr(aggregates, "loads", wrong)
+    monkeypatch.setattr(telemetry_loads, "telemetry_loads", wrong)
     assert compare(recorded(), WAYS["calm"], SEED).share < 0.95
 
 
@@ -66,10 +66,15 @@ def test_the_fold_and_the_snapshot_are_of_different_moments():
     pipeline.until(300.0)
     data = pipeline.spark(300.0)
     assert data is not None
-    snapshot, fold = verified(data, Wanted("wide"), pipeline.fold(300.0).window_end_us), pipeline.fold(300.0)
+    snapshot, fold = (
+        decode_usable(data, SnapshotRequirements("wide"), pipeline.fold(300.0).window_end_us),
+        pipeline.fold(300.0),
+    )
     assert 10.0 <= (fold.window_end_us - snapshot.window_end_us) / 1e6 <= 25.0
     assert (snapshot.source, fold.source) == ("spark", "fold")
-    folded = aggregates.loads(Known(fold.window_end_us, Chosen(fold, "Wanted: it"), 0), fold.window_end_us / 1e6)
+    folded = telemetry_loads.telemetry_loads(
+        PollResult(fold.window_end_us, ChosenSnapshot(fold, "Wanted: it"), 0), fold.window_end_us / 1e6
+    )
     assert folded is not None, "the fold counts"
     assert folded.source == "the fold"
 

@@ -8,20 +8,28 @@ from typing import Any
 import msgspec
 import pytest
 
-from plimsoll.core.config import Peer, Security
-from plimsoll.telemetry.config import CollectorConfig, ConfigError, Listened, encode, read
+from plimsoll.core.config import LinkSecurity, PeerBroker
+from plimsoll.telemetry.config import (
+    CollectorConfig,
+    CollectorConfigError,
+    MonitoredCluster,
+    encode_config,
+    read_config,
+)
 
-HEAD = Listened(head=Peer(name="h", control="tcp://127.0.0.1:1"), brokers=("h", "e1"))
+HEAD = MonitoredCluster(head=PeerBroker(name="h", control="tcp://127.0.0.1:1"), brokers=("h", "e1"))
 
 
 def config(**changes: Any) -> CollectorConfig:
-    plain = CollectorConfig(name="c0", fleet="f", folder="/data", security=Security(plain=True), clusters={"c": HEAD})
+    plain = CollectorConfig(
+        name="c0", fleet="f", folder="/data", security=LinkSecurity(plain=True), clusters={"c": HEAD}
+    )
     return msgspec.structs.replace(plain, **changes)
 
 
 def test_what_is_written_is_read(tmp_path: Path):
-    (tmp_path / "c.json").write_bytes(encode(config(index=1, collectors=3)))
-    assert read(tmp_path / "c.json") == config(index=1, collectors=3)
+    (tmp_path / "c.json").write_bytes(encode_config(config(index=1, collectors=3)))
+    assert read_config(tmp_path / "c.json") == config(index=1, collectors=3)
 
 
 @pytest.mark.parametrize(
@@ -29,25 +37,25 @@ def test_what_is_written_is_read(tmp_path: Path):
     [
         ({"index": 1}, "index: 1 is not below collectors"),
         ({"http": "localhost"}, "http: 'localhost' is no HOST:PORT"),
-        ({"security": Security()}, "security.secret_key_file: is not set"),
-        ({"clusters": {"c": Listened(head=Peer(name="h", control="h:1"))}}, "clusters.c.head.control"),
-        ({"security": Security(secret_key_file="k")}, "clusters.c.head.public_key"),  # noqa: S106
+        ({"security": LinkSecurity()}, "security.secret_key_file: is not set"),
+        ({"clusters": {"c": MonitoredCluster(head=PeerBroker(name="h", control="h:1"))}}, "clusters.c.head.control"),
+        ({"security": LinkSecurity(secret_key_file="k")}, "clusters.c.head.public_key"),  # noqa: S106
         ({"name": "C 0"}, r"\$.name"),
         ({"interval_seconds": 0.0}, r"\$.interval_seconds"),
     ],
 )
 def test_what_cannot_be_used_is_refused_by_field(tmp_path: Path, changes: dict[str, Any], words: str):
-    (tmp_path / "c.json").write_bytes(encode(config(**changes)))
-    with pytest.raises(ConfigError, match=words):
-        read(tmp_path / "c.json")
+    (tmp_path / "c.json").write_bytes(encode_config(config(**changes)))
+    with pytest.raises(CollectorConfigError, match=words):
+        read_config(tmp_path / "c.json")
 
 
 def test_a_missing_file_and_an_unknown_field_are_named(tmp_path: Path):
-    with pytest.raises(ConfigError, match=r"cannot read .*none\.json"):
-        read(tmp_path / "none.json")
+    with pytest.raises(CollectorConfigError, match=r"cannot read .*none\.json"):
+        read_config(tmp_path / "none.json")
     (tmp_path / "c.json").write_text('{"name": "c0", "fleet": "f", "folder": "/d", "colour": 1}')
-    with pytest.raises(ConfigError, match="colour"):
-        read(tmp_path / "c.json")
+    with pytest.raises(CollectorConfigError, match="colour"):
+        read_config(tmp_path / "c.json")
 
 
 def test_collectors_share_the_clusters():
@@ -67,10 +75,10 @@ def test_the_address_of_the_service(http: str, address: tuple[str, int]):
 
 
 def test_several_read_one_file_and_know_who_they_are(tmp_path: Path):
-    (tmp_path / "c.json").write_bytes(encode(config(collectors=3)))
-    found = read(tmp_path / "c.json", "quotes-telemetry-2")
+    (tmp_path / "c.json").write_bytes(encode_config(config(collectors=3)))
+    found = read_config(tmp_path / "c.json", "quotes-telemetry-2")
     assert (found.name, found.index) == ("quotes-telemetry-2", 2)
-    with pytest.raises(ConfigError, match="index: 3 is not below collectors, 3"):
-        read(tmp_path / "c.json", "quotes-telemetry-3")
-    with pytest.raises(ConfigError, match="--name: 'telemetry' does not end"):
-        read(tmp_path / "c.json", "telemetry")
+    with pytest.raises(CollectorConfigError, match="index: 3 is not below collectors, 3"):
+        read_config(tmp_path / "c.json", "quotes-telemetry-3")
+    with pytest.raises(CollectorConfigError, match="--name: 'telemetry' does not end"):
+        read_config(tmp_path / "c.json", "telemetry")

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.telemetry.rows import NOW_US, row
 
-from plimsoll.telemetry.figures import NANO
-from plimsoll.telemetry.fold import Header, Point, aggregate, fold, merged
+from plimsoll.telemetry.fold import ReportPoint, SnapshotHeader, aggregate_cluster, fold_reports, merge_folds
+from plimsoll.telemetry.metric_statistics import NANO
 from plimsoll.telemetry.schema import METRICS
-from plimsoll.telemetry.snapshot import WINDOWS_SECONDS, Counts
+from plimsoll.telemetry.snapshot import WINDOWS_SECONDS, ReportCounts
 
 BROKERS = ("e1", "e2", "e3", "h")
 ROWS = st.lists(
@@ -41,7 +41,7 @@ def drawn(found: list[tuple[str, int, float, float, str]]) -> list[dict[str, Any
 @given(ROWS)
 def test_aggregates_agree_with_brute_force(found: list[tuple[str, int, float, float, str]]):
     rows = drawn(found)
-    cluster = aggregate(map(Point.of, rows), BROKERS, NOW_US, WINDOWS_SECONDS, 60)
+    cluster = aggregate_cluster(map(ReportPoint.of, rows), BROKERS, NOW_US, WINDOWS_SECONDS, 60)
     recent = {each["broker"] for each in rows if each["at_us"] > NOW_US - 60_000_000}
     assert (cluster.seen, cluster.expected) == (len(recent), 4)
     assert cluster.missing == sorted(set(BROKERS) - recent)
@@ -69,44 +69,46 @@ def test_aggregates_agree_with_brute_force(found: list[tuple[str, int, float, fl
 
 @given(ROWS, st.integers(0, 10**6))
 def test_the_order_of_rows_changes_nothing(found: list[tuple[str, int, float, float, str]], seed: int):
-    points = [Point.of(each) for each in drawn(found)]
+    points = [ReportPoint.of(each) for each in drawn(found)]
     mixed = random.Random(seed).sample(points, len(points))
-    once, again = (aggregate(each, BROKERS, NOW_US, WINDOWS_SECONDS, 60) for each in (points, mixed))
+    once, again = (aggregate_cluster(each, BROKERS, NOW_US, WINDOWS_SECONDS, 60) for each in (points, mixed))
     assert once == again
 
 
 def test_a_window_ends_with_its_end_and_begins_behind_its_begin():
     ages = (-1, 0, 9_999_999, 10_000_000)
-    points = [Point.of(row("e1", seq, NOW_US - age)) for seq, age in enumerate(ages, 1)]
-    assert aggregate(points, ("e1",), NOW_US, (10,), 10).window(10).n == 2
-    outside = [Point.of(row("e1", 1, NOW_US - 10_000_000)), Point.of(row("e2", 1, NOW_US + 1))]
-    assert aggregate(outside, ("e1",), NOW_US, (10,), 10).states == {}
+    points = [ReportPoint.of(row("e1", seq, NOW_US - age)) for seq, age in enumerate(ages, 1)]
+    assert aggregate_cluster(points, ("e1",), NOW_US, (10,), 10).window(10).n == 2
+    outside = [ReportPoint.of(row("e1", 1, NOW_US - 10_000_000)), ReportPoint.of(row("e2", 1, NOW_US + 1))]
+    assert aggregate_cluster(outside, ("e1",), NOW_US, (10,), 10).states == {}
 
 
 def test_the_state_of_an_edge_is_that_of_its_newest_row():
     points = [
-        Point.of(row("e1", 9, NOW_US - 3, epoch=7, state="N/A")),
-        Point.of(row("e1", 1, NOW_US - 5, epoch=8, state="OK")),
-        Point.of(row("h", 1, NOW_US, role="head", state="N/A")),
+        ReportPoint.of(row("e1", 9, NOW_US - 3, epoch=7, state="N/A")),
+        ReportPoint.of(row("e1", 1, NOW_US - 5, epoch=8, state="OK")),
+        ReportPoint.of(row("h", 1, NOW_US, role="head", state="N/A")),
     ]
-    assert aggregate(points, (), NOW_US, (10,), 10).states == {"e1": "OK"}
+    assert aggregate_cluster(points, (), NOW_US, (10,), 10).states == {"e1": "OK"}
 
 
 def test_candidates_are_the_extremes_and_ties_go_by_name():
     loads = {"e1": 0.9, "e2": 0.1, "e3": 0.5, "e4": 0.9, "e5": 0.2, "e6": 0.2, "e7": 0.3}
-    points = [Point.of(row(name, input_utilization=load, output_utilization=load / 2)) for name, load in loads.items()]
-    window = aggregate(points, loads, NOW_US, (10,), 10).window(10)
+    points = [
+        ReportPoint.of(row(name, input_utilization=load, output_utilization=load / 2)) for name, load in loads.items()
+    ]
+    window = aggregate_cluster(points, loads, NOW_US, (10,), 10).window(10)
     assert [(each.broker, each.load) for each in window.over[:3]] == [("e1", 0.9), ("e4", 0.9), ("e3", 0.5)]
     assert [each.broker for each in window.under] == ["e2", "e5", "e6", "e7", "e3"]
 
 
-def header() -> Header:
-    return Header(source="fold", fleet="f", run_us=1, batch=1, window_end_us=NOW_US, written_us=NOW_US)
+def header() -> SnapshotHeader:
+    return SnapshotHeader(source="fold", fleet="f", run_us=1, batch=1, window_end_us=NOW_US, written_us=NOW_US)
 
 
 def test_a_silent_cluster_is_reported_with_nobody_seen():
-    points = {"here": [Point.of(row("e1"))], "new": [Point.of(row("x"))]}
-    found = fold(points, {"here": ["e1"], "gone": ["e2", "e3"]}, header(), Counts())
+    points = {"here": [ReportPoint.of(row("e1"))], "new": [ReportPoint.of(row("x"))]}
+    found = fold_reports(points, {"here": ["e1"], "gone": ["e2", "e3"]}, header(), ReportCounts())
     assert {name: (each.seen, each.expected) for name, each in found.clusters.items()} == {
         "here": (1, 1), "gone": (0, 2), "new": (0, 0),
     }  # fmt: skip
@@ -115,31 +117,37 @@ def test_a_silent_cluster_is_reported_with_nobody_seen():
 
 
 def test_old_reports_are_not_in_the_fold():
-    points = {"c": [Point.of(row("e1", at_us=NOW_US - 5_000_000)), Point.of(row("e2", at_us=NOW_US - 4_999_999))]}
-    found = fold(points, {"c": ["e1", "e2"]}, header(), Counts())
+    points = {
+        "c": [ReportPoint.of(row("e1", at_us=NOW_US - 5_000_000)), ReportPoint.of(row("e2", at_us=NOW_US - 4_999_999))]
+    }
+    found = fold_reports(points, {"c": ["e1", "e2"]}, header(), ReportCounts())
     assert found.clusters["c"].missing == ["e1"]
     assert found.windows_seconds == [5]
 
 
 def test_folds_of_several_collectors_make_one():
-    one = fold({"a": [Point.of(row("e1"))]}, {"a": ["e1"]}, header(), Counts(rows_in=3, counted=1, late=2))
-    two = fold({"b": [Point.of(row("e2"))]}, {"b": ["e2", "e3"]}, header(), Counts(rows_in=1, invalid=1))
-    both = merged([one, two], header())
-    points = {"a": [Point.of(row("e1"))], "b": [Point.of(row("e2"))]}
-    counts = Counts(rows_in=4, counted=1, late=2, invalid=1)
-    assert both == fold(points, {"a": ["e1"], "b": ["e2", "e3"]}, header(), counts)
+    one = fold_reports(
+        {"a": [ReportPoint.of(row("e1"))]}, {"a": ["e1"]}, header(), ReportCounts(rows_in=3, counted=1, late=2)
+    )
+    two = fold_reports(
+        {"b": [ReportPoint.of(row("e2"))]}, {"b": ["e2", "e3"]}, header(), ReportCounts(rows_in=1, invalid=1)
+    )
+    both = merge_folds([one, two], header())
+    points = {"a": [ReportPoint.of(row("e1"))], "b": [ReportPoint.of(row("e2"))]}
+    counts = ReportCounts(rows_in=4, counted=1, late=2, invalid=1)
+    assert both == fold_reports(points, {"a": ["e1"], "b": ["e2", "e3"]}, header(), counts)
 
 
 def test_of_a_cluster_that_changes_hands_the_fuller_fold_counts():
-    silent = fold({}, {"a": ["e1"]}, header(), Counts())
-    heard = fold({"a": [Point.of(row("e1"))]}, {"a": ["e1"]}, header(), Counts())
-    assert merged([silent, heard], header()) == merged([heard, silent], header()) == heard
+    silent = fold_reports({}, {"a": ["e1"]}, header(), ReportCounts())
+    heard = fold_reports({"a": [ReportPoint.of(row("e1"))]}, {"a": ["e1"]}, header(), ReportCounts())
+    assert merge_folds([silent, heard], header()) == merge_folds([heard, silent], header()) == heard
 
 
 def test_folds_that_do_not_belong_together_are_refused():
-    one = fold({}, {"a": ["e1"]}, header(), Counts())
-    longer = fold({}, {"b": ["e1"]}, header(), Counts(), fresh_seconds=9)
+    one = fold_reports({}, {"a": ["e1"]}, header(), ReportCounts())
+    longer = fold_reports({}, {"b": ["e1"]}, header(), ReportCounts(), fresh_seconds=9)
     with pytest.raises(ValueError, match=r"windows of \[9\]"):
-        merged([one, longer], header())
+        merge_folds([one, longer], header())
     with pytest.raises(ValueError, match="of fleet f among those of g"):
-        merged([one], dataclasses.replace(header(), fleet="g"))
+        merge_folds([one], dataclasses.replace(header(), fleet="g"))

@@ -14,16 +14,16 @@ from urllib.request import urlopen
 
 import msgspec
 import pytest
+from tests.telemetry.ingest.test_head_listener import Head, load
 from tests.telemetry.rows import report
 from tests.telemetry.test_collector import config
-from tests.telemetry.test_listening import Head, load
 
-from plimsoll.core.config import Peer, Security
-from plimsoll.telemetry import arrow
-from plimsoll.telemetry.config import CollectorConfig, Listened, encode
-from plimsoll.telemetry.main import EXIT_CONFIG, EXIT_PLACE, Stop, Told, main
+from plimsoll.core.config import LinkSecurity, PeerBroker
+from plimsoll.telemetry.config import CollectorConfig, MonitoredCluster, encode_config
+from plimsoll.telemetry.main import EXIT_CONFIG, EXIT_UNUSABLE_PATH, ConfigFileWatch, StopSignal, main
 from plimsoll.telemetry.schema import INCOMING, LOADS
-from plimsoll.telemetry.snapshot import decode
+from plimsoll.telemetry.snapshot import decode_snapshot
+from plimsoll.telemetry.storage import parquet
 
 
 class Process:
@@ -35,8 +35,8 @@ class Process:
             )
 
     def port(self) -> int:
-        wait_for(lambda: b"serves on port" in self.log.read_bytes())
-        return int(self.log.read_text().split("serves on port ")[1].split()[0])
+        wait_for(lambda: b"serving on port" in self.log.read_bytes())
+        return int(self.log.read_text().split("serving on port ")[1].split()[0])
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGTERM)
@@ -72,8 +72,8 @@ def heads() -> Iterator[list[Head]]:
 
 def hearing(root: Path, *heads: Head) -> CollectorConfig:
     clusters = {
-        f"c{number}": Listened(
-            head=Peer(name=f"h{number}", control=f"tcp://127.0.0.1:{head.port}"), brokers=(f"e{number}",)
+        f"c{number}": MonitoredCluster(
+            head=PeerBroker(name=f"h{number}", control=f"tcp://127.0.0.1:{head.port}"), brokers=(f"e{number}",)
         )
         for number, head in enumerate(heads)
     }
@@ -87,7 +87,7 @@ def now_us() -> int:
 def test_it_hears_writes_serves_and_follows_its_file(tmp_path: Path, processes: list[Process], heads: list[Head]):
     heads += [Head(), Head()]
     path = tmp_path / "collector.json"
-    path.write_bytes(encode(hearing(tmp_path, heads[0])))
+    path.write_bytes(encode_config(hearing(tmp_path, heads[0])))
     processes.append(Process(path))
     port, folder = processes[0].port(), tmp_path / "data" / INCOMING
     seq = 0
@@ -99,18 +99,18 @@ def test_it_hears_writes_serves_and_follows_its_file(tmp_path: Path, processes: 
         return sum(path.suffix == ".parquet" for path in folder.iterdir())
 
     wait_for(lambda: said(0))
-    path.write_bytes(encode(hearing(tmp_path, *heads)))
+    path.write_bytes(encode_config(hearing(tmp_path, *heads)))
 
     def seen() -> bool:
         said(0)
         said(1)
         with urlopen(f"http://127.0.0.1:{port}/v1/fold", timeout=10) as answer:
-            found = decode(answer.read())
+            found = decode_snapshot(answer.read())
         return (found.seen, found.expected) == (2, 2)
 
     wait_for(seen)
     assert processes[0].end() == 0
-    rows = [row for file in folder.iterdir() for row in arrow.read(file, LOADS)]
+    rows = [row for file in folder.iterdir() for row in parquet.read_rows(file, LOADS)]
     assert {row["broker"] for row in rows} == {"e0", "e1"}
     assert len({(row["broker"], row["seq"]) for row in rows}) == len(rows)
 
@@ -118,21 +118,21 @@ def test_it_hears_writes_serves_and_follows_its_file(tmp_path: Path, processes: 
 def test_what_waits_is_written_at_the_end(tmp_path: Path, processes: list[Process], heads: list[Head]):
     heads.append(Head())
     path = tmp_path / "collector.json"
-    path.write_bytes(encode(msgspec.structs.replace(hearing(tmp_path, heads[0]), interval_seconds=3600.0)))
+    path.write_bytes(encode_config(msgspec.structs.replace(hearing(tmp_path, heads[0]), interval_seconds=3600.0)))
     processes.append(Process(path))
     port = processes[0].port()
 
     def counted() -> bool:
         heads[0].answer(load(**report("e0", 1, now_us(), cluster="c0")))
         with urlopen(f"http://127.0.0.1:{port}/v1/fold", timeout=10) as answer:
-            return decode(answer.read()).counts.counted == 1
+            return decode_snapshot(answer.read()).counts.counted == 1
 
     wait_for(counted)
     folder = tmp_path / "data" / INCOMING
     assert list(folder.iterdir()) == []
     assert processes[0].end() == 0
     (file,) = folder.iterdir()
-    assert [row["broker"] for row in arrow.read(file, LOADS)] == ["e0"]
+    assert [row["broker"] for row in parquet.read_rows(file, LOADS)] == ["e0"]
 
 
 def test_what_cannot_be_used_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -140,34 +140,34 @@ def test_what_cannot_be_used_is_said(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["--config", str(path)]) == EXIT_CONFIG
     assert "cannot read" in capsys.readouterr().err
     (tmp_path / "key").write_text("no key")
-    secured = Security(secret_key_file=str(tmp_path / "key"))
-    path.write_bytes(encode(config(tmp_path, security=secured, clusters={})))
+    secured = LinkSecurity(secret_key_file=str(tmp_path / "key"))
+    path.write_bytes(encode_config(config(tmp_path, security=secured, clusters={})))
     assert main(["--config", str(path)]) == EXIT_CONFIG
     assert "security.secret_key_file" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
-    path.write_bytes(encode(config(tmp_path / "file")))
-    assert main(["--config", str(path)]) == EXIT_PLACE
+    path.write_bytes(encode_config(config(tmp_path / "file")))
+    assert main(["--config", str(path)]) == EXIT_UNUSABLE_PATH
     assert "file" in capsys.readouterr().err
 
 
 def test_a_bad_file_leaves_the_last_configuration_in_force(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     path = tmp_path / "collector.json"
-    path.write_bytes(encode(config(tmp_path)))
-    told = Told(path)
-    assert told.look(0.0) == config(tmp_path)
-    assert told.look(5.0) is None
+    path.write_bytes(encode_config(config(tmp_path)))
+    told = ConfigFileWatch(path)
+    assert told.read_if_changed(0.0) == config(tmp_path)
+    assert told.read_if_changed(5.0) is None
     path.write_text("{")
-    assert told.look(6.5) is None
-    assert "told before" in caplog.text
-    path.write_bytes(encode(config(tmp_path, fleet="g")))
-    assert told.look(7.0) is None, "it looks once a second"
-    assert told.look(8.0) == config(tmp_path, fleet="g")
+    assert told.read_if_changed(6.5) is None
+    assert "keeping the previous one" in caplog.text
+    path.write_bytes(encode_config(config(tmp_path, fleet="g")))
+    assert told.read_if_changed(7.0) is None, "it looks once a second"
+    assert told.read_if_changed(8.0) == config(tmp_path, fleet="g")
 
 
 def test_it_stops_when_told_or_when_its_parent_is_gone():
-    stop = Stop(os.getppid())
+    stop = StopSignal(os.getppid())
     assert not stop()
     stop.on_signal(signal.SIGTERM, None)
     assert stop()
-    assert Stop(os.getpid())(), "our parent is another process"
-    assert not Stop(None)()
+    assert StopSignal(os.getpid())(), "our parent is another process"
+    assert not StopSignal(None)()

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from tests.telemetry.rows import row
 
-from plimsoll.telemetry import arrow
-from plimsoll.telemetry.schema import INCOMING, LOADS, METRICS, TABLES, Field, columns, ddl
+from plimsoll.telemetry.schema import INCOMING, LOADS, METRICS, TABLES, TelemetryColumn, column_descriptions, spark_ddl
+from plimsoll.telemetry.storage import parquet
 
 PAGE = (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text()
 
@@ -23,7 +23,7 @@ def all_fields():
         for field in table.fields:
             yield field
             if isinstance(field.type, tuple):
-                yield from (inner for inner in field.type if isinstance(inner, Field))
+                yield from (inner for inner in field.type if isinstance(inner, TelemetryColumn))
 
 
 def test_names_are_unique_and_keys_are_columns():
@@ -34,7 +34,7 @@ def test_names_are_unique_and_keys_are_columns():
 
 
 @pytest.mark.parametrize("field", list(all_fields()), ids=lambda field: field.name)
-def test_a_column_says_what_it_is(field: Field):
+def test_a_column_says_what_it_is(field: TelemetryColumn):
     assert field.about.endswith(".")
     assert field.unit or field.type != "float64", "an amount has a unit"
     for ending, unit in (("_us", "us since 1970"), ("_seconds", "s"), ("_bytes", "bytes"), ("_ratio", "ratio")):
@@ -51,21 +51,23 @@ def test_aggregates_are_of_columns_that_are_never_null():
 def test_spark_and_arrow_see_the_same_columns():
     names = {"INT": pa.int32(), "BIGINT": pa.int64(), "DOUBLE": pa.float64(), "STRING": pa.string()}
     for table in TABLES:
-        found = re.findall(r"`(\w+)` (INT|BIGINT|DOUBLE|STRING|ARRAY)", ddl(table.fields))
-        assert [name for name, _ in found] == arrow.schema(table).names
+        found = re.findall(r"`(\w+)` (INT|BIGINT|DOUBLE|STRING|ARRAY)", spark_ddl(table.fields))
+        assert [name for name, _ in found] == parquet.arrow_schema(table).names
         for name, kind in found:
-            assert kind == "ARRAY" or arrow.schema(table).field(name).type == names[kind]
+            assert kind == "ARRAY" or parquet.arrow_schema(table).field(name).type == names[kind]
 
 
 def test_lists_of_several_fields_are_structs():
-    text = ddl(LOADS.fields)
+    text = spark_ddl(LOADS.fields)
     assert "`covers` ARRAY<STRUCT<`link`: STRING, `subscriptions`: BIGINT>>" in text
     assert "`balanced_set` ARRAY<STRING>" in text
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_the_page_has_every_column_with_its_unit(table):
-    lines = "\n".join(f"| `{name}` | {kind} | {unit} | {about} |" for name, kind, unit, about in columns(table))
+    lines = "\n".join(
+        f"| `{name}` | {kind} | {unit} | {about} |" for name, kind, unit, about in column_descriptions(table)
+    )
     assert lines in PAGE
 
 
@@ -76,8 +78,10 @@ def test_the_query_of_the_page_works(tmp_path: Path):
     old = row("e9", 1, now_us - 7_200_000_000, output_utilization=0.99)
     rows = [row(f"e{n}", 1, now_us - 1, output_utilization=n / 10, match_delay_seconds=2e-5) for n in range(1, 8)]
     more = row("e7", 2, now_us - 1, output_utilization=0.5, match_delay_seconds=4e-5, state="N/A")
-    arrow.write(folder / "a.parquet", LOADS, [*rows, row("h", 1, now_us - 1, role="head", output_utilization=0.9)])
-    arrow.write(folder / "b.parquet", LOADS, [more, old])
+    parquet.write_rows(
+        folder / "a.parquet", LOADS, [*rows, row("h", 1, now_us - 1, role="head", output_utilization=0.9)]
+    )
+    parquet.write_rows(folder / "b.parquet", LOADS, [more, old])
     script = tmp_path / "query.py"
     script.write_text(PAGE.split("```python\n")[1].split("```")[0])
     ran = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=True)

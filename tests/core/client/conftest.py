@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from plimsoll.core import records as r
-from plimsoll.core import wire as frames
 from plimsoll.core.client import Acknowledged, Address, Client, ClientLimits, Delivery
-from plimsoll.core.link import Link, LinkLimits
-from plimsoll.core.node import Dial, Node
-from plimsoll.core.wire import Info
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire as frames
+from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport.link import Link, LinkLimits
+from plimsoll.core.transport.overlay_node import Dial, OverlayNode
 
 HEAD, EDGE, OTHER = "tcp://head", "tcp://edge", "tcp://other"
 
@@ -24,21 +24,21 @@ class Wire:
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.nodes: list[Node] = []
-        self.at: dict[str, Node] = {}
+        self.nodes: list[OverlayNode] = []
+        self.at: dict[str, OverlayNode] = {}
         self.calls: dict[tuple[int, object, bool], tuple[str, bytes]] = {}
-        self.answers: dict[tuple[bytes, bool], tuple[Node, object]] = {}
-        self.frames: deque[tuple[Node, object, bytes, bool]] = deque()
+        self.answers: dict[tuple[bytes, bool], tuple[OverlayNode, object]] = {}
+        self.frames: deque[tuple[OverlayNode, object, bytes, bool]] = deque()
         self.cut: set[str] = set()
         self.last = 0
 
-    def add(self, node: Node, *endpoints: str) -> Any:
+    def add(self, node: OverlayNode, *endpoints: str) -> Any:
         self.nodes.append(node)
         for endpoint in endpoints:
             self.at[endpoint] = node
         return node
 
-    def remove(self, node: Node) -> None:
+    def remove(self, node: OverlayNode) -> None:
         """The process is gone; its address may be taken over by another."""
         self.nodes.remove(node)
         self.at = {endpoint: at for endpoint, at in self.at.items() if at is not node}
@@ -59,7 +59,7 @@ class Wire:
         self.last += 1
         return self.last.to_bytes(5, "big")
 
-    def _send(self, node: Node, peer: object, data: bytes, control: bool) -> None:
+    def _send(self, node: OverlayNode, peer: object, data: bytes, control: bool) -> None:
         if isinstance(peer, bytes):
             if (found := self.answers.get((peer, control))) is not None:
                 self.frames.append((found[0], found[1], data, control))
@@ -73,14 +73,14 @@ class Wire:
     def round(self) -> bool:
         """Every node has one turn; whether any frame has moved."""
         for node in self.nodes:
-            node.tick(self.now)
+            node.poll(self.now)
             hangups = []
-            for each in node.take_dials():
+            for each in node.dials_to_make():
                 if isinstance(each, Dial):
                     self.calls[id(node), each.peer, each.control] = (each.endpoint, self._peer())
                 else:
                     hangups.append(each)
-            for control, taken in ((True, node.take_control()), (False, node.take())):
+            for control, taken in ((True, node.control_to_send()), (False, node.data_to_send())):
                 for peer, data in taken:
                     self._send(node, peer, data, control)
             for each in hangups:
@@ -104,14 +104,14 @@ class Wire:
                     return
                 if not moved:
                     break
-            wake = min((node.next_tick() for node in self.nodes), default=end)
+            wake = min((node.next_poll_at() for node in self.nodes), default=end)
             if self.now >= end:
                 break
             self.now = min(end, max(wake, self.now + 0.001))
         assert until is None, f"not so within {seconds} s"
 
 
-class Script(Node):
+class Script(OverlayNode):
     """A broker without a mind: keeps what it hears, says what it is told. Answers JOIN with `edge` if it has one."""
 
     def __init__(self, name: str, role: str, incarnation: int = 1, edge: tuple[str, str] | None = None) -> None:
@@ -130,13 +130,13 @@ class Script(Node):
     def on_data(self, link: Link, frame: frames.Data, size: int) -> None:
         self.took(link)
         for raw in frame.records:
-            record: Any = r.decode(r.from_client, raw)
+            record: Any = msg.decode(msg.from_client, raw)
             self.heard.append(record)
-            if isinstance(record, r.Join) and self.edge is not None:
-                self.say(link, r.Placed(record.subscriber, self.edge[0], self.edge[1], ""))
-            elif isinstance(record, r.Open) and self.answers_open:
+            if isinstance(record, msg.Join) and self.edge is not None:
+                self.say(link, msg.Placed(record.subscriber, self.edge[0], self.edge[1], ""))
+            elif isinstance(record, msg.Open) and self.answers_open:
                 last = self.last_seq.get((record.publisher, record.incarnation), 0)
-                self.say(link, r.Opened(record.handle, self.info.name, self.info.incarnation, last, last + 100))
+                self.say(link, msg.Opened(record.handle, self.info.name, self.info.incarnation, last, last + 100))
 
     def tell(self, *said: Any) -> None:
         for each in said:
@@ -177,9 +177,9 @@ def make_client(name: str = "app", seed: int = 7, heads: tuple[str, ...] = (HEAD
 
 def pub(
     position: int, *, offset: int | None = None, head: str = "h", epoch: int = 5, payload: bytes = b""
-) -> r.PubOpen:
+) -> msg.PubOpen:
     offset = position if offset is None else offset
-    return r.PubOpen(position, head, epoch, offset, "p", 1, offset, 0, 0, r.Body({"n": position}, payload))
+    return msg.PubOpen(position, head, epoch, offset, "p", 1, offset, 0, 0, msg.Body({"n": position}, payload))
 
 
 class Stage:
@@ -204,13 +204,13 @@ class Stage:
         self.answer(position)
         return subscriber
 
-    def answer(self, position: int, edge: Script | None = None, **fields: Any) -> r.Resume:
+    def answer(self, position: int, edge: Script | None = None, **fields: Any) -> msg.Resume:
         """The edge grants the last RESUME that it heard."""
         edge = edge or self.edge
-        resume: r.Resume = edge.last_of(r.Resume)
+        resume: msg.Resume = edge.last_of(msg.Resume)
         what = {"gap": None, "lapsed": False, "head": "h", "epoch": 5, **fields}
-        edge.tell(r.Resumed(resume.attachment, what["head"], what["epoch"], position, what["gap"], what["lapsed"]))
-        edge.tell(r.Suback(resume.attachment, resume.version, []))
+        edge.tell(msg.Resumed(resume.attachment, what["head"], what["epoch"], position, what["gap"], what["lapsed"]))
+        edge.tell(msg.Suback(resume.attachment, resume.version, []))
         self.run()
         return resume
 
@@ -233,31 +233,33 @@ class Move:
 
     def begin(self, session: str = session, **fields: Any) -> None:
         what = {"epoch": self.subscriber.epoch, "edge": "o", "endpoint": OTHER, **fields}
-        self.source.tell(r.MoveTo(session, [r.MoveToItem(self.id, what["epoch"])], what["edge"], what["endpoint"], ""))
+        self.source.tell(
+            msg.MoveTo(session, [msg.MoveToItem(self.id, what["epoch"])], what["edge"], what["endpoint"], "")
+        )
         self.run()
 
     @property
     def next(self) -> int:
         """The number of the second attachment."""
-        return int(self.target.last_of(r.Attach).members[0].attachment)
+        return int(self.target.last_of(msg.Attach).members[0].attachment)
 
     def held(self, version: int | None = None) -> None:
-        self.target.tell(r.Held([r.HeldItem(self.next, self.subscriber.version if version is None else version)]))
+        self.target.tell(msg.Held([msg.HeldItem(self.next, self.subscriber.version if version is None else version)]))
         self.run()
 
     def suback(self, version: int | None = None, *, edge: Any = None, unreached: tuple[str, ...] = ()) -> None:
         """`edge` acknowledges; the source if it is left out."""
         at = self.next if edge is self.target else self.id
         version = self.subscriber.version if version is None else version
-        (edge or self.source).tell(r.Suback(at, version, list(unreached)))
+        (edge or self.source).tell(msg.Suback(at, version, list(unreached)))
         self.run()
 
     def end(self, token: Any = cut, session: str = session) -> None:
-        self.source.tell(r.End(session, token, [self.id]))
+        self.source.tell(msg.End(session, token, [self.id]))
         self.run()
 
     def stay(self, session: str = session) -> None:
-        self.source.tell(r.Stay(self.id, session))
+        self.source.tell(msg.Stay(self.id, session))
         self.run()
 
     def change(self) -> int:

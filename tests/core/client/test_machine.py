@@ -17,10 +17,10 @@ from plimsoll.core.client import (
     GapNotice,
     Renumbered,
 )
-from plimsoll.core.config import BrokerConfig, Limits, Peer
-from plimsoll.core.edge import Edge
-from plimsoll.core.grants import NOTHING
-from plimsoll.core.head import Head
+from plimsoll.core.config import BrokerConfig, BrokerLimits, PeerBroker
+from plimsoll.core.edge.machine import Edge
+from plimsoll.core.head.machine import Head
+from plimsoll.core.permissions import NO_PERMISSIONS
 
 EDGES = ("e1", "e2")
 
@@ -30,7 +30,7 @@ class Cluster:
 
     def __init__(self, kit: Any, seed: int = 1, **limits: Any) -> None:
         self.kit, self.draw = kit, random.Random(seed)
-        self.limits = Limits(lease_seconds=3.0, **limits)
+        self.limits = BrokerLimits(lease_seconds=3.0, **limits)
         self.wire = kit.wire()
         self.epoch = 10
         self.head: Head = self.start_head()
@@ -53,7 +53,7 @@ class Cluster:
 
     def start_edge(self, name: str) -> Edge:
         self.epoch += 1
-        head = Peer(name="h", data="tcp://head", control="tcp://head:c")
+        head = PeerBroker(name="h", data="tcp://head", control="tcp://head:c")
         data = f"tcp://{name}"
         config = BrokerConfig(
             name=name, role="edge", cluster="c", data=data, control=f"{data}:c", head=head, limits=self.limits
@@ -208,15 +208,15 @@ def test_a_subscriber_that_is_paused_disturbs_nobody_and_gets_it_all_later(clust
 
 def test_an_application_that_does_not_take_its_deliveries_is_paused_alone(cluster: Cluster, kit: Any):
     slow = cluster.subscribe("slow", holds=True)
-    slow.high_records = 50
+    slow.stream.high_records = 50
     cluster.subscribe("fast")
     publisher = cluster.client.publisher("p")
     for start in range(1, 401, 20):
         cluster.publish(publisher, *range(start, start + 20))
         cluster.run(0.1)
-    assert 50 < slow.depth < 100
+    assert 50 < slow.stream.depth < 100
     assert len(cluster.numbers("fast")) == 400
-    while slow.depth:
+    while slow.stream.depth:
         slow.consumed(10)
         cluster.run(0.2)
     assert cluster.numbers("slow") == list(range(1, 401))
@@ -248,7 +248,7 @@ def test_a_token_and_watermarks_carry_over_to_the_next_life(cluster: Cluster, ki
     publisher = cluster.client.publisher("p")
     cluster.publish(publisher, 1, 2, 3)
     cluster.run(1.0)
-    token, marks = subscriber.token, subscriber.marks()
+    token, marks = subscriber.token, subscriber.stream.marks()
     subscriber.close(withdraw=False)
     cluster.publish(publisher, 4, 5)
     cluster.run(1.0)
@@ -262,7 +262,7 @@ def test_a_token_and_watermarks_carry_over_to_the_next_life(cluster: Cluster, ki
 
 def test_who_may_not_subscribe_or_publish_is_told_for_good(cluster: Cluster):
     for broker in cluster.wire.nodes:
-        broker.grant_of = lambda peer: NOTHING
+        broker.grant_of = lambda peer: NO_PERMISSIONS
     subscriber, publisher = cluster.client.subscriber("s"), cluster.client.publisher("p")
     subscriber.subscribe("[n,>,0]")
     publisher.publish({"n": 1}, sent_us=0)

@@ -9,29 +9,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plimsoll.core import records as r
 from plimsoll.core.client import (
     Answered,
     BufferFullError,
+    ClientPublisher,
     ClosedError,
     Failed,
-    Opened,
     PublicationError,
-    Publisher,
+    PublisherReady,
     Renumbered,
 )
 from plimsoll.core.client.publisher import encoded_body
-from plimsoll.core.wire import FLAG_CONFIRM_EDGES
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.wire import FLAG_CONFIRM_EDGES
 
 FIRST = 1_007
 
 
-def publish(publisher: Publisher, count: int, payload: bytes = b"") -> list[int]:
+def publish(publisher: ClientPublisher, count: int, payload: bytes = b"") -> list[int]:
     return [publisher.publish({"n": n}, payload, sent_us=n) for n in range(count)]
 
 
-def opened(stage: Any, **options: Any) -> Publisher:
-    publisher: Publisher = stage.client.publisher("p", **options)
+def opened(stage: Any, **options: Any) -> ClientPublisher:
+    publisher: ClientPublisher = stage.client.publisher("p", **options)
     stage.run()
     return publisher
 
@@ -49,9 +49,9 @@ def test_numbers_are_consecutive_from_one(stage: Any):
     publisher = opened(stage)
     assert publish(publisher, 3) == [1, 2, 3]
     stage.run()
-    said = stage.head.all(r.Publish)
+    said = stage.head.all(msg.Publish)
     assert [each.seq for each in said] == [1, 2, 3]
-    assert r.decode(r.body, said[2].body).attributes == {"n": 2}
+    assert msg.decode(msg.body, said[2].body).attributes == {"n": 2}
     assert said[2].sent_us == 2
 
 
@@ -59,10 +59,10 @@ def test_acceptance_is_cumulative_and_told_as_a_range(stage: Any):
     publisher = opened(stage)
     publish(publisher, 5)
     stage.run()
-    stage.head.tell(r.Accepted(publisher.handle, 3))
+    stage.head.tell(msg.Accepted(publisher.handle, 3))
     stage.run()
     assert stage.app.of(Answered) == [Answered(1, 3, "accepted", FIRST, 1)]
-    stage.head.tell(r.Accepted(publisher.handle, 5))
+    stage.head.tell(msg.Accepted(publisher.handle, 5))
     stage.run()
     assert stage.app.of(Answered)[1:] == [Answered(4, 5, "accepted", FIRST, 4)]
     assert publisher.unanswered == 0
@@ -73,7 +73,7 @@ def test_a_refused_one_leaves_a_hole_in_the_range(stage: Any):
     publisher = opened(stage)
     publish(publisher, 4)
     stage.run()
-    stage.head.tell(r.Refused(publisher.handle, 2, "quota", "too much"), r.Accepted(publisher.handle, 4))
+    stage.head.tell(msg.Refused(publisher.handle, 2, "quota", "too much"), msg.Accepted(publisher.handle, 4))
     stage.run()
     assert [(each.first, each.last, each.answer) for each in stage.app.of(Answered)] == [
         (2, 2, "refused"),
@@ -87,8 +87,8 @@ def test_edges_that_do_not_confirm_are_named(stage: Any):
     publisher = opened(stage, confirm="edges")
     publish(publisher, 2)
     stage.run()
-    assert {each.flags for each in stage.head.all(r.Publish)} == {FLAG_CONFIRM_EDGES}
-    stage.head.tell(r.Unconfirmed(publisher.handle, 1, ["e9"]), r.Accepted(publisher.handle, 2))
+    assert {each.flags for each in stage.head.all(msg.Publish)} == {FLAG_CONFIRM_EDGES}
+    stage.head.tell(msg.Unconfirmed(publisher.handle, 1, ["e9"]), msg.Accepted(publisher.handle, 2))
     stage.run()
     assert [(each.answer, each.edges) for each in stage.app.of(Answered)] == [
         ("unconfirmed", ("e9",)),
@@ -100,10 +100,10 @@ def test_nothing_goes_beyond_the_credit(stage: Any):
     publisher = opened(stage)
     publish(publisher, 130)
     stage.run()
-    assert [each.seq for each in stage.head.all(r.Publish)] == list(range(1, 101))
-    stage.head.tell(r.Credit(publisher.handle, 110))
+    assert [each.seq for each in stage.head.all(msg.Publish)] == list(range(1, 101))
+    stage.head.tell(msg.Credit(publisher.handle, 110))
     stage.run()
-    assert [each.seq for each in stage.head.all(r.Publish)] == list(range(1, 111))
+    assert [each.seq for each in stage.head.all(msg.Publish)] == list(range(1, 111))
 
 
 def test_the_buffer_of_unanswered_ones_is_bounded_in_bytes(kit: Any):
@@ -125,9 +125,9 @@ def test_after_a_lost_link_only_what_the_head_lacks_is_sent_again(stage: Any, ki
     publish(publisher, 6)
     stage.run()
     restart_head(stage, kit, incarnation=5, last_seq=4)
-    assert [each.seq for each in stage.head.all(r.Publish)] == [5, 6]
+    assert [each.seq for each in stage.head.all(msg.Publish)] == [5, 6]
     assert stage.app.of(Answered) == []
-    stage.head.tell(r.Accepted(publisher.handle, 6))
+    stage.head.tell(msg.Accepted(publisher.handle, 6))
     stage.run()
     assert stage.app.of(Answered) == [Answered(1, 6, "accepted", FIRST, 1)]
     assert publisher.statistics()["resent"] == 2
@@ -140,26 +140,26 @@ def test_a_lost_connection_repeats_nothing(stage: Any, kit: Any):
     stage.wire.drop(kit.head)
     publish(publisher, 3)
     stage.run(15.0)
-    assert [each.seq for each in stage.head.all(r.Publish)] == [1, 2, 3, 4, 5, 6]
-    assert len(stage.head.all(r.Open)) == 1
+    assert [each.seq for each in stage.head.all(msg.Publish)] == [1, 2, 3, 4, 5, 6]
+    assert len(stage.head.all(msg.Open)) == 1
 
 
 def test_a_head_that_lost_its_memory_leaves_unknown_outcomes_and_a_new_incarnation(stage: Any, kit: Any):
     publisher = opened(stage)
     publish(publisher, 103)
     stage.run()
-    stage.head.tell(r.Accepted(publisher.handle, 2))
+    stage.head.tell(msg.Accepted(publisher.handle, 2))
     stage.run()
     restart_head(stage, kit)
     answers = [(each.first, each.last, each.answer, each.first_seq) for each in stage.app.of(Answered)]
     assert answers == [(1, 2, "accepted", 1), (3, 100, "unknown", 3)]
     assert stage.app.of(Renumbered) == [Renumbered(101, FIRST + 1)]
-    assert [(each.seq, r.decode(r.body, each.body).attributes["n"]) for each in stage.head.all(r.Publish)] == [
+    assert [(each.seq, msg.decode(msg.body, each.body).attributes["n"]) for each in stage.head.all(msg.Publish)] == [
         (1, 100),
         (2, 101),
         (3, 102),
     ]
-    assert [each.incarnation for each in stage.head.all(r.Open)] == [FIRST, FIRST + 1]
+    assert [each.incarnation for each in stage.head.all(msg.Open)] == [FIRST, FIRST + 1]
     assert publisher.identity(101) == ("p", FIRST + 1, 1)
 
 
@@ -169,19 +169,19 @@ def test_a_head_that_is_new_but_was_told_nothing_changes_nothing(stage: Any, kit
     publish(publisher, 1)
     stage.run()
     assert stage.app.of(Renumbered) == []
-    assert stage.app.of(Opened) == [Opened("h", 5), Opened("h", 6)]
-    assert [each.incarnation for each in stage.head.all(r.Open)] == [FIRST]
+    assert stage.app.of(PublisherReady) == [PublisherReady("h", 5), PublisherReady("h", 6)]
+    assert [each.incarnation for each in stage.head.all(msg.Open)] == [FIRST]
 
 
 def test_a_head_that_has_forgotten_what_it_accepted_is_not_told_again(stage: Any, kit: Any):
     publisher = opened(stage)
     publish(publisher, 3)
     stage.run()
-    stage.head.tell(r.Accepted(publisher.handle, 2))
+    stage.head.tell(msg.Accepted(publisher.handle, 2))
     stage.run()
     restart_head(stage, kit, incarnation=5, last_seq=0)
     assert [each.answer for each in stage.app.of(Answered)] == ["accepted", "unknown"]
-    assert stage.head.all(r.Publish) == []
+    assert stage.head.all(msg.Publish) == []
 
 
 def test_who_was_away_for_long_does_not_repeat_what_may_have_been_forgotten(stage: Any, kit: Any):
@@ -202,7 +202,7 @@ def test_answers_to_an_older_handle_are_of_no_concern(stage: Any, kit: Any):
     stage.run()
     old = publisher.handle
     restart_head(stage, kit, incarnation=5, last_seq=0)
-    stage.head.tell(r.Accepted(old, 2))
+    stage.head.tell(msg.Accepted(old, 2))
     stage.run()
     assert stage.app.of(Answered) == []
 
@@ -211,10 +211,10 @@ def test_a_head_that_does_not_know_the_handle_is_asked_again(stage: Any):
     publisher = opened(stage)
     publish(publisher, 2)
     stage.run()
-    stage.head.tell(r.Refused(publisher.handle, 1, "not-open", ""), r.Refused(publisher.handle, 2, "not-open", ""))
+    stage.head.tell(msg.Refused(publisher.handle, 1, "not-open", ""), msg.Refused(publisher.handle, 2, "not-open", ""))
     stage.run()
-    assert len(stage.head.all(r.Open)) == 2
-    assert [each.seq for each in stage.head.all(r.Publish)] == [1, 2, 1, 2]
+    assert len(stage.head.all(msg.Open)) == 2
+    assert [each.seq for each in stage.head.all(msg.Publish)] == [1, 2, 1, 2]
     assert stage.app.of(Answered) == []
 
 
@@ -222,7 +222,7 @@ def test_a_name_that_a_newer_process_uses_is_the_end(stage: Any):
     stage.head.answers_open = False
     publisher = opened(stage)
     publish(publisher, 2)
-    stage.head.tell(r.Refused(publisher.handle, 0, "incarnation", "in use"))
+    stage.head.tell(msg.Refused(publisher.handle, 0, "incarnation", "in use"))
     stage.run()
     assert stage.app.of(Failed) == [Failed("incarnation", "in use")]
     assert [(each.first, each.last, each.answer) for each in stage.app.of(Answered)] == [(1, 2, "refused")]
@@ -242,7 +242,7 @@ def test_closing_answers_everything(stage: Any):
         (1, 100, "unknown"),
         (101, 102, "refused"),
     ]
-    assert stage.head.last_of(r.Close).handle == publisher.handle
+    assert stage.head.last_of(msg.Close).handle == publisher.handle
     with pytest.raises(ClosedError, match="closed"):
         publish(publisher, 1)
     assert publisher.buffered_bytes == 0
@@ -296,8 +296,8 @@ def test_what_is_too_large_never_reaches_the_wire(stage: Any):
 
 
 def test_subclasses_go_as_what_they_are():
-    body = r.decode(r.body, encoded_body({"a": Colour.RED}, bytearray(b"x"), 1000))
-    assert body == r.Body({"a": 1}, b"x")
+    body = msg.decode(msg.body, encoded_body({"a": Colour.RED}, bytearray(b"x"), 1000))
+    assert body == msg.Body({"a": 1}, b"x")
     assert type(body.attributes["a"]) is int
 
 
@@ -311,6 +311,6 @@ scalars = st.one_of(
 
 @given(st.dictionaries(st.text(st.characters(codec="utf-8"), min_size=1), scalars, max_size=8), st.binary(max_size=50))
 def test_what_is_encoded_is_decoded_to_the_same(attributes: dict[str, Any], payload: bytes):
-    body = r.decode(r.body, encoded_body(attributes, payload, 100_000))
-    assert body == r.Body(attributes, payload)
+    body = msg.decode(msg.body, encoded_body(attributes, payload, 100_000))
+    assert body == msg.Body(attributes, payload)
     assert [type(value) for value in body.attributes.values()] == [type(value) for value in attributes.values()]

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from plimsoll.core import records as r
 from plimsoll.core.client import (
     Acknowledged,
     Attached,
@@ -17,18 +16,19 @@ from plimsoll.core.client import (
     Lapsed,
     SubscriptionRefused,
 )
-from plimsoll.core.client.subscriber import ORIGINS_AT_MOST
+from plimsoll.core.client.stream import ORIGINS_AT_MOST
 from plimsoll.core.predicates import ParseError
+from plimsoll.core.protocol import messages as msg
 
 
-def deliver(stage: Any, *items: r.PubOpen | r.Gap) -> None:
-    attachment = stage.edge.last_of(r.Resume).attachment
-    stage.edge.tell(*(r.Deliver(attachment, item) for item in items))
+def deliver(stage: Any, *items: msg.PubOpen | msg.Gap) -> None:
+    attachment = stage.edge.last_of(msg.Resume).attachment
+    stage.edge.tell(*(msg.Deliver(attachment, item) for item in items))
     stage.run()
 
 
-def gap(low: int, high: int, *last: tuple[str, int, int], low_epoch: int = 5, epoch: int = 5) -> r.Gap:
-    return r.Gap("h", low_epoch, low, epoch, high, list(last), "test")
+def gap(low: int, high: int, *last: tuple[str, int, int], low_epoch: int = 5, epoch: int = 5) -> msg.Gap:
+    return msg.Gap("h", low_epoch, low, epoch, high, list(last), "test")
 
 
 # -- the token
@@ -41,7 +41,7 @@ def test_it_is_raised_by_what_comes(stage: Any, kit: Any):
     assert subscriber.token == ("h", 5, 12)
     deliver(stage, gap(13, 20))
     assert subscriber.token == ("h", 5, 20)
-    stage.edge.tell(r.Progress(30))
+    stage.edge.tell(msg.Progress(30))
     stage.run()
     assert subscriber.token == ("h", 5, 30)
 
@@ -49,7 +49,7 @@ def test_it_is_raised_by_what_comes(stage: Any, kit: Any):
 def test_progress_does_not_speak_for_those_it_names(stage: Any):
     first = stage.attach("first", 10)
     second = stage.attach("second", 10)
-    stage.edge.tell(r.Progress(30, [first.current.id]))
+    stage.edge.tell(msg.Progress(30, [first.current.id]))
     stage.run()
     assert (first.token, second.token) == (("h", 5, 10), ("h", 5, 30))
 
@@ -57,7 +57,7 @@ def test_progress_does_not_speak_for_those_it_names(stage: Any):
 def test_progress_does_not_speak_for_who_has_not_resumed(stage: Any):
     subscriber = stage.client.subscriber("s", token=("h", 5, 3))
     stage.run()
-    stage.edge.tell(r.Progress(30))
+    stage.edge.tell(msg.Progress(30))
     stage.run()
     assert subscriber.token == ("h", 5, 3)
 
@@ -65,14 +65,14 @@ def test_progress_does_not_speak_for_who_has_not_resumed(stage: Any):
 def test_nothing_lowers_it(stage: Any, kit: Any):
     subscriber = stage.attach(position=10)
     deliver(stage, kit.pub(9, offset=99), gap(1, 5))
-    stage.edge.tell(r.Progress(2))
+    stage.edge.tell(msg.Progress(2))
     stage.run()
     assert subscriber.token == ("h", 5, 10)
 
 
 def test_a_restart_of_the_head_moves_it_to_the_new_epoch(stage: Any, kit: Any):
     subscriber = stage.attach(position=10)
-    stage.edge.tell(r.Epoch(subscriber.current.id, gap(11, 2, low_epoch=5, epoch=6)))
+    stage.edge.tell(msg.Epoch(subscriber.current.id, gap(11, 2, low_epoch=5, epoch=6)))
     stage.run()
     assert subscriber.token == ("h", 6, 2)
     assert [(each.low_epoch, each.low, each.epoch, each.high) for each in stage.app.of(GapNotice)] == [(5, 11, 6, 2)]
@@ -94,15 +94,15 @@ def test_each_origin_has_its_own_watermark(stage: Any, kit: Any):
     subscriber = stage.attach()
     deliver(stage, kit.pub(11, offset=7), kit.pub(12, offset=7, head="g"), kit.pub(13, offset=7, epoch=6))
     assert len(stage.app.of(Delivery)) == 3
-    assert subscriber.marks() == [("h", 5, 7), ("g", 5, 7), ("h", 6, 7)]
+    assert subscriber.stream.marks() == [("h", 5, 7), ("g", 5, 7), ("h", 6, 7)]
 
 
 def test_watermarks_are_bounded(stage: Any, kit: Any):
     subscriber = stage.attach()
     deliver(stage, *(kit.pub(10 + i, head=f"h{i}") for i in range(1, ORIGINS_AT_MOST + 10)))
-    assert len(subscriber.watermarks) == ORIGINS_AT_MOST
-    assert (f"h{ORIGINS_AT_MOST + 9}", 5) in subscriber.watermarks
-    assert ("h1", 5) not in subscriber.watermarks
+    assert len(subscriber.stream.watermarks) == ORIGINS_AT_MOST
+    assert (f"h{ORIGINS_AT_MOST + 9}", 5) in subscriber.stream.watermarks
+    assert ("h1", 5) not in subscriber.stream.watermarks
 
 
 # -- gaps
@@ -120,7 +120,7 @@ def test_a_gap_that_says_more_is_told_and_raises_the_watermarks(stage: Any, kit:
     subscriber = stage.attach()
     deliver(stage, kit.pub(11, offset=5), gap(12, 14, ("h", 5, 5), ("g", 1, 3)))
     assert len(stage.app.of(GapNotice)) == 1
-    assert subscriber.marks() == [("h", 5, 5), ("g", 1, 3)]
+    assert subscriber.stream.marks() == [("h", 5, 5), ("g", 1, 3)]
     deliver(stage, kit.pub(15, offset=3, head="g", epoch=1))
     assert len(stage.app.of(Delivery)) == 1
 
@@ -144,11 +144,11 @@ def test_gaps_stand_between_deliveries_where_they_belong(stage: Any, kit: Any):
 
 
 def test_it_resumes_with_its_whole_state(stage: Any, kit: Any):
-    subscriber = stage.attach(position=10, policy=r.Policy(slow="drop-oldest"))
+    subscriber = stage.attach(position=10, policy=msg.Policy(slow="drop-oldest"))
     deliver(stage, kit.pub(11, offset=4))
-    stage.edge.tell(r.Shut(subscriber.current.id, "head", "again"))
+    stage.edge.tell(msg.AttachmentClosed(subscriber.current.id, "head", "again"))
     stage.run(1.0)
-    first, second = stage.edge.all(r.Resume)
+    first, second = stage.edge.all(msg.Resume)
     assert (first.token, first.watermarks) == (None, [])
     assert (second.token, second.watermarks) == (("h", 5, 11), [("h", 5, 4)])
     assert second.epoch == (first.epoch[0], first.epoch[1] + 2)
@@ -159,7 +159,7 @@ def test_it_resumes_with_its_whole_state(stage: Any, kit: Any):
 
 def test_where_the_edge_begins_is_the_token(stage: Any):
     subscriber = stage.attach(position=10)
-    stage.edge.tell(r.Shut(subscriber.current.id, "head", "again"))
+    stage.edge.tell(msg.AttachmentClosed(subscriber.current.id, "head", "again"))
     stage.run(1.0)
     stage.answer(25, gap=gap(11, 25), lapsed=True, epoch=5)
     assert subscriber.token == ("h", 5, 25)
@@ -172,18 +172,18 @@ def test_where_the_edge_begins_is_the_token(stage: Any):
 def test_a_lapse_without_an_acknowledgement_to_void_is_not_told(stage: Any):
     stage.attach(position=10)
     for _ in range(2):
-        resume = stage.edge.last_of(r.Resume)
-        stage.edge.tell(r.Shut(resume.attachment, "head", "again"))
+        resume = stage.edge.last_of(msg.Resume)
+        stage.edge.tell(msg.AttachmentClosed(resume.attachment, "head", "again"))
         stage.run(1.0)
-        resume = stage.edge.last_of(r.Resume)
-        stage.edge.tell(r.Resumed(resume.attachment, "h", 5, 10, None, True))
+        resume = stage.edge.last_of(msg.Resume)
+        stage.edge.tell(msg.Resumed(resume.attachment, "h", 5, 10, None, True))
         stage.run()
     assert len(stage.app.of(Lapsed)) == 1
 
 
 def test_who_has_not_lapsed_is_not_acknowledged_twice(stage: Any):
     subscriber = stage.attach(position=10)
-    stage.edge.tell(r.Shut(subscriber.current.id, "head", "again"))
+    stage.edge.tell(msg.AttachmentClosed(subscriber.current.id, "head", "again"))
     stage.run(1.0)
     stage.answer(10)
     assert [each.ids for each in stage.app.of(Acknowledged)] == [(1,)]
@@ -192,10 +192,10 @@ def test_who_has_not_lapsed_is_not_acknowledged_twice(stage: Any):
 def test_what_comes_for_an_older_attachment_is_of_no_concern(stage: Any, kit: Any):
     subscriber = stage.attach(position=10)
     old = subscriber.current.id
-    stage.edge.tell(r.Shut(old, "head", "again"))
+    stage.edge.tell(msg.AttachmentClosed(old, "head", "again"))
     stage.run(1.0)
     stage.answer(10)
-    stage.edge.tell(r.Deliver(old, kit.pub(11)), r.Shut(old, "slow", ""), r.Suback(old, 99, []))
+    stage.edge.tell(msg.Deliver(old, kit.pub(11)), msg.AttachmentClosed(old, "slow", ""), msg.Suback(old, 99, []))
     stage.run()
     assert stage.app.of(Delivery) == []
     assert subscriber.current is not None
@@ -211,15 +211,15 @@ def test_changes_of_a_round_are_said_as_one(stage: Any):
     subscriber.unsubscribe(1)
     subscriber.unsubscribe(third)
     stage.run()
-    (subs,) = stage.edge.all(r.Subs)
+    (subs,) = stage.edge.all(msg.Subs)
     assert [item.id for item in subs.adds] == [second]
     assert subs.removes == [1, third]
-    assert subs.version == stage.edge.last_of(r.Resume).version + 1
-    stage.edge.tell(r.Suback(subs.attachment, subs.version, []))
+    assert subs.version == stage.edge.last_of(msg.Resume).version + 1
+    stage.edge.tell(msg.Suback(subs.attachment, subs.version, []))
     stage.run()
     assert stage.app.of(Acknowledged)[-1] == Acknowledged((second,), "h", ())
     assert stage.app.of(Forgotten) == [Forgotten((1, third))]
-    assert subscriber.is_settled
+    assert subscriber.subscription_list.is_settled
 
 
 def test_an_older_acknowledgement_is_not_one_of_newer_changes(stage: Any):
@@ -227,36 +227,36 @@ def test_an_older_acknowledgement_is_not_one_of_newer_changes(stage: Any):
     version = subscriber.version
     subscriber.subscribe("[n,=,2]")
     stage.run()
-    stage.edge.tell(r.Suback(subscriber.current.id, version, []))
+    stage.edge.tell(msg.Suback(subscriber.current.id, version, []))
     stage.run()
     assert [each.ids for each in stage.app.of(Acknowledged)] == [(1,)]
-    assert not subscriber.is_settled
+    assert not subscriber.subscription_list.is_settled
 
 
 def test_heads_that_were_not_reached_are_named_and_then_come(stage: Any):
     subscriber = stage.attach()
     new = subscriber.subscribe("[n,=,2]")
     stage.run()
-    stage.edge.tell(r.Suback(subscriber.current.id, subscriber.version, ["far"]))
+    stage.edge.tell(msg.Suback(subscriber.current.id, subscriber.version, ["far"]))
     stage.run()
     assert stage.app.of(Acknowledged)[-1] == Acknowledged((new,), "h", ("far",))
-    assert not subscriber.is_settled
-    stage.edge.tell(r.Suback(subscriber.current.id, subscriber.version, []))
+    assert not subscriber.subscription_list.is_settled
+    stage.edge.tell(msg.Suback(subscriber.current.id, subscriber.version, []))
     stage.run()
     assert stage.app.of(Acknowledged)[-1] == Acknowledged((new,), "h", ())
-    assert subscriber.is_settled
+    assert subscriber.subscription_list.is_settled
 
 
 def test_a_withdrawn_subscription_does_not_arrive_anywhere(stage: Any):
     subscriber = stage.attach()
     new = subscriber.subscribe("[n,=,2]")
     stage.run()
-    stage.edge.tell(r.Suback(subscriber.current.id, subscriber.version, ["far"]))
+    stage.edge.tell(msg.Suback(subscriber.current.id, subscriber.version, ["far"]))
     stage.run()
     subscriber.unsubscribe(new)
     stage.run()
     told = len(stage.app.of(Acknowledged))
-    stage.edge.tell(r.Suback(subscriber.current.id, subscriber.version, []))
+    stage.edge.tell(msg.Suback(subscriber.current.id, subscriber.version, []))
     stage.run()
     assert len(stage.app.of(Acknowledged)) == told
     assert stage.app.of(Forgotten) == [Forgotten((new,))]
@@ -267,26 +267,26 @@ def test_a_refused_subscription_is_told_and_not_asked_for_again(stage: Any):
     bad = subscriber.subscribe("[n,=,2]")
     stage.run()
     stage.edge.tell(
-        r.SubRefused(subscriber.current.id, subscriber.version, bad, "too many"),
-        r.Suback(subscriber.current.id, subscriber.version, []),
-        r.Shut(subscriber.current.id, "head", "again"),
+        msg.SubRefused(subscriber.current.id, subscriber.version, bad, "too many"),
+        msg.Suback(subscriber.current.id, subscriber.version, []),
+        msg.AttachmentClosed(subscriber.current.id, "head", "again"),
     )
     stage.run(1.0)
     assert stage.app.of(SubscriptionRefused) == [SubscriptionRefused(bad, "too many")]
-    assert [item.id for item in stage.edge.last_of(r.Resume).subscriptions] == [1]
+    assert [item.id for item in stage.edge.last_of(msg.Resume).subscriptions] == [1]
     assert [each.ids for each in stage.app.of(Acknowledged)] == [(1,)]
 
 
 def test_a_change_while_away_goes_with_the_resume(stage: Any):
     subscriber = stage.attach()
-    stage.edge.tell(r.Shut(subscriber.current.id, "head", "again"))
+    stage.edge.tell(msg.AttachmentClosed(subscriber.current.id, "head", "again"))
     stage.run()
     new = subscriber.subscribe("[n,=,2]")
     subscriber.unsubscribe(1)
     stage.run(1.0)
     resume = stage.answer(10)
     assert [item.id for item in resume.subscriptions] == [new]
-    assert stage.edge.all(r.Subs) == []
+    assert stage.edge.all(msg.Subs) == []
     assert stage.app.of(Forgotten) == [Forgotten((1,))]
     assert stage.app.of(Acknowledged)[-1].ids == (new,)
 
@@ -297,7 +297,7 @@ def test_a_subscription_is_checked_before_it_is_sent(stage: Any):
         subscriber.subscribe("[n,~,2]")
     with pytest.raises(KeyError, match="no subscription 7"):
         subscriber.unsubscribe(7)
-    assert subscriber.version == stage.edge.last_of(r.Resume).version
+    assert subscriber.version == stage.edge.last_of(msg.Resume).version
 
 
 # -- the queue
@@ -305,43 +305,43 @@ def test_a_subscription_is_checked_before_it_is_sent(stage: Any):
 
 def test_a_full_queue_pauses_this_subscriber_alone(stage: Any, kit: Any):
     slow = stage.attach("slow", 10, holds=True)
-    slow.high_records = 4
+    slow.stream.high_records = 4
     attachment = slow.current.id
-    stage.edge.tell(*(r.Deliver(attachment, kit.pub(n)) for n in range(11, 16)))
+    stage.edge.tell(*(msg.Deliver(attachment, kit.pub(n)) for n in range(11, 16)))
     stage.run()
-    assert [each.attachment for each in stage.edge.all(r.Pause)] == [attachment]
+    assert [each.attachment for each in stage.edge.all(msg.Pause)] == [attachment]
     assert len(stage.app.of(Delivery)) == 5
     slow.consumed(2)
     stage.run()
-    assert stage.edge.all(r.Continue) == []
+    assert stage.edge.all(msg.Continue) == []
     slow.consumed(1)
     stage.run()
-    assert [each.attachment for each in stage.edge.all(r.Continue)] == [attachment]
+    assert [each.attachment for each in stage.edge.all(msg.Continue)] == [attachment]
 
 
 def test_the_queue_is_bounded_in_bytes_too(stage: Any, kit: Any):
     slow = stage.attach("slow", 10, holds=True)
-    slow.high_bytes = 10_000
+    slow.stream.high_bytes = 10_000
     deliver(stage, *(kit.pub(n, payload=b"x" * 3000) for n in range(11, 14)))
-    assert stage.edge.all(r.Pause) == []
+    assert stage.edge.all(msg.Pause) == []
     deliver(stage, kit.pub(14, payload=b"x" * 3000))
-    assert len(stage.edge.all(r.Pause)) == 1
-    assert 12_000 < slow.depth_bytes < 13_000
+    assert len(stage.edge.all(msg.Pause)) == 1
+    assert 12_000 < slow.stream.depth_bytes < 13_000
     slow.consumed(4)
-    assert slow.depth_bytes == 0
+    assert slow.stream.depth_bytes == 0
 
 
 def test_a_pause_outlives_the_attachment(stage: Any):
     subscriber = stage.attach()
     subscriber.pause()
     stage.run()
-    stage.edge.tell(r.Shut(subscriber.current.id, "head", "again"))
+    stage.edge.tell(msg.AttachmentClosed(subscriber.current.id, "head", "again"))
     stage.run(1.0)
     stage.answer(10)
-    assert stage.edge.last_of(r.Pause).attachment == subscriber.current.id
+    assert stage.edge.last_of(msg.Pause).attachment == subscriber.current.id
     subscriber.resume()
     stage.run()
-    assert stage.edge.last_of(r.Continue).attachment == subscriber.current.id
+    assert stage.edge.last_of(msg.Continue).attachment == subscriber.current.id
 
 
 # -- the end
@@ -354,8 +354,8 @@ def test_closing_withdraws_unless_told_otherwise(stage: Any):
         subscriber.close(withdraw=withdraw)
         subscriber.close()
         stage.run()
-        assert stage.edge.last_of(r.Detach) == r.Detach([attachment], withdraw)
+        assert stage.edge.last_of(msg.Detach) == msg.Detach([attachment], withdraw)
         with pytest.raises(ClosedError, match="is closed"):
             subscriber.subscribe("[n,=,1]")
     assert stage.client.subscribers == {}
-    assert len(stage.edge.all(r.Detach)) == 2
+    assert len(stage.edge.all(msg.Detach)) == 2

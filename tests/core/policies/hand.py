@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from plimsoll.core.policies.fleet import BrokerLoad
-from plimsoll.core.policies.profile import Profile, Row
-from plimsoll.core.policies.steps import Plan
-from plimsoll.core.policies.traffic import Block, Traffic, union
+from plimsoll.core.policies.model.load import BrokerLoad
+from plimsoll.core.policies.model.plan import OffloadPlan
+from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile
+from plimsoll.core.policies.model.traffic import SampleBlock, SampledTraffic, union_bits
 
 SIZE_BYTES = 100.0
 
@@ -35,14 +35,14 @@ class World:
     brokers: Mapping[str, Broker]
 
     @property
-    def traffic(self) -> Traffic:
-        return Traffic([Block(self.width, rate=1.0, size_bytes=SIZE_BYTES)])
+    def traffic(self) -> SampledTraffic:
+        return SampledTraffic([SampleBlock(self.width, rate=1.0, size_bytes=SIZE_BYTES)])
 
     def load(self, name: str, time: float = 0.0) -> BrokerLoad:
         """What a broker reports, by the definitions and from who is served alone."""
         broker = self.brokers[name]
         count = sum(len(names) for names in broker.served.values())
-        input_rate = self.traffic.rate(union(self.wants[key] for key, names in broker.served.items() if names))
+        input_rate = self.traffic.rate(union_bits(self.wants[key] for key, names in broker.served.items() if names))
         output_rate = sum(self.traffic.rate(self.wants[key]) * len(names) for key, names in broker.served.items())
         delay = broker.cost * count
         return BrokerLoad(
@@ -52,12 +52,12 @@ class World:
             input_utilization=input_rate * delay, capacity=0.01 / broker.cost,
         )  # fmt: skip
 
-    def profile(self, source: str, target: str) -> Profile:
-        rows = [Row(key, self.wants[key], names) for key, names in self.brokers[source].served.items() if names]
-        accepting = union(self.wants[key] for key, names in self.brokers[target].served.items() if names)
-        return Profile(self.traffic, tuple(sorted(rows, key=lambda row: row.key)), accepting)
+    def profile(self, source: str, target: str) -> SubscriptionProfile:
+        rows = [ProfileRow(key, self.wants[key], names) for key, names in self.brokers[source].served.items() if names]
+        accepting = union_bits(self.wants[key] for key, names in self.brokers[target].served.items() if names)
+        return SubscriptionProfile(self.traffic, tuple(sorted(rows, key=lambda row: row.key)), accepting)
 
-    def after(self, plan: Plan) -> World:
+    def after(self, plan: OffloadPlan) -> World:
         """With all moves of a plan made."""
         world = self
         for move in plan.moves:

@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.core.policies.hand import Broker, World, named
+from tests.examples import examples
 
-from plimsoll.core.policies.fleet import METRICS, Metric, Threshold
-from plimsoll.core.policies.parameters import Parameters
-from plimsoll.core.policies.registry import POLICIES, parameters, policy
-from plimsoll.core.policies.steps import Action
-from plimsoll.core.spec.parsing import block
-from plimsoll.core.spec.policy import PolicySpec, PolicyType
-from plimsoll.core.verify.plans import Fleet, faults
+from plimsoll.core.policies.model.load import METRICS, Metric, OverloadThreshold
+from plimsoll.core.policies.model.parameters import BalancingParameters
+from plimsoll.core.policies.model.plan import BrokerAction
+from plimsoll.core.policies.registry import POLICIES, parameters_of_spec, policy_of_spec
+from plimsoll.core.spec.parser import parse_block
+from plimsoll.core.spec.types.policy import PolicySpec, PolicyType
+from plimsoll.core.verify.offload_plan_checker import OffloadPlanContext, offload_plan_faults
 
 LOWER = {"input": 0.9, "output": 0.9, "cpu": 0.9, "memory": 0.9}
 TYPES = get_args(PolicyType)
@@ -27,10 +28,10 @@ def test_every_type_has_its_policy():
 
 def test_without_a_word_the_parameters_are_the_papers():
     """PADRES 2006, 3.2 and 5.1: 0.9, 0.95, 0.1, 0.1, N_f 0.1 s, 30 s, 0.05, 0.15, 0.005."""
-    assert parameters(PolicySpec(type="Padres", padres=block(PolicySpec, {"type": "Padres", "padres": {}}).padres)) == (
-        Parameters()
-    )
-    found = Parameters()
+    assert parameters_of_spec(
+        PolicySpec(type="Padres", padres=parse_block(PolicySpec, {"type": "Padres", "padres": {}}).padres)
+    ) == (BalancingParameters())
+    found = BalancingParameters()
     assert (found.thresholds.input.lower, found.thresholds.cpu.higher) == (0.9, 0.95)
     assert (found.local_trigger.ratio, found.local_trigger.delay) == (0.1, 0.1)
     assert (found.global_trigger.ratio, found.global_trigger.delay) == (0.15, 0.15)
@@ -39,7 +40,7 @@ def test_without_a_word_the_parameters_are_the_papers():
 
 
 def test_every_parameter_can_be_said():
-    spec = block(
+    spec = parse_block(
         PolicySpec,
         {
             "type": "Padres",
@@ -52,13 +53,13 @@ def test_every_parameter_can_be_said():
             "padres": {"balanceThreshold": "10m"},
         },
     )  # fmt: skip
-    found = parameters(spec, time_factor=2.0)
+    found = parameters_of_spec(spec, time_factor=2.0)
     assert (found.detection_seconds, found.fresh_seconds, found.stabilize_seconds) == (2.0, 4.0, 6.0)
     assert (found.normalization_seconds, found.stabilize_change, found.balance_threshold) == (0.02, 0.2, 0.01)
     assert (found.local_trigger.ratio, found.local_trigger.delay) == (0.3, 2.0)
     assert (found.global_trigger.ratio, found.global_trigger.delay) == (0.4, 0.5)
-    assert (found.thresholds.memory, found.thresholds.cpu) == (Threshold(0.6, 0.7), Threshold())
-    assert policy(spec, 2.0).parameters == found
+    assert (found.thresholds.memory, found.thresholds.cpu) == (OverloadThreshold(0.6, 0.7), OverloadThreshold())
+    assert policy_of_spec(spec, 2.0).parameters == found
 
 
 BITS = {"r0": 0b0001, "r1": 0b0011, "r2": 0b0110, "r3": 0b1111, "r4": 0}
@@ -73,7 +74,7 @@ def world_of(source: list[int], target: list[int], cost: float) -> World:
     return World(4, BITS, brokers)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(COUNTS, COUNTS, st.sampled_from([0.005, 0.01, 0.05]), st.sampled_from(METRICS), st.booleans())
 @pytest.mark.parametrize("name", TYPES)
 def test_plans_have_no_faults(
@@ -81,10 +82,10 @@ def test_plans_have_no_faults(
 ):
     world = world_of(source, target, cost)
     own, other, profile = world.load("s"), world.load("t"), world.profile("s", "t")
-    action = Action("t", metric, 1.0, ("input",) if is_over and own.input_utilization > 0.95 else ())
-    chosen = policy(PolicySpec(type=name))
+    action = BrokerAction("t", metric, 1.0, ("input",) if is_over and own.input_utilization > 0.95 else ())
+    chosen = policy_of_spec(PolicySpec(type=name))
     plan = chosen.plan(own, other, profile, action)
-    assert faults(plan, Fleet(profile, LOWER, by_content=name != "LeastLoaded")) == []
+    assert offload_plan_faults(plan, OffloadPlanContext(profile, LOWER, by_content=name != "LeastLoaded")) == []
     assert chosen.plan(own, other, profile, action) == plan
 
 
@@ -92,8 +93,8 @@ def test_random_draws_by_its_seed():
     world = world_of([9, 9, 9, 9, 9], [0] * 5, 0.005)
     own, other, profile = world.load("s"), world.load("t"), world.profile("s", "t")
     drawn = {
-        policy(block(PolicySpec, {"type": "Random", "random": {"seed": seed}})).plan(
-            own, other, profile, Action("t", "match", 1.0)
+        policy_of_spec(parse_block(PolicySpec, {"type": "Random", "random": {"seed": seed}})).plan(
+            own, other, profile, BrokerAction("t", "match", 1.0)
         ).members
         for seed in range(5)
     }  # fmt: skip
@@ -104,18 +105,24 @@ def test_random_and_least_loaded_rank_targets_in_their_own_way():
     world = world_of([9, 9, 9, 9, 9], [1, 1, 1, 1, 1], 0.005)
     loads = {"s": world.load("s"), "t": world.load("t"), "u": world_of([0] * 5, [0] * 5, 0.01).load("t")}
     loads["u"] = type(loads["u"])(name="u")
-    actions = [Action("t", "input", 0.9), Action("u", "input", 0.5)]
-    assert [a.target for a in policy(PolicySpec(type="Padres")).ranked(loads["s"], actions, loads)] == ["t", "u"]
-    assert [a.target for a in policy(PolicySpec(type="LeastLoaded")).ranked(loads["s"], actions, loads)] == ["u", "t"]
-    random = policy(PolicySpec(type="Random")).ranked(loads["s"], actions, loads)
+    actions = [BrokerAction("t", "input", 0.9), BrokerAction("u", "input", 0.5)]
+    assert [a.target for a in policy_of_spec(PolicySpec(type="Padres")).ranked(loads["s"], actions, loads)] == [
+        "t",
+        "u",
+    ]
+    assert [a.target for a in policy_of_spec(PolicySpec(type="LeastLoaded")).ranked(loads["s"], actions, loads)] == [
+        "u",
+        "t",
+    ]
+    random = policy_of_spec(PolicySpec(type="Random")).ranked(loads["s"], actions, loads)
     assert sorted(a.target for a in random) == ["t", "u"]
 
 
 def test_least_loaded_moves_equal_shares():
     """20 subscribers against none of equal hardware: 10 go, the first by name, whatever they ask for."""
     world = world_of([4, 4, 4, 4, 4], [0] * 5, 0.01)
-    found = policy(PolicySpec(type="LeastLoaded")).plan(
-        world.load("s"), world.load("t"), world.profile("s", "t"), Action("t", "match", 1.0)
+    found = policy_of_spec(PolicySpec(type="LeastLoaded")).plan(
+        world.load("s"), world.load("t"), world.profile("s", "t"), BrokerAction("t", "match", 1.0)
     )
     assert found.members == tuple(sorted(found.members))
     assert len(found.members) == 10
@@ -124,8 +131,8 @@ def test_least_loaded_moves_equal_shares():
 
 def test_greedy_lowers_the_busier_of_the_two():
     world = world_of([4, 4, 4, 4, 4], [0] * 5, 0.01)
-    found = policy(PolicySpec(type="Greedy")).plan(
-        world.load("s"), world.load("t"), world.profile("s", "t"), Action("t", "match", 1.0)
+    found = policy_of_spec(PolicySpec(type="Greedy")).plan(
+        world.load("s"), world.load("t"), world.profile("s", "t"), BrokerAction("t", "match", 1.0)
     )
     pairs = (found.source, found.target), (found.predicted_source, found.predicted_target)
     highest = [max(load.measures.of_metric(m, 0.1) for load in pair for m in METRICS) for pair in pairs]

@@ -1,4 +1,4 @@
-"""What a rule of a session is asked with, and no world around it: a turn, a view of edges, a record, a request."""
+"""What a rule of a session is asked with, and no world around it: a context, a view of edges, a record, a request."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from typing import Any
 
 from tests.core.session.model import spec_of
 
-from plimsoll.core.session import EdgeView, HeadView, Request, Session, Settings, View
-from plimsoll.core.session.record import Batch, Forecast, Loads, Pair, Plan
-from plimsoll.core.session.turn import Turn
-from plimsoll.core.spec.parsing import block
-from plimsoll.core.spec.policy import PolicySpec
+from plimsoll.core.session import EdgeView, EngineSettings, FleetView, HeadView, Session, SessionRequest
+from plimsoll.core.session.context.engine_context import EngineContext
+from plimsoll.core.session.state import Batch, Forecast, LoadFigures, PlannedPair, SessionPlan
+from plimsoll.core.spec.parser import parse_block
+from plimsoll.core.spec.types.policy import PolicySpec
 
 BEGAN, DEADLINE = 100.0, 160.0
 CLOSES = DEADLINE - 5.0
 """From here on a session of this length cuts nothing more."""
 
 
-def turn_at(now: float, *, with_policy: bool = False, **edges: EdgeView | None) -> Turn:
-    """A turn that sees the edges a, b and c of one head; `edges`: others in their place, None: not there."""
-    turn = Turn(4, Settings())
-    turn.now = turn.viewed_at = now
+def context_at(now: float, *, with_policy: bool = False, **edges: EdgeView | None) -> EngineContext:
+    """A context that sees the edges a, b and c of one head; `edges`: others in their place, None: not there."""
+    context = EngineContext(4, EngineSettings())
+    context.outbox.now = context.fleet_observed_at = now
     seen = {name: EdgeView(name, "east", "h", subscribers=2) for name in "abc"} | edges
     known = {name: edge for name, edge in seen.items() if edge is not None}
-    policies = {"east": block(PolicySpec, {"type": "Padres"})} if with_policy else {}
-    turn.view = View({"h": HeadView("h", "east", 10)}, known, policies)
-    return turn
+    policies = {"east": parse_block(PolicySpec, {"type": "Padres"})} if with_policy else {}
+    context.fleet = FleetView({"h": HeadView("h", "east", 10)}, known, policies)
+    return context
 
 
 def edge(name: str, **fields: Any) -> EdgeView:
@@ -41,13 +41,13 @@ def batch_of(**fields: Any) -> Batch:
     return Batch(**given)
 
 
-def plan_of(*members: str, **fields: Any) -> Plan:
-    pair = Pair(source="a", target="b", source_head="h", target_head="h", members=list(members))
-    return Plan(**{"hash": "p", "pairs": [pair], "made_at": BEGAN, **fields})
+def plan_of(*members: str, **fields: Any) -> SessionPlan:
+    pair = PlannedPair(source="a", target="b", source_head="h", target_head="h", members=list(members))
+    return SessionPlan(**{"hash": "p", "pairs": [pair], "made_at": BEGAN, **fields})
 
 
 def forecast(*, by_policy: bool) -> Forecast:
-    before = Loads(input=0.5, output=0.5, match_seconds=0.0) if by_policy else None
+    before = LoadFigures(input=0.5, output=0.5, match_seconds=0.0) if by_policy else None
     return Forecast(
         edge="a", utilization_before=0.5, utilization_after=0.4, subscribers_before=2, subscribers_after=1,
         before=before,
@@ -63,6 +63,6 @@ def session_of(**fields: Any) -> Session:
     return Session(**given)
 
 
-def request_of(uid: str = "u", **fields: Any) -> Request:
+def request_of(uid: str = "u", **fields: Any) -> SessionRequest:
     wanted = {"scope": "Local", "mode": "Execute", "source": {"name": "a"}, "action": "Drain", **fields}
-    return Request("s", uid, 1, spec_of(**wanted))
+    return SessionRequest("s", uid, 1, spec_of(**wanted))

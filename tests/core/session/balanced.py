@@ -13,15 +13,15 @@ from typing import Any
 
 from tests.core.session.model import STEP, Faults, Head, World
 
-from plimsoll.core import records as r
-from plimsoll.core.balancing.pieces import encoded, pieces
-from plimsoll.core.balancing.sensing import Sensing
-from plimsoll.core.policies.profile import Profile, Row
-from plimsoll.core.policies.registry import parameters
-from plimsoll.core.policies.traffic import Block, Traffic
-from plimsoll.core.session import EdgeView, View
-from plimsoll.core.spec.parsing import block
-from plimsoll.core.spec.policy import PolicySpec
+from plimsoll.core.edge.balancing.load_monitor import LoadMonitor
+from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile
+from plimsoll.core.policies.model.traffic import SampleBlock, SampledTraffic
+from plimsoll.core.policies.registry import parameters_of_spec
+from plimsoll.core.profiling.profile_codec import encode_profile, split_reply
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.session import EdgeView, FleetView
+from plimsoll.core.spec.parser import parse_block
+from plimsoll.core.spec.types.policy import PolicySpec
 
 POLICY: dict[str, Any] = {
     "type": "Padres",
@@ -42,7 +42,7 @@ class SensingEdge:
         self.counters: Counter[str] = Counter()
         self.epoch, self.seq = 7, 0
         self.said: list[Any] = []
-        self.sensing = Sensing(self, parameters(world.policy))
+        self.sensing = LoadMonitor(self, parameters_of_spec(world.policy))
 
     @property
     def now(self) -> float:
@@ -53,7 +53,7 @@ class SensingEdge:
 
     def restart(self) -> None:
         self.epoch, self.seq = self.epoch + 1, 0
-        self.sensing = Sensing(self, parameters(self.world.policy))
+        self.sensing = LoadMonitor(self, parameters_of_spec(self.world.policy))
 
     def report(self) -> dict[str, Any]:
         count = len(self.world.serves[self.name])
@@ -68,14 +68,16 @@ class SensingEdge:
             "bandwidth_bytes_per_second": BANDWIDTH, "balanced_set": self.sensing.balanced,
         }  # fmt: skip
 
-    def profile(self, target: str, targets: Sequence[str] = ()) -> Profile:
+    def profile(self, target: str, targets: Sequence[str] = ()) -> SubscriptionProfile:
         """Everybody wants everything: one row."""
         names = tuple(sorted(self.world.serves[self.name]))
         rate, bits = RATE * self.world.rate, (1 << SAMPLES) - 1
-        rows = (Row("{everything}", bits, names),) if names else ()
+        rows = (ProfileRow("{everything}", bits, names),) if names else ()
         accepting = bits if self.world.serves[target] else 0
         takers = tuple((name, bits if self.world.serves[name] else 0) for name in targets)
-        return Profile(Traffic([Block(SAMPLES, rate / SAMPLES, BYTES_EACH)]), rows, accepting, takers=takers)
+        return SubscriptionProfile(
+            SampledTraffic([SampleBlock(SAMPLES, rate / SAMPLES, BYTES_EACH)]), rows, accepting, takers=takers
+        )
 
 
 class SensingHead(Head):
@@ -83,21 +85,23 @@ class SensingHead(Head):
 
     world: Balanced
 
-    def on(self, record: Any) -> r.Outcome | r.Served | None:
+    def on(self, record: Any) -> msg.Outcome | msg.SubscriberPage | None:
         edge = self.world.edges.get(getattr(record, "edge", ""))
-        if isinstance(record, r.State):
+        if isinstance(record, msg.Reservation):
             if edge is not None and record.mediator >= self.mediator:
                 self.mediator = record.mediator
-                edge.sensing.on_state(record)
+                edge.sensing.on_reservation(record)
             return None
-        if isinstance(record, r.CoverQuery):
+        if isinstance(record, msg.CoverQuery):
             if edge is not None:
                 texts = ["[n,>,0]"] if self.world.serves[edge.name] else []
-                edge.said.append(r.CoverTold(record.id, edge.name, 0, 1, texts))
+                edge.said.append(msg.CoverReply(record.id, edge.name, 0, 1, texts))
             return None
-        if isinstance(record, r.ProfileQuery):
+        if isinstance(record, msg.ProfileQuery):
             if edge is not None and record.part + 1 >= record.parts:
-                edge.said.extend(pieces(record, edge.epoch, encoded(edge.profile(record.target, record.targets))))
+                edge.said.extend(
+                    split_reply(record, edge.epoch, encode_profile(edge.profile(record.target, record.targets)))
+                )
             return None
         return super().on(record)
 
@@ -106,7 +110,7 @@ class SensingHead(Head):
 class Balanced(World):
     """Edges a, b and c of the cluster east have a policy. `rate`: publications, relative to the beginning."""
 
-    policy: PolicySpec = field(default_factory=lambda: block(PolicySpec, POLICY))
+    policy: PolicySpec = field(default_factory=lambda: parse_block(PolicySpec, POLICY))
     rate: float = 1.0
 
     def __post_init__(self) -> None:
@@ -116,7 +120,7 @@ class Balanced(World):
         self.edges |= {name: SensingEdge(name, self) for name in "abc"}
         self._reported_at = 0.0
 
-    def view(self) -> View:
+    def view(self) -> FleetView:
         view = super().view()
         edges = {
             name: EdgeView(
@@ -125,7 +129,7 @@ class Balanced(World):
             )
             for name, edge in view.edges.items()
         }  # fmt: skip
-        return View(view.heads, edges, {"east": self.policy})
+        return FleetView(view.heads, edges, {"east": self.policy})
 
     def step(self) -> None:
         super().step()
@@ -133,14 +137,14 @@ class Balanced(World):
             self._reported_at = self.now
             for name, edge in self.edges.items():
                 self.reports[name] = edge.report()
-                edge.sensing.reported(self.reports[name])
+                edge.sensing.on_own_report(self.reports[name])
             for name, edge in self.edges.items():
                 if not self._hits(self.faults.loss):
                     others = [dict(self.reports[other]) for other in self.edges if other != name]
-                    edge.sensing.on_loads(r.Pie(others))
+                    edge.sensing.on_loads(msg.PeerLoads(others))
         for edge in self.edges.values():
             edge.sensing.tick()
-            said, edge.said = edge.said, []
+            said, edge.said = [record for record in edge.said if record is not None], []
             for record in said:
                 self._post("from", ("east-head", record))
 

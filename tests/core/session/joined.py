@@ -8,8 +8,8 @@ from typing import Any
 from tests.core.session.balanced import BANDWIDTH, Balanced, SensingEdge, SensingHead
 from tests.core.session.model import World
 
-from plimsoll.core import records as r
-from plimsoll.core.session import Overview, View
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.session import ClusterComparison, FleetView
 
 
 class JoinedHead(SensingHead):
@@ -18,7 +18,7 @@ class JoinedHead(SensingHead):
     shown: dict[str, tuple[float, dict[str, Any]]]
 
     def on(self, record: Any) -> Any:
-        if isinstance(record, r.Joined):
+        if isinstance(record, msg.PeerClusterLoads):
             until = self.world.now + record.seconds
             self.shown = getattr(self, "shown", {})
             self.shown |= {str(load["broker"]): (until, dict(load)) for load in record.reports}
@@ -46,7 +46,7 @@ class Joined(Balanced):
     def cluster(self, edge: str) -> str:
         return self.head_of[edge].removesuffix("-head")
 
-    def view(self) -> View:
+    def view(self) -> FleetView:
         view = World.view(self)
         edges = {name: replace(edge, output_bytes_per_second=BANDWIDTH) for name, edge in view.edges.items()}
         ways = [("east", "middle"), ("middle", "west")] if self.middle else [("east", "west")]
@@ -54,8 +54,8 @@ class Joined(Balanced):
         for one, other in ways:
             near[one] = near.get(one, frozenset()) | {other}
             near[other] = near.get(other, frozenset()) | {one}
-        overview = Overview(self.seconds) if self.seconds is not None else None
-        return View(view.heads, edges, {"east": self.policy, "west": self.policy}, near, overview)
+        overview = ClusterComparison(self.seconds) if self.seconds is not None else None
+        return FleetView(view.heads, edges, {"east": self.policy, "west": self.policy}, near, overview)
 
     def step(self) -> None:
         World.step(self)
@@ -63,11 +63,11 @@ class Joined(Balanced):
             self._reported_at = self.now
             for name, edge in self.edges.items():
                 self.reports[name] = {**edge.report(), "cluster": self.cluster(name)}
-                edge.sensing.reported(self.reports[name])
+                edge.sensing.on_own_report(self.reports[name])
             for name, edge in self.edges.items():
                 own = [dict(self.reports[x]) for x in self.edges if x != name and self.head_of[x] == self.head_of[name]]
                 if not self._hits(self.faults.loss):
-                    edge.sensing.on_loads(r.Pie([*own, *self.heads[self.head_of[name]].others()]))  # type: ignore[attr-defined]
+                    edge.sensing.on_loads(msg.PeerLoads([*own, *self.heads[self.head_of[name]].others()]))  # type: ignore[attr-defined]
         for name, edge in self.edges.items():
             edge.sensing.tick()
             said, edge.said = edge.said, []

@@ -1,4 +1,4 @@
-"""Sessions, requests, fleets and turns made by hand, for the rules that ask for nothing else."""
+"""Sessions, requests, fleets and contexts made by hand, for the rules that ask for nothing else."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 from tests.core.session.balanced import POLICY
 from tests.core.session.model import spec_of
 
-from plimsoll.core.session import EdgeView, HeadView, Request, Session, Settings, View
-from plimsoll.core.session.turn import Turn
-from plimsoll.core.spec.parsing import block
-from plimsoll.core.spec.policy import PolicySpec
+from plimsoll.core.session import EdgeView, EngineSettings, FleetView, HeadView, Session, SessionRequest
+from plimsoll.core.session.context.engine_context import EngineContext
+from plimsoll.core.spec.parser import parse_block
+from plimsoll.core.spec.types.policy import PolicySpec
 
 
 def session(uid: str, **fields: Any) -> Session:
@@ -18,36 +18,36 @@ def session(uid: str, **fields: Any) -> Session:
     return Session(**{"uid": uid, "name": uid, **times, **fields})
 
 
-def request(uid: str, **fields: Any) -> Request:
+def request(uid: str, **fields: Any) -> SessionRequest:
     """What is asked for by fields of the specification as in YAML; `deleting` is one of the request."""
     deleting = fields.pop("deleting", False)
     for party in ("source", "target"):
         if isinstance(fields.get(party), str):
             fields[party] = {"name": fields[party]}
-    return Request(uid, uid, 1, spec_of(**{"scope": "Local", "mode": "Execute", **fields}), deleting=deleting)
+    return SessionRequest(uid, uid, 1, spec_of(**{"scope": "Local", "mode": "Execute", **fields}), deleting=deleting)
 
 
-def fleet(**changes: dict[str, Any]) -> View:
+def fleet(**changes: dict[str, Any]) -> FleetView:
     """Edges a, b and c of the cluster east, which has a policy, and w of west; `changes` are fields of them."""
     clusters = {"a": "east", "b": "east", "c": "east", "w": "west"}
     heads = {f"{name}-head": HeadView(f"{name}-head", name, 1) for name in ("east", "west")}
     edges = {
         name: EdgeView(name, cluster, f"{cluster}-head", **changes.get(name, {})) for name, cluster in clusters.items()
     }
-    return View(heads, edges, {"east": block(PolicySpec, POLICY)})
+    return FleetView(heads, edges, {"east": parse_block(PolicySpec, POLICY)})
 
 
-def turn_of(
+def context_of(
     *sessions: Session,
-    view: View | None = None,
-    requests: tuple[Request, ...] = (),
+    view: FleetView | None = None,
+    requests: tuple[SessionRequest, ...] = (),
     now: float = 100.0,
     **settings: Any,
-) -> Turn:
-    turn = Turn(3, Settings(**settings))
-    turn.now = turn.viewed_at = now
-    turn.view = view if view is not None else fleet()
+) -> EngineContext:
+    context = EngineContext(3, EngineSettings(**settings))
+    context.outbox.now = context.fleet_observed_at = now
+    context.fleet = view if view is not None else fleet()
     for each in sessions:
-        turn.book.put(each)
-    turn.requests = {each.uid: each for each in requests}
-    return turn
+        context.table.put(each)
+    context.requests = {each.uid: each for each in requests}
+    return context

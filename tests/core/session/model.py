@@ -11,36 +11,35 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from plimsoll.core import records as r
+from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import (
-    Asked,
-    Create,
-    Deleted,
+    CreateSession,
+    DeleteSession,
     Deposed,
     EdgeView,
-    Forget,
+    EmitEvent,
+    EngineSettings,
+    FleetObserved,
+    FleetView,
+    HeadMessage,
     HeadView,
-    Heard,
-    Mediator,
-    Request,
-    Save,
-    Send,
+    MediatorEngine,
+    SaveSession,
+    SendMessage,
     Session,
-    Settings,
-    Tell,
-    Ticked,
-    View,
-    Viewed,
+    SessionDeleted,
+    SessionRequest,
+    SessionUpserted,
+    Tick,
     decode,
     encode,
-    seen,
+    observed_session,
 )
-from plimsoll.core.session.turn import is_running
-from plimsoll.core.spec import Document, Resource
+from plimsoll.core.spec import Resource, SourceDocument
 from plimsoll.core.spec.kinds import LoadBalancingSessionSpec
-from plimsoll.core.spec.parsing import read
-from plimsoll.core.spec.resources import written
-from plimsoll.core.verify.sessions import SessionChecker
+from plimsoll.core.spec.parser import parse_each
+from plimsoll.core.spec.resources import to_mapping
+from plimsoll.core.verify.session_checker import SessionChecker
 
 OPEN = ("preparing", "attached", "cutting")
 OUTCOMES = ("moved", "stayed", "returned", "detached")
@@ -53,7 +52,7 @@ def spec_of(**fields: Any) -> LoadBalancingSessionSpec:
         "apiVersion": "plimsoll.dev/v1alpha1", "kind": "LoadBalancingSession", "metadata": {"name": "s"},
         "spec": fields,
     }  # fmt: skip
-    [resource], problems = read([Document(content)])
+    [resource], problems = parse_each([SourceDocument(content)])
     assert not problems, problems
     assert isinstance(resource, Resource)
     assert isinstance(resource.spec, LoadBalancingSessionSpec)
@@ -76,7 +75,7 @@ class Faults:
 
 @dataclass
 class Handover:
-    plan: r.HandoverPlan
+    plan: msg.HandoverPlan
     members: dict[str, str]
     decides_at: float
     state: str = "preparing"
@@ -108,14 +107,14 @@ class Head:
         self.epoch += 1
         self.starting_until = self.world.now + self.world.draw.uniform(0.2, 3.0)
 
-    def on(self, record: Any) -> r.Outcome | r.Served | None:
-        if isinstance(record, r.Serving):
+    def on(self, record: Any) -> msg.Outcome | msg.SubscriberPage | None:
+        if isinstance(record, msg.ListSubscribers):
             names = sorted(x for x in self.world.serves[record.edge] if x > record.after)
             page = names[: self.world.page]
-            return r.Served(record.id, record.edge, self.epoch, page, len(names) > len(page))
+            return msg.SubscriberPage(record.id, record.edge, self.epoch, page, len(names) > len(page))
         why = self._refusal(record)
         if why:
-            return r.Outcome(record.session, self.mediator, self.epoch, "failed", [], why)
+            return msg.Outcome(record.session, self.mediator, self.epoch, "failed", [], why)
         self.mediator = max(self.mediator, record.mediator)
         if record.step == "prepare":
             self._prepare(record.session, record.plan)
@@ -125,7 +124,7 @@ class Head:
             self._abort(record.session)
         return self.outcome(record.session)
 
-    def _refusal(self, command: r.Command) -> str:
+    def _refusal(self, command: msg.Command) -> str:
         if command.mediator < self.mediator:
             return "mediator-epoch: another has spoken"
         if self.is_starting:
@@ -136,14 +135,14 @@ class Head:
             return "full: too many sessions"
         return ""
 
-    def outcome(self, session: str) -> r.Outcome:
+    def outcome(self, session: str) -> msg.Outcome:
         one = self.handovers.get(session)
         if one is None:
-            return r.Outcome(session, self.mediator, self.epoch, "unknown", [])
+            return msg.Outcome(session, self.mediator, self.epoch, "unknown", [])
         members = list(one.members.items())
-        return r.Outcome(session, self.mediator, self.epoch, one.state, members, one.reason)  # type: ignore[arg-type]
+        return msg.Outcome(session, self.mediator, self.epoch, one.state, members, one.reason)  # type: ignore[arg-type]
 
-    def _prepare(self, session: str, plan: r.HandoverPlan) -> None:
+    def _prepare(self, session: str, plan: msg.HandoverPlan) -> None:
         if session in self.handovers:
             return
         busy = {x for one in self.handovers.values() for x, state in one.members.items() if state in (*OPEN, "cut")}
@@ -163,7 +162,7 @@ class Head:
     def _abort(self, session: str) -> None:
         one = self.handovers.get(session)
         if one is None:
-            plan = r.HandoverPlan("", "", "", [], False, 0.0, 0.0)
+            plan = msg.HandoverPlan("", "", "", [], False, 0.0, 0.0)
             self.handovers[session] = Handover(plan, {}, 0.0, "aborted", reason="tombstone")
             return
         self._set(one, OPEN, "stayed")
@@ -178,7 +177,7 @@ class Head:
             one.state = "done" if one.state == "cut" else "aborted"
             one.reason = one.reason or ("nobody could be moved" if one.state == "aborted" else "")
 
-    def tick(self) -> list[r.Outcome]:
+    def tick(self) -> list[msg.Outcome]:
         """Every member may take a step; what has changed is told."""
         if self.is_starting:
             return []
@@ -218,7 +217,7 @@ class Head:
 
 @dataclass
 class Stored:
-    request: Request
+    request: SessionRequest
     record: dict[str, Any] | None = None
 
 
@@ -228,7 +227,7 @@ class World:
 
     seed: int = 0
     faults: Faults = Faults()
-    settings: Settings = field(default_factory=Settings)
+    settings: EngineSettings = field(default_factory=EngineSettings)
     page: int = 7
     refuses: bool = False
     dies_at: int = 0
@@ -244,8 +243,8 @@ class World:
         self.cordoned: set[str] = set()
         self.down: set[str] = set()
         self.reports: dict[str, dict[str, Any]] = {}
-        self.told: list[Tell] = []
-        self.sent: list[Send] = []
+        self.told: list[EmitEvent] = []
+        self.sent: list[SendMessage] = []
         self.saves: list[tuple[float, Session]] = []
         self.deposed: list[int] = []
         self.forgotten: list[str] = []
@@ -275,16 +274,16 @@ class World:
         for party in ("source", "target"):
             if isinstance(fields.get(party), str):
                 fields[party] = {"name": fields[party]}
-        self.store[uid] = Stored(Request(name, uid, 1, spec_of(**fields), parent))
-        self.handle(Asked(self.store[uid].request))
+        self.store[uid] = Stored(SessionRequest(name, uid, 1, spec_of(**fields), parent))
+        self.handle(SessionUpserted(self.store[uid].request))
         return uid
 
     def change(self, uid: str, **fields: Any) -> None:
         """Change fields of a specification."""
         old = self.store[uid].request
-        new = replace(old, generation=old.generation + 1, spec=spec_of(**{**written(old.spec), **fields}))
+        new = replace(old, generation=old.generation + 1, spec=spec_of(**{**to_mapping(old.spec), **fields}))
         self.store[uid].request = new
-        self.handle(Asked(new))
+        self.handle(SessionUpserted(new))
 
     def session(self, uid: str) -> Session:
         """As it is stored."""
@@ -299,10 +298,10 @@ class World:
         """A new life of the mediator, from what is stored."""
         self.epoch += 1
         known = [decode(one.record) for one in self.store.values() if one.record is not None]
-        self.mediator = Mediator(self.epoch, known, self.settings)
+        self.mediator = MediatorEngine(self.epoch, known, self.settings)
         self._next_view = 0.0
         for one in list(self.store.values()):
-            self.handle(Asked(one.request))
+            self.handle(SessionUpserted(one.request))
 
     def handle(self, event: Any) -> None:
         mediator = self.mediator
@@ -316,18 +315,18 @@ class World:
             self._carry_out(effect)
 
     def _carry_out(self, effect: Any) -> None:
-        if isinstance(effect, Save):
+        if isinstance(effect, SaveSession):
             if effect.session.uid in self.store:
                 self.store[effect.session.uid].record = encode(effect.session)
                 self.saves.append((self.now, effect.session))
                 self.check_stored(effect.session)
-        elif isinstance(effect, Send):
+        elif isinstance(effect, SendMessage):
             self.check_send(effect)
             self.sent.append(effect)
-            self._post("to", (effect.head, effect.record))
-        elif isinstance(effect, Create):
+            self._post("to", (effect.head, effect.message))
+        elif isinstance(effect, CreateSession):
             self._create(effect)
-        elif isinstance(effect, Forget):
+        elif isinstance(effect, DeleteSession):
             self.forgotten.append(effect.name)
             self.delete(effect.uid)
         elif isinstance(effect, Deposed):
@@ -335,7 +334,7 @@ class World:
         else:
             self.told.append(effect)
 
-    def _create(self, effect: Create) -> None:
+    def _create(self, effect: CreateSession) -> None:
         is_there = effect.parent in self.store or not effect.parent
         if is_there and all(one.request.name != effect.name for one in self.store.values()):
             self.ask(effect.name, effect.parent, **effect.spec)
@@ -343,14 +342,14 @@ class World:
     def delete(self, uid: str) -> None:
         del self.store[uid]
         self.checker.forget(uid)
-        self.handle(Deleted(uid))
+        self.handle(SessionDeleted(uid))
 
     # -- the laws that hold at every moment
 
-    def check_send(self, effect: Send) -> None:
+    def check_send(self, effect: SendMessage) -> None:
         """Nothing is commanded that does not stand in the store."""
-        command = effect.record
-        if not isinstance(command, r.Command):
+        command = effect.message
+        if not isinstance(command, msg.Command):
             return
         assert command.mediator == self.epoch
         stored = [self.session(uid) for uid, one in self.store.items() if one.record is not None]
@@ -364,10 +363,10 @@ class World:
 
     def check_stored(self, session: Session) -> None:
         """What the checker of sessions says, and the cap of the fleet."""
-        self.checker.see(seen(session, self.now))
+        self.checker.add(observed_session(session, self.now))
         assert not self.checker.violations, self.checker.violations
         stored = (self.session(uid) for uid, one in self.store.items() if one.record is not None)
-        running = [one.name for one in stored if is_running(one) and not one.is_parent]
+        running = [one.name for one in stored if one.is_running and not one.is_parent]
         assert len(running) <= self.settings.max_sessions, running
 
     # -- time
@@ -382,7 +381,7 @@ class World:
                 self._order += 1
                 heapq.heappush(self._wire, (self.now + 0.01 + delay, self._order, way, what))
 
-    def view(self) -> View:
+    def view(self) -> FleetView:
         heads = {
             name: HeadView(
                 name, name.removesuffix("-head"), head.epoch, not head.is_starting, self.reports.get(name, {})
@@ -397,7 +396,7 @@ class World:
             )
             for edge, head in self.head_of.items()
         }  # fmt: skip
-        return View(heads, edges)
+        return FleetView(heads, edges)
 
     def step(self) -> None:
         self.now += STEP
@@ -408,7 +407,7 @@ class World:
                 if (answer := self.heads[head].on(record)) is not None:
                     self._post("from", (head, answer))
             else:
-                self.handle(Heard(head, record))
+                self.handle(HeadMessage(head, record))
         for name, head in self.heads.items():
             if self._hits(self.faults.head_restarts):
                 head.restart()
@@ -416,8 +415,8 @@ class World:
                 self._post("from", (name, outcome))
         if self.now >= self._next_view:
             self._next_view = self.now + 1.0
-            self.handle(Viewed(self.view()))
-        self.handle(Ticked())
+            self.handle(FleetObserved(self.view()))
+        self.handle(Tick())
         assert not self.checker.judge(self.now), self.checker.violations
 
     def run(self, seconds: float) -> None:

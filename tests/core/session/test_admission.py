@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.core.session.model import Faults, World
 
-from plimsoll.core.session import Settings
+from plimsoll.core.session import EngineSettings
 
 SLOW = Faults(speed=0.05)
 
@@ -21,7 +21,7 @@ def pair(world: World, name: str, source: str, target: str | None, **fields: obj
 
 
 def busy_world(faults: Faults = SLOW, **settings: int) -> World:
-    world = World(seed=1, faults=faults, settings=Settings(**settings))  # type: ignore[arg-type]
+    world = World(seed=1, faults=faults, settings=EngineSettings(**settings))  # type: ignore[arg-type]
     for edge in "abcw":
         world.fill(edge, 10)
     return world
@@ -74,7 +74,7 @@ def test_the_fleet_has_a_cap():
     first, second = pair(world, "one", "a", "b"), pair(world, "two", "w", "v")
     world.run(1)
     assert phases(world, first, second) == ["Preparing", "Requested"]
-    assert "1 sessions are under way, which is the most" in world.mediator.sessions[second].message
+    assert "1 sessions are running, the limit of the fleet" in world.mediator.sessions[second].message
     world.until_over(first, second)
 
 

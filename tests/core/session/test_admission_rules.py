@@ -5,25 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.core.session.made import fleet, request, session, turn_of
+from tests.core.session.made import context_of, fleet, request, session
 
-from plimsoll.core.session import View, admission
+from plimsoll.core.session import FleetView, admission
 
 
 def test_an_ended_session_keeps_its_brokers_until_the_moment_it_names():
     held = session("held", phase="Failed", ended_at=90.0, holds_until=110.0, sources=["a"])
-    turn = turn_of(held, now=109.9)
-    assert admission.holds(turn, held)
-    assert admission.blocked_by(turn, session("s"), {"a"}) == "waits for held (a)"
-    turn.now = 110.0
-    assert not admission.holds(turn, held)
-    assert admission.blocked_by(turn, session("s"), {"a"}) == ""
+    context = context_of(held, now=109.9)
+    assert admission.holds_brokers(context, held)
+    assert admission.blocked_by(context, session("s"), {"a"}) == "waits for held (a)"
+    context.outbox.now = 110.0
+    assert not admission.holds_brokers(context, held)
+    assert admission.blocked_by(context, session("s"), {"a"}) == ""
 
 
 def test_the_cap_of_the_fleet_does_not_count_for_parents():
-    turn = turn_of(session("one", phase="Draining", sources=["a"], targets=["b"]), max_sessions=1)
-    assert admission.blocked_by(turn, session("s"), {"w"}).startswith("1 sessions are under way")
-    assert admission.blocked_by(turn, session("s", is_parent=True), {"w"}) == ""
+    context = context_of(session("one", phase="Draining", sources=["a"], targets=["b"]), max_sessions=1)
+    assert admission.blocked_by(context, session("s"), {"w"}).startswith("1 sessions are running")
+    assert admission.blocked_by(context, session("s", kind="spread"), {"w"}) == ""
 
 
 @pytest.mark.parametrize(
@@ -39,47 +39,47 @@ def test_the_cap_of_the_fleet_does_not_count_for_parents():
 )
 def test_who_stands_in_the_queue_goes_first_if_it_could_begin(fields: dict[str, Any], is_ahead: bool):
     other = session("first", **{"queued_at": 40.0, "sources": ["a"], **fields})
-    turn = turn_of(other, requests=(request("first", source="a"),), now=100.0)
-    said = admission.blocked_by(turn, session("s", queued_at=50.0), {"a"})
+    context = context_of(other, requests=(request("first", source="a"),), now=100.0)
+    said = admission.blocked_by(context, session("s", queued_at=50.0), {"a"})
     assert said == ("waits for first (a)" if is_ahead else "")
 
 
 def test_a_session_whose_object_is_not_known_keeps_no_place_in_the_queue():
-    turn = turn_of(session("first", sources=["a"]))
-    assert not admission.is_queued(turn, session("first", sources=["a"]))
-    assert admission.blocked_by(turn, session("s", queued_at=50.0), {"a"}) == ""
+    context = context_of(session("first", sources=["a"]))
+    assert not admission.is_queued(context, session("first", sources=["a"]))
+    assert admission.blocked_by(context, session("s", queued_at=50.0), {"a"}) == ""
 
 
 def test_a_session_that_is_over_keeps_no_place_in_the_queue():
     over = session("s", phase="Planned", approved="hash", ended_at=90.0)
-    assert not admission.is_queued(turn_of(over, requests=(request("s", source="a"),)), over)
+    assert not admission.is_queued(context_of(over, requests=(request("s", source="a"),)), over)
 
 
 def test_a_refusal_names_the_field_that_is_missing():
-    turn = turn_of()
-    without_source = admission.refusal(turn, request("s", select={"count": 1}))
-    without_select = admission.refusal(turn, request("s", source="a"))
+    context = context_of()
+    without_source = admission.refusal(context, request("s", select={"count": 1}))
+    without_select = admission.refusal(context, request("s", source="a"))
     assert without_source is not None
     assert without_select is not None
-    assert without_source.message.endswith("say spec.source")
-    assert without_select.message.endswith("say spec.select")
+    assert without_source.message.endswith("set spec.source")
+    assert without_select.message.endswith("set spec.select")
 
 
 def test_an_edge_on_its_way_out_gives_and_does_not_take():
-    turn = turn_of(view=fleet(b={"leaving": True}, c={"ready": False, "leaving": True}))
+    context = context_of(view=fleet(b={"leaving": True}, c={"ready": False, "leaving": True}))
     for name in "bc":
-        why = admission.unready_target(turn, name)
+        why = admission.unready_target(context, name)
         assert why is not None
         assert why.reason == "TargetNotReady"
-        assert admission.unready_source(turn, name) is None
+        assert admission.unready_source(context, name) is None
 
 
 def test_a_view_that_is_too_old_may_be_mended_by_another_attempt():
-    turn = turn_of(now=100.0)
-    turn.now = 100.0 + turn.timings.view
-    assert admission.unready_source(turn, "a") is None
-    turn.now += 0.1
-    why = admission.unready_source(turn, "a")
+    context = context_of(now=100.0)
+    context.outbox.now = 100.0 + context.timings.view
+    assert admission.unready_source(context, "a") is None
+    context.outbox.now += 0.1
+    why = admission.unready_source(context, "a")
     assert why is not None
     assert (why.reason, why.again) == ("NoView", True)
 
@@ -89,77 +89,76 @@ def test_a_view_that_is_too_old_may_be_mended_by_another_attempt():
     [("Requested", True), ("Negotiating", True), ("Planned", True), ("Sampling", False), ("Stabilizing", False)],
 )
 def test_a_drain_closes_its_edge_once_it_is_agreed_upon_and_while_it_runs(phase: Any, takes: bool):
-    drain = session("drain", phase=phase, is_drain=True, is_parent=True, sources=["b"])
-    turn = turn_of(drain)
-    assert admission.draining(turn) == (frozenset() if takes else frozenset({"b"}))
-    assert (admission.unready_target(turn, "b") is None) == takes
+    drain = session("drain", phase=phase, kind="drain", sources=["b"])
+    context = context_of(drain)
+    assert admission.draining_edges(context) == (frozenset() if takes else frozenset({"b"}))
+    assert (admission.unready_target(context, "b") is None) == takes
 
 
-def names(turn: Any, **fields: Any) -> list[str]:
-    return [edge.name for edge in admission.candidates(turn, request("s", source="a", **fields), ["a"])]
+def names(context: Any, **fields: Any) -> list[str]:
+    return [edge.name for edge in admission.target_candidates(context, request("s", source="a", **fields), ["a"])]
 
 
 def test_a_named_target_that_cannot_take_is_no_candidate():
-    assert names(turn_of(), target="b") == ["b"]
-    assert names(turn_of(view=fleet(b={"cordoned": True})), target="b") == []
+    assert names(context_of(), target="b") == ["b"]
+    assert names(context_of(view=fleet(b={"cordoned": True})), target="b") == []
 
 
 def test_other_clusters_are_candidates_only_when_the_own_has_nobody_left():
     full = {name: {"cordoned": True} for name in "bc"}
-    assert names(turn_of(), scope="Global") == ["b", "c"]
-    assert names(turn_of(view=fleet(**full)), scope="Global") == ["w"]
-    assert names(turn_of(view=fleet(**full)), scope="Local") == []
+    assert names(context_of(), scope="Global") == ["b", "c"]
+    assert names(context_of(view=fleet(**full)), scope="Global") == ["w"]
+    assert names(context_of(view=fleet(**full)), scope="Local") == []
 
 
 def test_children_of_one_parent_do_not_wait_for_the_source_that_it_keeps():
-    parent = session("parent", phase="Draining", is_parent=True, sources=["a"])
+    parent = session("parent", phase="Draining", kind="spread", sources=["a"])
     one = session("one", parent="parent", sources=["a"], targets=["b"], queued_at=10.0)
     two = session("two", parent="parent", sources=["a"], targets=["c"], queued_at=20.0)
-    turn = turn_of(parent, one, two, requests=(request("one", source="a"), request("two", source="a")))
-    assert admission.blocked_by(turn, two, two.brokers) == ""
-    assert admission.blocked_by(turn, session("foreign", queued_at=20.0), {"a"}) == "waits for one (a), parent (a)"
+    context = context_of(parent, one, two, requests=(request("one", source="a"), request("two", source="a")))
+    assert admission.blocked_by(context, two, two.brokers) == ""
+    assert admission.blocked_by(context, session("foreign", queued_at=20.0), {"a"}) == "waits for one (a), parent (a)"
 
 
 # -- who waits for whom, and who does not
 
 
 def test_a_parent_does_not_wait_for_its_children():
-    parent = session("parent", is_parent=True, sources=["a"])
+    parent = session("parent", kind="spread", sources=["a"])
     child = session("child", phase="Draining", parent="parent", sources=["a"], targets=["b"])
-    assert admission.blocked_by(turn_of(parent, child), parent, {"a"}) == ""
+    assert admission.blocked_by(context_of(parent, child), parent, {"a"}) == ""
 
 
 def test_a_child_goes_ahead_of_others_in_the_queue_as_they_may_wait_for_its_parent():
-    parent = session("parent", phase="Draining", is_parent=True, sources=["a"])
+    parent = session("parent", phase="Draining", kind="spread", sources=["a"])
     first = session("first", sources=["b"], targets=["c"], queued_at=10.0)
     child = session("child", parent="parent", sources=["a"], targets=["c"], queued_at=20.0)
-    turn = turn_of(parent, first, child, requests=(request("first", source="b"), request("child", source="a")))
-    assert admission.blocked_by(turn, child, child.brokers) == ""
-    assert admission.blocked_by(turn, session("late", queued_at=30.0), {"c"}) == "waits for first (c), child (c)"
+    context = context_of(parent, first, child, requests=(request("first", source="b"), request("child", source="a")))
+    assert admission.blocked_by(context, child, child.brokers) == ""
+    assert admission.blocked_by(context, session("late", queued_at=30.0), {"c"}) == "waits for first (c), child (c)"
 
 
 def test_who_moves_by_an_approved_plan_waits_in_no_queue():
     running = session("s", phase="Preparing", approved="hash", sources=["a"])
-    assert not admission.is_queued(turn_of(running, requests=(request("s", source="a"),)), running)
+    assert not admission.is_queued(context_of(running, requests=(request("s", source="a"),)), running)
 
 
 # -- what is not known
 
 
 def test_without_a_view_nothing_is_a_cluster_and_nobody_gives_or_takes():
-    turn = turn_of()
-    turn.view = None
-    assert not admission.is_cluster(turn, "east")
-    for why in (admission.unready_source(turn, "a"), admission.unready_target(turn, "a")):
+    context = context_of()
+    context.fleet, context.fleet_observed_at = FleetView(), float("-inf")
+    assert not context.fleet.is_cluster("east")
+    for why in (admission.unready_source(context, "a"), admission.unready_target(context, "a")):
         assert why is not None
         assert (why.reason, why.again) == ("NoView", True)
 
 
 def test_an_edge_whose_head_is_not_known_may_give_later():
-    turn = turn_of()
-    assert turn.view is not None
-    turn.view = View({}, turn.view.edges)
-    why = admission.unready_source(turn, "a")
+    context = context_of()
+    context.fleet = FleetView({}, context.fleet.edges)
+    why = admission.unready_source(context, "a")
     assert why is not None
     assert (why.reason, why.again) == ("HeadNotReady", True)
 
@@ -168,11 +167,11 @@ def test_an_edge_whose_head_is_not_known_may_give_later():
 
 
 def test_only_a_drain_closes_its_edge():
-    turn = turn_of(session("s", phase="Draining", sources=["b"], targets=["c"]))
-    assert admission.draining(turn) == frozenset()
-    assert admission.unready_target(turn, "b") is None
+    context = context_of(session("s", phase="Draining", sources=["b"], targets=["c"]))
+    assert admission.draining_edges(context) == frozenset()
+    assert admission.unready_target(context, "b") is None
 
 
 def test_neither_a_source_nor_who_is_excluded_is_among_the_edges_of_a_target():
-    assert names(turn_of(), target="east") == ["b", "c"]
-    assert names(turn_of(), target="east", exclusions={"brokers": ["c"]}) == ["b"]
+    assert names(context_of(), target="east") == ["b", "c"]
+    assert names(context_of(), target="east", exclusions={"brokers": ["c"]}) == ["b"]

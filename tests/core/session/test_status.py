@@ -9,9 +9,9 @@ from typing import Any
 from msgspec.structs import replace
 from tests.core.session.model import Faults, World
 
-from plimsoll.core.session import moves, seen, status
-from plimsoll.core.session.record import Child, Session
-from plimsoll.core.session.status import conditioned, progress
+from plimsoll.core.session import moves, observed_session, status
+from plimsoll.core.session.state import ChildSession, Session
+from plimsoll.core.session.status import progress, with_conditions
 
 
 def conditions(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
@@ -34,7 +34,7 @@ def test_from_request_to_end():
     first = status(world.session(uid), world.now)
     assert (first["phase"], conditions(first)["Succeeded"]) == ("Requested", ("Unknown", "NoView"))
     world.until(lambda: world.mediator.sessions[uid].counts()["moved"] >= 8)
-    session = conditioned(world.mediator.sessions[uid], world.now)
+    session = with_conditions(world.mediator.sessions[uid], world.now)
     middle = status(session, world.now)
     assert conditions(middle)["Planned"] == ("True", "Planned")
     assert conditions(middle)["Approved"] == ("True", "Approved")
@@ -84,9 +84,9 @@ def test_reasons_are_one_word():
 def test_eta_follows_the_rate():
     session = Session(
         uid="u", name="n", requested_at=0.0, queued_at=0.0, phase_at=0.0, deadline_at=100.0, phase="Draining",
-        moving_at=10.0, is_parent=True,
+        moving_at=10.0, kind="drain",
     )  # fmt: skip
-    children = [Child(name="c", source="a", target="b", members=40, phase="Draining", counts={"moved": 10})]
+    children = [ChildSession(name="c", source="a", target="b", members=40, phase="Draining", counts={"moved": 10})]
     found = progress(replace(session, children=children), 15.0)
     assert (found["planned"], found["movesPerMinute"], found["etaSeconds"]) == (40, 120, 15)
     assert "etaSeconds" not in progress(session, 15.0), "nothing has moved yet"
@@ -130,7 +130,7 @@ def test_what_its_checker_sees():
     world.fill("a", 8)
     uid = world.ask("s", source="a", target="b", select={"count": 8})
     world.until_over(uid)
-    one = seen(world.session(uid), 5.0)
+    one = observed_session(world.session(uid), 5.0)
     assert (one.phase, one.ended, one.brokers, one.planned, dict(one.counts)) == (
         "Succeeded", True, ["a", "b"], 8, {"moved": 8},
     )  # fmt: skip

@@ -7,22 +7,22 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from plimsoll.core.session import moves, seen, status
-from plimsoll.core.session.record import (
-    Attempt,
-    Audit,
+from plimsoll.core.session import moves, observed_session, status
+from plimsoll.core.session.state import (
+    AuditTotals,
     Batch,
-    Child,
+    ChildSession,
     Forecast,
-    Loads,
-    Moves,
+    LoadFigures,
+    MoveGroup,
     Offer,
-    Pair,
-    Plan,
+    PastAttempt,
+    PlannedPair,
     Session,
-    Stay,
+    SessionPlan,
+    StayGroup,
 )
-from plimsoll.core.session.status import conditioned, progress
+from plimsoll.core.session.status import progress, with_conditions
 
 
 def session(**fields: Any) -> Session:
@@ -30,9 +30,9 @@ def session(**fields: Any) -> Session:
     return Session(uid="u", name="n", **given)
 
 
-def plan(*members: str, **fields: Any) -> Plan:
-    pair = Pair(source="a", target="b", source_head="h", target_head="h", members=list(members))
-    return Plan(hash="p1", pairs=[pair], made_at=0.0, **fields)
+def plan(*members: str, **fields: Any) -> SessionPlan:
+    pair = PlannedPair(source="a", target="b", source_head="h", target_head="h", members=list(members))
+    return SessionPlan(hash="p1", pairs=[pair], made_at=0.0, **fields)
 
 
 def batch(number: int, **fields: Any) -> Batch:
@@ -49,7 +49,7 @@ def forecast(**fields: Any) -> Forecast:
 
 
 def conditions(of: Session) -> dict[str, tuple[str, str, str]]:
-    found = conditioned(of, 20.0).conditions
+    found = with_conditions(of, 20.0).conditions
     return {one["type"]: (one["status"], one["reason"], one["message"]) for one in found}
 
 
@@ -72,11 +72,11 @@ def test_conditions_of_a_plan_that_nobody_has_approved():
 
 @pytest.mark.parametrize("over", [{}, {"ended_at": 20.0, "phase": "Rejected"}])
 def test_an_approval_goes_with_its_plan(over: dict[str, Any]):
-    approved = conditioned(session(phase="Draining", plan=plan("x"), approved="p1"), 15.0)
+    approved = with_conditions(session(phase="Draining", plan=plan("x"), approved="p1"), 15.0)
     again = replace(
         approved, phase="Requested", plan=None, approved="", reason="Retrying", message="in 5 s", generation=2
     )
-    found = conditioned(replace(again, **over), 20.0)
+    found = with_conditions(replace(again, **over), 20.0)
     assert conditions(found)["Approved"] == ("False", "Retrying", "in 5 s")
     assert {one["observedGeneration"] for one in found.conditions} == {2}
 
@@ -97,8 +97,8 @@ def test_the_condition_of_an_end(phase: str, expected: str):
 
 
 def test_conditions_that_have_not_changed_leave_the_session_as_it_is():
-    once = conditioned(session(reason="Queued"), 20.0)
-    assert conditioned(once, 30.0) is once
+    once = with_conditions(session(reason="Queued"), 20.0)
+    assert with_conditions(once, 30.0) is once
     assert once.conditions[0]["lastTransitionTime"] == "1970-01-01T00:00:20Z"
 
 
@@ -133,8 +133,8 @@ def spent_in(of: Session, now: float) -> dict[str, int]:
 
 
 def moving(done: int, **fields: Any) -> Session:
-    children = [Child(name="c", source="a", target="b", members=40, counts={"moved": done})]
-    given: dict[str, Any] = {"phase": "Draining", "moving_at": 10.0, "is_parent": True, "children": children, **fields}
+    children = [ChildSession(name="c", source="a", target="b", members=40, counts={"moved": done})]
+    given: dict[str, Any] = {"phase": "Draining", "moving_at": 10.0, "kind": "drain", "children": children, **fields}
     return session(**given)
 
 
@@ -177,8 +177,8 @@ def test_the_plan_of_a_policy_and_of_people():
         "why": "fast", "rejected": [{"reason": "NotServed", "subscribers": 1}],
     }  # fmt: skip
     chosen = plan(
-        "x", policy="Padres", metric="input", stop="even", moves=[Moves(count=1, reason="most", what="[a,>,1]")],
-        stays=[Stay(kind="TooBig", reason="too much", count=3, what="[b,>,1]")],
+        "x", policy="Padres", metric="input", stop="even", moves=[MoveGroup(count=1, reason="most", what="[a,>,1]")],
+        stays=[StayGroup(kind="TooBig", reason="too much", count=3, what="[b,>,1]")],
     )  # fmt: skip
     shown = status(session(plan=chosen), 12.0)["plan"]
     assert (shown["policy"], shown["metric"], shown["stopped"]) == ("Padres", "input", "even")
@@ -187,7 +187,7 @@ def test_the_plan_of_a_policy_and_of_people():
 
 
 def test_what_was_promised():
-    loads = Loads(input=0.9, output=0.4, match_seconds=0.002)
+    loads = LoadFigures(input=0.9, output=0.4, match_seconds=0.002)
     shown = status(session(plan=plan("x", drain_seconds=1.23456, forecasts=[forecast(before=loads)])), 12.0)
     edge = {
         "name": "a", "utilizationBeforePercent": 90, "utilizationAfterPercent": 60,
@@ -201,8 +201,8 @@ def test_what_was_promised():
 def test_what_came_of_it():
     one = forecast(
         utilization_measured=0.71234567, subscribers_measured=7,
-        after=Loads(input=0.6, output=0.5, match_seconds=0.001),
-        measured=Loads(input=0.71234567, output=0.43214, match_seconds=0.00123456),
+        after=LoadFigures(input=0.6, output=0.5, match_seconds=0.001),
+        measured=LoadFigures(input=0.71234567, output=0.43214, match_seconds=0.00123456),
     )  # fmt: skip
     measured = status(session(plan=plan("x", forecasts=[one, forecast(utilization_measured=0.9)])), 12.0)["measured"]
     assert measured["errorPercentMax"] == 30
@@ -215,7 +215,7 @@ def test_what_came_of_it():
 
 @pytest.mark.parametrize("side", ["after", "measured"])
 def test_without_both_sides_there_is_no_error_of_loads(side: str):
-    loads = {side: Loads(input=0.6, output=0.5, match_seconds=0.001)}
+    loads = {side: LoadFigures(input=0.6, output=0.5, match_seconds=0.001)}
     one = forecast(utilization_measured=0.5, subscribers_measured=5, **loads)
     [edge] = status(session(plan=plan("x", forecasts=[one])), 12.0)["measured"]["edges"]
     assert edge == {"name": "a", "utilizationPercent": 50, "subscribers": 5, "errorPercent": 10}
@@ -229,7 +229,7 @@ def test_an_edge_that_is_idle_now_is_measured_too():
 
 
 def test_a_matching_delay_of_seconds_is_told_to_the_microsecond():
-    loads = Loads(input=0.9, output=0.4, match_seconds=2.25)
+    loads = LoadFigures(input=0.9, output=0.4, match_seconds=2.25)
     shown = status(session(plan=plan("x", forecasts=[forecast(before=loads)])), 12.0)
     assert shown["predicted"]["edges"][0]["before"]["matchMicroseconds"] == 2_250_000
 
@@ -253,13 +253,13 @@ def test_how_long_batches_drained():
 
 def test_children_and_earlier_attempts():
     sums = {"subscribers": 2, "lost": 1, "duplicated": 0, "reordered": 3, "suppressed": 4}
-    child = Child(
+    child = ChildSession(
         name="c", source="a", target="b", members=3, phase="Failed", reason="Why", counts={"moved": 2},
-        audit=Audit(**sums),
+        audit=AuditTotals(**sums),
     )  # fmt: skip
-    attempt = Attempt(
+    attempt = PastAttempt(
         number=1, phase="Failed", reason="Why", message="so", started_at=1.0, ended_at=2.0, planned=3,
-        counts={"stayed": 3}, audit=Audit(),
+        counts={"stayed": 3}, audit=AuditTotals(),
     )  # fmt: skip
     found = status(session(children=[child], history=[attempt]), 12.0)
     assert found["target"] == "b"
@@ -284,7 +284,7 @@ def test_children_and_earlier_attempts():
 def test_what_nobody_has_counted_is_not_nought():
     [one] = batches = [batch(1, members={"x": "moved", "y": "moved"}, ended_at=9.0)]
     assert status(session(batches=batches), 9.0)["audit"] == {"subscribers": 0}
-    known = replace(one, audit=Audit(subscribers=1, suppressed=2))
+    known = replace(one, audit=AuditTotals(subscribers=1, suppressed=2))
     sums = {"subscribers": 1, "lost": 0, "duplicated": 0, "reordered": 0, "suppressed": 2}
     assert status(session(batches=[known]), 9.0)["audit"] == sums
     assert "audit" not in status(session(batches=[batch(1, members={"x": "stayed"}, ended_at=9.0)]), 9.0)
@@ -292,7 +292,7 @@ def test_what_nobody_has_counted_is_not_nought():
 
 def test_only_who_did_not_move_has_the_reason_of_its_batch():
     batches = [batch(1, members={"x": "moved", "y": "returned", "z": "again"}, ended_at=9.0, reason="source left")]
-    given = plan("x", "y", "z", moves=[Moves(count=1, reason="most"), Moves(count=1, reason="next")])
+    given = plan("x", "y", "z", moves=[MoveGroup(count=1, reason="most"), MoveGroup(count=1, reason="next")])
     found = {one["subscriber"]: one for one in moves(session(plan=given, batches=batches))}
     assert {name: (one["outcome"], one["reason"], one["why"]) for name, one in found.items()} == {
         "x": ("moved", "", "most"), "y": ("returned", "source left", "next"), "z": ("", "", ""),
@@ -301,10 +301,12 @@ def test_only_who_did_not_move_has_the_reason_of_its_batch():
 
 
 def test_a_checker_sees_only_outcomes_that_there_are():
-    found = seen(session(plan=plan("x", "y"), batches=[batch(1, members={"x": "moved"}, ended_at=9.0)]), 5.0)
+    found = observed_session(
+        session(plan=plan("x", "y"), batches=[batch(1, members={"x": "moved"}, ended_at=9.0)]), 5.0
+    )
     assert (dict(found.counts), found.planned, found.ended, found.at) == ({"moved": 1}, 2, False, 5.0)
 
 
 def test_a_session_between_clusters_names_them():
-    shown = status(session(between=["east", "west"], sources=["a"], targets=["w"]), 12.0)
+    shown = status(session(kind="clusters", between=["east", "west"], sources=["a"], targets=["w"]), 12.0)
     assert (shown["source"], shown["target"]) == ("east", "west")

@@ -1,4 +1,4 @@
-"""The definition of the operators, case by case, and the short cut of `Filters` against asking every filter."""
+"""The definition of the operators, case by case, and the short cut of `FilterTable` against asking every filter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.core.verify.observations import Triple
-from plimsoll.core.verify.oracle import OPERATORS, Filters, frozen, holds, matches
+from plimsoll.core.verify.oracle import OPERATORS, FilterTable, filter_key, holds, matches
 
 NAN = math.nan
 
@@ -66,7 +66,7 @@ def test_every_operator_is_defined_above_and_no_other():
     with pytest.raises(ValueError, match="not defined"):
         holds("~", 1, 1)
     with pytest.raises(ValueError, match="not defined"):
-        Filters().number([("a", "~", 1)])
+        FilterTable().number([("a", "~", 1)])
 
 
 def test_a_subscription_is_a_conjunction():
@@ -79,13 +79,13 @@ def test_a_subscription_is_a_conjunction():
 
 
 def test_filters_that_look_alike_are_told_apart():
-    filters = Filters()
+    filters = FilterTable()
     one, floating, true = (filters.number([("a", "=", value)]) for value in (1, 1.0, True))
     assert filters.number([("a", "=", 1)]) == one
     assert filters.matching({"a": 1}) == sorted([one, floating])
     assert filters.matching({"a": True}) == [true]
     assert len(filters) == 3
-    assert frozen([("a", "in", [1, 2])]) == (("a", "in", (1, 2)),)
+    assert filter_key([("a", "in", [1, 2])]) == (("a", "in", (1, 2)),)
 
 
 VALUES = st.one_of(
@@ -101,7 +101,7 @@ PREDICATES = st.one_of(
 
 @given(st.lists(st.lists(PREDICATES, max_size=3), max_size=8), st.dictionaries(NAMES, VALUES))
 def test_the_short_cut_finds_what_asking_all_finds(rules, attributes):
-    filters = Filters()
+    filters = FilterTable()
     numbers = [filters.number(rule) for rule in rules]
     wanted = {number for number, rule in zip(numbers, rules, strict=True) if matches(rule, attributes)}
     assert filters.matching(attributes) == sorted(wanted)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
-from plimsoll.core.verify import audit
+from plimsoll.core.verify import audit_journal
 from plimsoll.core.verify import observations as seen
 
 
 def test_a_verdict_says_what_and_where():
-    verdict = audit([seen.Mark("h1", "log_bytes", 3, 2, 1.5), seen.Published("p", 1, 1, {}, 1.0)])
+    verdict = audit_journal(
+        [seen.SizeObserved("h1", "log_bytes", 3, 2, 1.5), seen.PublicationObserved("p", 1, 1, {}, 1.0)]
+    )
     assert not verdict.ok
     assert verdict.violated == {"I6": 1, "I8": 1}
     assert "published 1" in str(verdict)
@@ -18,6 +20,6 @@ def test_a_verdict_says_what_and_where():
 
 
 def test_nothing_is_a_clean_run():
-    verdict = audit([])
+    verdict = audit_journal([])
     assert verdict.ok
     assert str(verdict) == "nothing happened"

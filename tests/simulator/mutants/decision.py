@@ -5,15 +5,16 @@ from __future__ import annotations
 from tests.simulator.mutants.partners import FORGETFUL, NO_COMPARE, NO_DEADLINE, NO_SWAP_AT_CUT
 from tests.simulator.mutants.rewriting import Change, Mutant
 
-from plimsoll.core.client import moving
-from plimsoll.core.client.subscriber import Subscriber
-from plimsoll.core.handover.coordinator import Coordinator
-from plimsoll.core.handover.desk import Desk
-from plimsoll.core.handover.giving import Giving
-from plimsoll.core.handover.guests import Guests
-from plimsoll.core.handover.outcomes import Archive
-from plimsoll.core.handover.receiving import Receiving
-from plimsoll.core.membership import Membership
+from plimsoll.core.client.handover import ClientHandovers
+from plimsoll.core.client.subscriber import ClientSubscriber
+from plimsoll.core.edge.handover.source import HandoverSource
+from plimsoll.core.edge.handover.target import HandoverTarget
+from plimsoll.core.head.handover.admission import SessionAdmission
+from plimsoll.core.head.handover.commands import MediatorCommands
+from plimsoll.core.head.handover.coordinator import Coordinator
+from plimsoll.core.head.handover.outcomes import OutcomeHistory
+from plimsoll.core.head.handover.remote_members import RemoteMembers
+from plimsoll.core.head.membership import Membership
 
 UNDO_CUT = Change(
     Coordinator.refuse, "if session.members[x].state in OPEN]", 'if session.members[x].state in (*OPEN, "cut")]'
@@ -51,12 +52,16 @@ MUTANTS = [
         "An edge never goes back on its own: from CUTTING on a target waits for INSTALLED or ABORT.",
         (
             Change(
-                Receiving.on_install,
-                "self._free(one.subscriber, session)",
-                "self.slots[one.subscriber] = Slot(session, self.host.now, False)",
+                HandoverTarget.on_install,
+                "self.slots.free(attachment.subscriber, session)",
+                "self.slots[attachment.subscriber] = ReservedSlot(session, self.host.now, False)",
             ),
-            Change(Receiving.on_install, "State.CUTTING, True", "State.CUTTING, False"),
-            Change(Receiving.expire, "slot.session, State.DARK)", "slot.session, State.DARK, State.CUTTING)"),
+            Change(HandoverTarget.on_install, "State.CUTTING, True", "State.CUTTING, False"),
+            Change(
+                HandoverTarget.expire,
+                "slot.session, AttachmentState.STANDBY)",
+                "slot.session, AttachmentState.STANDBY, AttachmentState.CUTTING)",
+            ),
         ),
         ("sessions-across", "edge-crash-across", "far-bumpy", "far"),
     ),
@@ -82,15 +87,15 @@ MUTANTS = [
         (
             Change(Coordinator.cut_members, "(incarnation, n + 1)", "(incarnation, n)"),
             Change(Coordinator._may_cut, "member.epoch[1] + 1", "member.epoch[1]"),
-            Change(Subscriber.attach_item, "self.number + 1", "self.number"),
-            Change(moving._count_move, "subscriber.number += 1", "pass"),
+            Change(ClientSubscriber.attach_item, "self.number + 1", "self.number"),
+            Change(ClientHandovers._count_move, "subscriber.number += 1", "pass"),
         ),
         ("sessions-local", "sessions-calm", "sessions-edge-crash"),
     ),
     Mutant(
         "resume-raises-by-one",
         "A RESUME raises the owner epoch by 2: it beats the cut that it races with.",
-        (Change(Subscriber.resume_record, "self.number += 2", "self.number += 1"),),
+        (Change(ClientSubscriber.resume_record, "self.number += 2", "self.number += 1"),),
         ("sessions-across", "far-bumpy", "edge-crash-across", "churn", "sessions-edge-crash"),
     ),
     Mutant(
@@ -111,8 +116,8 @@ MUTANTS = [
         (
             Change(
                 Coordinator.abort,
-                'self.archive.add(session_id, self._says(session_id, "aborted", why))',
-                'return self._says(session_id, "aborted", why)',
+                'self.archive.add(session_id, self._empty(session_id, "aborted", why))',
+                'return self._empty(session_id, "aborted", why)',
             ),
         ),
         ("stale-commands", "sessions-mediator", "sessions-calm"),
@@ -120,7 +125,7 @@ MUTANTS = [
     Mutant(
         "deposed-mediator-is-obeyed",
         "A lower mediator epoch is refused.",
-        (Change(Desk._refusal, "command.mediator < self.mediator", "False"),),
+        (Change(MediatorCommands._refusal, "command.mediator < fenced_at", "False"),),
         ("sessions-mediator", "stale-commands", "sessions-everything"),
     ),
     Mutant(
@@ -148,9 +153,9 @@ MUTANTS = [
         "two-sessions-at-once",
         "One session per subscriber until it is done: seen at the head, at both edges, by the subscriber.",
         (
-            Change(Coordinator._member, "if self.is_busy(x):", "if False:"),
-            Change(Giving.on_move, 'or one.going not in ("", move.session)', ""),
-            Change(moving._heeds, "and subscriber.handover is None", ""),
+            Change(SessionAdmission.member, "if self.is_busy(x):", "if False:"),
+            Change(HandoverSource.on_start_move, 'or attachment.outgoing_session not in ("", move.session)', ""),
+            Change(ClientHandovers._accepts, "and subscriber.handover is None", ""),
         ),
         ("sessions-local", "stale-commands", "sessions-calm", "sessions-mediator"),
         alone="the head, the source, the target and the subscriber each refuse a second session",
@@ -158,32 +163,32 @@ MUTANTS = [
     Mutant(
         "other-head-epoch-is-obeyed",
         "A command that was meant for another epoch of the head fails.",
-        (Change(Desk._refusal, "command.head_epoch != self.host.epoch and", "False and"),),
+        (Change(MediatorCommands._refusal, "command.head_epoch != self.host.epoch and", "False and"),),
         ("stale-commands", "sessions-mediator", "two-heads", "sessions-head-restart"),
     ),
     Mutant(
         "obeys-while-starting",
         "While a head does not know what its edges hold, it takes no command.",
-        (Change(Desk._refusal, "if self.host.is_starting:", "if False:"),),
+        (Change(MediatorCommands._refusal, "if self.host.is_starting:", "if False:"),),
         ("stale-restarts", "two-heads", "head-and-edge"),
         harmless="a command names the head epoch, and nobody hears of a new one before the head is ready",
     ),
     Mutant(
         "number-begins-anew",
         "Whatever is older than the remembered outcomes is refused.",
-        (Change(Archive.has_forgotten, "number_of(session_id) <= self._forgotten", "False"),),
+        (Change(OutcomeHistory.has_forgotten, "parse_session_id(session_id) <= self._forgotten", "False"),),
         ("stale-commands",),
     ),
     Mutant(
         "guests-are-not-busy",
         "Who is on the way here in a session of another head takes part in no other.",
-        (Change(Coordinator.is_busy, "or self.host.is_guest(subscriber)", ""),),
+        (Change(Coordinator.is_busy, "or subscriber in self.host.remote_members", ""),),
         ("on-and-on", "far", "sessions-across"),
     ),
     Mutant(
         "undone-cut-stays-owned",
         "Across clusters an ABORT takes the target's owner entry back.",
-        (Change(Guests.aborted, "self.host.owners.forget(x)", "pass"),),
+        (Change(RemoteMembers.on_abort, "self.host.owners.forget(x)", "pass"),),
         ("far-aborts", "edge-crash-across", "sessions-across"),
     ),
     Mutant(

@@ -5,22 +5,28 @@ from __future__ import annotations
 from tests.simulator.mutants.partners import NO_DEADLINE, NO_LEASE, NO_LEAVE
 from tests.simulator.mutants.rewriting import Change, Mutant, Setting
 
-from plimsoll.core import reading
-from plimsoll.core.client import moving
-from plimsoll.core.client.subscriber import Subscriber
-from plimsoll.core.edge import Edge
-from plimsoll.core.handover.coordinator import Coordinator
-from plimsoll.core.handover.desk import Desk
-from plimsoll.core.handover.guests import Guests
-from plimsoll.core.handover.receiving import Receiving
-from plimsoll.core.head import Head
-from plimsoll.core.log import Log
-from plimsoll.core.membership import Membership
-from plimsoll.core.outlet import Outlet
-from plimsoll.core.owners import Owners
-from plimsoll.core.queues import Queues
-from plimsoll.core.replay import Replayer
-from plimsoll.core.streams import Streams
+from plimsoll.core.client.handover import ClientHandovers
+from plimsoll.core.client.stream import SubscriberStream
+from plimsoll.core.edge.catchup_replay import CatchupReplay
+from plimsoll.core.edge.handover.slots import SlotTable
+from plimsoll.core.edge.handover.target import HandoverTarget
+from plimsoll.core.edge.head_messages import HeadMessages
+from plimsoll.core.edge.machine import Edge
+from plimsoll.core.edge.queues import DeliveryQueues
+from plimsoll.core.head import log_reader
+from plimsoll.core.head.cover_updates import CoverUpdates
+from plimsoll.core.head.distributor import Distributor
+from plimsoll.core.head.handover.commands import MediatorCommands
+from plimsoll.core.head.handover.coordinator import Coordinator
+from plimsoll.core.head.handover.remote_members import RemoteMembers
+from plimsoll.core.head.log import Log
+from plimsoll.core.head.machine import Head
+from plimsoll.core.head.membership import Membership
+from plimsoll.core.head.outbox import Outbox
+from plimsoll.core.head.outboxes import Outboxes
+from plimsoll.core.head.ownership import OwnershipTable
+from plimsoll.core.head.publish_requests import PublishRequests
+from plimsoll.core.head.startup import StartupBarrier
 
 RESTARTS = (
     "sessions-head-restart",
@@ -35,12 +41,12 @@ MUTANTS = [
     Mutant(
         "drains-for-ever",
         "`drain_seconds` after the cut a session ends.",
-        (Change(Coordinator.tick, "self._part(session)", "session.drains_until = float('inf')"),),
+        (Change(Coordinator.tick, "self._force_detach(session)", "session.drains_until = float('inf')"),),
         ("calm-drain", "sessions-local"),
         partners=(
             Change(
-                moving._go,
-                "client.say(port.link, r.Go(session, part))",
+                ClientHandovers._go,
+                "self._client.say(port.link, msg.Go(session, part))",
                 "pass",
             ),
         ),
@@ -48,19 +54,25 @@ MUTANTS = [
     ),
     Mutant(
         "parted-goes-on",
-        "PART closes what has not come to its end.",
-        (Change(Edge._on_part, "self.giving.on_part(part)\n    self.receiving.on_part(part)", "pass"),),
+        "FORCE_DETACH closes what has not come to its end.",
+        (
+            Change(
+                HeadMessages._on_force_detach,
+                "self.source.on_force_detach(detach)\n    self.target.on_force_detach(detach)",
+                "pass",
+            ),
+        ),
         ("sessions-drain-deadline", "far-bumpy", "vanish", "sessions-across", "sessions-hold"),
         harmless="who was given up would still arrive, or be closed with its link",
     ),
     Mutant(
         "parted-leaves-cover",
-        "What PART closes stays in the cover under its lease.",
+        "What FORCE_DETACH closes stays in the cover under its lease.",
         (
             Change(
-                Receiving.on_part,
-                'self.roster.shut(record, "parted", "the hand-over took longer than it may; resume from your token")',
-                'self.roster.evict([record], "parted", "")',
+                HandoverTarget.on_force_detach,
+                'self.attachments.close_and_notify(attachment, "parted", TOO_LONG)',
+                'self.attachments.evict([attachment], "parted", "")',
             ),
         ),
         ("parted", "across-deadline", "sessions-drain-deadline"),
@@ -70,8 +82,8 @@ MUTANTS = [
         "Across clusters a detached member is known until RESUME, DONE or the end of its lease.",
         (
             Change(
-                Coordinator._part,
-                "session.put_tail(x, self._across(session) and self._is_owner(session.members[x], x))",
+                Coordinator._force_detach,
+                "session.set_draining(x, self._across(session) and self._is_owner(session.members[x], x))",
                 "pass",
             ),
         ),
@@ -82,7 +94,7 @@ MUTANTS = [
     Mutant(
         "places-last-for-ever",
         "A place, and an attachment that nobody has asked to cut, end by their time.",
-        (Change(Receiving.expire, "not self.host.now < item[1].until", "False"),),
+        (Change(SlotTable.pop_expired, "if not now < slot.until", "if False"),),
         ("sessions-calm", "sessions-local", "sessions-drain-deadline"),
         partners=(Change(Coordinator.refuse, "self._to_target(session, abort)", "pass"),),
         alone="the head undoes what is not cut in time",
@@ -90,9 +102,11 @@ MUTANTS = [
     Mutant(
         "guests-last-for-ever",
         "A guest ends at DONE, and by its time.",
-        (Change(Guests.done, "self.drop(done.session, x)", "pass"),),
+        (Change(RemoteMembers.on_done, "self.drop(done.session, x)", "pass"),),
         ("calm-across", "sessions-across", "sessions-tree"),
-        partners=(Change(Guests._is_over, "return entry is None or entry.epoch != guest.owned", "return False"),),
+        partners=(
+            Change(RemoteMembers._is_over, "return entry is None or entry.epoch != member.owned", "return False"),
+        ),
         alone="a guest ends with the owner entry that its cut gave it",
     ),
     Mutant(
@@ -127,7 +141,7 @@ MUTANTS = [
         (
             Change(
                 Edge.on_open,
-                "if a.state is not State.LIVE or before == self.head_epoch",
+                "if a.state is not AttachmentState.LIVE or before == self.head_epoch",
                 "if before == self.head_epoch",
             ),
         ),
@@ -136,9 +150,9 @@ MUTANTS = [
     Mutant(
         "restart-keeps-places",
         "At the HELLO of a new head an edge forgets its places.",
-        (Change(Receiving.restart, "self.slots.clear()", "pass"),),
+        (Change(HandoverTarget.restart, "self.slots.clear()", "pass"),),
         RESTARTS,
-        partners=(Change(Receiving.expire, "not self.host.now < item[1].until", "False"),),
+        partners=(Change(SlotTable.pop_expired, "if not now < slot.until", "if False"),),
         alone="places end by their time",
     ),
     Mutant(
@@ -152,7 +166,9 @@ MUTANTS = [
         "Of two edges that report a subscriber the higher epoch is the owner, the other gets RELEASE.",
         (
             Change(
-                Owners.adopt, "if old is not None and old.epoch >= epoch:", "if old is not None and old.epoch < epoch:"
+                OwnershipTable.adopt,
+                "if old is not None and old.epoch >= epoch:",
+                "if old is not None and old.epoch < epoch:",
             ),
         ),
         ("split-report", "head-and-edge", "two-heads"),
@@ -168,19 +184,35 @@ MUTANTS = [
     Mutant(
         "restart-is-silent",
         "At WELCOME whoever is LIVE is told of a gap.",
-        (Change(Edge._on_welcome, "attachment.out.append(attachment.epoch_handle + wire.encode(gap))", "pass"),),
+        (
+            Change(
+                HeadMessages._on_welcome, "attachment.out.append(attachment.epoch_prefix + wire.encode(gap))", "pass"
+            ),
+        ),
         RESTARTS,
     ),
     Mutant(
         "doubt-is-sent-again",
         "What a neighbour had or not when it restarted is a gap.",
-        (Change(Streams._renew, "again[:sent] = [Doubt(_low(again[0]), _high(again[sent - 1]))]", "del again[:sent]"),),
+        (
+            Change(
+                Outboxes._renew,
+                "again[:sent] = [UncertainRange(_low(again[0]), _high(again[sent - 1]))]",
+                "del again[:sent]",
+            ),
+        ),
         ("head-restart-tree", "two-heads", "sessions-head-restart", "sessions-everything"),
     ),
     Mutant(
         "neighbour-restart-is-silent",
         "That a neighbour has restarted is a gap in the log.",
-        (Change(Head._note_epoch, "if before is not None and before != neighbor.incarnation:", "if False:"),),
+        (
+            Change(
+                StartupBarrier.neighbor_connected,
+                "if before is not None and before != neighbor.incarnation:",
+                "if False:",
+            ),
+        ),
         ("doubts", "head-restart-tree", "two-heads"),
     ),
     Mutant(
@@ -189,8 +221,8 @@ MUTANTS = [
         (
             Change(
                 Head.on_lost,
-                "self.routes.down(outlet.name)",
-                "self.routes.down(outlet.name)\n        self.announce(self.routes.drop(outlet.name))",
+                "self.routes.down(outbox.name)",
+                "self.routes.down(outbox.name)\n        self.covers.drop(outbox.name)",
             ),
         ),
         ("head-restart-tree", "two-heads", "sessions-head-restart", "sessions-everything", "churn"),
@@ -199,36 +231,42 @@ MUTANTS = [
         "mediator-is-forgotten",
         "A head that restarts learns the mediator's epoch from the reports.",
         (
-            Change(Membership.on_report, "host.office.desk.heard(report.mediator)", "pass"),
-            Change(Head._on_neighbor_report, "self.office.desk.heard(report.mediator)", "pass"),
+            Change(Membership.on_report, "host.mediator_fence.raise_to(report.mediator)", "pass"),
+            Change(CoverUpdates.on_neighbor_report, "self.fence.raise_to(report.mediator)", "pass"),
         ),
         ("stale-restarts", "sessions-everything"),
-        partners=(Change(Desk._refusal, "command.head_epoch != self.host.epoch and", "False and"),),
+        partners=(Change(MediatorCommands._refusal, "command.head_epoch != self.host.epoch and", "False and"),),
         alone="a command names the epoch of the head as well",
     ),
     Mutant(
         "publishes-while-starting",
         "Until all have reported nothing is published.",
-        (Change(Head._on_open_publisher, "if self.missing:", "if False:"),),
+        (Change(PublishRequests.open, "if host.startup.is_starting:", "if False:"),),
         RESTARTS,
         harmless="what is published meanwhile lies in gaps that are told when all have reported",
     ),
     Mutant(
         "covers-while-starting",
         "Until all have reported no cover is sent.",
-        (Change(Head._report_to_neighbors, "and not self.missing - {name}", ""),),
+        (Change(CoverUpdates.report_to_neighbors, "and not missing - {name}", ""),),
         ("two-heads", "head-restart-tree", "sessions-head-restart", "sessions-everything"),
     ),
     Mutant(
         "acknowledges-while-starting",
         "Until all have reported nothing is acknowledged.",
-        (Change(Head._acknowledge_covers, "if self.missing or not self.routes.waits:", "if not self.routes.waits:"),),
+        (Change(Head.on_tick, "if not self.startup.missing:", "if True:"),),
         ("doubts", "two-heads", "head-restart-tree"),
     ),
     Mutant(
         "orphans-stay",
         "Guests of a coordinator that cannot be reached, or has restarted, are let go.",
-        (Change(Guests.heads_lost, "self.host.to_edge(self.host.name, edge, r.Orphan(session, members))", "pass"),),
+        (
+            Change(
+                RemoteMembers.heads_lost,
+                "self.edges.send_to_edge(self.host.name, edge, msg.Orphan(session, members))",
+                "pass",
+            ),
+        ),
         ("long-walls", "sessions-head-restart", "two-heads"),
         partners=(NO_LEAVE,),
         alone="the subscriber, whose source's head has restarted, leaves the target",
@@ -236,7 +274,7 @@ MUTANTS = [
     Mutant(
         "orphans-in-the-dark-stay",
         "ORPHAN takes who is dark or cutting off the target.",
-        (Change(Receiving.on_orphan, "gone.append(self.roster.records[x])", "pass"),),
+        (Change(HandoverTarget.on_orphan, "gone.append(self.attachments.by_subscriber[x])", "pass"),),
         ("sessions-head-restart", "two-heads", "sessions-across", "far-bumpy"),
         partners=(NO_LEAVE,),
         alone="the subscriber, whose source's head has restarted, leaves the target",
@@ -246,7 +284,7 @@ MUTANTS = [
         "Open sessions abort when the way to the target's head is lost.",
         (
             Change(
-                Coordinator.head_lost,
+                Coordinator.heads_lost,
                 'self.refuse(session, session.of(*OPEN), why=f"{session.plan.target_head} was lost")',
                 "pass",
             ),
@@ -261,7 +299,9 @@ MUTANTS = [
         "A gap is kept in HOLD.",
         (
             Change(
-                Edge._on_gap, "if attachment.state in (State.LIVE, State.HOLD):", "if attachment.state is State.LIVE:"
+                HeadMessages._on_gap,
+                "if attachment.state in (AttachmentState.LIVE, AttachmentState.BUFFERING):",
+                "if attachment.state is AttachmentState.LIVE:",
             ),
         ),
         ("held-gap", "lag-local", "sessions-lag"),
@@ -271,9 +311,9 @@ MUTANTS = [
         "A gap is ignored before INSTALLED and before RESUMED.",
         (
             Change(
-                Edge._on_gap,
-                "if attachment.state in (State.LIVE, State.HOLD):",
-                "if attachment.state in (State.LIVE, State.HOLD, State.CUTTING, State.RESUMING):",
+                HeadMessages._on_gap,
+                "if attachment.state in (AttachmentState.LIVE, AttachmentState.BUFFERING):",
+                "if attachment.state.value in ('live', 'hold', 'cutting', 'resuming'):",
             ),
         ),
         ("lag-across", "sessions-lag"),
@@ -282,44 +322,44 @@ MUTANTS = [
     Mutant(
         "gap-raises-no-marks",
         "A gap raises the watermarks.",
-        (Change(Subscriber.on_gap, "marks[head, epoch] = offset", "pass"),),
+        (Change(SubscriberStream.on_gap, "marks[head, epoch] = offset", "pass"),),
         ("lag-at-the-cut", "walled-log", "lag-across", "sessions-lag"),
     ),
     Mutant(
         "gap-raises-no-place",
         "A gap raises the token.",
-        (Change(Subscriber.on_gap, "self._place(attachment, (gap.head, gap.epoch), gap.high)", "pass"),),
+        (Change(SubscriberStream.on_gap, "self._place(attachment, (gap.head, gap.epoch), gap.high)", "pass"),),
         ("lag-across", "sessions-lag", "small-log"),
     ),
     Mutant(
         "known-gap-is-told",
         "A gap is not told if the watermarks have all of it.",
-        (Change(Subscriber.on_gap, "if gap.last and all(", "if False and all("),),
+        (Change(SubscriberStream.on_gap, "if gap.last and all(", "if False and all("),),
         ("lag-across", "sessions-lag"),
         harmless="a gap is told of what has come",
     ),
     Mutant(
         "gap-is-hidden",
         "A gap is told.",
-        (Change(Subscriber.on_gap, "self.tell(GapNotice(gap, now))", "pass"),),
+        (Change(SubscriberStream.on_gap, "self._owner.tell(GapNotice(gap, now))", "pass"),),
         ("sessions-lag", "small-log"),
     ),
     Mutant(
         "gap-is-not-logged",
         "A gap between heads is an entry of the receiver's log.",
-        (Change(Head._on_gap, "self._log_gap(own, self._outlet(link).name)", "pass"),),
+        (Change(Distributor.relay_gap, "self._log_gap(gap.last, gap.reason, outbox.name)", "pass"),),
         ("sessions-lag", "small-log", "sessions-everything", "head-restart-tree"),
     ),
     Mutant(
         "gap-is-not-passed-on",
         "A gap in the log is passed on to whoever needs what came that way.",
-        (Change(Head._log_gap, "self.streams.offer(keys, position, record)", "pass"),),
+        (Change(Distributor._log_gap, "host.outboxes.offer(keys, position, record)", "pass"),),
         ("sessions-lag", "small-log", "head-restart-tree", "sessions-head-restart", "two-heads"),
     ),
     Mutant(
         "gap-is-not-replayed",
         "A gap in the log is replayed to whoever resumes.",
-        (Change(reading.read, "if is_gap or _wanted(", "if not is_gap and _wanted("),),
+        (Change(log_reader.answer_fetch, "if is_gap or _wanted(", "if not is_gap and _wanted("),),
         ("logged-gaps", "doubts", "two-heads", "head-and-edge"),
     ),
     Mutant(
@@ -343,31 +383,37 @@ MUTANTS = [
     Mutant(
         "dropped-is-not-told",
         "What a full queue drops is a gap.",
-        (Change(Queues._move, "link.buffer.append(gap)", "pass"),),
+        (Change(DeliveryQueues._move, "link.buffer.append(gap)", "pass"),),
         ("sessions-hold", "small-log", "sessions-lag"),
     ),
     Mutant(
         "evicted-is-not-told",
         "What a link has lost is a gap in its place.",
-        (Change(Streams.pump, "outlet.tell_hole(hole, wire.encode(gap))", "pass"),),
+        (Change(Outboxes.pump, "outbox.send_gap(hole, wire.encode(gap))", "pass"),),
         ("sessions-lag", "small-log"),
     ),
     Mutant(
         "fetched-gap-reaches-beyond-the-cut",
         "A gap that is fetched from the log ends at the cut.",
-        (Change(Replayer._take_gap, "if member.end is not None and member.end[0] < high:", "if False:"),),
+        (
+            Change(
+                CatchupReplay._take_gap,
+                "if member.pending_end is not None and member.pending_end.position < high:",
+                "if False:",
+            ),
+        ),
         ("held-gap", "lag-local", "sessions-lag"),
     ),
     Mutant(
         "gap-behind-the-cut",
         "The gap of a blocked subscriber that is cut ends at the cut.",
-        (Change(Queues._unblock_with_gap, "high = min(high, attachment.end[0])", "pass"),),
+        (Change(DeliveryQueues._unblock_with_gap, "high = min(high, attachment.pending_end.position)", "pass"),),
         ("slow-cut", "lag-local"),
     ),
     Mutant(
         "backlog-dies-with-the-link",
         "What a neighbour has missed while it was down is sent when it is back.",
-        (Change(Outlet.renew, "self.backlog = deque([*again, *waiting])", "self.backlog = deque()"),),
+        (Change(Outbox.renew, "self.backlog = deque([*again, *waiting])", "self.backlog = deque()"),),
         ("long-walls", "churn", "far-bumpy"),
     ),
 ]

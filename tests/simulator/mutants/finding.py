@@ -14,7 +14,7 @@ import pytest
 from tests.simulator.mutants import worlds
 from tests.simulator.mutants.rewriting import Change, Detour, Mutant, Setting, plant
 
-from plimsoll.simulator.run import Outcome
+from plimsoll.simulator.run import RunOutcome
 
 FOUND = Path(__file__).with_name("found.json")
 RUN_SECONDS = 15.0
@@ -39,7 +39,7 @@ def remember(finds: dict[str, Find]) -> None:
     FOUND.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def judge(mutant: Mutant, world: str, seed: int) -> tuple[set[str], Outcome]:
+def judge(mutant: Mutant, world: str, seed: int) -> tuple[set[str], RunOutcome]:
     """The laws that the mutant breaks in this run, and its partners alone do not."""
     laws, outcome = _broken((*mutant.changes, *mutant.partners), world, seed)
     if laws and mutant.partners:
@@ -47,7 +47,7 @@ def judge(mutant: Mutant, world: str, seed: int) -> tuple[set[str], Outcome]:
     return laws, outcome
 
 
-def _broken(changes: Iterable[Change | Setting | Detour], world: str, seed: int) -> tuple[set[str], Outcome]:
+def _broken(changes: Iterable[Change | Setting | Detour], world: str, seed: int) -> tuple[set[str], RunOutcome]:
     """The laws that these break. A machine that raises may be badly patched: that says nothing."""
     with pytest.MonkeyPatch.context() as patch, _at_most(RUN_SECONDS):
         plant(patch, changes)

@@ -5,22 +5,24 @@ from __future__ import annotations
 from tests.simulator.mutants.partners import FORGETFUL, NO_DEADLINE, NO_DETACH, NO_LEASE, NO_PART, NO_SWAP_AT_CUT
 from tests.simulator.mutants.rewriting import Change, Detour, Mutant
 
-from plimsoll.core import owners, reading
-from plimsoll.core import records as r
-from plimsoll.core.attaching import Attaching
-from plimsoll.core.client import moving
-from plimsoll.core.client.machine import Client
-from plimsoll.core.client.moving import Handover
-from plimsoll.core.client.seeking import Seeker
-from plimsoll.core.client.subscriber import Subscriber
-from plimsoll.core.edge import Edge
-from plimsoll.core.handover.coordinator import Coordinator
-from plimsoll.core.handover.guests import Guests
-from plimsoll.core.handover.receiving import Receiving
-from plimsoll.core.membership import Membership
-from plimsoll.core.owners import Owners
-from plimsoll.core.promises import Promises
-from plimsoll.core.roster import Roster
+from plimsoll.core.client.attachment import ClientHandover
+from plimsoll.core.client.edge_finder import EdgeFinder
+from plimsoll.core.client.edge_records import EdgeRecords
+from plimsoll.core.client.handover import ClientHandovers
+from plimsoll.core.client.stream import SubscriberStream
+from plimsoll.core.client.subscriber import ClientSubscriber
+from plimsoll.core.client.subscription_list import SubscriptionList
+from plimsoll.core.edge.attachments import AttachmentTable
+from plimsoll.core.edge.client_requests import ClientRequests
+from plimsoll.core.edge.handover.target import HandoverTarget
+from plimsoll.core.edge.head_messages import HeadMessages
+from plimsoll.core.edge.pending_subacks import PendingSubacks
+from plimsoll.core.head import log_reader, ownership
+from plimsoll.core.head.handover.coordinator import Coordinator
+from plimsoll.core.head.handover.remote_members import RemoteMembers
+from plimsoll.core.head.membership import Membership
+from plimsoll.core.head.ownership import OwnershipTable
+from plimsoll.core.protocol import messages as msg
 
 LISTS = ("walled-target", "far", "far-bumpy", "sessions-local", "sessions-across")
 
@@ -28,7 +30,13 @@ MUTANTS = [
     Mutant(
         "attach-without-list",
         "The whole list is in ATTACH.",
-        (Change(Subscriber.attach_item, "list(self.subscriptions.values())", "list(self.subscriptions.values())[:1]"),),
+        (
+            Change(
+                ClientSubscriber.attach_item,
+                "list(self.subscriptions.values())",
+                "list(self.subscriptions.values())[:1]",
+            ),
+        ),
         LISTS,
     ),
     Mutant(
@@ -36,7 +44,9 @@ MUTANTS = [
         "The whole list is in RESUME.",
         (
             Change(
-                Subscriber.resume_record, "list(self.subscriptions.values())", "list(self.subscriptions.values())[:1]"
+                ClientSubscriber.resume_record,
+                "list(self.subscriptions.values())",
+                "list(self.subscriptions.values())[:1]",
             ),
         ),
         LISTS,
@@ -44,21 +54,21 @@ MUTANTS = [
     Mutant(
         "change-only-to-source",
         "A change of the list goes to the source and to the target.",
-        (Change(Subscriber.say_changes, "(self.current, target)", "(self.current,)"),),
+        (Change(SubscriptionList.send_changes, "self._owner.attachments()", "[self._owner.current]"),),
         LISTS,
-        partners=(Change(Handover.counted, "min(acked, self.held) if self.is_asked else acked", "acked"),),
+        partners=(Change(ClientHandover.counted, "min(acked, self.held) if self.is_asked else acked", "acked"),),
         alone="a change counts when the target has it, too",
     ),
     Mutant(
         "counts-without-target",
         "A change counts when the target has it, too.",
-        (Change(Handover.counted, "min(acked, self.held) if self.is_asked else acked", "acked"),),
+        (Change(ClientHandover.counted, "min(acked, self.held) if self.is_asked else acked", "acked"),),
         LISTS,
     ),
     Mutant(
         "counts-when-held",
         "HELD is no acknowledgement.",
-        (Change(Handover.counted, "min(acked, self.held) if self.is_asked else acked", "max(acked, self.held)"),),
+        (Change(ClientHandover.counted, "min(acked, self.held) if self.is_asked else acked", "max(acked, self.held)"),),
         LISTS,
     ),
     Mutant(
@@ -66,9 +76,9 @@ MUTANTS = [
         "After END only the target's acknowledgement counts, and HELD is none.",
         (
             Change(
-                moving._take_over,
-                "subscriber.handover = None\n        client.release",
-                "subscriber.handover, handover.next.acked = None, handover.held\n        client.release",
+                ClientHandovers._take_over,
+                "subscriber.handover = None\n        self._ports.release",
+                "subscriber.handover, handover.next.acked = None, handover.held\n        self._ports.release",
             ),
         ),
         ("far-acks", "busy-across", "far", "walled-target"),
@@ -76,7 +86,7 @@ MUTANTS = [
     Mutant(
         "dark-list-stands-still",
         "The target takes changes of a list that is not matched yet.",
-        (Change(Receiving.on_subs, "if self._takes_all(attachment, subs.adds):", "if True:"),),
+        (Change(HandoverTarget.on_subs, "if self._take_all(attachment, subs.adds):", "if True:"),),
         LISTS,
     ),
     Mutant(
@@ -88,7 +98,7 @@ MUTANTS = [
     Mutant(
         "gone-epoch-is-forgotten",
         "An owner entry that is deleted leaves its epoch.",
-        (Change(Owners.forget, "self._past[subscriber] = gone.epoch", "self._past[subscriber] = (0, 0)"),),
+        (Change(OwnershipTable.forget, "self._past[subscriber] = gone.epoch", "self._past[subscriber] = (0, 0)"),),
         ("overtaken", "vanish", "far-bumpy"),
         partners=(NO_LEASE,),
         alone="what takes it up again is closed, and ends with its lease",
@@ -96,13 +106,19 @@ MUTANTS = [
     Mutant(
         "resume-anywhere",
         "Whoever has a token asks for an edge of the head that it names.",
-        (Change(Seeker._head_of, 'return subscriber.stream[0] if self._insists(subscriber) else ""', 'return ""'),),
+        (
+            Change(
+                EdgeFinder._head_of,
+                'return subscriber.stream.origin[0] if self._insists(subscriber) else ""',
+                'return ""',
+            ),
+        ),
         ("steady-across", "sessions-across", "edge-crash-across"),
     ),
     Mutant(
         "resume-without-token",
         "A RESUME goes on from its token.",
-        (Change(owners.catch_up, "if token is None:", "if True:"),),
+        (Change(ownership.replay_start, "if token is None:", "if True:"),),
         ("calm-replay", "sessions-edge-crash", "churn"),
     ),
     Mutant(
@@ -120,7 +136,7 @@ MUTANTS = [
     Mutant(
         "cut-session-outlives-resume",
         "RESUME closes a cut session.",
-        (Change(Coordinator.resumed, "elif member.state == CUT or member.tail:", "elif False:"),),
+        (Change(Coordinator.resumed, "elif member.state == CUT or member.is_draining:", "elif False:"),),
         ("calm-replay", "sessions-replay", "sessions-local"),
         partners=(NO_PART,),
         alone="after `drain_seconds` the session ends in any case",
@@ -131,7 +147,7 @@ MUTANTS = [
         (
             Change(
                 Coordinator.resumed,
-                "self._to_target(session, r.Abort(session.id, session.items([subscriber])))",
+                "self._to_target(session, msg.Abort(session.id, session.items([subscriber])))",
                 "pass",
             ),
         ),
@@ -142,15 +158,15 @@ MUTANTS = [
     Mutant(
         "guest-outlives-resume",
         "A guest that resumes is cut no more.",
-        (Change(Guests.resumed, "self.drop(session, subscriber)", "pass"),),
+        (Change(RemoteMembers.resumed, "self.drop(session, subscriber)", "pass"),),
         ("reborn-across", "far-bumpy", "vanish"),
-        partners=(Change(Guests._fresh, "if newest(item.subscriber) <= item.epoch}", "}"),),
+        partners=(Change(RemoteMembers._fresh, "if newest(item.subscriber) <= item.epoch}", "}"),),
         alone="the head of the target sees by the epoch that it has resumed since",
     ),
     Mutant(
         "old-edge-is-not-released",
         "At RESUME the old edge gets RELEASE.",
-        (Change(Membership.release, "if (outlet := self.host.streams.outlets.get(key)) is not None:", "if False:"),),
+        (Change(Membership.release, "if (outbox := self.host.outboxes.by_key.get(key)) is not None:", "if False:"),),
         ("churn", "sessions-local"),
         partners=(
             NO_DETACH,
@@ -164,7 +180,7 @@ MUTANTS = [
         (
             Change(
                 Membership.on_resume,
-                "host.streams.tell(outlet, r.Release(x, (newest[0], newest[1] + 1)))\n        return",
+                "host.outboxes.send(outbox, msg.Release(x, (newest[0], newest[1] + 1)))\n        return",
                 "return",
             ),
         ),
@@ -178,11 +194,11 @@ MUTANTS = [
         (
             Change(
                 Membership.on_resume,
-                "host.announce(host.routes.apply(outlet.key, host.gathered(outlet, resume.cover)))",
+                "host.covers.apply(outbox, resume.cover)",
                 "late = self.__dict__.setdefault('late', [])\n"
-                "    late.append((outlet, resume.cover))\n"
+                "    late.append((outbox, resume.cover))\n"
                 "    for at, cover in late[:-1]:\n"
-                "        host.announce(host.routes.apply(at.key, cover)) if at.key in host.streams.outlets else None\n"
+                "        host.covers.apply(at, cover) if at.key in host.outboxes.by_key else None\n"
                 "    del late[:-1]",
             ),
         ),
@@ -193,9 +209,9 @@ MUTANTS = [
         "RESUMING is in the cover, and not matched: what the stream has before RESUMED comes from the log.",
         (
             Change(
-                Attaching.on_resume,
-                "attachment = self.roster.open(link, resume)",
-                "attachment = self.roster.open(link, resume)\n    attachment.out = attachment.queue",
+                ClientRequests.on_resume,
+                "attachment = self.attachments.open(link, resume)",
+                "attachment = self.attachments.open(link, resume)\n    attachment.out = attachment.queue",
             ),
         ),
         ("busy", "churn", "sessions-edge-crash"),
@@ -205,9 +221,9 @@ MUTANTS = [
     Mutant(
         "lost-log-is-silent",
         "A token older than the log's oldest entry is a gap.",
-        (Change(owners.catch_up, "if at + 1 < log.first:", "if False:"),),
+        (Change(ownership.replay_start, "if at + 1 < log.first:", "if False:"),),
         ("small-vanish", "lag-local", "small-log"),
-        partners=(Change(reading.read, "if at + 1 < log.first:", "if False:"),),
+        partners=(Change(log_reader.answer_fetch, "if at + 1 < log.first:", "if False:"),),
         alone="what is fetched from the log begins with the same gap",
     ),
     Mutant(
@@ -233,48 +249,54 @@ MUTANTS = [
     Mutant(
         "suback-before-resumed",
         "Nothing is promised before RESUMED.",
-        (Change(Promises.acknowledged, "and wait.attachment.state is not State.RESUMING", ""),),
+        (Change(PendingSubacks.acknowledged, "and wait.attachment.state is not AttachmentState.RESUMING", ""),),
         ("busy", "churn"),
-        partners=(Detour(r.ResumedDown, 0.05),),
+        partners=(Detour(msg.ResumedDown, 0.05),),
         alone="RESUMED is said first, in the same stream",
     ),
     Mutant(
         "idle-tokens-age",
         "The head's position is sent to idle subscribers, too.",
-        (Change(Edge._tell_progress, "self.say(port.link, r.Progress(self.position, port.lagging()))", "pass"),),
+        (
+            Change(
+                AttachmentTable.send_progress,
+                "self.host.say(link_attachments.link, msg.Progress(self.host.position, link_attachments.lagging()))",
+                "pass",
+            ),
+        ),
         ("idle",),
     ),
     Mutant(
         "progress-says-too-much",
         "PROGRESS says nothing of attachments that are behind.",
-        (Change(Edge._tell_progress, "port.lagging()", "[]"),),
+        (Change(AttachmentTable.send_progress, "link_attachments.lagging()", "[]"),),
         ("slices", "churn", "sessions-hold", "sessions-lag", "sessions-replay"),
     ),
     Mutant(
         "progress-of-link-is-not-counted",
         "PROGRESS is said behind what it speaks of.",
         (
-            Change(Client._on_progress, "and attachment.id not in behind", ""),
-            Change(Edge._tell_progress, "and port.stuck_since is None", ""),
+            Change(EdgeRecords._on_progress, "and attachment.id not in behind", ""),
+            Change(AttachmentTable.send_progress, "and link_attachments.stuck_since is None", ""),
         ),
         ("slices", "sessions-hold", "sessions-lag", "churn"),
     ),
     Mutant(
         "lapse-is-silent",
         "An owner entry knows since when its cover holds; a token from before has lapsed.",
-        (Change(owners.catch_up, "(low_epoch if here else 0, at) < since", "False"),),
+        (Change(ownership.replay_start, "(low_epoch if here else 0, at) < since", "False"),),
         ("stopped", "lease-end", "vanish"),
     ),
     Mutant(
         "lapse-voids-nothing",
         "What was acknowledged before a lapse is void until it is acknowledged anew.",
-        (Change(Subscriber.on_resumed, "if resumed.lapsed and self.changes.void():", "if False:"),),
+        (Change(ClientSubscriber.on_resumed, "if resumed.lapsed and self.subscription_list.void():", "if False:"),),
         ("stopped", "lease-end", "vanish", "churn"),
     ),
     Mutant(
         "idle-log-hides-a-lapse",
         "Without an owner entry a token has lapsed always, even if nothing has been logged since.",
-        (Change(owners.Owner.has_lapsed, "self.is_again and token == (head, *self.since)", "False"),),
+        (Change(ownership.OwnerEntry.has_lapsed, "self.is_again and token == (head, *self.since)", "False"),),
         ("stopped",),
     ),
     Mutant(
@@ -282,9 +304,9 @@ MUTANTS = [
         "Who resumes at the same edge replaces his record there.",
         (
             Change(
-                Roster.open,
-                "self.records[asked.subscriber] = self.ports",
-                "self.records.setdefault(asked.subscriber, attachment)\n    self.ports",
+                AttachmentTable.open,
+                "self.by_subscriber[asked.subscriber] = self.by_link",
+                "self.by_subscriber.setdefault(asked.subscriber, attachment)\n    self.by_link",
             ),
         ),
         ("vanish", "clients", "churn"),
@@ -292,7 +314,7 @@ MUTANTS = [
     Mutant(
         "resume-behind-the-stream",
         "From RESUMED on the stream serves, up to there the log.",
-        (Change(Edge._on_resumed, "if resumed.start >= resumed.position:", "if True:"),),
+        (Change(HeadMessages._on_resumed, "if resumed.start >= resumed.position:", "if True:"),),
         ("churn", "sessions-local", "sessions-replay"),
     ),
     Mutant(
@@ -300,9 +322,7 @@ MUTANTS = [
         "After RESUME the watermarks stand behind the token.",
         (FORGETFUL,),
         ("churn", "sessions-across", "sessions-replay", "far-bumpy"),
-        partners=(
-            Change(Subscriber.on_progress, "if attachment is self.current and position > self.position:", "if False:"),
-        ),
+        partners=(Change(SubscriberStream.on_progress, "if position > self.position:", "if False:"),),
         alone="the token is exact within a cluster",
     ),
 ]

@@ -5,18 +5,18 @@ from __future__ import annotations
 from tests.simulator.mutants.partners import FORGETFUL, NO_PART
 from tests.simulator.mutants.rewriting import Change, Mutant, Setting
 
-from plimsoll.core import reading
-from plimsoll.core.catchup import Cursor
-from plimsoll.core.handover.coordinator import Coordinator
-from plimsoll.core.handover.giving import Giving
-from plimsoll.core.handover.office import Office
-from plimsoll.core.handover.receiving import Receiving
-from plimsoll.core.link import Link
-from plimsoll.core.outlet import Outlet
-from plimsoll.core.replay import Replayer
-from plimsoll.core.roster import Roster
+from plimsoll.core.edge.attachments import AttachmentTable
+from plimsoll.core.edge.catchup_cursor import CatchupCursor
+from plimsoll.core.edge.catchup_replay import CatchupReplay
+from plimsoll.core.edge.handover.slots import SlotTable
+from plimsoll.core.edge.handover.source import HandoverSource
+from plimsoll.core.head import log_reader
+from plimsoll.core.head.handover.coordinator import Coordinator
+from plimsoll.core.head.handover.dispatch import HandoverDispatch
+from plimsoll.core.head.outbox import Outbox
+from plimsoll.core.transport.link import Link
 
-ANY_EPOCH = Change(Giving._of, "and record.epoch == item.epoch", "")
+ANY_EPOCH = Change(HandoverSource._of, "and record.epoch == item.epoch", "")
 
 MUTANTS = [
     Mutant(
@@ -24,7 +24,7 @@ MUTANTS = [
         "A failed compare and swap refuses that member only.",
         (
             Change(
-                Office.on_cut_request,
+                HandoverDispatch.on_cut_request,
                 "cut = set(good)",
                 "cut = set(good) if len(good) == len(request.members) else set()",
             ),
@@ -46,7 +46,13 @@ MUTANTS = [
     Mutant(
         "closed-in-silence",
         "An edge that closes an attachment says so.",
-        (Change(Roster.shut, "self.host.say(attachment.link, r.Shut(attachment.id, code, text))", "pass"),),
+        (
+            Change(
+                AttachmentTable.close_and_notify,
+                "self.host.say(attachment.link, msg.AttachmentClosed(attachment.id, code, text))",
+                "pass",
+            ),
+        ),
         ("slow-cut", "sessions-head-restart", "sessions-hold"),
     ),
     Mutant(
@@ -65,8 +71,8 @@ MUTANTS = [
         "closed-keeps-its-queue",
         "An edge that closes an attachment drops its queue.",
         (
-            Change(Roster.close, "attachment.clear()", "pass"),
-            Change(Roster.close, "port.queued.pop(attachment, None)", "pass"),
+            Change(AttachmentTable.close, "attachment.clear()", "pass"),
+            Change(AttachmentTable.close, "link_attachments.queued.pop(attachment, None)", "pass"),
         ),
         ("sessions-hold", "sessions-lag", "sessions-drain-deadline"),
         harmless="the client passes over what comes for an attachment that is no more",
@@ -89,7 +95,7 @@ MUTANTS = [
         "REVOKE may be lost, and is repeated until the subscriber has resumed.",
         (
             Change(
-                Coordinator._say_revoke,
+                Coordinator._send_revoke,
                 "session.revoke_at, plan = self.host.now + self.revoke_seconds, session.plan",
                 "session.revoke_at, plan = float('inf'), session.plan",
             ),
@@ -101,7 +107,7 @@ MUTANTS = [
     Mutant(
         "revoked-by-the-dead",
         "A REVOKE of another head epoch, or about another owner epoch, is ignored.",
-        (Change(Giving.on_revoke, "if revoke.head_epoch != self.host.head_epoch:", "if False:"),),
+        (Change(HandoverSource.on_revoke, "if revoke.head_epoch != self.host.head_epoch:", "if False:"),),
         (
             "sessions-replay",
             "head-and-edge",
@@ -115,14 +121,20 @@ MUTANTS = [
     Mutant(
         "revoked-goes-on",
         "A revoked attachment is closed, and its queue dropped, before MOVED is said.",
-        (Change(Giving._revoke, "self.roster.close(one)", "pass"),),
+        (Change(HandoverSource._revoke, "self.attachments.close(attachment)", "pass"),),
         ("calm-replay", "sessions-replay"),
         harmless="the client takes nothing more from there, and RELEASE follows",
     ),
     Mutant(
         "revoked-leaves-cover",
         "A revoked subscriber stays in the cover until RELEASE.",
-        (Change(Giving._revoke, "self.roster.close(one)", "self.roster.close(one)\n        self.roster.drop([one])"),),
+        (
+            Change(
+                HandoverSource._revoke,
+                "self.attachments.close(attachment)",
+                "self.attachments.close(attachment)\n        self.attachments.drop([attachment])",
+            ),
+        ),
         ("lost-replay", "edge-crash-replay"),
     ),
     Mutant(
@@ -130,7 +142,7 @@ MUTANTS = [
         "After a hand-over by replay its place is free.",
         (Change(Coordinator._finish, "if session.plan.replay:", "if False:"),),
         ("calm-replay", "sessions-replay"),
-        partners=(Change(Receiving.expire, "del self.slots[x]", "pass"),),
+        partners=(Change(SlotTable.pop_expired, "del self[subscriber]", "pass"),),
         alone="a place ends by its time as well",
     ),
     Mutant(
@@ -138,7 +150,7 @@ MUTANTS = [
         "The cursor begins at the lowest place of its members.",
         (
             Change(
-                Cursor.begin,
+                CatchupCursor.begin,
                 "min(member.position for member in self.members)",
                 "max(member.position for member in self.members)",
             ),
@@ -150,7 +162,7 @@ MUTANTS = [
         "Who joins while a slice is under way waits for the next one.",
         (
             Change(
-                Cursor.join,
+                CatchupCursor.join,
                 "self._joining[attachment] = None",
                 "(self.members if self.reading else self._joining)[attachment] = None",
             ),
@@ -160,19 +172,19 @@ MUTANTS = [
     Mutant(
         "live-after-one-slice",
         "The stream serves again when the log has been read to its end.",
-        (Change(Cursor.end, "if fetched.done or", "if True or"),),
+        (Change(CatchupCursor.end, "if fetched.done or", "if True or"),),
         ("slices", "batch-replay"),
     ),
     Mutant(
         "slice-says-done",
         "A slice is the last one if it ends where the log ends.",
-        (Change(reading.read, "at >= log.last)", "True)"),),
+        (Change(log_reader.answer_fetch, "at >= log.last)", "True)"),),
         ("slices", "batch-replay"),
     ),
     Mutant(
         "replayed-below-the-place",
         "A member takes what lies above its own place.",
-        (Change(Replayer._take, "if position <= attachment.position:", "if False:"),),
+        (Change(CatchupReplay._take, "if position <= attachment.position:", "if False:"),),
         ("slices", "batch-replay", "churn"),
         partners=(FORGETFUL,),
         alone="what comes twice is below the watermark",
@@ -180,7 +192,13 @@ MUTANTS = [
     Mutant(
         "replayed-beyond-the-cut",
         "A member that is cut takes nothing from behind the cut.",
-        (Change(Replayer.on_replay, "and (attachment.end is None or item.position <= attachment.end[0])", ""),),
+        (
+            Change(
+                CatchupReplay.on_replay,
+                "if end is None or item.position <= end.position:",
+                "if True:",
+            ),
+        ),
         ("slow-cut", "slices"),
         partners=(FORGETFUL,),
         alone="what the source then delivers too much is below the watermark when it comes again",
@@ -189,11 +207,15 @@ MUTANTS = [
         "messages-are-lost",
         "A link that falls behind loses publications, never an in-band message.",
         (
-            Change(Outlet._hole, "if isinstance(after, bytes | Doubt) or (", "if isinstance(after, Doubt) or ("),
             Change(
-                Outlet._hole,
-                "high = after.high if isinstance(after, Hole) else after",
-                "high = after.high if isinstance(after, Hole) else high if isinstance(after, bytes) else after",
+                Outbox._lost_range,
+                "if isinstance(after, bytes | UncertainRange) or (",
+                "if isinstance(after, UncertainRange) or (",
+            ),
+            Change(
+                Outbox._lost_range,
+                "high = after.high if isinstance(after, LostRange) else after",
+                "high = after.high if isinstance(after, LostRange) else high if isinstance(after, bytes) else after",
             ),
         ),
         ("held-gap", "lag-local", "sessions-lag"),
@@ -203,12 +225,14 @@ MUTANTS = [
         "A gap never reaches across an in-band message.",
         (
             Change(
-                Outlet._hole,
-                "if isinstance(after, bytes | Doubt) or (isinstance(after, int) and after >= log.first):",
+                Outbox._lost_range,
+                "if isinstance(after, bytes | UncertainRange) or (isinstance(after, int) and after >= log.first):",
                 "if isinstance(after, bytes) and any(isinstance(i, int) and i < log.first for i in self.backlog):\n"
                 "            self.backlog.rotate(-1)\n"
                 "            continue\n"
-                "        if isinstance(after, bytes | Doubt) or (isinstance(after, int) and after >= log.first):",
+                "        if isinstance(after, bytes | UncertainRange) or (\n"
+                "            isinstance(after, int) and after >= log.first\n"
+                "        ):",
             ),
         ),
         ("held-gap", "lag-local", "sessions-lag"),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from tests.simulator.mutants.rewriting import Change
 
-from plimsoll.core.client import moving
-from plimsoll.core.client.machine import Client
-from plimsoll.core.client.subscriber import Subscriber
-from plimsoll.core.edge import Edge
-from plimsoll.core.handover.coordinator import Coordinator
+from plimsoll.core.client.edge_ports import EdgePorts
+from plimsoll.core.client.edge_records import EdgeRecords
+from plimsoll.core.client.handover import ClientHandovers
+from plimsoll.core.client.stream import SubscriberStream
+from plimsoll.core.edge.attachments import AttachmentTable
+from plimsoll.core.head.handover.coordinator import Coordinator
 
-FORGETFUL = Change(Subscriber.take, "if item.offset > seen:", "if True:")
+FORGETFUL = Change(SubscriberStream.take, "if item.offset > seen:", "if True:")
 """The client delivers what it has had."""
 
 NO_COMPARE = Change(
@@ -18,7 +19,7 @@ NO_COMPARE = Change(
 )
 """A RESUME does not void an open session."""
 
-ANY_STATE = Change(Client._on_stream, "or attachment.state is not State.LIVE", "")
+ANY_STATE = Change(EdgeRecords.on_frame, "or attachment.state is not ClientAttachmentState.LIVE", "")
 """The client takes what comes on an attachment that does not serve yet."""
 
 NO_DEADLINE = Change(
@@ -33,16 +34,20 @@ NO_DEADLINE = Change(
 NO_SWAP_AT_CUT = Change(Coordinator._may_cut, "or not self._is_owner(member, item.subscriber)", "")
 """The local cut does not compare the owner."""
 
-NO_PART = Change(Coordinator.tick, "self._part(session)", "session.drains_until = float('inf')")
+NO_PART = Change(Coordinator.tick, "self._force_detach(session)", "session.drains_until = float('inf')")
 """No session ends by its time to drain."""
 
-NO_LEASE = Change(Edge._expire, "self.up(r.Expire(attachment.subscriber, attachment.epoch))", "pass")
+NO_LEASE = Change(
+    AttachmentTable.expire_leases, "self.host.up(msg.Expire(attachment.subscriber, attachment.epoch))", "pass"
+)
 """A closed record's lease never ends."""
 
-NO_LEAVE = Change(moving.leave, "client.say_detach(handover.next, withdraw=withdraw)", "pass")
+NO_LEAVE = Change(ClientHandovers.leave, "self._ports.say_detach(handover.next, withdraw=withdraw)", "pass")
 """Who stays, or loses the edge that serves him, does not tell the target."""
 
 NO_DETACH = Change(
-    Client.say_detach, "if asked := [attachment.id for attachment in attachments if attachment.is_asked]:", "if False:"
+    EdgePorts.say_detach,
+    "if asked := [attachment.id for attachment in attachments if attachment.is_asked]:",
+    "if False:",
 )
 """A client leaves without a word."""

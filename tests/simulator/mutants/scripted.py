@@ -10,16 +10,16 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any, Final
 
-from tests.core import test_membership as membership
-from tests.core import test_outlet as outlet
-from tests.core import test_promises as promises
-from tests.core import test_queues as queues
-from tests.core.handover import test_between_guards as between
-from tests.core.handover import test_coordinator as coordinator
-from tests.core.handover import test_coordinator_ends as coordinator_ends
-from tests.core.handover import test_giving as giving
-from tests.core.handover import test_guests as guests
-from tests.core.handover import test_office as office
+from tests.core.edge import test_pending_subacks as promises
+from tests.core.edge import test_queues as queues
+from tests.core.edge.handover import test_source as giving
+from tests.core.head import test_membership as membership
+from tests.core.head import test_outbox as outbox
+from tests.core.head.handover import test_between_guards as between
+from tests.core.head.handover import test_coordinator as coordinator
+from tests.core.head.handover import test_coordinator_ends as coordinator_ends
+from tests.core.head.handover import test_dispatch as handovers
+from tests.core.head.handover import test_remote_members as guests
 
 Test = tuple[Callable[..., None], tuple[Any, ...]]
 """A test, and what it is called with."""
@@ -27,7 +27,7 @@ Test = tuple[Callable[..., None], tuple[Any, ...]]
 SCRIPTED: Final = MappingProxyType(
     {
         "marker-without-compare": (coordinator.test_the_marker_cuts_whom_it_names_and_the_source_still_owns, ()),
-        "guests-are-not-busy": (office.test_a_guest_is_busy_here, ()),
+        "guests-are-not-busy": (handovers.test_a_guest_is_busy_here, ()),
         "drains-beyond-the-cut": (queues.test_a_blocked_one_fetches_what_is_before_its_cut_and_then_ends, (0,)),
         "cuts-who-has-not-attached": (coordinator.test_at_the_cut_those_that_are_not_attached_stay, ()),
         "gone-epoch-is-forgotten": (
@@ -44,14 +44,14 @@ SCRIPTED: Final = MappingProxyType(
         ),
         "suback-before-resumed": (promises.test_nothing_is_promised_before_there_is_a_place_or_after_the_end, ()),
         "one-bad-member-is-all": (
-            office.test_a_failed_compare_and_swap_aborts_that_member_at_the_target_only,
+            handovers.test_a_failed_compare_and_swap_aborts_that_member_at_the_target_only,
             (),
         ),
         "revoked-without-compare": (
             coordinator_ends.test_by_replay_who_has_another_owner_by_now_is_not_revoked,
             (),
         ),
-        "gaps-cross-messages": (outlet.test_holes_are_split_at_in_band_messages_and_those_are_never_lost, ()),
+        "gaps-cross-messages": (outbox.test_holes_are_split_at_in_band_messages_and_those_are_never_lost, ()),
         "expires-anybody": (
             between.test_the_end_of_a_lease_that_comes_late_does_not_end_what_has_begun_elsewhere,
             (),
@@ -70,14 +70,14 @@ SCRIPTED: Final = MappingProxyType(
         ),
         "neighbour-restart-is-silent": (between.test_what_a_neighbour_had_for_us_and_took_with_it_is_told, ()),
         "mediator-is-forgotten": (
-            office.test_a_mediator_epoch_reaches_all_edges_and_neighbors_and_outlives_the_head,
+            handovers.test_a_mediator_epoch_reaches_all_edges_and_neighbors_and_outlives_the_head,
             (),
         ),
         "acknowledges-while-starting": (
             between.test_nothing_is_acknowledged_while_it_is_not_known_who_else_there_is,
             (),
         ),
-        "orphans-stay": (office.test_when_who_decides_is_lost_the_guests_are_orphans, ()),
+        "orphans-stay": (handovers.test_when_who_decides_is_lost_the_guests_are_orphans, ()),
         "fetched-gap-reaches-beyond-the-cut": (
             giving.test_a_gap_of_the_log_that_reaches_behind_the_cut_says_nothing_of_the_rest,
             (),

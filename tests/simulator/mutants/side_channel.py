@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from plimsoll.core import records as r
-from plimsoll.core import wire
 from plimsoll.core.client import Client
-from plimsoll.core.edge import Edge
-from plimsoll.core.head import Head
-from plimsoll.core.link import Link
-from plimsoll.core.node import Node
-from plimsoll.core.streams import Streams
-from plimsoll.simulator.host import Host
+from plimsoll.core.edge.machine import Edge
+from plimsoll.core.head.machine import Head
+from plimsoll.core.head.outboxes import Outboxes
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
+from plimsoll.core.transport.link import Link
+from plimsoll.core.transport.overlay_node import OverlayNode
+from plimsoll.simulator.engine.host import SimulatedHost
 
 
 @dataclass
@@ -29,11 +29,11 @@ class SideChannel:
     kind: type[Any]
     seconds: float
     held: dict[tuple[str, str], list[tuple[float, Any]]] = field(default_factory=dict)
-    hosts: dict[str, Host] = field(default_factory=dict)
+    hosts: dict[str, SimulatedHost] = field(default_factory=dict)
 
-    def takes(self, node: Node, link: Link, record: Any) -> bool:
+    def takes(self, node: OverlayNode, link: Link, record: Any) -> bool:
         """Whether a record goes this way."""
-        inner = r.decode(r.routed, record.item) if isinstance(record, r.Route) else record
+        inner = msg.decode(msg.routed, record.item) if isinstance(record, msg.Route) else record
         if not isinstance(inner, self.kind) or not link.name:
             return False
         self.held.setdefault((node.info.name, link.name), []).append((node.now + self.seconds, record))
@@ -41,7 +41,7 @@ class SideChannel:
             host.wake(self.seconds)
         return True
 
-    def deliver(self, node: Node) -> None:
+    def deliver(self, node: OverlayNode) -> None:
         """Hand over what is due to this machine."""
         for link in [*node.accepted_links(), *node.dialled.values()]:
             items = self.held.get((link.name, node.info.name))
@@ -49,17 +49,19 @@ class SideChannel:
                 _hand(node, link, items.pop(0)[1])
 
 
-def _hand(node: Node, link: Link, record: Any) -> None:
+def _hand(node: OverlayNode, link: Link, record: Any) -> None:
     if isinstance(node, Head):
         if link.owner is not None:
-            node._handle(link, r.decode(r.between_heads if _is_head(link) else r.from_edge, wire.encode(record)), False)
+            node._handle(
+                link, msg.decode(msg.between_heads if _is_head(link) else msg.from_edge, wire.encode(record)), False
+            )
     elif isinstance(node, Edge):
         if link is node.head:
-            node._of_head[type(record)](record)
+            node.head_messages.handle(record)
         else:
-            node._of_clients[type(record)](link, record)
+            node.client_requests.handle(link, record)
     elif isinstance(node, Client) and link.owner is not None:
-        node._on_attachment(link.owner, record)  # type: ignore[arg-type]
+        node.edge_records.on_record(link.owner, record)  # type: ignore[arg-type]
 
 
 def _is_head(link: Link) -> bool:
@@ -69,30 +71,30 @@ def _is_head(link: Link) -> bool:
 def install(patch: pytest.MonkeyPatch, kind: type[Any], seconds: float) -> None:
     """Send all records of this kind around the streams, `seconds` after they were said."""
     channel = SideChannel(kind, seconds)
-    say, tell, tick = Node.say, Streams.tell, Node.tick
+    say, tell, poll = OverlayNode.say, Outboxes.send, OverlayNode.poll
 
-    def said(self: Node, link: Link, record: Any) -> None:
+    def said(self: OverlayNode, link: Link, record: Any) -> None:
         if not channel.takes(self, link, record):
             say(self, link, record)
 
-    def told(self: Streams, outlet: Any, record: Any) -> None:
-        if not channel.takes(self.node, outlet.link, record):
-            tell(self, outlet, record)
+    def told(self: Outboxes, outbox: Any, record: Any) -> None:
+        if not channel.takes(self.node, outbox.link, record):
+            tell(self, outbox, record)
 
-    def ticked(self: Node, now: float) -> None:
+    def polled(self: OverlayNode, now: float) -> None:
         self.now = now
         channel.deliver(self)
-        tick(self, now)
+        poll(self, now)
 
-    def round_(self: Host) -> None:
+    def round_(self: SimulatedHost) -> None:
         channel.hosts[self.name] = self
         one_round(self)
 
-    one_round = Host._round
+    one_round = SimulatedHost._round
     for owner, name, value in (
-        (Node, "say", said),
-        (Streams, "tell", told),
-        (Node, "tick", ticked),
-        (Host, "_round", round_),
+        (OverlayNode, "say", said),
+        (Outboxes, "send", told),
+        (OverlayNode, "poll", polled),
+        (SimulatedHost, "_round", round_),
     ):
         patch.setattr(owner, name, value)

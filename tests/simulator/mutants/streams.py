@@ -5,24 +5,24 @@ from __future__ import annotations
 from tests.simulator.mutants.partners import FORGETFUL, NO_DETACH
 from tests.simulator.mutants.rewriting import Change, Detour, Mutant
 
-from plimsoll.core import records as r
-from plimsoll.core.client import moving
-from plimsoll.core.client.seeking import Seeker
-from plimsoll.core.handover.giving import Giving
-from plimsoll.core.head import Head
-from plimsoll.core.queues import Queues
-from plimsoll.core.routes import Routes
+from plimsoll.core.client.edge_finder import EdgeFinder
+from plimsoll.core.client.handover import ClientHandovers
+from plimsoll.core.edge.handover.source import HandoverSource
+from plimsoll.core.edge.queues import DeliveryQueues
+from plimsoll.core.head.cover_updates import CoverUpdates
+from plimsoll.core.head.routing import RoutingTable
+from plimsoll.core.protocol import messages as msg
 
 LATE, EARLY = 0.05, 0.0
 BROKEN_UP = """
 late = getattr(self, "_late_covers", [])
 self._late_covers = late
-for key, adds in [one for one in late if one[0] == outlet.key]:
+for key, adds in [one for one in late if one[0] == outbox.key]:
     late.remove((key, adds))
-    self.announce(self.routes.apply(key, r.Cover(0, adds, [])))
+    self.announce(self.routes.apply(key, msg.Cover(0, adds, [])))
 if cover.removes and cover.adds:
-    late.append((outlet.key, cover.adds))
-    cover = r.Cover(cover.seq, [], cover.removes)
+    late.append((outbox.key, cover.adds))
+    cover = msg.Cover(cover.seq, [], cover.removes)
 """
 
 
@@ -35,11 +35,11 @@ def _stray(
 
 
 MUTANTS = [
-    _stray("cover", r.Cover, LATE, "sessions-local", "churn", "far", "sessions-across", "sessions-calm"),
-    _stray("cut-request", r.CutRequest, LATE, "sessions-local", "churn", "sessions-across", "calm-drain"),
+    _stray("cover", msg.Cover, LATE, "sessions-local", "churn", "far", "sessions-across", "sessions-calm"),
+    _stray("cut-request", msg.CutRequest, LATE, "sessions-local", "churn", "sessions-across", "calm-drain"),
     _stray(
         "cut-request",
-        r.CutRequest,
+        msg.CutRequest,
         EARLY,
         "busy",
         "sessions-local",
@@ -48,10 +48,10 @@ MUTANTS = [
         "sessions-across",
         "calm-drain",
     ),
-    _stray("installed", r.Installed, LATE, "calm-drain", "sessions-local", "sessions-across"),
+    _stray("installed", msg.Installed, LATE, "calm-drain", "sessions-local", "sessions-across"),
     _stray(
         "installed",
-        r.Installed,
+        msg.Installed,
         EARLY,
         "busy",
         "sessions-batch",
@@ -62,24 +62,24 @@ MUTANTS = [
         partner=(FORGETFUL,),
         alone="what B then delivers too early is below the watermark when it comes again",
     ),
-    _stray("cut", r.Cut, EARLY, "calm-drain", "sessions-local", "sessions-batch"),
+    _stray("cut", msg.Cut, EARLY, "calm-drain", "sessions-local", "sessions-batch"),
     _stray(
         "cut",
-        r.Cut,
+        msg.Cut,
         LATE,
         "calm-drain",
         "sessions-local",
         partner=(FORGETFUL,),
         alone="what A then delivers too long is below the watermark when B delivers it",
     ),
-    _stray("marker", r.Marker, EARLY, "calm-across", "sessions-across", "far", "far-bumpy"),
+    _stray("marker", msg.Marker, EARLY, "calm-across", "sessions-across", "far", "far-bumpy"),
     _stray(
-        "resume", r.ResumeUp, LATE, "busy", "churn", "sessions-edge-crash", "edge-crash-across", "sessions-everything"
+        "resume", msg.ResumeUp, LATE, "busy", "churn", "sessions-edge-crash", "edge-crash-across", "sessions-everything"
     ),
-    _stray("resumed", r.ResumedDown, LATE, "churn", "sessions-edge-crash", "sessions-local"),
+    _stray("resumed", msg.ResumedDown, LATE, "churn", "sessions-edge-crash", "sessions-local"),
     _stray(
         "resumed",
-        r.ResumedDown,
+        msg.ResumedDown,
         EARLY,
         "walled-log",
         "busy",
@@ -87,10 +87,10 @@ MUTANTS = [
         partner=(FORGETFUL,),
         alone="what comes twice is below the watermark",
     ),
-    _stray("subs", r.Subs, LATE, "far", "sessions-local", "churn"),
+    _stray("subs", msg.Subs, LATE, "far", "sessions-local", "churn"),
     _stray(
         "move",
-        r.Move,
+        msg.StartMove,
         LATE,
         "sessions-local",
         "stale-commands",
@@ -100,7 +100,7 @@ MUTANTS = [
     ),
     _stray(
         "move-to",
-        r.MoveTo,
+        msg.MoveTo,
         LATE,
         "sessions-local",
         "stale-commands",
@@ -108,10 +108,10 @@ MUTANTS = [
         "sessions-edge-crash",
         "sessions-drain-deadline",
     ),
-    _stray("stay", r.Stay, LATE, "sessions-local", "stale-commands", "churn", "sessions-calm"),
+    _stray("stay", msg.Stay, LATE, "sessions-local", "stale-commands", "churn", "sessions-calm"),
     _stray(
         "abort",
-        r.Abort,
+        msg.Abort,
         LATE,
         "sessions-local",
         "stale-commands",
@@ -124,7 +124,7 @@ MUTANTS = [
         "END travels in the stream whose point it defines: behind all that is queued.",
         (
             Change(
-                Queues.end,
+                DeliveryQueues.end,
                 "attachment.queue.append(record())\n        self.put_aside(attachment)",
                 "attachment.queue.appendleft(record())\n        self.put_aside(attachment)",
             ),
@@ -136,10 +136,9 @@ MUTANTS = [
         "A covering update is applied in one step: nothing is removed first and added later.",
         (
             Change(
-                Head._on_cover,
-                "self.announce(self.routes.apply(outlet.key, self.gathered(outlet, cover)))",
-                BROKEN_UP.strip().replace("\n", "\n    ")
-                + "\n    self.announce(self.routes.apply(outlet.key, self.gathered(outlet, cover)))",
+                CoverUpdates.on_cover,
+                "self.apply(outbox, cover)",
+                BROKEN_UP.strip().replace("\n", "\n    ") + "\n    self.apply(outbox, cover)",
             ),
         ),
         ("far", "sessions-across", "sessions-tree", "far-bumpy"),
@@ -149,8 +148,8 @@ MUTANTS = [
         "A covering update is acknowledged when all that was sent onward is acknowledged.",
         (
             Change(
-                Routes.settled,
-                "if any(self.upstreams[n].up and self.upstreams[n].acked < k for n, k in wait.need.items()):",
+                RoutingTable.settled,
+                "if any(self.neighbors[n].up and self.neighbors[n].acked < k for n, k in wait.need.items()):",
                 "if False:",
             ),
         ),
@@ -161,11 +160,11 @@ MUTANTS = [
         "Being covered by what is unacknowledged is not yet being covered.",
         (
             Change(
-                Routes.wait,
-                "need = {name: up.seq for name, up in self.upstreams.items() if name != key}",
+                RoutingTable.wait,
+                "need = {name: up.seq for name, up in self.neighbors.items() if name != key}",
                 "told = self.__dict__.setdefault('told', {})\n"
-                "    need = {n: up.seq for n, up in self.upstreams.items() if n != key and up.seq > told.get(n, 0)}\n"
-                "    told.update({n: up.seq for n, up in self.upstreams.items()})",
+                "    need = {n: up.seq for n, up in self.neighbors.items() if n != key and up.seq > told.get(n, 0)}\n"
+                "    told.update({n: up.seq for n, up in self.neighbors.items()})",
             ),
         ),
         ("busy-across", "far", "far-bumpy"),
@@ -175,7 +174,7 @@ MUTANTS = [
         "Each attachment has a number of its own; a record about another one is ignored.",
         (
             Change(
-                Seeker.new_attachment,
+                EdgeFinder.new_attachment,
                 "self._last_attachment += 1",
                 "self._last_attachment = 1 + list(self._client.subscribers).index(subscriber.name)",
             ),
@@ -188,17 +187,17 @@ MUTANTS = [
         "At CUT the source stops: what follows is not for x any more.",
         (
             Change(
-                Queues.end,
-                "attachment.state, attachment.out = State.ENDING, self.void",
-                "attachment.state = State.ENDING",
+                DeliveryQueues.end,
+                "attachment.state, attachment.out = AttachmentState.ENDING, self.void",
+                "attachment.state = AttachmentState.ENDING",
             ),
-            Change(Giving.end, "self.roster.holdings.uninstall(one)", "pass"),
+            Change(HandoverSource.end, "self.attachments.subscription_table.uninstall(attachment)", "pass"),
         ),
         ("calm-drain", "sessions-local", "sessions-hold"),
         partners=(
             NO_DETACH,
             FORGETFUL,
-            Change(moving._take_over, "client.release(attachment)\n        subscriber", "subscriber"),
+            Change(ClientHandovers._take_over, "self._ports.release(attachment)\n        subscriber", "subscriber"),
         ),
         alone="the subscriber leaves the source at END, and what comes twice is below the watermark",
     ),

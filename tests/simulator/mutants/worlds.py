@@ -15,27 +15,29 @@ import msgspec
 import pytest
 from tests.simulator.mutants.rewriting import Setting
 
-from plimsoll.core import reading
-from plimsoll.core.handover import outcomes
-from plimsoll.core.verify import audit
-from plimsoll.simulator import aims, sessions
+from plimsoll.core.head import log_reader
+from plimsoll.core.head.handover import outcomes
+from plimsoll.core.verify import audit_journal
 from plimsoll.simulator import run as simulated
-from plimsoll.simulator.faults import Chances
-from plimsoll.simulator.fleet import Shape
-from plimsoll.simulator.moves import Moving
-from plimsoll.simulator.network import Weather
-from plimsoll.simulator.run import Outcome, Run
-from plimsoll.simulator.scenario import Scenario
-from plimsoll.simulator.scenarios import SCENARIOS
+from plimsoll.simulator.engine.network import ConnectionQuality
+from plimsoll.simulator.fault_injection import aimed_faults
+from plimsoll.simulator.fault_injection.random_faults import FaultRates
+from plimsoll.simulator.mediators.handover_plan import HandoverMix
+from plimsoll.simulator.run import RunOutcome, SimulationRun
+from plimsoll.simulator.scenarios import handover_scenarios
+from plimsoll.simulator.scenarios.catalogue import SCENARIOS
+from plimsoll.simulator.scenarios.scenario import SimulationScenario
+from plimsoll.simulator.world.brokers import FleetShape
 
-BASE = {one.name: one for one in sessions.ALL}
-FAULTY, BUMPY = sessions.FAULTY, sessions.BUMPY
+BASE = {one.name: one for one in handover_scenarios.HANDOVER_SCENARIOS}
+FAULTY, BUMPY = handover_scenarios.FAULTY, handover_scenarios.BUMPY
+HEADS_KILLED = replace(FAULTY, crashable=("head", "target-head"))
 LOST_AND_FOUND = replace(BUMPY, reconnect=1.5, wall=0.6, one_way=0.4)
 
 BUMPY_PAUSES = replace(BUMPY, pause_client=3.0, pause_edge=0.5)
 
 
-def _like(scenario: str, name: str, about: str, **more: object) -> Scenario:
+def _like(scenario: str, name: str, about: str, **more: object) -> SimulationScenario:
     return replace(BASE[f"sessions-{scenario}"], name=name, about=about, **more)  # type: ignore[arg-type]
 
 
@@ -44,485 +46,515 @@ _ALL = [
         "calm",
         "calm-drain",
         "by drain, one after another, and nothing else happens",
-        moving=Moving(3, replay=0.0, abort=0.0, together=0.0, strangers=0.0, stale=0.0),
+        handovers=HandoverMix(3, replay=0.0, abort=0.0, together=0.0, non_members=0.0, stale=0.0),
     ),
     _like(
         "calm",
         "calm-replay",
         "by replay, one after another, and nothing else happens",
-        moving=Moving(3, replay=1.0, abort=0.0, together=0.0, strangers=0.0, stale=0.0),
+        handovers=HandoverMix(3, replay=1.0, abort=0.0, together=0.0, non_members=0.0, stale=0.0),
     ),
     _like(
         "across",
         "calm-across",
         "between clusters, one hand-over after another, and nothing else happens",
-        moving=Moving(3, across=1.0, abort=0.0, together=0.0, strangers=0.0, stale=0.0),
+        handovers=HandoverMix(3, across=1.0, abort=0.0, together=0.0, non_members=0.0, stale=0.0),
         control=None,
-        chances=Chances(),
+        fault_rates=FaultRates(),
         is_steady=True,
     ),
     _like(
         "across",
         "steady-across",
         "between clusters, nobody dies and no bound is met, so nobody is told of a gap",
-        chances=replace(BUMPY, wall=0.3, one_way=0.3),
+        fault_rates=replace(BUMPY, wall=0.3, one_way=0.3),
         is_steady=True,
     ),
     _like(
         "across",
         "far",
         "between clusters of a slow network, while subscriptions change",
-        weather=Weather(0.02, 0.06),
-        load=replace(sessions.LOAD, publications=80, changes=14, seconds=3.0),
-        moving=replace(FAULTY, across=0.7, abort=0.0, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
+        connection=ConnectionQuality(0.02, 0.06),
+        load=replace(handover_scenarios.LOAD, publications=80, changes=14, seconds=3.0),
+        handovers=replace(FAULTY, across=0.7, abort=0.0, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
     ),
     _like(
         "across",
         "far-bumpy",
         "the same, with connections that break and stand still",
-        weather=Weather(0.02, 0.06),
-        load=replace(sessions.LOAD, publications=80, changes=14, seconds=3.0),
-        moving=replace(FAULTY, across=0.7, abort=0.0, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
-        chances=LOST_AND_FOUND,
+        connection=ConnectionQuality(0.02, 0.06),
+        load=replace(handover_scenarios.LOAD, publications=80, changes=14, seconds=3.0),
+        handovers=replace(FAULTY, across=0.7, abort=0.0, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
+        fault_rates=LOST_AND_FOUND,
     ),
     _like(
         "edge-crash",
         "edge-crash-across",
         "edges are killed while their subscribers move to another cluster",
-        moving=replace(FAULTY, across=1.0, aim=0.9, mortal=sessions.EDGES),
+        handovers=replace(FAULTY, across=1.0, aim=0.9, crashable=handover_scenarios.EDGES),
     ),
     _like(
         "edge-crash",
         "edge-crash-replay",
         "edges are killed while their subscribers move by replay, beside a cluster",
-        moving=replace(FAULTY, across=0.0, replay=1.0, aim=0.9, mortal=sessions.EDGES),
+        handovers=replace(FAULTY, across=0.0, replay=1.0, aim=0.9, crashable=handover_scenarios.EDGES),
     ),
     _like(
         "local",
         "churn",
         "connections break and come back, with a neighbouring cluster to publish to",
-        shape=Shape(2, 2),
-        chances=LOST_AND_FOUND,
-        moving=replace(FAULTY, across=0.3, aim=0.7),
+        shape=FleetShape(2, 2),
+        fault_rates=LOST_AND_FOUND,
+        handovers=replace(FAULTY, across=0.3, aim=0.7),
         is_steady=False,
     ),
     _like(
         "head-restart",
         "two-heads",
         "two heads are killed at once, or nearly so, while subscribers move",
-        shape=Shape(3, 2),
+        shape=FleetShape(3, 2),
         processes=3,
-        moving=replace(FAULTY, across=0.6, aim=1.0, mortal=("head", "target-head")),
-        chances=Chances(reconnect=0.3, crash_head=1.2, seconds=(0.05, 0.8)),
+        handovers=replace(FAULTY, across=0.6, aim=1.0, crashable=("head", "target-head")),
+        fault_rates=FaultRates(reconnect=0.3, crash_head=1.2, seconds=(0.05, 0.8)),
     ),
     _like(
         "head-restart",
         "head-and-edge",
         "a head and an edge are killed at once, or nearly so, while subscribers move",
-        moving=replace(FAULTY, across=0.4, replay=0.4, aim=1.0, mortal=sessions.ALL_BROKERS),
-        chances=Chances(reconnect=0.3, crash_head=0.5, crash_edge=0.9, seconds=(0.05, 0.8)),
+        handovers=replace(FAULTY, across=0.4, replay=0.4, aim=1.0, crashable=handover_scenarios.ALL_BROKERS),
+        fault_rates=FaultRates(reconnect=0.3, crash_head=0.5, crash_edge=0.9, seconds=(0.05, 0.8)),
     ),
     _like(
         "mediator",
         "stale-commands",
         "late and repeated commands, of mediators that have been deposed, and a short memory",
-        moving=replace(FAULTY, across=0.3, handovers=6, lives=2.0, stale=1.0, together=0.6),
-        control=Weather(0.001, 0.4, drop=0.2, duplicate=0.5, reorder=0.8),
+        handovers=replace(FAULTY, across=0.3, handovers=6, lives=2.0, stale=1.0, together=0.6),
+        control=ConnectionQuality(0.001, 0.4, drop=0.2, duplicate=0.5, reorder=0.8),
     ),
     _like(
         "head-restart",
         "stale-restarts",
         "the same, and heads are killed",
-        moving=replace(
-            FAULTY, across=0.3, handovers=6, lives=1.0, stale=1.0, together=0.6, aim=0.5, mortal=("head", "target-head")
-        ),
-        control=Weather(0.001, 0.4, drop=0.2, duplicate=0.5, reorder=0.8),
-        chances=Chances(reconnect=0.3, crash_head=0.8, pause_edge=0.4, seconds=(0.02, 0.4)),
+        handovers=replace(HEADS_KILLED, across=0.3, handovers=6, lives=1.0, stale=1.0, together=0.6, aim=0.5),
+        control=ConnectionQuality(0.001, 0.4, drop=0.2, duplicate=0.5, reorder=0.8),
+        fault_rates=FaultRates(reconnect=0.3, crash_head=0.8, pause_edge=0.4, seconds=(0.02, 0.4)),
     ),
     _like(
         "lag",
         "slices",
         "who is behind is served from the log in slices of a few entries",
-        load=replace(sessions.LOAD, publications=150, payload_bytes=300, holds=10),
+        load=replace(handover_scenarios.LOAD, publications=150, payload_bytes=300, holds=10),
         log_bytes=400_000,
         window_bytes=2_500,
-        moving=replace(FAULTY, replay=0.5, across=0.2, batch=6, aim=0.2),
-        base=msgspec.structs.replace(sessions.QUICK, queue_bytes=1_200, link_buffer_bytes=1_500),
-        chances=replace(BUMPY, pause_edge=0.2, pause_client=0.6, slow=0.3),
+        handovers=replace(FAULTY, replay=0.5, across=0.2, batch=6, aim=0.2),
+        base=msgspec.structs.replace(handover_scenarios.QUICK, queue_bytes=1_200, link_buffer_bytes=1_500),
+        fault_rates=replace(BUMPY, pause_edge=0.2, pause_client=0.6, slow=0.3),
     ),
     _like(
         "lag",
         "slow-cut",
-        "the same, and between MOVE and CUT there is time to fall behind",
-        load=replace(sessions.LOAD, subscribers=8, publications=400, payload_bytes=300, holds=14, zero_traffic=0.0),
+        "the same, and between START_MOVE and CUT there is time to fall behind",
+        load=replace(
+            handover_scenarios.LOAD, subscribers=8, publications=400, payload_bytes=300, holds=14, zero_traffic=0.0
+        ),
         log_bytes=400_000,
         window_bytes=2_500,
         processes=6,
-        control=Weather(0.1, 0.5),
-        moving=replace(
+        control=ConnectionQuality(0.1, 0.5),
+        handovers=replace(
             FAULTY, across=0.2, batch=6, aim=0.0, abort=0.0, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)
         ),
-        base=msgspec.structs.replace(sessions.QUICK, queue_bytes=700, link_buffer_bytes=700),
-        chances=replace(BUMPY, pause_client=6.0, seconds=(0.1, 0.6)),
+        base=msgspec.structs.replace(handover_scenarios.QUICK, queue_bytes=700, link_buffer_bytes=700),
+        fault_rates=replace(BUMPY, pause_client=6.0, seconds=(0.1, 0.6)),
     ),
     _like(
         "replay",
         "batch-replay",
         "many at once by replay, over one link, in slices of a few entries",
-        shape=Shape(1, 2),
-        load=replace(sessions.LOAD, subscribers=12, publications=120, payload_bytes=100),
-        moving=replace(FAULTY, batch=10, replay=1.0, handovers=3),
+        shape=FleetShape(1, 2),
+        load=replace(handover_scenarios.LOAD, subscribers=12, publications=120, payload_bytes=100),
+        handovers=replace(FAULTY, batch=10, replay=1.0, handovers=3),
         window_bytes=6_000,
     ),
     _like(
         "calm",
         "idle",
         "a log that holds less than a run, and subscribers that keep up, many of them idle",
-        load=replace(sessions.LOAD, publications=220, payload_bytes=200, seconds=4.0, zero_traffic=0.6),
+        load=replace(handover_scenarios.LOAD, publications=220, payload_bytes=200, seconds=4.0, zero_traffic=0.6),
         log_bytes=30_000,
-        moving=Moving(4, replay=0.5, abort=0.0),
-        chances=Chances(reconnect=1.0),
+        handovers=HandoverMix(4, replay=0.5, abort=0.0),
+        fault_rates=FaultRates(reconnect=1.0),
     ),
     _like(
         "edge-crash",
         "vanish",
         "applications are killed during hand-overs, and come back or do not for a while",
-        moving=replace(FAULTY, across=0.4, aim=0.9, mortal=("subscriber",)),
-        chances=replace(BUMPY, crash_client=1.0, seconds=(0.02, 3.5)),
+        handovers=replace(FAULTY, across=0.4, aim=0.9, crashable=("subscriber",)),
+        fault_rates=replace(BUMPY, crash_client=1.0, seconds=(0.02, 3.5)),
     ),
     _like(
         "local",
         "reborn",
         "applications are killed while they move, and resume elsewhere as a new incarnation before the cut is made",
-        chances=replace(BUMPY, pause_edge=1.0, crash_client=0.7, seconds=(0.01, 0.5)),
-        moving=replace(FAULTY, handovers=4, aim=1.0),
+        fault_rates=replace(BUMPY, pause_edge=1.0, crash_client=0.7, seconds=(0.01, 0.5)),
+        handovers=replace(FAULTY, handovers=4, aim=1.0),
         is_steady=False,
     ),
     _like(
         "across",
         "reborn-across",
         "the same, between clusters",
-        shape=Shape(2, 2),
-        weather=Weather(0.02, 0.06),
-        chances=replace(BUMPY, pause_edge=1.0, crash_client=0.7, seconds=(0.01, 0.5)),
-        moving=replace(FAULTY, handovers=4, across=1.0, aim=1.0),
+        shape=FleetShape(2, 2),
+        connection=ConnectionQuality(0.02, 0.06),
+        fault_rates=replace(BUMPY, pause_edge=1.0, crash_client=0.7, seconds=(0.01, 0.5)),
+        handovers=replace(FAULTY, handovers=4, across=1.0, aim=1.0),
         is_steady=False,
     ),
     _like(
         "replay",
         "overtaken",
         "a RESUME that is held up on its way is overtaken by the next",
-        chances=replace(BUMPY, crash_client=1.5, wall=0.6, one_way=0.6, slow=0.6, seconds=(0.02, 0.9)),
-        moving=replace(FAULTY, handovers=4, replay=1.0, aim=1.0),
+        fault_rates=replace(BUMPY, crash_client=1.5, wall=0.6, one_way=0.6, slow=0.6, seconds=(0.02, 0.9)),
+        handovers=replace(FAULTY, handovers=4, replay=1.0, aim=1.0),
         is_steady=False,
     ),
     _like(
         "local",
         "busy",
         "many subscribers of a slow network, who change their minds all the time and have to attach again",
-        weather=Weather(0.01, 0.05),
-        load=replace(sessions.LOAD, subscribers=9, publications=160, changes=60, zero_traffic=0.0),
-        chances=replace(BUMPY, crash_edge=0.5),
-        moving=replace(FAULTY, handovers=5, batch=5, prepare_seconds=(1.0, 2.0), drain_seconds=(1.0, 2.0)),
+        connection=ConnectionQuality(0.01, 0.05),
+        load=replace(handover_scenarios.LOAD, subscribers=9, publications=160, changes=60, zero_traffic=0.0),
+        fault_rates=replace(BUMPY, crash_edge=0.5),
+        handovers=replace(FAULTY, handovers=5, batch=5, prepare_seconds=(1.0, 2.0), drain_seconds=(1.0, 2.0)),
         is_steady=False,
     ),
     _like(
         "across",
         "busy-across",
         "the same, between clusters",
-        weather=Weather(0.02, 0.06),
-        load=replace(sessions.LOAD, subscribers=9, publications=200, changes=80, zero_traffic=0.0),
-        chances=Chances(reconnect=0.3, slow=0.5),
-        moving=replace(FAULTY, across=0.7, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
+        connection=ConnectionQuality(0.02, 0.06),
+        load=replace(handover_scenarios.LOAD, subscribers=9, publications=200, changes=80, zero_traffic=0.0),
+        fault_rates=FaultRates(reconnect=0.3, slow=0.5),
+        handovers=replace(FAULTY, across=0.7, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
         is_steady=False,
     ),
     _like(
         "local",
         "walled-target",
         "what subscribers change reaches the target of their hand-over late",
-        load=replace(sessions.LOAD, publications=200, changes=70, zero_traffic=0.0),
-        chances=replace(BUMPY, slow=1.5, wall=0.5, one_way=0.5, seconds=(0.05, 0.8)),
-        moving=replace(FAULTY, handovers=5, aim=1.0, abort=0.0, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
+        load=replace(handover_scenarios.LOAD, publications=200, changes=70, zero_traffic=0.0),
+        fault_rates=replace(BUMPY, slow=1.5, wall=0.5, one_way=0.5, seconds=(0.05, 0.8)),
+        handovers=replace(
+            FAULTY, handovers=5, aim=1.0, abort=0.0, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)
+        ),
         is_steady=False,
     ),
     _like(
         "edge-crash",
         "slow-mediator",
         "edges and applications are killed while a mediator far away has not decided yet",
-        control=Weather(0.1, 0.4),
-        chances=replace(BUMPY, crash_edge=0.3, crash_client=0.3),
-        moving=replace(FAULTY, across=0.4, replay=0.2, aim=1.0, abort=0.0, mortal=sessions.EDGES),
+        control=ConnectionQuality(0.1, 0.4),
+        fault_rates=replace(BUMPY, crash_edge=0.3, crash_client=0.3),
+        handovers=replace(FAULTY, across=0.4, replay=0.2, aim=1.0, abort=0.0, crashable=handover_scenarios.EDGES),
         is_steady=False,
     ),
     _like(
         "drain-deadline",
         "across-deadline",
         "between clusters, few subscribers, and deadlines that cannot be kept",
-        load=replace(sessions.LOAD, subscribers=3, publications=150, changes=1, zero_traffic=0.0),
-        moving=replace(FAULTY, handovers=5, across=1.0, tight=1.0, strangers=0.0),
-        chances=replace(BUMPY, pause_client=2.0),
+        load=replace(handover_scenarios.LOAD, subscribers=3, publications=150, changes=1, zero_traffic=0.0),
+        handovers=replace(FAULTY, handovers=5, across=1.0, tight=1.0, non_members=0.0),
+        fault_rates=replace(BUMPY, pause_client=2.0),
     ),
     _like(
         "lag",
         "lag-across",
         "between clusters of a slow network whose logs and links lose what they carry",
-        weather=Weather(0.01, 0.04),
-        moving=replace(FAULTY, handovers=5, across=1.0),
-        chances=replace(BUMPY, pause_edge=0.8, slow=1.5, wall=0.5),
+        connection=ConnectionQuality(0.01, 0.04),
+        handovers=replace(FAULTY, handovers=5, across=1.0),
+        fault_rates=replace(BUMPY, pause_edge=0.8, slow=1.5, wall=0.5),
     ),
     _like(
         "across",
         "long-walls",
         "links between clusters, and to edges, are given up for lost",
-        chances=replace(BUMPY, pause_head=0.3, wall=1.0, one_way=1.0, seconds=(0.8, 3.0)),
-        moving=replace(FAULTY, handovers=5, across=0.9),
+        fault_rates=replace(BUMPY, pause_head=0.3, wall=1.0, one_way=1.0, seconds=(0.8, 3.0)),
+        handovers=replace(FAULTY, handovers=5, across=0.9),
         is_steady=False,
     ),
     _like(
         "edge-crash",
         "lease-end",
         "applications come back when their leases are about to end",
-        weather=Weather(0.02, 0.06),
-        load=replace(sessions.LOAD, subscribers=3, publications=200, seconds=4.0, zero_traffic=0.0),
-        chances=Chances(crash_client=2.0, seconds=(1.7, 3.5)),
-        moving=replace(FAULTY, across=0.3, strangers=0.0),
+        connection=ConnectionQuality(0.02, 0.06),
+        load=replace(handover_scenarios.LOAD, subscribers=3, publications=200, seconds=4.0, zero_traffic=0.0),
+        fault_rates=FaultRates(crash_client=2.0, seconds=(1.7, 3.5)),
+        handovers=replace(FAULTY, across=0.3, non_members=0.0),
         is_steady=False,
     ),
     _like(
         "across",
         "stopped",
         "applications stand still for longer than their leases, with publishers in other clusters of a slow network",
-        shape=Shape(3, 1),
+        shape=FleetShape(3, 1),
         processes=3,
-        weather=Weather(0.02, 0.08),
-        load=replace(sessions.LOAD, subscribers=3, publications=300, seconds=7.0, changes=2, zero_traffic=0.0),
-        moving=Moving(),
+        connection=ConnectionQuality(0.02, 0.08),
+        load=replace(
+            handover_scenarios.LOAD, subscribers=3, publications=300, seconds=7.0, changes=2, zero_traffic=0.0
+        ),
+        handovers=HandoverMix(),
         control=None,
-        chances=Chances(pause_client=0.5, seconds=(3.2, 4.5)),
+        fault_rates=FaultRates(pause_client=0.5, seconds=(3.2, 4.5)),
         is_steady=False,
     ),
     _like(
         "drain-deadline",
         "parted",
         "within a cluster, deadlines that cannot be kept, and publishers in another one",
-        shape=Shape(2, 2),
-        weather=Weather(0.01, 0.05),
-        load=replace(sessions.LOAD, subscribers=2, publications=250, seconds=3.0, changes=0, zero_traffic=0.0),
-        moving=replace(FAULTY, handovers=5, across=0.0, replay=0.0, abort=0.0, tight=0.6, strangers=0.0),
-        chances=BUMPY_PAUSES,
+        shape=FleetShape(2, 2),
+        connection=ConnectionQuality(0.01, 0.05),
+        load=replace(
+            handover_scenarios.LOAD, subscribers=2, publications=250, seconds=3.0, changes=0, zero_traffic=0.0
+        ),
+        handovers=replace(FAULTY, handovers=5, across=0.0, replay=0.0, abort=0.0, tight=0.6, non_members=0.0),
+        fault_rates=BUMPY_PAUSES,
         is_steady=False,
     ),
     _like(
         "lag",
         "logged-gaps",
         "what heads have not had from one another is in their logs as gaps, and who resumes is told",
-        shape=Shape(3, 2),
+        shape=FleetShape(3, 2),
         processes=3,
-        load=replace(sessions.LOAD, subscribers=4, publications=400, payload_bytes=100, seconds=4.0, zero_traffic=0.0),
-        moving=Moving(),
-        chances=Chances(wall=1.5, pause_client=0.6, crash_edge=1.0, pause_head=1.0, seconds=(0.3, 1.0)),
+        load=replace(
+            handover_scenarios.LOAD, subscribers=4, publications=400, payload_bytes=100, seconds=4.0, zero_traffic=0.0
+        ),
+        handovers=HandoverMix(),
+        fault_rates=FaultRates(wall=1.5, pause_client=0.6, crash_edge=1.0, pause_head=1.0, seconds=(0.3, 1.0)),
     ),
     _like(
         "lag",
         "lag-at-the-cut",
         "between clusters of a slow network, and the source stands still at the cut while a small log goes on",
-        shape=Shape(2, 2),
-        weather=Weather(0.02, 0.08),
+        shape=FleetShape(2, 2),
+        connection=ConnectionQuality(0.02, 0.08),
         log_bytes=3_000,
-        load=replace(sessions.LOAD, subscribers=3, publications=500, payload_bytes=300, changes=0, zero_traffic=0.0),
-        moving=replace(
+        load=replace(
+            handover_scenarios.LOAD, subscribers=3, publications=500, payload_bytes=300, changes=0, zero_traffic=0.0
+        ),
+        handovers=replace(
             FAULTY, handovers=6, across=1.0, aim=1.0, abort=0.0, prepare_seconds=(2.0, 3.0), drain_seconds=(3.0, 4.0)
         ),
-        chances=Chances(seconds=(0.2, 0.8)),
+        fault_rates=FaultRates(seconds=(0.2, 0.8)),
     ),
     _like(
         "local",
         "far-acks",
         "new subscriptions, on the way to another edge, that distant clusters acknowledge late",
-        shape=Shape(3, 2),
+        shape=FleetShape(3, 2),
         processes=3,
-        weather=Weather(0.02, 0.06),
+        connection=ConnectionQuality(0.02, 0.06),
         load=replace(
-            sessions.LOAD, subscribers=4, publications=500, changes=120, seconds=3.0, zero_traffic=0.0
+            handover_scenarios.LOAD, subscribers=4, publications=500, changes=120, seconds=3.0, zero_traffic=0.0
         ),
-        moving=replace(
-            FAULTY, handovers=8, across=0.0, replay=0.0, aim=0.0, abort=0.0, prepare_seconds=(2.0, 3.0),
+        handovers=replace(
+            FAULTY,
+            handovers=8,
+            across=0.0,
+            replay=0.0,
+            aim=0.0,
+            abort=0.0,
+            prepare_seconds=(2.0, 3.0),
             drain_seconds=(2.0, 3.0),
         ),
-        chances=Chances(pause_head=2.0, wall=2.0, one_way=1.0, seconds=(0.1, 0.8)),
+        fault_rates=FaultRates(pause_head=2.0, wall=2.0, one_way=1.0, seconds=(0.1, 0.8)),
         is_steady=False,
     ),
     _like(
         "lag",
         "small-vanish",
         "applications are away for longer than a small log reaches back",
-        chances=replace(BUMPY, crash_client=1.5, seconds=(0.1, 1.8)),
-        moving=replace(FAULTY, across=0.4),
+        fault_rates=replace(BUMPY, crash_client=1.5, seconds=(0.1, 1.8)),
+        handovers=replace(FAULTY, across=0.4),
     ),
     _like(
         "head-restart",
         "doubts",
         "heads of a slow network are killed with publications under way, and edges at the same time",
-        shape=Shape(3, 2),
+        shape=FleetShape(3, 2),
         processes=3,
-        weather=Weather(0.02, 0.06),
-        load=replace(sessions.LOAD, publications=200, changes=20, zero_traffic=0.0),
-        moving=replace(FAULTY, across=0.5, aim=0.5, mortal=("head", "target-head")),
-        chances=Chances(crash_head=1.0, crash_edge=0.6, crash_client=0.5, seconds=(0.05, 0.8)),
+        connection=ConnectionQuality(0.02, 0.06),
+        load=replace(handover_scenarios.LOAD, publications=200, changes=20, zero_traffic=0.0),
+        handovers=replace(FAULTY, across=0.5, aim=0.5, crashable=("head", "target-head")),
+        fault_rates=FaultRates(crash_head=1.0, crash_edge=0.6, crash_client=0.5, seconds=(0.05, 0.8)),
     ),
     _like(
         "head-restart",
         "split-report",
         "a head is killed when a subscriber has resumed, and one of the two edges has not heard of it",
-        shape=Shape(1, 3),
-        moving=replace(FAULTY, handovers=5, replay=1.0, aim=1.0, abort=0.0, mortal=("head",)),
-        chances=replace(BUMPY, pause_edge=2.0, one_way=1.5, wall=0.5, slow=1.0, seconds=(0.05, 0.8)),
+        shape=FleetShape(1, 3),
+        handovers=replace(FAULTY, handovers=5, replay=1.0, aim=1.0, abort=0.0, crashable=("head",)),
+        fault_rates=replace(BUMPY, pause_edge=2.0, one_way=1.5, wall=0.5, slow=1.0, seconds=(0.05, 0.8)),
     ),
     _like(
         "replay",
         "lost-replay",
         "by replay, few subscribers, of a slow network with publishers in another cluster",
-        shape=Shape(2, 2),
-        weather=Weather(0.02, 0.06),
-        load=replace(sessions.LOAD, subscribers=3, publications=250, changes=1, zero_traffic=0.0),
-        moving=replace(FAULTY, handovers=5, replay=1.0, abort=0.0),
+        shape=FleetShape(2, 2),
+        connection=ConnectionQuality(0.02, 0.06),
+        load=replace(handover_scenarios.LOAD, subscribers=3, publications=250, changes=1, zero_traffic=0.0),
+        handovers=replace(FAULTY, handovers=5, replay=1.0, abort=0.0),
         is_steady=False,
     ),
     _like(
         "hold",
         "long-hold",
         "much is held for subscribers that stand still when they should go on",
-        shape=Shape(1, 2),
-        load=replace(sessions.LOAD, publications=600, payload_bytes=300, zero_traffic=0.0),
+        shape=FleetShape(1, 2),
+        load=replace(handover_scenarios.LOAD, publications=600, payload_bytes=300, zero_traffic=0.0),
         window_bytes=2_500,
         control=None,
-        chances=Chances(pause_client=1.0, seconds=(0.3, 1.0)),
-        moving=replace(FAULTY, handovers=5, replay=0.0, abort=0.0, aim=1.0, drain_seconds=(2.0, 3.0)),
-        base=msgspec.structs.replace(sessions.QUICK, queue_bytes=700, link_buffer_bytes=1_500),
+        fault_rates=FaultRates(pause_client=1.0, seconds=(0.3, 1.0)),
+        handovers=replace(FAULTY, handovers=5, replay=0.0, abort=0.0, aim=1.0, drain_seconds=(2.0, 3.0)),
+        base=msgspec.structs.replace(handover_scenarios.QUICK, queue_bytes=700, link_buffer_bytes=1_500),
     ),
     _like(
         "hold",
         "long-hold-across",
         "the same, between clusters",
-        shape=Shape(2, 2),
-        load=replace(sessions.LOAD, publications=600, payload_bytes=300, zero_traffic=0.0),
+        shape=FleetShape(2, 2),
+        load=replace(handover_scenarios.LOAD, publications=600, payload_bytes=300, zero_traffic=0.0),
         window_bytes=2_500,
         control=None,
-        chances=Chances(pause_client=1.0, seconds=(0.3, 1.0)),
-        moving=replace(FAULTY, handovers=5, across=1.0, abort=0.0, aim=1.0, drain_seconds=(2.0, 3.0)),
-        base=msgspec.structs.replace(sessions.QUICK, queue_bytes=700, link_buffer_bytes=1_500),
+        fault_rates=FaultRates(pause_client=1.0, seconds=(0.3, 1.0)),
+        handovers=replace(FAULTY, handovers=5, across=1.0, abort=0.0, aim=1.0, drain_seconds=(2.0, 3.0)),
+        base=msgspec.structs.replace(handover_scenarios.QUICK, queue_bytes=700, link_buffer_bytes=1_500),
     ),
     _like(
         "lag",
         "lag-local",
         "edges stand still while a small log goes on without them, and subscribers move",
-        shape=Shape(1, 3),
-        load=replace(sessions.LOAD, publications=300, payload_bytes=300, holds=2, zero_traffic=0.0),
-        moving=replace(FAULTY, handovers=6),
-        chances=Chances(reconnect=0.3, pause_edge=3.0, pause_client=0.5, slow=0.5, seconds=(0.05, 0.6)),
+        shape=FleetShape(1, 3),
+        load=replace(handover_scenarios.LOAD, publications=300, payload_bytes=300, holds=2, zero_traffic=0.0),
+        handovers=replace(FAULTY, handovers=6),
+        fault_rates=FaultRates(reconnect=0.3, pause_edge=3.0, pause_client=0.5, slow=0.5, seconds=(0.05, 0.6)),
     ),
     _like(
         "lag",
         "walled-log",
         "heads with small logs, between which nothing passes for a while",
-        shape=Shape(3, 1),
-        load=replace(sessions.LOAD, publications=300, payload_bytes=300, zero_traffic=0.0),
-        moving=replace(FAULTY, handovers=4, across=1.0),
-        chances=Chances(reconnect=0.3, wall=2.0, one_way=2.0, slow=0.5, seconds=(0.1, 0.9)),
+        shape=FleetShape(3, 1),
+        load=replace(handover_scenarios.LOAD, publications=300, payload_bytes=300, zero_traffic=0.0),
+        handovers=replace(FAULTY, handovers=4, across=1.0),
+        fault_rates=FaultRates(reconnect=0.3, wall=2.0, one_way=2.0, slow=0.5, seconds=(0.1, 0.9)),
     ),
     _like(
         "hold",
         "held-gap",
         "a small log goes on without an edge that holds much",
-        shape=Shape(1, 2),
-        load=replace(sessions.LOAD, publications=600, payload_bytes=300, zero_traffic=0.0),
+        shape=FleetShape(1, 2),
+        load=replace(handover_scenarios.LOAD, publications=600, payload_bytes=300, zero_traffic=0.0),
         log_bytes=4_000,
         window_bytes=2_500,
         control=None,
-        chances=Chances(pause_client=1.0, pause_edge=4.0, seconds=(0.05, 0.6)),
-        moving=replace(FAULTY, handovers=6, replay=0.0, abort=0.0, aim=1.0, drain_seconds=(2.0, 3.0)),
-        base=msgspec.structs.replace(sessions.QUICK, queue_bytes=60_000, link_buffer_bytes=1_500),
+        fault_rates=FaultRates(pause_client=1.0, pause_edge=4.0, seconds=(0.05, 0.6)),
+        handovers=replace(FAULTY, handovers=6, replay=0.0, abort=0.0, aim=1.0, drain_seconds=(2.0, 3.0)),
+        base=msgspec.structs.replace(handover_scenarios.QUICK, queue_bytes=60_000, link_buffer_bytes=1_500),
     ),
     _like(
         "across",
         "cut-source",
         "between clusters, and the source dies at the cut",
-        shape=Shape(2, 2),
-        chances=replace(BUMPY, seconds=(0.02, 0.3)),
-        moving=replace(FAULTY, handovers=4, across=1.0, aim=1.0, abort=0.0, mortal=sessions.EDGES),
+        shape=FleetShape(2, 2),
+        fault_rates=replace(BUMPY, seconds=(0.02, 0.3)),
+        handovers=replace(FAULTY, handovers=4, across=1.0, aim=1.0, abort=0.0, crashable=handover_scenarios.EDGES),
         is_steady=False,
     ),
     _like(
         "across",
         "far-aborts",
         "between clusters of a slow network, and most of it is undone on the way",
-        weather=Weather(0.02, 0.06),
-        moving=replace(FAULTY, across=1.0, abort=0.8, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
+        connection=ConnectionQuality(0.02, 0.06),
+        handovers=replace(FAULTY, across=1.0, abort=0.8, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
     ),
     _like(
         "across",
         "on-and-on",
         "who has hardly arrived in another cluster is moved again",
-        weather=Weather(0.02, 0.06),
-        load=replace(sessions.LOAD, publications=80, seconds=3.0),
-        shape=Shape(2, 2),
-        moving=replace(
-            FAULTY, handovers=9, batch=8, across=0.5, replay=0.6, abort=0.0, together=0.5, strangers=0.0,
-            prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0),
+        connection=ConnectionQuality(0.02, 0.06),
+        load=replace(handover_scenarios.LOAD, publications=80, seconds=3.0),
+        shape=FleetShape(2, 2),
+        handovers=replace(
+            FAULTY,
+            handovers=9,
+            batch=8,
+            across=0.5,
+            replay=0.6,
+            abort=0.0,
+            together=0.5,
+            non_members=0.0,
+            prepare_seconds=(2.0, 3.0),
+            drain_seconds=(2.0, 3.0),
         ),
     ),
     _like(
         "across",
         "lost-source",
         "between clusters, few subscribers, and the source dies before the last of its stream is with them",
-        shape=Shape(2, 2),
-        load=replace(sessions.LOAD, subscribers=2, publications=150, changes=1, zero_traffic=0.0),
-        chances=replace(BUMPY, pause_client=4.0, seconds=(0.05, 0.5)),
-        moving=replace(FAULTY, handovers=4, across=1.0, aim=1.0, abort=0.0, strangers=0.0, mortal=sessions.EDGES),
+        shape=FleetShape(2, 2),
+        load=replace(handover_scenarios.LOAD, subscribers=2, publications=150, changes=1, zero_traffic=0.0),
+        fault_rates=replace(BUMPY, pause_client=4.0, seconds=(0.05, 0.5)),
+        handovers=replace(
+            FAULTY, handovers=4, across=1.0, aim=1.0, abort=0.0, non_members=0.0, crashable=handover_scenarios.EDGES
+        ),
         is_steady=False,
     ),
     _like(
         "across",
         "lost-target",
         "between clusters, and the target dies behind the cut, when the source has still much to say",
-        shape=Shape(2, 2),
-        load=replace(sessions.LOAD, publications=120, payload_bytes=300, zero_traffic=0.0, holds=3),
-        chances=replace(BUMPY, slow=0.6, seconds=(0.02, 0.5)),
-        moving=replace(FAULTY, handovers=4, across=1.0, aim=1.0, abort=0.0, mortal=sessions.EDGES),
+        shape=FleetShape(2, 2),
+        load=replace(handover_scenarios.LOAD, publications=120, payload_bytes=300, zero_traffic=0.0, holds=3),
+        fault_rates=replace(BUMPY, slow=0.6, seconds=(0.02, 0.5)),
+        handovers=replace(FAULTY, handovers=4, across=1.0, aim=1.0, abort=0.0, crashable=handover_scenarios.EDGES),
         is_steady=False,
     ),
-]  # fmt: skip
+]
 
 
 def _aimed(
     points: tuple[str, ...], victims: tuple[str, ...], faults: tuple[str, ...] = ("crash", "pause")
 ) -> tuple[Setting, ...]:
     """Most of the aimed faults of a world strike here."""
-    return Setting(aims, "COMMON", points), Setting(aims, "VICTIMS", victims), Setting(aims, "FAULTS", faults)
+    return (
+        Setting(aimed_faults, "COMMON_POINTS", points),
+        Setting(aimed_faults, "VICTIMS", victims),
+        Setting(aimed_faults, "FAULTS", faults),
+    )
 
 
 _LONG_HOLD = (
     *_aimed(("CutRequest", "Installed", "Cut"), ("subscriber",), ("pause",)),
     Setting(simulated, "MEASURE_SECONDS", 0.1),
 )
-_SLICES = (Setting(reading, "FETCH_SLICE_ENTRIES", 3),)
+_SLICES = (Setting(log_reader, "FETCH_SLICE_ENTRIES", 3),)
 SETTINGS: Final = MappingProxyType(
     {
         "slices": _SLICES,
         "slow-cut": _SLICES,
         "batch-replay": _SLICES,
         "stale-commands": (Setting(outcomes, "REMEMBERED_SESSIONS", 2),),
-        "reborn": _aimed(("Attach", "Attached", "Install"), ("subscriber", "target"), ("crash", "pause")),
+        "reborn": _aimed(("Attach", "TargetAttached", "Install"), ("subscriber", "target"), ("crash", "pause")),
         "reborn-across": _aimed(
-            ("Attach", "Attached", "Install", "CutRequest"), ("subscriber", "subscriber", "target", "target-head")
+            ("Attach", "TargetAttached", "Install", "CutRequest"), ("subscriber", "subscriber", "target", "target-head")
         ),
-        "walled-target": _aimed(("Attach", "Attached", "Install"), ("target", "subscriber"), ("wall", "one-way")),
+        "walled-target": _aimed(("Attach", "TargetAttached", "Install"), ("target", "subscriber"), ("wall", "one-way")),
         "slow-mediator": _aimed(
-            ("Attach", "Attached", "Slot", "Install"), ("source", "target"), ("crash", "crash", "pause")
+            ("Attach", "TargetAttached", "Slot", "Install"), ("source", "target"), ("crash", "crash", "pause")
         ),
         "split-report": (
             *_aimed(("Resume", "Moved", "Revoke"), ("head",), ("crash",)),
-            Setting(aims, "DELAYS_SECONDS", (0.0, 0.004, 0.02, 0.05, 0.1)),
+            Setting(aimed_faults, "DELAYS_SECONDS", (0.0, 0.004, 0.02, 0.05, 0.1)),
         ),
         "long-hold": _LONG_HOLD,
         "long-hold-across": _LONG_HOLD,
@@ -531,7 +563,7 @@ SETTINGS: Final = MappingProxyType(
         "cut-source": _aimed(("Cut", "End"), ("source",)),
         "lost-source": (
             *_aimed(("Cut", "End"), ("source",), ("crash",)),
-            Setting(aims, "DELAYS_SECONDS", (0.01, 0.02, 0.05, 0.1)),
+            Setting(aimed_faults, "DELAYS_SECONDS", (0.01, 0.02, 0.05, 0.1)),
         ),
         "lost-target": _aimed(("Cut", "Installed", "Marker", "End"), ("target",), ("crash",)),
         "overtaken": _aimed(("Resume", "Moved"), ("target", "link"), ("wall", "one-way")),
@@ -545,19 +577,19 @@ CALM: Final = ("calm-drain", "calm-replay", "calm-across")
 """Nothing goes wrong there, and nobody is in a hurry: who is cut over is moved, for nothing keeps him."""
 
 
-def run(world: str, seed: int) -> Outcome:
+def run(world: str, seed: int) -> RunOutcome:
     """A run of a world; a machine that raises is a finding."""
     with pytest.MonkeyPatch.context() as patch:
         for setting in SETTINGS.get(world, ()):
             patch.setattr(setting.owner, setting.name, setting.value)
-        one = Run(WORLDS[world], seed)
+        one = SimulationRun(WORLDS[world], seed)
         try:
             return one.go()
         except Exception:  # noqa: BLE001 - whatever it is, it is what the run was for
-            return one._outcome(audit([]), traceback.format_exc())
+            return one._outcome(audit_journal([]), traceback.format_exc())
 
 
-def broken(world: str, outcome: Outcome) -> set[str]:
+def broken(world: str, outcome: RunOutcome) -> set[str]:
     """The laws that a run has broken; `calm` where somebody was kept from arriving, and nothing was in his way."""
     kept = world in CALM and outcome.handovers.keys() & {"detached", "returned", "failed", "open"}
     return outcome.broken | ({"calm"} if kept else set())

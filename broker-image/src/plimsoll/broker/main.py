@@ -7,6 +7,7 @@ Keys and epochs never come from the environment: keys are read from files, an ep
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
 import sys
@@ -17,30 +18,36 @@ from typing import Final
 
 import msgspec
 
-from plimsoll.broker.http import HttpServer, address_of
-from plimsoll.broker.loop import Loop
-from plimsoll.broker.meter import Usage
-from plimsoll.broker.process import Watch, raise_open_files
-from plimsoll.broker.security import Authority, OwnKey, SecurityError, is_key, read_secret_key
-from plimsoll.broker.sockets import Curve, EndpointError, Sockets
+from plimsoll.broker.auth.authorized_keys import (
+    AuthorizedKeys,
+    BrokerSecretKey,
+    BrokerSecurityError,
+    is_key,
+    read_secret_key,
+)
+from plimsoll.broker.event_loop import BrokerLoop
+from plimsoll.broker.monitoring.usage_meter import ProcessUsage
+from plimsoll.broker.network.sockets import BrokerCurveKeys, BrokerSockets, EndpointError
+from plimsoll.broker.process_watch import ProcessWatch, raise_open_files
 from plimsoll.core import config as configuration
 from plimsoll.core.config import BrokerConfig
-from plimsoll.core.edge import Edge
-from plimsoll.core.head import Head
+from plimsoll.core.edge.machine import Edge
+from plimsoll.core.head.machine import Head
 from plimsoll.core.matching import warm_up
+from plimsoll.telemetry.http_server import HttpServer, address_of
 
 log = logging.getLogger("plimsoll.broker")
 
 EXIT_CONFIG: Final = 2
 EXIT_ENDPOINT: Final = 3
-WARM_FROM_BYTES: Final = 512 * 1024 * 1024
+WARM_UP_MEMORY_BYTES: Final = 512 * 1024 * 1024
 """The compiled matching loop takes 120 MB. Where there is this much, it is loaded before the broker says that it is
 ready; where there is less, when subscriptions ask for it."""
 
-_EVERYWHERE: Final = ("tcp://*:", "tcp://0.0.0.0:", "tcp://[::]:")
+_WILDCARD_ENDPOINTS: Final = ("tcp://*:", "tcp://0.0.0.0:", "tcp://[::]:")
 
 
-class ConfigError(ValueError):
+class BrokerConfigError(ValueError):
     """A configuration that cannot be used; says where and what to do."""
 
 
@@ -50,7 +57,7 @@ def main(arguments: list[str]) -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         return run(read_config(options.config), options.parent_pid, options.leave_seconds)
-    except (ConfigError, SecurityError) as error:
+    except (BrokerConfigError, BrokerSecurityError) as error:
         print(f"plimsoll.broker: {error}", file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_CONFIG
     except EndpointError as error:
@@ -76,37 +83,34 @@ def run(config: BrokerConfig, parent_pid: int | None, leave_seconds: float) -> i
     """Bind, serve, leave."""
     if trouble := raise_open_files():
         log.warning("%s", trouble)
-    curve, authority = _security(config)
+    curve, authority = _read_security(config)
     if curve is None:
         log.warning("security.plain is set: connections are neither encrypted nor authenticated")
-    # Before what takes seconds: the first process of a container is deaf to signals that it does not handle.
-    watch = Watch(parent_pid)
-    if config.http and config.hardware.memory_bytes >= WARM_FROM_BYTES:
-        warm_up()
-    sockets = Sockets(config.limits, curve, authority)
-    server: HttpServer | None = None
-    try:
+    with contextlib.ExitStack() as opened:
+        # Before the slow steps: PID 1 of a container ignores signals that it does not handle.
+        watch = opened.enter_context(contextlib.closing(ProcessWatch(parent_pid)))
+        if config.http and config.hardware.memory_bytes >= WARM_UP_MEMORY_BYTES:
+            warm_up()
+        sockets = opened.enter_context(contextlib.closing(BrokerSockets(config.limits, curve, authority)))
         control, data = sockets.control.bind(config.control), sockets.data.bind(config.data)
         config = msgspec.structs.replace(config, control=control, data=data)
-        machine = make_machine(config, curve.public.decode() if curve else "")
-        # An edge's key is told to clients by its head, so it keeps the one that it was started with.
-        own = OwnKey.read(config.security.secret_key_file) if curve is not None and config.role == "head" else None
-        loop = Loop(machine, sockets, watch, config.hardware, authority=authority, own=own, leave_seconds=leave_seconds)
+        machine = make_broker_machine(config, curve.public.decode() if curve else "")
+        # An edge keeps the key that it started with: its head has announced that one to clients.
+        is_rekeyed = curve is not None and config.role == "head"
+        own = BrokerSecretKey.read(config.security.secret_key_file) if is_rekeyed else None
+        loop = BrokerLoop(
+            machine, sockets, watch, config.hardware, authority=authority, own=own, leave_seconds=leave_seconds
+        )
         loop.on_usage = lambda usage: report_usage(machine, sockets, authority, usage)
         if config.http:
-            server = serve_http(config.http, machine, loop)
-        log.info("%s %s of %s listens: data %s, control %s", config.role, config.name, config.cluster, data, control)
+            opened.enter_context(contextlib.closing(serve_http(config.http, machine, loop)))
+        log.info("%s %s of %s listening: data %s, control %s", config.role, config.name, config.cluster, data, control)
         loop.run()
-    finally:
-        if server is not None:
-            server.close()
-        sockets.close()
-        watch.close()
-    log.info("%s has left", config.name)
+    log.info("%s stopped", config.name)
     return 0
 
 
-def make_machine(config: BrokerConfig, public_key: str) -> Head | Edge:
+def make_broker_machine(config: BrokerConfig, public_key: str) -> Head | Edge:
     """The machine of this broker, in an epoch of its own."""
     machine: Head | Edge
     if config.role == "head":
@@ -129,43 +133,45 @@ def new_id() -> int:
     return int.from_bytes(os.urandom(4), "big")
 
 
-def serve_http(endpoint: str, machine: Head | Edge, loop: Loop) -> HttpServer:
-    """Answer probes and scrapes from now on, by snapshots that the loop takes whenever it measures its use.
+def serve_http(endpoint: str, machine: Head | Edge, loop: BrokerLoop) -> HttpServer:
+    """Start to answer probes and scrapes, from snapshots that the loop takes whenever it measures its usage.
 
     Raises:
         EndpointError: the endpoint cannot be bound.
 
     """
-    # Where nobody asks, neither Prometheus' library nor a thread is there.
-    from plimsoll.broker.health import Health
-    from plimsoll.broker.snapshot import take
+    # Imported here: a broker without this endpoint needs neither Prometheus' library nor a thread.
+    from plimsoll.broker.monitoring.health import BrokerHealth
+    from plimsoll.broker.monitoring.snapshot import take_snapshot
 
-    health, measured, release = Health(lambda: loop.is_leaving), loop.on_usage, installed_version()
+    health, measured, release = BrokerHealth(lambda: loop.is_leaving), loop.on_usage, installed_version()
 
-    def show(usage: Usage) -> None:
+    def show(usage: ProcessUsage) -> None:
         measured(usage)
-        health.show(take(machine, release, loop.refusals(), loop.durations, time.monotonic()))
+        health.update(take_snapshot(machine, release, loop.refusals(), loop.durations, time.monotonic()))
 
     try:
-        server = HttpServer(endpoint, health.answer)
+        server = HttpServer(address_of(endpoint), health.answer)
     except OSError as error:
         raise EndpointError(error.errno, f"cannot listen on {endpoint} (http): {error.strerror}") from error
     loop.on_usage = show
     server.start()
-    log.info("answers http: %s", server.endpoint)
+    log.info("serving http: %s", server.endpoint)
     return server
 
 
 def installed_version() -> str:
-    """The version of this distribution; empty where it is not installed as one."""
+    """The version of this distribution; empty if it is not installed."""
     try:
         return version("plimsoll-operator")
     except PackageNotFoundError:
         return ""
 
 
-def report_usage(machine: Head | Edge, sockets: Sockets, authority: Authority | None, usage: Usage) -> None:
-    """Give the machine what only the shell can see: for its load reports and its status."""
+def report_usage(
+    machine: Head | Edge, sockets: BrokerSockets, authority: AuthorizedKeys | None, usage: ProcessUsage
+) -> None:
+    """Give the machine the figures that only the shell can see, for its load reports and its status."""
     machine.reporter.cpu_ratio, machine.reporter.memory_ratio = usage.cpu_ratio, usage.memory_ratio
     machine.reporter.clock_offset_seconds = time.time() - time.monotonic()  # the wall clock may have been set
     machine.process = {
@@ -191,25 +197,25 @@ def read_config(path: Path) -> BrokerConfig:
     """Read and check the configuration.
 
     Raises:
-        ConfigError: naming file, field and remedy.
+        BrokerConfigError: naming file, field and remedy.
 
     """
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"--config: cannot read {path}: {error.strerror}") from error
+        raise BrokerConfigError(f"--config: cannot read {path}: {error.strerror}") from error
     try:
         config = configuration.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from error
-    if troubles := problems(config):
-        raise ConfigError("\n".join(f"{path}: {trouble}" for trouble in troubles))
+        raise BrokerConfigError(f"{path}: {error}") from error
+    if troubles := config_problems(config):
+        raise BrokerConfigError("\n".join(f"{path}: {trouble}" for trouble in troubles))
     return config
 
 
-def problems(config: BrokerConfig) -> list[str]:
-    """What is wrong with a configuration that has the right shape; each with the field's path and a remedy."""
-    found = [*_problems_of_peers(config), *_problems_of_numbers(config)]
+def config_problems(config: BrokerConfig) -> list[str]:
+    """Faults of a configuration that has the right shape; each with the field's path and a remedy."""
+    found = [*_peer_problems(config), *_number_problems(config)]
     for field in ("data", "control"):
         if not getattr(config, field).startswith("tcp://"):
             found.append(f"{field}: {getattr(config, field)!r} is not an endpoint; write tcp://HOST:PORT")
@@ -218,7 +224,7 @@ def problems(config: BrokerConfig) -> list[str]:
             address_of(config.http)
         except ValueError as error:
             found.append(f"http: {error}, or nothing for no endpoint")
-    if not config.advertised_data and config.role == "edge" and config.data.startswith(_EVERYWHERE):
+    if not config.advertised_data and config.role == "edge" and config.data.startswith(_WILDCARD_ENDPOINTS):
         found.append(f"advertised_data: {config.data} is no address for a client; give the one to send them to")
     if config.data == config.control and not config.data.endswith((":0", ":*")):
         found.append(f"control: {config.control} is the data endpoint, too; give it another port")
@@ -229,7 +235,7 @@ def problems(config: BrokerConfig) -> list[str]:
     return found
 
 
-def _problems_of_peers(config: BrokerConfig) -> list[str]:
+def _peer_problems(config: BrokerConfig) -> list[str]:
     peers = [(f"neighbors[{i}]", peer) for i, peer in enumerate(config.neighbors)]
     if config.role == "edge":
         if config.head is None:
@@ -245,7 +251,7 @@ def _problems_of_peers(config: BrokerConfig) -> list[str]:
     return found
 
 
-def _problems_of_numbers(config: BrokerConfig) -> list[str]:
+def _number_problems(config: BrokerConfig) -> list[str]:
     values: dict[str, object] = {"time_factor": config.time_factor}
     for part, struct in (("hardware", config.hardware), ("limits", config.limits)):
         values |= {f"{part}.{name}": value for name, value in msgspec.structs.asdict(struct).items()}
@@ -256,8 +262,8 @@ def _problems_of_numbers(config: BrokerConfig) -> list[str]:
     ]
 
 
-def _security(config: BrokerConfig) -> tuple[Curve | None, Authority | None]:
+def _read_security(config: BrokerConfig) -> tuple[BrokerCurveKeys | None, AuthorizedKeys | None]:
     if config.security.plain:
         return None, None
     secret = read_secret_key(config.security.secret_key_file)
-    return Curve(secret), Authority.read(config.security.authorized_keys_file)
+    return BrokerCurveKeys(secret), AuthorizedKeys.read(config.security.authorized_keys_file)

@@ -11,19 +11,19 @@ from typing import Any
 
 import yaml
 
-from plimsoll.cli.columns import columns, row
+from plimsoll.cli.tables import columns, row
 from plimsoll.core.spec import KINDS
 
 FORMATS = ("table", "wide", "json", "yaml", "name")
 
 
-def say(text: str = "") -> None:
-    """A line on standard output, at once: others may read it as it comes."""
+def print_line(text: str = "") -> None:
+    """Print a line to standard output and flush it, for readers of a pipe."""
     print(text, flush=True)
 
 
-def complain(text: str) -> None:
-    """A line on standard error."""
+def print_error(text: str) -> None:
+    """Print a line to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -39,14 +39,14 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def objects_text(items: Sequence[Mapping[str, Any]], form: str, *, single: bool) -> str:
-    """Objects in the form that was asked for; `single` is one object by its name, not a list of one."""
+    """Objects in the requested format; `single`: one object by its name, not a list of one."""
     if form == "name":
         return "\n".join(f"{KINDS[item['kind']].plural}/{item['metadata']['name']}" for item in items)
     if form in ("json", "yaml"):
         whole = items[0] if single else {"apiVersion": "v1", "kind": "List", "items": list(items)}
         return json.dumps(whole, indent=2) if form == "json" else yaml_text(whole)
     blocks = []
-    for kind, group in groupby(sorted(items, key=_order), key=lambda item: str(item["kind"])):
+    for kind, group in groupby(sorted(items, key=_sort_key), key=lambda item: str(item["kind"])):
         shown = columns(kind, wide=form == "wide")
         lines = table([column.title for column in shown], [row(shown, item, now()) for item in group])
         blocks.append("\n".join(lines))
@@ -58,5 +58,5 @@ def yaml_text(value: object) -> str:
     return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120)).rstrip("\n")
 
 
-def _order(item: Mapping[str, Any]) -> tuple[int, str]:
+def _sort_key(item: Mapping[str, Any]) -> tuple[int, str]:
     return list(KINDS).index(item["kind"]), item["metadata"]["name"]

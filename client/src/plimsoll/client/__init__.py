@@ -1,4 +1,4 @@
-"""What applications import: `Publisher` and `Subscriber`, synchronous or, in `plimsoll.client.aio`, with asyncio.
+"""The library for applications: `Publisher` and `Subscriber`, synchronous or, in `plimsoll.client.aio`, with asyncio.
 
 A thin shell around the client machine of `plimsoll.core`. It owns the links to brokers, reconnects them and follows
 redirects without the application noticing. It hides nothing: a gap, a refusal or an unknown outcome reaches the caller.
@@ -25,7 +25,7 @@ from plimsoll.core.client import (
     Lapsed,
     SubscriptionRefused,
 )
-from plimsoll.core.records import Policy
+from plimsoll.core.protocol.messages import Policy
 
 __all__ = [
     "Acknowledged",

@@ -1,7 +1,7 @@
 """A connection of a process: one I/O thread, one machine, and any number of publishers and subscribers on it.
 
-The machine and what belongs to it are used under one lock. The I/O thread waits without it, serves a round under it,
-and calls the application's callbacks without it. Whoever waits is told through a condition of that lock.
+One lock guards the machine and its state. The I/O thread waits without it, serves a round under it, and calls the
+application's callbacks without it. Waiting threads are woken through a condition of that lock.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
-from plimsoll.client.engine import Engine, Heads
 from plimsoll.client.errors import ClosedError, ConnectionFailedError, WaitTimeoutError
+from plimsoll.client.io_driver import ClientIODriver, Heads
 from plimsoll.client.security import Security
 from plimsoll.core import client as core
 
@@ -25,11 +25,11 @@ log = logging.getLogger(__name__)
 CLOSE_SECONDS: Final = 5.0
 
 
-class Owner(Protocol):
-    """A publisher or subscriber of the library, as the I/O thread sees it."""
+class ConnectionEventHandler(Protocol):
+    """The I/O thread's interface to a publisher or subscriber."""
 
     def take(self, events: list[Any]) -> bool:
-        """Take events, under the lock; whether `call` is wanted, without it."""
+        """Take events, under the lock; returns whether `call` is due, which runs without it."""
 
     def call(self) -> None:
         """Call the application."""
@@ -51,10 +51,10 @@ class Connection:
     def __init__(
         self, heads: Heads, *, security: Security, name: str = "", limits: core.ClientLimits | None = None
     ) -> None:
-        self._engine = Engine(heads, name, security, limits)
+        self._engine = ClientIODriver(heads, name, security, limits)
         self.lock = threading.Lock()
         self.changed = threading.Condition(self.lock)
-        self._owners: dict[object, Owner] = {}
+        self._owners: dict[object, ConnectionEventHandler] = {}
         self._failure: BaseException | None = None
         self._closing = self._closed = False
         self._is_woken = False
@@ -89,7 +89,7 @@ class Connection:
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
         """Wait for unanswered publications, close all publishers and subscribers, and end; within `timeout` seconds.
 
-        Called from a callback it does not wait, and the end comes right behind the callback.
+        Called from a callback it does not wait; the connection ends right after the callback.
         """
         if self._closed:
             return
@@ -120,15 +120,15 @@ class Connection:
     # -- for publishers and subscribers; the lock is held by the caller
 
     @property
-    def engine(self) -> Engine:
+    def engine(self) -> ClientIODriver:
         return self._engine
 
     @property
     def machine(self) -> core.Client:
-        """The machine, in its present time.
+        """The machine, with its clock set to now.
 
         Raises:
-            ClosedError, ConnectionFailedError: it is over.
+            ClosedError, ConnectionFailedError: the connection has ended.
 
         """
         self.check()
@@ -149,25 +149,25 @@ class Connection:
         if self._closing:
             raise ClosedError(f"connection {self.name!r} is closed")
 
-    def own(self, inner: object, owner: Owner) -> None:
+    def own(self, inner: object, owner: ConnectionEventHandler) -> None:
         self._owners[inner] = owner
 
     def disown(self, inner: object) -> None:
         self._owners.pop(inner, None)
 
     def wake(self) -> None:
-        """Let the I/O thread have a round soon."""
+        """Wake the I/O thread for a round."""
         if not self._is_woken:
             self._is_woken = True
-            # A full pipe wakes, too.
+            # a full pipe wakes it, too
             with contextlib.suppress(BlockingIOError):
                 os.write(self._wake_write, b"x")
 
     def wait_for(self, what: Callable[[], object], timeout: float | None, expected: str) -> None:
-        """Wait until something is the case.
+        """Wait until a condition holds.
 
         Raises:
-            WaitTimeoutError, ClosedError, ConnectionFailedError: it is not, and why.
+            WaitTimeoutError, ClosedError, ConnectionFailedError: it does not, and why.
 
         """
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -189,7 +189,7 @@ class Connection:
         try:
             while not self._closing:
                 self._round()
-        except BaseException as error:  # it is handed to everyone who uses this connection
+        except BaseException as error:  # raised again at all users of this connection
             log.exception("connection %s has failed", self.name)
             self._failure = error
         finally:
@@ -197,7 +197,7 @@ class Connection:
 
     def _round(self) -> None:
         self._engine.transport.wait(0.0 if self._is_woken else self._engine.seconds_to_next())
-        calls: list[Owner] = []
+        calls: list[ConnectionEventHandler] = []
         with self.lock:
             if self._is_woken:
                 self._is_woken = False
@@ -208,7 +208,7 @@ class Connection:
         for owner in calls:
             owner.call()
 
-    def _dispatch(self, taken: list[Any], calls: list[Owner]) -> None:
+    def _dispatch(self, taken: list[Any], calls: list[ConnectionEventHandler]) -> None:
         owners = self._owners
         for inner, events in taken:
             owner = owners.get(inner)
@@ -221,7 +221,7 @@ class Connection:
             self._engine.leave()
             self._owners.clear()
             self.changed.notify_all()
-            # `wake` writes under the lock, and not any more from here on.
+            # `wake` writes under the lock, and no longer from here on.
             self._is_woken = True
             os.close(self._wake_read)
             os.close(self._wake_write)

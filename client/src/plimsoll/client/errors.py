@@ -1,4 +1,4 @@
-"""Everything that the library raises. `ClientError` is the base; the built-in bases are those that callers expect."""
+"""All exceptions of the library. `ClientError` is the base; the built-in bases are those that callers expect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class SecurityError(ClientError, ValueError):
-    """A key that cannot be used; says where it was looked for and what to do."""
+    """A key that cannot be used; names its source and the remedy."""
 
 
 class ResourceLimitError(ClientError, OSError):
@@ -36,7 +36,7 @@ class ConnectionFailedError(ClientError):
 
 
 class WaitTimeoutError(ClientError, TimeoutError):
-    """What was waited for has not happened in time; it may still happen."""
+    """A wait has timed out; the awaited event may still happen."""
 
 
 class SubscriptionRefusedError(ClientError, ValueError):

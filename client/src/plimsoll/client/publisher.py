@@ -8,13 +8,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from plimsoll.client.connection import CLOSE_SECONDS, Connection
-from plimsoll.client.engine import Heads
 from plimsoll.client.errors import BufferFullError, FailedError, NotAcceptedError, WaitTimeoutError
-from plimsoll.client.receipts import Receipt, Receipts, Summary, describe
+from plimsoll.client.io_driver import Heads
+from plimsoll.client.receipts import Receipt, ReceiptBook, Summary, describe_failures
 from plimsoll.client.security import Security
 from plimsoll.core import client as core
 from plimsoll.core.client.publisher import Confirm
-from plimsoll.core.wire import Scalar
+from plimsoll.core.protocol.wire import Scalar
 
 OnAnswer = Callable[[list[core.Answered]], None]
 
@@ -40,7 +40,7 @@ class Publisher:
     ) -> None:
         self._connection, self._owns = connection_for(at, security)
         self._on_answer = on_answer
-        self._receipts: Receipts[Receipt] = Receipts()
+        self._receipts: ReceiptBook[Receipt] = ReceiptBook()
         self._answers: list[core.Answered] = []
         with self._connection.lock:
             machine = self._connection.machine
@@ -65,7 +65,7 @@ class Publisher:
         Raises:
             PublicationError: wrong types, or too large; nothing was sent.
             BufferFullError: the buffer was full for `timeout` seconds.
-            FailedError, ClosedError, ConnectionFailedError: this publisher is over.
+            FailedError, ClosedError, ConnectionFailedError: this publisher has ended.
 
         """
         sent_us = time.time_ns() // 1000
@@ -101,19 +101,19 @@ class Publisher:
             return self._receipts.summary()
 
     def statistics(self) -> dict[str, Any]:
-        """Counters since the start, and what is on its way."""
+        """Counters since the start, and the publications under way."""
         with self._connection.lock:
             return self._inner.statistics()
 
     def close(self, timeout: float = CLOSE_SECONDS) -> None:
-        """Wait for answers, at most `timeout` seconds, and close; what is unanswered then is `unknown` or `refused`."""
+        """Wait for answers, at most `timeout` seconds, and close; the unanswered rest is `unknown` or `refused`."""
         connection = self._connection
         with connection.lock:
             try:
                 last = self._inner.number
                 connection.wait_for(lambda: self._receipts.answered_through(last), timeout, "answered")
             except WaitTimeoutError:
-                pass  # what became of the rest is told as `unknown` or `refused`
+                pass  # the rest is answered `unknown` or `refused`
             finally:
                 self._inner.close()
                 events, self._inner.events = self._inner.events, []
@@ -130,7 +130,7 @@ class Publisher:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
         if kind is None and (bad := self._receipts.summary().not_accepted):
-            raise NotAcceptedError(f"publisher {self.name!r}: {describe(bad)}", bad)
+            raise NotAcceptedError(f"publisher {self.name!r}: {describe_failures(bad)}", bad)
 
     # -- for the connection
 

@@ -1,4 +1,4 @@
-"""What became of publications: a receipt for each, and a summary between two flushes."""
+"""Answers to publications: a receipt for each, and a summary between two flushes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Generic, Protocol, TypeVar
 from plimsoll.client.errors import NotAcceptedError
 from plimsoll.core.client import Answered
 
-REMEMBERED = 1000
-"""So many bad answers are kept for a summary; all of them are counted."""
+FAILURES_KEPT = 1000
+"""Bad answers kept for a summary; all of them are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +23,18 @@ class Summary:
     not_accepted: tuple[Answered, ...]
 
 
-class Waits(Protocol):
-    """Who can wait for an answer."""
+class AnswerWaiter(Protocol):
+    """A publisher that receipts can wait on."""
 
     def wait_for(self, receipt: Receipt, timeout: float | None) -> None: ...
 
 
 class Receipt:
-    """Of one publication: `number` from 1, and its answer once there is one."""
+    """The receipt of one publication: `number` from 1, and its answer once there is one."""
 
     __slots__ = ("_waits", "answer", "number")
 
-    def __init__(self, number: int, waits: Waits) -> None:
+    def __init__(self, number: int, waits: AnswerWaiter) -> None:
         self.number, self._waits = number, waits
         self.answer: Answered | None = None
 
@@ -42,20 +42,20 @@ class Receipt:
         """Wait for the answer `accepted`, or `unconfirmed`, which is accepted too.
 
         Raises:
-            NotAcceptedError: it was refused, or nobody knows.
+            NotAcceptedError: it was refused, or its outcome is unknown.
             WaitTimeoutError: there is no answer yet.
 
         """
         if self.answer is None:
             self._waits.wait_for(self, timeout)
-        return checked(self.answer)
+        return require_accepted(self.answer)
 
     def __repr__(self) -> str:
         return f"Receipt({self.number}, {self.answer.answer if self.answer else 'unanswered'})"
 
 
-def checked(answer: Answered | None) -> Answered:
-    """The answer, if it is a good one."""
+def require_accepted(answer: Answered | None) -> Answered:
+    """The answer if the publication was accepted; raises if not."""
     if answer is None:
         raise RuntimeError("a receipt without an answer was asked for it")
     if answer.answer in ("refused", "unknown"):
@@ -63,14 +63,14 @@ def checked(answer: Answered | None) -> Answered:
     return answer
 
 
-class HasAnswer(Protocol):
+class AnswerHolder(Protocol):
     answer: Answered | None
 
 
-R = TypeVar("R", bound=HasAnswer)
+R = TypeVar("R", bound=AnswerHolder)
 
 
-class Receipts(Generic[R]):
+class ReceiptBook(Generic[R]):
     """The receipts of one publisher that have no answer yet, and the answers since the last summary."""
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class Receipts(Generic[R]):
             if receipt is not None:
                 receipt.answer = answer
         self._counts[answer.answer] += answer.last - answer.first + 1
-        if answer.answer in ("refused", "unknown") and len(self._bad) < REMEMBERED:
+        if answer.answer in ("refused", "unknown") and len(self._bad) < FAILURES_KEPT:
             self._bad.append(answer)
 
     def answered_through(self, number: int) -> bool:
@@ -103,7 +103,7 @@ class Receipts(Generic[R]):
         return Summary(**counts, not_accepted=bad)
 
 
-def describe(answers: tuple[Answered, ...]) -> str:
+def describe_failures(answers: tuple[Answered, ...]) -> str:
     first = answers[0]
     count = sum(answer.last - answer.first + 1 for answer in answers)
     return f"{count} publications were not accepted; number {first.first} is {first.answer}: {first.text or first.code}"

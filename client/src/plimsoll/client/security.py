@@ -1,4 +1,4 @@
-"""Keys: CURVE for every connection, or plain TCP because the application said so in as many words.
+"""Keys: CURVE for every connection, or plain TCP if the application explicitly asks for it.
 
 A key is 40 characters of Z85, or the path of a file that holds one. The public half of a pair follows from the secret.
 """
@@ -45,7 +45,7 @@ class Keys:
     secret: bytes = field(repr=False)
 
 
-def keys_of(security: Security) -> Keys | None:
+def own_keys(security: Security) -> Keys | None:
     """The pair of this process; None for plain TCP.
 
     Raises:
@@ -64,7 +64,7 @@ def keys_of(security: Security) -> Keys | None:
 
 
 def server_keys(security: Curve, of_address: str) -> list[str]:
-    """The public keys of a head: what is beside its address, or in `Curve.server`; two while its key is replaced.
+    """The public keys of a head: the one beside its address, or those in `Curve.server`; two during a key replacement.
 
     Raises:
         SecurityError: there is none.
@@ -77,24 +77,24 @@ def server_keys(security: Curve, of_address: str) -> list[str]:
 
 
 class Keyring:
-    """The keys that a process connects with, read again whenever it connects: files may have got others since.
+    """The keys that a process connects with, read again for each connection, since files may have changed.
 
-    `heads` has the key beside the address of each head, by endpoint. What cannot be read now stays as it was.
+    `heads` has the key beside the address of each head, by endpoint. A key that cannot be read stays as it was.
     """
 
     def __init__(self, security: Security, heads: Mapping[str, str]) -> None:
         self._security, self._heads = security, heads
-        self._own = keys_of(security)
+        self._own = own_keys(security)
         self._servers = {endpoint: self._read(endpoint) for endpoint in heads}
 
     def own(self) -> Keys | None:
         """The pair of this process; None for plain TCP."""
         with contextlib.suppress(SecurityError):
-            self._own = keys_of(self._security)
+            self._own = own_keys(self._security)
         return self._own
 
     def servers(self, endpoint: str) -> list[str]:
-        """The keys under which a head may answer; empty for an endpoint that is not a head's, and for plain TCP."""
+        """The keys that a head may answer with; empty for an endpoint that is not a head's, and for plain TCP."""
         if endpoint in self._heads:
             with contextlib.suppress(SecurityError):
                 self._servers[endpoint] = self._read(endpoint)
@@ -109,10 +109,10 @@ class Keyring:
 
 
 def read_key(key: Key, what: str) -> str:
-    """A key, or what the file of that name holds.
+    """A key as given, or as read from the file of that name.
 
     Raises:
-        SecurityError: naming the file, and what was found.
+        SecurityError: naming the file and its fault.
 
     """
     found = read_keys(key, what)
@@ -122,7 +122,7 @@ def read_key(key: Key, what: str) -> str:
 
 
 def read_keys(key: Key, what: str) -> list[str]:
-    """A key, or what the file of that name holds, one key a line; raises `SecurityError` as `read_key` does."""
+    """A key as given, or the keys in the file of that name, one a line; raises `SecurityError` as `read_key` does."""
     if isinstance(key, str) and is_key(key):
         return [key]
     path = Path(key)

@@ -1,4 +1,4 @@
-"""A subscriber: an iterator over what is delivered to it, gaps included; or a callback for each batch."""
+"""A subscriber: an iterator over its deliveries and gaps, or a callback for each batch of them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,22 @@ from types import TracebackType
 from typing import Any, Self
 
 from plimsoll.client.connection import Connection
-from plimsoll.client.engine import Heads
 from plimsoll.client.errors import CallbackError, ClosedError, FailedError, SubscriptionRefusedError, WaitTimeoutError
+from plimsoll.client.io_driver import Heads
 from plimsoll.client.publisher import connection_for
-from plimsoll.client.reading import TELL_EVERY, items_of, marks_of, token_of, undealt
+from plimsoll.client.resume_position import (
+    CONSUMED_BATCH,
+    resume_token,
+    resume_watermarks,
+    stream_items,
+    unprocessed_items,
+)
 from plimsoll.client.security import Security
-from plimsoll.client.subscriptions import Subscription, Subscriptions
+from plimsoll.client.subscriptions import Subscription, SubscriptionHandles
 from plimsoll.core import client as core
 from plimsoll.core.client.events import Item
-from plimsoll.core.records import Policy
-from plimsoll.core.wire import Scalar, Token
+from plimsoll.core.protocol.messages import Policy
+from plimsoll.core.protocol.wire import Scalar, Token
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +40,7 @@ class Subscriber:
 
     `at`: a connection to share, or where the heads are, for a connection of its own.
     `policy`: what happens at the edge when the application does not keep up.
-    `token`, `watermarks`: of an earlier life, to go on behind what that one has dealt with.
+    `token`, `watermarks`: of an earlier life, to go on behind the items that it has handled.
     `on_batch`: called on the I/O thread with the items of a round, instead of iterating; it must not block.
     `on_state`: called there when it is attached, detached, lapsed or failed, and for each acknowledgement.
     """
@@ -58,7 +64,7 @@ class Subscriber:
         self._batch: list[Item] = []
         self._states: list[core.SubscriberEvent] = []
         self._untold = 0
-        self._subscriptions = Subscriptions()
+        self._subscriptions = SubscriptionHandles()
         self._callback_error: Exception | None = None
         self._closed = False
         with self._connection.lock:
@@ -85,7 +91,7 @@ class Subscriber:
         timeout: float = ACK_SECONDS,
         options: Mapping[str, Scalar] | None = None,
     ) -> Subscription:
-        """Subscribe to what `[class,=,'STOCK'],[high,>,25.0]` selects; it counts once it is acknowledged.
+        """Add a subscription such as `[class,=,'STOCK'],[high,>,25.0]`; it counts once it is acknowledged.
 
         Raises:
             ParseError: naming the column, what was found there and what was expected.
@@ -104,7 +110,7 @@ class Subscriber:
         return subscription
 
     def unsubscribe(self, subscription: Subscription, *, wait: bool = False, timeout: float = ACK_SECONDS) -> None:
-        """Withdraw a subscription. With `wait`, nothing comes for it after the return but what is in the queue.
+        """Withdraw a subscription. With `wait`, after the return only items already queued still match it.
 
         Raises:
             KeyError: it was withdrawn already, or refused.
@@ -150,12 +156,12 @@ class Subscriber:
                 self._wait_for_item(timeout)
                 continue
             self._untold += 1
-            if self._untold >= TELL_EVERY or not self._queue:
+            if self._untold >= CONSUMED_BATCH or not self._queue:
                 self._consume()
             return item
 
     def receive_many(self, most: int = 1000, timeout: float | None = None) -> list[Item]:
-        """The next items, at least one and at most so many; waits like `receive` for the first."""
+        """The next items, at least one and at most `most`; waits like `receive` for the first."""
         items = [self.receive(timeout)]
         while self._queue and len(items) < most:
             items.append(self.receive(0.0))
@@ -178,7 +184,7 @@ class Subscriber:
                 yield item
 
     def pause(self) -> None:
-        """Take nothing until `resume`; what comes meanwhile meets the policy at the edge."""
+        """Take nothing until `resume`; meanwhile the edge applies the subscriber's policy."""
         with self._connection.lock:
             self._check()
             self._inner.pause()
@@ -191,22 +197,22 @@ class Subscriber:
             self._inner.resume()
             self._connection.wake()
 
-    # -- where it stands
+    # -- position
 
     @property
     def token(self) -> Token | None:
-        """Where a later life goes on, behind all that `receive` has returned or `on_batch` has dealt with."""
+        """The token for a later life, behind all items that `receive` has returned or `on_batch` has handled."""
         with self._connection.lock:
-            return token_of(self._inner, undealt(self._inner, self._queue or self._batch))
+            return resume_token(self._inner, unprocessed_items(self._inner, self._queue or self._batch))
 
     @property
     def watermarks(self) -> list[Token]:
-        """(head, head epoch, offset): the last of each origin that was received; they go with the token."""
+        """(head, head epoch, offset): the last one received of each origin; they belong to the token."""
         with self._connection.lock:
-            return marks_of(self._inner, undealt(self._inner, self._queue or self._batch))
+            return resume_watermarks(self._inner, unprocessed_items(self._inner, self._queue or self._batch))
 
     def statistics(self) -> dict[str, Any]:
-        """Counters since the start, and where it stands."""
+        """Counters since the start, and the position."""
         with self._connection.lock:
             return self._inner.statistics()
 
@@ -233,7 +239,7 @@ class Subscriber:
     # -- for the connection
 
     def take(self, events: list[Any]) -> bool:
-        items = items_of(events)
+        items = stream_items(events)
         states = [] if len(items) == len(events) else [event for event in events if type(event) not in ITEMS]
         for state in states:
             self._subscriptions.take(state)
@@ -262,10 +268,10 @@ class Subscriber:
 
     def _consume(self) -> None:
         with self._connection.lock:
-            was_held = self._inner.is_held
+            was_held = self._inner.stream.is_held
             self._inner.consumed(self._untold)
             self._untold = 0
-            if was_held and not self._inner.is_held and not self._connection.is_closed:
+            if was_held and not self._inner.stream.is_held and not self._connection.is_closed:
                 self._connection.wake()
 
     def _wait_for_item(self, timeout: float | None) -> None:

@@ -1,4 +1,4 @@
-"""Handles of subscriptions, and what has become of them."""
+"""Handles of subscriptions, with their state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from plimsoll.core import client as core
 
 
 class Subscription:
-    """A subscription. It counts from its acknowledgement on, but for what lies behind the heads in `unreached`."""
+    """A subscription. It counts once acknowledged, except for publications from behind the heads in `unreached`."""
 
     __slots__ = ("acknowledged", "id", "is_withdrawn", "refused", "text", "unreached")
 
@@ -28,8 +28,8 @@ class Subscription:
         return f"Subscription({self.id}, {self.text!r}, {state})"
 
 
-class Subscriptions:
-    """Those of one subscriber."""
+class SubscriptionHandles:
+    """The subscriptions of one subscriber."""
 
     def __init__(self) -> None:
         self._known: dict[int, Subscription] = {}
@@ -39,7 +39,7 @@ class Subscriptions:
         return subscription
 
     def take(self, event: Any) -> None:
-        """Take what the machine says of them."""
+        """Take the machine's events about them."""
         known = self._known
         if isinstance(event, core.Acknowledged):
             for each in event.ids:

@@ -1,8 +1,8 @@
-"""The sockets of a client: one DEALER for each broker that it is connected to. Nothing else here sends or receives.
+"""The sockets of a client: one DEALER for each broker. No other module sends or receives.
 
-One frame is one message part. A frame that cannot leave now waits, and whatever is for the same broker waits behind
-it; a HELLO clears the way, since it starts the link over. Nothing is put in line inside libzmq for a connection that
-does not exist: libzmq would keep it, and send it to whoever answers there one day.
+One frame is one message part. A frame that cannot be sent yet waits, and later frames for the same broker queue behind
+it; a HELLO discards that queue, since it starts the link over. libzmq must queue nothing for a missing connection: it
+would keep the frames, and send them to any process that answers there later.
 """
 
 from __future__ import annotations
@@ -18,26 +18,25 @@ from zmq.backend import Socket as _RawSocket
 
 from plimsoll.client.errors import ResourceLimitError
 from plimsoll.client.security import Keyring
-from plimsoll.client.system import check_room, make_context
-from plimsoll.core import wire
-from plimsoll.core.node import Dial, Hangup
+from plimsoll.client.system_limits import check_socket_room, make_context
+from plimsoll.core.protocol import wire
+from plimsoll.core.transport.overlay_node import Dial, Hangup
 
 log = logging.getLogger(__name__)
 
 _NOBLOCK: Final = int(zmq.NOBLOCK)
-# The method of the C layer: the one that applications use looks at options that are not used here, for a third of the
-# time of a send.
+# The C layer's method: the public one checks options that are not used here, which takes a third of the time of a send.
 _send: Final = _RawSocket.send
 _HELLO: Final = wire.HELLO
 
 FRAMES_PER_ROUND: Final = 256
-LINE_FRAMES: Final = 8192
+BACKLOG_FRAMES: Final = 8192
 LINGER_MS: Final = 500
-TRY_AGAIN_SECONDS: Final = 1.0
+DIAL_RETRY_SECONDS: Final = 1.0
 REDIAL_SECONDS: Final = 10.0
 """So long without a connection, and it is dialled anew: libzmq does not try again who was refused, and a broker may
 learn of a key after its client has started."""
-OTHER_KEY_SECONDS: Final = 1.0
+ALTERNATE_KEY_SECONDS: Final = 1.0
 """The same where it may answer under another key by now."""
 HANDSHAKE_MS: Final = 5_000
 HEARTBEAT_MS: Final = 5_000
@@ -48,7 +47,7 @@ HIGH_WATER_MARK: Final = 4_096
 OVERSIZE_MARGIN_BYTES: Final = 64 * 1024
 
 
-class Transport:
+class DealerTransport:
     """Not thread-safe; one thread uses it at a time."""
 
     def __init__(self, keyring: Keyring, max_frame_bytes: int) -> None:
@@ -62,7 +61,7 @@ class Transport:
         self._undialled: dict[str, Dial] = {}
         self._try_again_at = 0.0
         self._dialled: dict[str, Dial] = {}
-        self._keys: dict[str, str] = {}  # by peer: the key that it is dialled under
+        self._keys: dict[str, str] = {}  # by peer: the key that it was dialled with
         self._unconnected_since: dict[str, float] = {}
         self._poller = zmq.Poller()
         self._watched: dict[str, int] = {}
@@ -72,7 +71,7 @@ class Transport:
     # -- connections
 
     def apply(self, dials: Iterable[Dial | Hangup]) -> list[str]:
-        """Make connections now; returns the names of those to be closed, once what is said on them has been sent."""
+        """Make connections now; returns the peers to hang up on once their last frames have been sent."""
         closing = []
         for each in dials:
             if isinstance(each, Dial):
@@ -82,7 +81,7 @@ class Transport:
         return closing
 
     def _try(self, dial: Dial) -> None:
-        """Dial; where the system has no room, again later: who is connected must not suffer from it."""
+        """Dial; if the system has no room, retry later, so that existing connections do not suffer."""
         try:
             self._dial(dial)
         except ResourceLimitError as error:
@@ -91,10 +90,10 @@ class Transport:
             self.trouble = str(error)
             self.counters["dials_without_room"] += 1
             self._undialled[dial.peer] = dial
-            self._try_again_at = time.monotonic() + TRY_AGAIN_SECONDS
+            self._try_again_at = time.monotonic() + DIAL_RETRY_SECONDS
 
     def _dial(self, dial: Dial) -> None:
-        check_room(len(self.dealers), self._most_sockets)
+        check_socket_room(len(self.dealers), self._most_sockets)
         try:
             socket = self._context.socket(zmq.DEALER)
         except zmq.ZMQError as error:
@@ -117,7 +116,7 @@ class Transport:
         self._keys[dial.peer] = server
         if own is not None:
             if not server:
-                # The edge is plain and this process is not: no connection rather than one that anybody can read.
+                # The edge is plain and this process is not: rather no connection than an unencrypted one.
                 self.counters["peers_without_key"] += 1
                 return
             socket.curve_serverkey = server.encode("ascii")
@@ -129,13 +128,13 @@ class Transport:
             self.counters["endpoints_refused"] += 1
 
     def _next_key(self, dial: Dial) -> str:
-        """The key to dial under: of those under which a head may answer, the one after that which was tried last."""
+        """The key to dial with: the next one of those that the head may answer with."""
         keys = self._keyring.servers(dial.endpoint) or [dial.public_key]
         last = self._keys.get(dial.peer)
         return keys[(keys.index(last) + 1) % len(keys)] if last in keys else keys[0]
 
     def hang_up(self, peer: str) -> None:
-        """Close a connection; what is on its way still goes, for a moment."""
+        """Close a connection; frames under way linger for a moment."""
         self._keys.pop(peer, None)
         self.waiting.pop(peer, None)
         self._undialled.pop(peer, None)
@@ -159,7 +158,7 @@ class Transport:
     # -- frames
 
     def drain(self) -> tuple[list[tuple[str, list[bytes]]], bool]:
-        """What has arrived, by peer and in order, and whether there may be more."""
+        """Received frames, by peer and in order, and whether there may be more."""
         found: list[tuple[str, list[bytes]]] = []
         more = False
         for peer, socket in self.dealers.items():
@@ -184,13 +183,13 @@ class Transport:
         return frames
 
     def _throw_away(self, socket: zmq.Socket[bytes]) -> None:
-        """Read the rest of a message of several parts and keep nothing of it."""
+        """Drop the rest of a multipart message."""
         self.counters["messages_of_many_parts"] += 1
         while socket.recv(0, False).more:
             pass
 
     def send(self, frames: Iterable[tuple[object, bytes]]) -> None:
-        """Put frames on their way, in order per peer."""
+        """Send or queue frames, in order per peer."""
         waiting, dealers = self.waiting, self.dealers
         for peer, data in frames:
             socket = dealers.get(peer)  # type: ignore[call-overload]
@@ -209,14 +208,14 @@ class Transport:
         line = self.waiting.setdefault(peer, deque())
         if data[2] == _HELLO:
             line.clear()
-        elif len(line) >= LINE_FRAMES:
-            # The link's window ends long before this; what is cut here is sent again after the next HELLO.
+        elif len(line) >= BACKLOG_FRAMES:
+            # The link's window is much smaller; frames dropped here are sent again after the next HELLO.
             self.counters["lines_cut"] += 1
             line.clear()
         line.append(data)
 
     def retry(self) -> None:
-        """Try what waits again."""
+        """Retry the waiting frames."""
         if self._undialled and time.monotonic() >= self._try_again_at:
             undialled, self._undialled, self.trouble = self._undialled, {}, ""
             for dial in undialled.values():
@@ -226,15 +225,15 @@ class Transport:
             self.send([(peer, data) for peer, line in lines.items() for data in line])
 
     def unconnected(self) -> set[str]:
-        """Peers that nothing can be sent to: there is no connection, or one whose other side takes nothing at all.
+        """Peers that nothing can be sent to: without a connection, or with one whose other side takes nothing.
 
-        libzmq takes a connection that breaks off the socket at once (`immediate`), and makes it again underneath. What
-        a link has under way never fills the high-water mark.
+        libzmq detaches a broken connection from the socket at once (`immediate`) and reconnects underneath. A link's
+        frames under way never fill the high-water mark.
         """
         return {peer for peer, socket in self.dealers.items() if not int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLOUT}
 
     def redial(self, unconnected: set[str], now: float) -> None:
-        """Dial anew who has been unconnected for long. What waits for it goes on waiting."""
+        """Dial peers again that have been unconnected for long. Frames that wait for them go on waiting."""
         since = self._unconnected_since = {peer: self._unconnected_since.get(peer, now) for peer in unconnected}
         for peer in [peer for peer, at in since.items() if peer in self._dialled and now - at > self._patience(peer)]:
             since[peer] = now
@@ -244,16 +243,16 @@ class Transport:
             self.counters["dials_again"] += 1
 
     def _patience(self, peer: str) -> float:
-        """How long a peer may be unconnected before it is dialled anew; one that may have another key, not for long."""
+        """How long a peer may be unconnected before it is dialled again: not long if it may have another key."""
         others = set(self._keyring.servers(self._dialled[peer].endpoint)) - {self._keys.get(peer)}
-        return OTHER_KEY_SECONDS if others else REDIAL_SECONDS
+        return ALTERNATE_KEY_SECONDS if others else REDIAL_SECONDS
 
     # -- waiting
 
     def is_ready(self) -> bool:
-        """Whether something can be read, or what waits can be sent.
+        """Whether something can be read, or a waiting frame can be sent.
 
-        The file descriptor of a ZeroMQ socket tells of changes, not of states: ask here before waiting for one.
+        The file descriptor of a ZeroMQ socket is edge-triggered: check here before waiting for it.
         """
         for peer, socket in self.dealers.items():
             events = int(socket.getsockopt(zmq.EVENTS))

@@ -15,11 +15,11 @@ Role = Literal["head", "edge"]
 SlowPolicy = Literal["block", "drop-oldest", "disconnect"]
 
 
-COMPILING_FROM_BYTES = 256 * 1024 * 1024
+COMPILE_MIN_MEMORY_BYTES = 256 * 1024 * 1024
 """The compiled loop of matching brings its compiler, 120 MB of it: with less memory than this Python does the work."""
 
 
-class Emulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class HardwareEmulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Hardware that is not there: a publication occupies the broker for `base + per_subscription * n` seconds.
 
     It is a virtual finish time, never a sleep: work queues up as it would on the real hardware.
@@ -29,22 +29,22 @@ class Emulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     per_subscription_seconds: float = 0.0
 
 
-class Hardware(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BrokerHardware(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Capacity of one broker. `None` means that the resource is not limited by Plimsoll."""
 
     output_bytes_per_second: float | None = None
     input_bytes_per_second: float | None = None
     memory_bytes: int = 256 * 1024 * 1024
     cpu_millicores: int = 1000
-    emulation: Emulation | None = None
+    emulation: HardwareEmulation | None = None
 
     @property
     def may_compile(self) -> bool:
         """Whether there is memory for the compiled loop of matching."""
-        return self.memory_bytes >= COMPILING_FROM_BYTES
+        return self.memory_bytes >= COMPILE_MIN_MEMORY_BYTES
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BrokerLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Bounds of memory and of waiting. Every queue of a broker has one of these above it."""
 
     max_frame_bytes: int = 1024 * 1024
@@ -72,7 +72,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     report_seconds: float = 1.0
 
 
-class Peer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PeerBroker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Another broker: its name, where its two sockets listen, and its CURVE public key (Z85) on encrypted links."""
 
     name: str
@@ -81,7 +81,7 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     public_key: str = ""
 
 
-class Security(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LinkSecurity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """CURVE for every socket, unless `plain` is set, which status shows.
 
     `secret_key_file` holds this broker's Z85 secret key. `authorized_keys_file` holds one `Z85-public-key role name`
@@ -108,12 +108,12 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     advertised_data: str = ""
     http: str = ""
     """Where to answer /livez, /readyz and /metrics, as tcp://HOST:PORT; empty: nowhere."""
-    head: Peer | None = None
+    head: PeerBroker | None = None
     edges: tuple[str, ...] = ()
-    neighbors: tuple[Peer, ...] = ()
-    hardware: Hardware = Hardware()
-    limits: Limits = Limits()
-    security: Security = Security()
+    neighbors: tuple[PeerBroker, ...] = ()
+    hardware: BrokerHardware = BrokerHardware()
+    limits: BrokerLimits = BrokerLimits()
+    security: LinkSecurity = LinkSecurity()
     time_factor: float = 1.0
     policy: dict[str, Any] | None = None
     """The balancing policy of its cluster, as in the custom resources; None: nothing is balanced."""

@@ -1,17 +1,17 @@
-"""`python -m plimsoll.local FOLDER`: run the fleet whose state is in a folder. `plimsoll up --detach` starts it so."""
+"""`python -m plimsoll.local FOLDER`: run the fleet whose state is in a folder, as `plimsoll up --detach` does."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from plimsoll.local.home import FleetBusyError, FleetFolder, Lock
 from plimsoll.local.runtime import supervise
-from plimsoll.local.supervisor import StartError
+from plimsoll.local.storage.fleet_folder import FleetBusyError, FleetFolder, FleetLock
+from plimsoll.local.supervision.supervisor import FleetStartError
 
 
 def announce(line: str) -> None:
-    """One line into the log."""
+    """Write one line to the log."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
@@ -19,9 +19,9 @@ def announce(line: str) -> None:
 def main(arguments: list[str]) -> int:
     folder = FleetFolder(Path(arguments[0]))
     try:
-        with Lock(folder):
+        with FleetLock(folder):
             supervise(folder, announce)
-    except (FleetBusyError, StartError) as error:
+    except (FleetBusyError, FleetStartError) as error:
         announce(str(error))
         return 1
     return 0

@@ -1,7 +1,7 @@
 """YAML files as located documents: the loader is PyYAML's safe one, and every key and item remembers its line.
 
-What YAML lets pass and a person did not mean is refused: a key that stands twice in one block, an anchor bomb, a file
-too large to have been written by hand.
+Valid YAML that is surely a mistake is refused: a key that is repeated in one block, an anchor bomb, a file too large to
+be written by hand.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 import yaml
 
-from plimsoll.core.spec.problems import Document, InvalidResourcesError, Problem
+from plimsoll.core.spec.problems import InvalidResourcesError, ResourceProblem, SourceDocument
 from plimsoll.core.spec.problems import Path as SpecPath
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -23,15 +23,15 @@ SUFFIXES = (".yaml", ".yml", ".json")
 Lines = dict[SpecPath, int]
 
 
-def load(names: Iterable[str], stdin: TextIO = sys.stdin) -> list[Document]:
+def load(names: Iterable[str], stdin: TextIO = sys.stdin) -> list[SourceDocument]:
     """Load files, folders (their YAML and JSON files, sorted) and `-` (standard input).
 
     Raises:
         InvalidResourcesError: for files that cannot be read or are not YAML, all of them at once.
 
     """
-    documents: list[Document] = []
-    problems: list[Problem] = []
+    documents: list[SourceDocument] = []
+    problems: list[ResourceProblem] = []
     for name in names:
         try:
             for file, text in _texts(name, stdin):
@@ -47,7 +47,7 @@ def load(names: Iterable[str], stdin: TextIO = sys.stdin) -> list[Document]:
     return documents
 
 
-def parse_text(text: str, file: str) -> list[Document]:
+def parse_text(text: str, file: str) -> list[SourceDocument]:
     """The documents of one text."""
     documents = []
     loader = None
@@ -58,8 +58,8 @@ def parse_text(text: str, file: str) -> list[Document]:
             if node is None:
                 continue
             lines: Lines = {}
-            _note(node, (), lines, file, [MAX_NODES])
-            documents.append(Document(loader.construct_document(node), file, _finder(lines)))
+            _record_lines(node, (), lines, file, [MAX_NODES])
+            documents.append(SourceDocument(loader.construct_document(node), file, _line_lookup(lines)))
     except yaml.MarkedYAMLError as error:
         raise InvalidResourcesError([_malformed(error, file)]) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -99,8 +99,8 @@ def _text(file: Path) -> str:
         raise InvalidResourcesError([_problem(str(file), None, found, "Write it as plain text in UTF-8.")]) from error
 
 
-def _note(node: yaml.Node, path: SpecPath, lines: Lines, file: str, budget: list[int]) -> None:
-    """Remember where each part starts; the budget ends what aliases of aliases would blow up."""
+def _record_lines(node: yaml.Node, path: SpecPath, lines: Lines, file: str, budget: list[int]) -> None:
+    """Record where each part starts; the budget stops the expansion of aliases of aliases."""
     budget[0] -= 1
     if budget[0] < 0:
         found = f"this document has more than {MAX_NODES} parts"
@@ -108,7 +108,7 @@ def _note(node: yaml.Node, path: SpecPath, lines: Lines, file: str, budget: list
     lines.setdefault(path, node.start_mark.line + 1)
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
-            _note(item, (*path, index), lines, file, budget)
+            _record_lines(item, (*path, index), lines, file, budget)
     elif isinstance(node, yaml.MappingNode):
         seen: dict[str, int] = {}
         for key, value in node.value:
@@ -118,10 +118,10 @@ def _note(node: yaml.Node, path: SpecPath, lines: Lines, file: str, budget: list
                 raise InvalidResourcesError([_problem(file, line, found, "Remove one of the two.")])
             seen[name] = line
             lines[(*path, name)] = line
-            _note(value, (*path, name), lines, file, budget)
+            _record_lines(value, (*path, name), lines, file, budget)
 
 
-def _finder(lines: Lines) -> Any:
+def _line_lookup(lines: Lines) -> Any:
     def line_of(path: SpecPath) -> int | None:
         while path not in lines and path:
             path = path[:-1]
@@ -130,7 +130,7 @@ def _finder(lines: Lines) -> Any:
     return line_of
 
 
-def _malformed(error: yaml.MarkedYAMLError, file: str) -> Problem:
+def _malformed(error: yaml.MarkedYAMLError, file: str) -> ResourceProblem:
     mark = error.problem_mark or error.context_mark
     line = None if mark is None else mark.line + 1
     context = f" ({error.context})" if error.context else ""
@@ -142,5 +142,5 @@ def _malformed(error: yaml.MarkedYAMLError, file: str) -> Problem:
     )
 
 
-def _problem(file: str, line: int | None, found: str, remedy: str) -> Problem:
-    return Problem(file, line, "", (), found, remedy)
+def _problem(file: str, line: int | None, found: str, remedy: str) -> ResourceProblem:
+    return ResourceProblem(file, line, "", (), found, remedy)

@@ -1,8 +1,8 @@
 """The process that owns a fleet's sessions: `python -m plimsoll.local.mediator FOLDER PARENT-PID`.
 
-One loop around `core.session.Mediator`: objects of the store, answers and reports of heads, and time go in; what comes
-out is stored, sent or noted, in order. It decides nothing, and holds no state that is not in the store or heard again.
-So it may be killed at any time: the supervisor starts another one, which speaks with a higher epoch.
+One loop around `core.session.MediatorEngine`: stored objects, messages of heads and time go in; effects are stored,
+sent or recorded, in order. It decides nothing, and all its state is in the store or is sent again by brokers. So it may
+be killed at any time: the supervisor starts another one, with a higher epoch.
 """
 
 from __future__ import annotations
@@ -18,58 +18,73 @@ from types import FrameType
 from typing import Any
 
 from plimsoll.core.session import (
-    Asked,
-    Create,
-    Deleted,
+    CreateSession,
+    DeleteSession,
     Deposed,
     Effect,
+    EmitEvent,
+    EngineSettings,
     Event,
-    Forget,
-    Heard,
-    Mediator,
-    Save,
-    Send,
-    Settings,
-    Tell,
-    Ticked,
-    Viewed,
+    FleetObserved,
+    HeadMessage,
+    MediatorEngine,
+    SaveSession,
+    SendMessage,
+    SessionDeleted,
+    SessionUpserted,
+    Tick,
 )
 from plimsoll.core.spec import InvalidResourcesError
 from plimsoll.core.spec.kinds import BrokerFleetSpec
-from plimsoll.core.spec.parsing import read
-from plimsoll.core.spec.problems import Document
-from plimsoll.local import epochs, keys
-from plimsoll.local.home import FleetFolder
-from plimsoll.local.store import Change, ConflictError, ExpiredError, MissingError, Object, Store
-from plimsoll.local.times import now_text
-from plimsoll.mediator import sessions, views
-from plimsoll.mediator.control import Answered, ControlPlane, Curve, Malformed, Reported, Said
+from plimsoll.core.spec.parser import parse_each
+from plimsoll.core.spec.problems import SourceDocument
+from plimsoll.local import keys
+from plimsoll.local.storage import mediator_epoch
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.object_store import (
+    ChangesExpiredError,
+    Object,
+    ObjectChange,
+    ObjectConflictError,
+    ObjectMissingError,
+    ObjectStore,
+)
+from plimsoll.local.timestamps import rfc3339_now
+from plimsoll.mediator import fleet_view, session_objects
+from plimsoll.mediator.control_plane import (
+    ControlEvent,
+    ControlPlane,
+    LoadReportReceived,
+    MalformedReply,
+    MediatorKeyPair,
+    StatusReceived,
+)
 
 ROUND_SECONDS = 0.05
 ASK_SECONDS = 0.5
 VIEW_SECONDS = 1.0
 
 
-class Shell:
-    """One life of a mediator. Times are in seconds since 1970 for sessions, and of a monotonic clock for the rest."""
+class LocalMediatorRunner:
+    """One life of a mediator. Times of sessions are in seconds since 1970, all others of a monotonic clock."""
 
-    def __init__(self, folder: FleetFolder, store: Store, parent: int) -> None:
+    def __init__(self, folder: FleetFolder, store: ObjectStore, parent: int) -> None:
         self._folder, self._store, self._parent = folder, store, parent
         self._fleet = folder.fleet
         spec = _fleet_spec(store, self._fleet)
         factor = spec.time_scale_percent / 100
-        self._known = views.Known(spec.telemetry.report_interval.seconds * factor)
-        self.epoch = epochs.raise_epoch(store, self._fleet)
-        self._version, items = store.objects(sessions.KIND)
-        stored = [record for item in items if (record := sessions.record(item)) is not None]
-        self._mediator = Mediator(self.epoch, stored, Settings(time_factor=factor))
+        self._fleet_view = fleet_view.FleetReadings(spec.telemetry.report_interval.seconds * factor)
+        self.epoch = mediator_epoch.claim_next_epoch(store, self._fleet)
+        self._version, items = store.objects(session_objects.SESSION_KIND)
+        stored = [record for item in items if (record := session_objects.stored_session(item)) is not None]
+        self._mediator = MediatorEngine(self.epoch, stored, EngineSettings(time_factor=factor))
         self._control = ControlPlane(keys.MEDIATOR, None if spec.security.plain else _curve(folder), self.epoch)
-        self._asked: dict[str, tuple[str, int, bool]] = {}
+        self._seen_generations: dict[str, tuple[str, int, bool]] = {}
         self._cordoned: frozenset[str] | None = None
         self._ask_at = self._view_at = 0.0
         self._stop = False
         for item in items:
-            self._ask_for(item)
+            self._on_object(item)
 
     def stop(self) -> None:
         """End at the next round. Safe in a signal handler."""
@@ -79,8 +94,8 @@ class Shell:
         """Work until `stop`, or until the supervisor is gone.
 
         Raises:
-            DeposedError: another mediator has taken over.
-            MissingError: an object went away while its session was being stored.
+            LocalMediatorDeposedError: another mediator has taken over.
+            ObjectMissingError: an object went away while its session was being stored.
 
         """
         try:
@@ -99,91 +114,97 @@ class Shell:
             self._watch()
         if now >= self._ask_at:
             self._ask_at = now + ASK_SECONDS
-            for peer in views.heads(self._store.objects("BrokerCluster")[1]):
+            for peer in fleet_view.head_peers(self._store.objects("BrokerCluster")[1]):
                 self._control.dial(peer, "head")
                 self._control.ask(peer.name)
         for said in self._control.poll(ROUND_SECONDS):
-            self._heard(said, time.monotonic())
+            self._on_reply(said, time.monotonic())
         if now >= self._view_at:
             self._view_at = now + VIEW_SECONDS
-            self._handle(Viewed(views.view(self._store.objects(*views.KINDS)[1], self._known, now)))
-        self._handle(Ticked())
+            self._handle(
+                FleetObserved(
+                    fleet_view.build_view(self._store.objects(*fleet_view.VIEWED_KINDS)[1], self._fleet_view, now)
+                )
+            )
+        self._handle(Tick())
 
-    def _heard(self, said: Said, now: float) -> None:
-        if isinstance(said, Answered):
-            if self._known.answered(said.broker, said.status, now):
+    def _on_reply(self, said: ControlEvent, now: float) -> None:
+        if isinstance(said, StatusReceived):
+            if self._fleet_view.note_answer(said.broker, said.status, now):
                 self._view_at = 0.0
-        elif isinstance(said, Reported):
-            self._known.reported(said.broker, said.report, now)
-        elif isinstance(said, Malformed):
-            return  # the supervisor, which hears the same, says so
+        elif isinstance(said, LoadReportReceived):
+            self._fleet_view.note_report(said.broker, said.report, now)
+        elif isinstance(said, MalformedReply):
+            return  # the supervisor gets the same reply, and reports it
         else:
-            self._handle(Heard(said.head, said.said))
+            self._handle(HeadMessage(said.head, said.said))
 
-    # -- what the store says
+    # -- changes of the store
 
     def _watch(self) -> None:
         try:
             version = self._store.version()
-            changes = self._store.changes(self._version, sessions.KIND)
+            changes = self._store.changes(self._version, session_objects.SESSION_KIND)
             self._version = max([version, *(change.version for change in changes)])
-        except ExpiredError:
-            changes = self._missed()
+        except ChangesExpiredError:
+            changes = self._relist()
         for change in changes:
             if change.type == "DELETED":
-                self._gone(change.object["metadata"]["uid"])
+                self._on_deleted(change.object["metadata"]["uid"])
             else:
-                self._ask_for(change.object)
+                self._on_object(change.object)
 
-    def _missed(self) -> list[Change]:
-        """More has changed than the store keeps: all that is there, after all that is not."""
-        self._version, items = self._store.objects(sessions.KIND)
-        for uid in self._asked.keys() - {item["metadata"]["uid"] for item in items}:
-            self._gone(uid)
-        return [Change(self._version, "MODIFIED", item["kind"], item["metadata"]["name"], item) for item in items]
+    def _relist(self) -> list[ObjectChange]:
+        """All objects as changes, deletions first: the store no longer keeps the changes that were missed."""
+        self._version, items = self._store.objects(session_objects.SESSION_KIND)
+        for uid in self._seen_generations.keys() - {item["metadata"]["uid"] for item in items}:
+            self._on_deleted(uid)
+        return [ObjectChange(self._version, "MODIFIED", item["kind"], item["metadata"]["name"], item) for item in items]
 
-    def _gone(self, uid: str) -> None:
-        self._asked.pop(uid, None)
-        self._handle(Deleted(uid))
+    def _on_deleted(self, uid: str) -> None:
+        self._seen_generations.pop(uid, None)
+        self._handle(SessionDeleted(uid))
 
-    def _ask_for(self, item: Object) -> None:
-        """Take notice of an object, unless only its status has changed, which is our own doing."""
+    def _on_object(self, item: Object) -> None:
+        """Hand an object to the engine, unless only its status has changed, which this process writes itself."""
         metadata = item["metadata"]
         asked = (metadata["name"], int(metadata["generation"]), "deletionTimestamp" in metadata)
-        if self._asked.get(metadata["uid"]) == asked:
+        if self._seen_generations.get(metadata["uid"]) == asked:
             return
-        self._asked[metadata["uid"]] = asked
+        self._seen_generations[metadata["uid"]] = asked
         try:
-            request = sessions.request(item)
+            request = session_objects.session_request(item)
         except InvalidResourcesError as error:
-            self._store.record(sessions.KIND, metadata["name"], "Warning", "InvalidSpec", str(error), now_text())
+            self._store.record(
+                session_objects.SESSION_KIND, metadata["name"], "Warning", "InvalidSpec", str(error), rfc3339_now()
+            )
             return
-        self._handle(Asked(request))
+        self._handle(SessionUpserted(request))
 
-    # -- what is to be done
+    # -- effects
 
     def _handle(self, event: Event) -> None:
         now = time.time()
         effects = self._mediator.handle(event, now)
-        saves = [effect for effect in effects if isinstance(effect, Save)]
+        saves = [effect for effect in effects if isinstance(effect, SaveSession)]
         if saves or self._cordoned != self._mediator.cordoned:
             self._save(saves, now)
         for effect in effects:
-            self._carry_out(effect)
+            self._execute(effect)
 
-    def _save(self, saves: Sequence[Save], now: float) -> None:
-        """All in one step, and only as the present mediator: what follows rests on it."""
+    def _save(self, saves: Sequence[SaveSession], now: float) -> None:
+        """Save in one transaction, and only as the present mediator, since later effects depend on it."""
         with self._store.transaction():
-            epochs.check(self._store, self._fleet, self.epoch)
+            mediator_epoch.check_epoch(self._store, self._fleet, self.epoch)
             for save in saves:
-                status = partial(_always, sessions.stored(save.session, now))
-                stored = self._store.set_status(sessions.KIND, save.session.name, status)
+                status = partial(_with_status, session_objects.stored_status(save.session, now))
+                stored = self._store.set_status(session_objects.SESSION_KIND, save.session.name, status)
                 if stored["metadata"]["uid"] != save.session.uid:
-                    raise MissingError(f"the object of session {save.session.name} has been made anew")
-            self._keep_out(self._mediator.cordoned)
+                    raise ObjectMissingError(f"the object of session {save.session.name} has been made anew")
+            self._save_cordoned(self._mediator.cordoned)
 
-    def _keep_out(self, cordoned: frozenset[str]) -> None:
-        """Say which edges take no newcomers: the supervisor tells the heads."""
+    def _save_cordoned(self, cordoned: frozenset[str]) -> None:
+        """Store which edges take no new subscribers; the supervisor sends that to the heads."""
         if cordoned != self._cordoned:
             self._cordoned = cordoned
 
@@ -192,44 +213,46 @@ class Shell:
 
             self._store.set_status("BrokerFleet", self._fleet, change)
 
-    def _carry_out(self, effect: Effect) -> None:
+    def _execute(self, effect: Effect) -> None:
         match effect:
-            case Send(head, record):
+            case SendMessage(head, record):
                 self._control.send(head, record)
-            case Tell(_, name, type_, reason, message):
-                self._store.record(sessions.KIND, name, type_, reason, message, now_text())
-            case Create():
+            case EmitEvent(_, name, type_, reason, message):
+                self._store.record(session_objects.SESSION_KIND, name, type_, reason, message, rfc3339_now())
+            case CreateSession():
                 self._create(effect)
-            case Forget(uid, name):
-                self._forget(uid, name)
+            case DeleteSession(uid, name):
+                self._delete_with_children(uid, name)
             case Deposed(epoch):
-                epochs.raise_to(self._store, self._fleet, epoch)
-                raise epochs.DeposedError(f"mediator epoch {self.epoch} is over: a head obeys {epoch}")
+                mediator_epoch.record_higher_epoch(self._store, self._fleet, epoch)
+                raise mediator_epoch.LocalMediatorDeposedError(
+                    f"mediator epoch {self.epoch} is over: a head obeys {epoch}"
+                )
 
-    def _create(self, effect: Create) -> None:
+    def _create(self, effect: CreateSession) -> None:
         try:
-            self._store.create(sessions.child(effect), now_text())
-        except ConflictError:  # it is there: it will be asked for
+            self._store.create(session_objects.child_object(effect), rfc3339_now())
+        except ObjectConflictError:  # it exists: the store's changes will show it
             return
 
-    def _forget(self, uid: str, name: str) -> None:
-        """Delete an object, and ask for the deletion of those that it owns."""
+    def _delete_with_children(self, uid: str, name: str) -> None:
+        """Delete an object, and request the deletion of those that it owns."""
         with self._store.transaction():
-            items = self._store.objects(sessions.KIND)[1]
+            items = self._store.objects(session_objects.SESSION_KIND)[1]
             for item in items:
                 if item["metadata"]["uid"] == uid:
-                    self._store.delete(sessions.KIND, name)
-                elif sessions.parent(item) == uid:
-                    self._store.mark_deleted(sessions.KIND, item["metadata"]["name"], now_text())
+                    self._store.delete(session_objects.SESSION_KIND, name)
+                elif session_objects.parent_uid(item) == uid:
+                    self._store.mark_deleted(session_objects.SESSION_KIND, item["metadata"]["name"], rfc3339_now())
 
 
-def _always(status: dict[str, Any], item: Object) -> dict[str, Any]:
-    """A session's status is the mediator's alone: it does not follow from what it was."""
+def _with_status(status: dict[str, Any], item: Object) -> dict[str, Any]:
+    """Replace a session's status whole: only the mediator writes it."""
     return status
 
 
-def _fleet_spec(store: Store, fleet: str) -> BrokerFleetSpec:
-    resources, problems = read([Document(store.get("BrokerFleet", fleet), "<store>")])
+def _fleet_spec(store: ObjectStore, fleet: str) -> BrokerFleetSpec:
+    resources, problems = parse_each([SourceDocument(store.get("BrokerFleet", fleet), "<store>")])
     if problems:
         raise InvalidResourcesError(problems)
     spec = resources[0].spec
@@ -238,16 +261,16 @@ def _fleet_spec(store: Store, fleet: str) -> BrokerFleetSpec:
     return spec
 
 
-def _curve(folder: FleetFolder) -> Curve:
-    pair = keys.pair(folder, keys.MEDIATOR)
-    return Curve(pair.public, pair.secret())
+def _curve(folder: FleetFolder) -> MediatorKeyPair:
+    pair = keys.key_pair(folder, keys.MEDIATOR)
+    return MediatorKeyPair(pair.public, pair.secret())
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run one life; the exit code. It ends with the process that started it."""
     folder, parent = FleetFolder(Path(arguments[0])), int(arguments[1])
-    with Store(folder.store) as store:
-        shell = Shell(folder, store, parent)
+    with ObjectStore(folder.store) as store:
+        shell = LocalMediatorRunner(folder, store, parent)
 
         def stop(number: int, frame: FrameType | None) -> None:
             shell.stop()
@@ -258,7 +281,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         try:
             shell.run()
-        except (epochs.DeposedError, MissingError) as error:
+        except (mediator_epoch.LocalMediatorDeposedError, ObjectMissingError) as error:
             sys.stdout.write(f"{error}\n")
             return 1
     return 0

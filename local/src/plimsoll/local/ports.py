@@ -1,7 +1,6 @@
 """Addresses of this machine: which ports are free, and why one is not.
 
-Free ports are taken from below the range from which systems choose ports of outgoing connections, so that a broker
-that is started again finds its own port free.
+Free ports are taken from below the ephemeral range, so that a restarted broker finds its own port free.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ import socket
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 
-from plimsoll.core.spec import Address, Resources, places, wanted_ports
-from plimsoll.core.spec.planning import WantedPorts
-from plimsoll.core.spec.problems import InvalidResourcesError, Path, Problem
+from plimsoll.core.spec import BrokerEndpoints, Resources, declared_brokers, wanted_ports
+from plimsoll.core.spec.broker_config import WantedPorts
+from plimsoll.core.spec.problems import InvalidResourcesError, Path, ResourceProblem
 
 LOOPBACK = "127.0.0.1"
 EVERY_INTERFACE = ("*", "0.0.0.0")  # noqa: S104  recognised, not bound
@@ -25,13 +24,13 @@ class PortError(OSError):
     """An address cannot be bound; the message says why."""
 
 
-def check(resources: Resources) -> None:
-    """Try every address and port that the resources name; raises `InvalidResourcesError` with all that are not free."""
-    problems: list[Problem] = []
+def check_ports(resources: Resources) -> None:
+    """Try every address and port in the resources; raises `InvalidResourcesError` with all that are not free."""
+    problems: list[ResourceProblem] = []
     wanted = wanted_ports(resources)
     with contextlib.ExitStack() as held:
         for broker, ports in wanted.items():
-            cluster, path = _where(resources, broker)
+            cluster, path = _listener_of(resources, broker)
             for port, key in ((ports.data_port, "dataPort"), (ports.control_port, "controlPort")):
                 try:
                     held.enter_context(_bound(ports.bind_address or LOOPBACK, port))
@@ -45,11 +44,13 @@ def check(resources: Resources) -> None:
         raise InvalidResourcesError(list(dict.fromkeys(problems)))
 
 
-def choose(seed: str, wanted: Mapping[str, WantedPorts], taken: Mapping[str, Address]) -> dict[str, Address]:
-    """An address for each broker; those in `taken` keep theirs. Fleets of other seeds look elsewhere first.
+def assign_addresses(
+    seed: str, wanted: Mapping[str, WantedPorts], taken: Mapping[str, BrokerEndpoints]
+) -> dict[str, BrokerEndpoints]:
+    """An address for each broker; those in `taken` keep theirs. `seed` decides the order of ports.
 
     Raises:
-        PortError: a port that is asked for is not free, or none is.
+        PortError: a requested port is not free, or no port is.
 
     """
     addresses = {name: taken[name] for name in wanted if name in taken}
@@ -58,22 +59,22 @@ def choose(seed: str, wanted: Mapping[str, WantedPorts], taken: Mapping[str, Add
         for name, ports in wanted.items():
             if name not in addresses:
                 host = ports.bind_address or LOOPBACK
-                data = _pick(held, host, ports.data_port, candidates)
-                control = _pick(held, host, ports.control_port, candidates)
+                data = _bind_free_port(held, host, ports.data_port, candidates)
+                control = _bind_free_port(held, host, ports.control_port, candidates)
                 addresses[name] = address_of(_endpoint(host, data), _endpoint(host, control))
     return addresses
 
 
-def address_of(data: str, control: str) -> Address:
-    """An address of this machine; what listens on every interface is reached by loopback here."""
+def address_of(data: str, control: str) -> BrokerEndpoints:
+    """An address to connect to from this machine: loopback for a wildcard address."""
     host, _, _ = data.removeprefix("tcp://").rpartition(":")
     if host not in EVERY_INTERFACE:
-        return Address(data, control)
+        return BrokerEndpoints(data, control)
     reach_data, reach_control = (end.replace(f"//{host}:", f"//{LOOPBACK}:") for end in (data, control))
-    return Address(data, control, reach_data=reach_data, reach_control=reach_control)
+    return BrokerEndpoints(data, control, reach_data=reach_data, reach_control=reach_control)
 
 
-def _pick(held: contextlib.ExitStack, host: str, port: int, candidates: Iterator[int]) -> int:
+def _bind_free_port(held: contextlib.ExitStack, host: str, port: int, candidates: Iterator[int]) -> int:
     if port:
         held.enter_context(_bound(host, port))
         return port
@@ -85,7 +86,7 @@ def _pick(held: contextlib.ExitStack, host: str, port: int, candidates: Iterator
 
 
 def _candidates(seed: str, taken: Iterable[int]) -> Iterator[int]:
-    """Ports in an order of the fleet's own, so that a fleet that is started again tends to have the same ones."""
+    """Ports in an order specific to the fleet, so that a restarted fleet tends to get the same ones."""
     first = zlib.crc32(seed.encode()) % (HIGHEST - LOWEST)
     avoid = set(taken)
     for step in range(HIGHEST - LOWEST):
@@ -124,9 +125,9 @@ def _port(endpoint: str) -> int:
     return int(endpoint.rpartition(":")[2] or 0)
 
 
-def _where(resources: Resources, broker: str) -> tuple[str, Path]:
+def _listener_of(resources: Resources, broker: str) -> tuple[str, Path]:
     for cluster in resources.clusters.values():
         for index, listener in enumerate(cluster.spec.listeners.brokers):
             if listener.name == broker:
                 return cluster.name, ("spec", "listeners", "brokers", index)
-    return next(place.cluster for place in places(resources) if place.name == broker), ("spec", "listeners")
+    return next(place.cluster for place in declared_brokers(resources) if place.name == broker), ("spec", "listeners")

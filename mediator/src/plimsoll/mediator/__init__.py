@@ -1,5 +1,6 @@
-"""What every shell around the mediator needs, whether it runs on one machine or on Kubernetes.
+"""Shared parts of the shells around the mediator, on one machine and on Kubernetes.
 
-Pure functions take objects to the core's values and back: what should run, what sessions ask for and say, how the fleet
-looks, what status tells. `control` speaks to brokers. Nothing here decides, stores, or knows where objects are kept.
+Pure functions convert objects to the core's values and back: the desired brokers, the requests and states of sessions,
+the view of the fleet, and its status. `control_plane` talks to brokers. Nothing here decides, stores, or knows where
+objects are stored.
 """

@@ -1,7 +1,7 @@
-"""Whether a cluster is balanced, why nothing is done about it where it is not, and its load in brief.
+"""The balance of a cluster, the reason if nothing is done about it, and a summary of its load: pure functions.
 
-Judged as the detection of its policy judges, at the last load reports of its edges, without what they remember of
-sessions: those are looked at here. Pure functions.
+The policy's detection is applied to the last load reports of the edges, without the edges' own memory of sessions: the
+stored sessions are taken into account here instead.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from plimsoll.core.detector import Detector, Finding, Memory
-from plimsoll.core.policies.fleet import BrokerLoad
-from plimsoll.core.policies.registry import parameters
+from plimsoll.core.policies.detection import DetectionResult, Detector, DetectorState
+from plimsoll.core.policies.model.load import BrokerLoad
+from plimsoll.core.policies.registry import parameters_of_spec
 from plimsoll.core.session.status import rfc3339
-from plimsoll.core.spec import Resources, windows
-from plimsoll.core.spec.brokers import scaled
-from plimsoll.core.spec.conditions import Condition
-from plimsoll.core.spec.planning import policy_of
-from plimsoll.core.spec.policy import PolicySpec
-from plimsoll.mediator.reports import Seen, load_summary
-from plimsoll.mediator.sessions import is_over
+from plimsoll.core.spec import Resources, maintenance
+from plimsoll.core.spec.broker_config import policy_of
+from plimsoll.core.spec.brokers import scaled_group
+from plimsoll.core.spec.status.conditions import Condition
+from plimsoll.core.spec.types.policy import PolicySpec
+from plimsoll.mediator.resource_status import ObservedBroker, load_summary
+from plimsoll.mediator.session_objects import is_over
 
 
 @dataclass(frozen=True)
-class Brief:
-    """A session in brief: whom it concerns, and how it ended, if it has."""
+class SessionOutline:
+    """Summary of a session: its brokers, and how it ended, if it has."""
 
     name: str
     parties: frozenset[str]
@@ -37,10 +37,10 @@ class Brief:
     ended_at: str = ""
 
 
-def brief(item: Mapping[str, Any]) -> Brief:
-    """What the status of a cluster says of a session's object."""
+def session_outline(item: Mapping[str, Any]) -> SessionOutline:
+    """The part of a session's object that the status of a cluster depends on."""
     spec, status = item.get("spec", {}), item.get("status", {})
-    return Brief(
+    return SessionOutline(
         name=item["metadata"]["name"],
         parties=frozenset(str(spec[key]["name"]) for key in ("source", "target") if spec.get(key)),
         over=is_over(item),
@@ -52,49 +52,55 @@ def brief(item: Mapping[str, Any]) -> Brief:
     )
 
 
-def balanced(
-    resources: Resources, cluster: str, edges: Sequence[Seen], sessions: Iterable[Brief], now: float
+def balanced_condition(
+    resources: Resources, cluster: str, edges: Sequence[ObservedBroker], sessions: Iterable[SessionOutline], now: float
 ) -> Condition:
     """The `Balanced` condition of a cluster."""
-    mine = _of(cluster, edges, sessions)
+    mine = _sessions_of(cluster, edges, sessions)
     going_on = [each.name for each in mine if not each.over]
     policy = policy_of(resources, cluster) if cluster in resources.clusters else None
     if going_on:
-        return Condition("Balanced", "False", "Balancing", f"session {going_on[0]} is going on")
+        return Condition("Balanced", "False", "Balancing", f"session {going_on[0]} is open")
     if policy is None:
         return Condition("Balanced", "Unknown", "NoPolicy", "no policy says how this cluster is balanced")
     if len(edges) < 2:
         return Condition("Balanced", "True", "OneEdge", "there is no edge to move anybody to")
-    loads = {edge.name: load for edge in edges if (load := _load(edge)) is not None}
+    loads = {edge.name: load for edge in edges if (load := _broker_load(edge)) is not None}
     if len(loads) < len(edges):
         silent = next(edge.name for edge in edges if edge.name not in loads)
         return Condition("Balanced", "Unknown", "NoReports", f"no load report from {silent}")
     factor = resources.fleet.spec.time_scale_percent / 100
-    return _judged(resources, cluster, _findings(policy, factor, loads), mine, now)
+    return _verdict_condition(resources, cluster, _findings(policy, factor, loads), mine, now)
 
 
-def _of(cluster: str, edges: Sequence[Seen], sessions: Iterable[Brief]) -> list[Brief]:
+def _sessions_of(
+    cluster: str, edges: Sequence[ObservedBroker], sessions: Iterable[SessionOutline]
+) -> list[SessionOutline]:
     names = {cluster, *(edge.name for edge in edges)}
     return sorted((each for each in sessions if each.parties & names), key=lambda each: (each.ended_at, each.name))
 
 
-def _load(edge: Seen) -> BrokerLoad | None:
+def _broker_load(edge: ObservedBroker) -> BrokerLoad | None:
     if not edge.report:
         return None
     try:
-        load = BrokerLoad.of({"broker": edge.name, **edge.report})
-    except (TypeError, ValueError):  # it is as good as none
+        load = BrokerLoad.from_report({"broker": edge.name, **edge.report})
+    except (TypeError, ValueError):  # an invalid report counts as none
         return None
-    return replace(load, state="OK", time=0.0)  # what it says of sessions does not count here
+    return replace(load, state="OK", time=0.0)  # its own memory of sessions must not count here
 
 
-def _findings(policy: PolicySpec, factor: float, loads: Mapping[str, BrokerLoad]) -> dict[str, Finding]:
-    detector = Detector(parameters(policy, factor), "Local")
-    return {name: detector.run(own, loads.values(), Memory(), 0.0)[1] for name, own in loads.items()}
+def _findings(policy: PolicySpec, factor: float, loads: Mapping[str, BrokerLoad]) -> dict[str, DetectionResult]:
+    detector = Detector(parameters_of_spec(policy, factor), "Local")
+    return {name: detector.run(own, loads.values(), DetectorState(), 0.0)[1] for name, own in loads.items()}
 
 
-def _judged(
-    resources: Resources, cluster: str, findings: Mapping[str, Finding], sessions: Sequence[Brief], now: float
+def _verdict_condition(
+    resources: Resources,
+    cluster: str,
+    findings: Mapping[str, DetectionResult],
+    sessions: Sequence[SessionOutline],
+    now: float,
 ) -> Condition:
     wanting = {name: found for name, found in findings.items() if found.actions or found.state == "N/A"}
     if not wanting:
@@ -103,8 +109,8 @@ def _judged(
     first = overloaded[0] if overloaded else next(iter(wanting))
     message, reason = f"{first}: {wanting[first].reason}", "Overloaded" if overloaded else "Unbalanced"
     own = resources.clusters[cluster].spec.maintenance_windows
-    if not windows.is_open(own, now):
-        opens = rfc3339(windows.opens_at(own, now))
+    if not maintenance.is_window_open(own, now):
+        opens = rfc3339(maintenance.next_window_at(own, now))
         return Condition("Balanced", "False", "OutsideWindow", f"{message}; the next window opens at {opens}")
     last = sessions[-1] if sessions else None
     if last is None or last.phase in ("Succeeded", "Planned") or not last.reason:
@@ -114,10 +120,10 @@ def _judged(
     )
 
 
-def summary(
-    resources: Resources, cluster: str, edges: Sequence[Seen], sessions: Iterable[Brief], now: float
+def cluster_summary(
+    resources: Resources, cluster: str, edges: Sequence[ObservedBroker], sessions: Iterable[SessionOutline], now: float
 ) -> dict[str, Any]:
-    """What the status of a cluster says of its edges together; what is not known is left out."""
+    """Summary of a cluster's edges for its status; unknown fields are left out."""
     found: dict[str, Any] = {"replicas": _replicas(resources, cluster, edges)}
     loads = [load_summary(edge.report) for edge in edges if edge.report]
     if loads:
@@ -128,23 +134,23 @@ def summary(
             max(load.get(key, 0) for load in loads) - min(load.get(key, 0) for load in loads)
             for key in ("inputUtilizationPercent", "outputUtilizationPercent")
         )
-    ended = [each for each in _of(cluster, edges, sessions) if each.over]
+    ended = [each for each in _sessions_of(cluster, edges, sessions) if each.over]
     if ended:
-        found["lastSession"] = _last(ended[-1])
+        found["lastSession"] = _last_session(ended[-1])
     own = resources.clusters[cluster].spec.maintenance_windows if cluster in resources.clusters else ()
-    if not windows.is_open(own, now):
-        found["nextWindow"] = rfc3339(windows.opens_at(own, now))
+    if not maintenance.is_window_open(own, now):
+        found["nextWindow"] = rfc3339(maintenance.next_window_at(own, now))
     return found
 
 
-def _last(session: Brief) -> dict[str, Any]:
+def _last_session(session: SessionOutline) -> dict[str, Any]:
     found = {"name": session.name, "phase": session.phase, "reason": session.reason, "moved": session.moved}
     return {**found, "endedAt": session.ended_at}
 
 
-def _replicas(resources: Resources, cluster: str, edges: Sequence[Seen]) -> int:
-    """Edges of the group that scaling means; all, where it means none."""
-    group = scaled(resources.clusters[cluster].spec) if cluster in resources.clusters else None
+def _replicas(resources: Resources, cluster: str, edges: Sequence[ObservedBroker]) -> int:
+    """The edges of the group that is scaled; all edges if none is."""
+    group = scaled_group(resources.clusters[cluster].spec) if cluster in resources.clusters else None
     if group is None:
         return len(edges)
     return sum(name == group.name and number.isdigit() for name, _, number in (e.name.rpartition("-") for e in edges))

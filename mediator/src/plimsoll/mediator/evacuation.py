@@ -1,6 +1,6 @@
-"""Before an edge leaves, its subscribers are moved elsewhere: pure functions from objects to what is to be done.
+"""Evacuation: before an edge is removed, a session moves its subscribers elsewhere. Pure functions.
 
-The moving is a session like any other, which the mediator runs; it is owned by the edge's object.
+It is an ordinary session that the mediator runs; its owner is the EdgeBroker.
 """
 
 from __future__ import annotations
@@ -8,35 +8,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from plimsoll.core.spec import API_VERSION, Resources, places
+from plimsoll.core.spec import API_VERSION, Resources, declared_brokers
 from plimsoll.core.spec.kinds import GROUP
-from plimsoll.mediator.sessions import KIND, is_over
+from plimsoll.mediator.session_objects import SESSION_KIND, is_over
 
 Object = dict[str, Any]
-LABEL = f"{GROUP}/evacuates"
+EVACUATION_LABEL = f"{GROUP}/evacuates"
 DEADLINE_SECONDS = 120
 QUEUE_SECONDS = 60
 MARGIN_SECONDS = 5.0
 LONGEST_SECONDS = DEADLINE_SECONDS + QUEUE_SECONDS + MARGIN_SECONDS
-"""So long an edge waits for its session at most, whatever becomes of the mediator."""
+"""How long an edge waits for its session at most, even without a mediator."""
 
 
-def has_refuge(wanted: Resources, edge: str, cluster: str) -> bool:
-    """Whether there is an edge to which others could go: nobody goes from a cluster that is deleted as a whole."""
-    others = (place for place in places(wanted) if place.role == "edge" and place.name != edge)
+def has_drain_target(wanted: Resources, edge: str, cluster: str) -> bool:
+    """Whether another edge could take the subscribers; never if the whole cluster is deleted."""
+    others = (place for place in declared_brokers(wanted) if place.role == "edge" and place.name != edge)
     return cluster in wanted.clusters and next(others, None) is not None
 
 
-def session(edge: Object) -> Object:
-    """The session that empties an edge. Its name is the same whenever it is made."""
+def evacuation_session(edge: Object) -> Object:
+    """The session that empties an edge. Its name depends on the edge only, so it is created once."""
     name, uid = edge["metadata"]["name"], edge["metadata"]["uid"]
     owner = {"apiVersion": API_VERSION, "kind": "EdgeBroker", "name": name, "uid": uid, "controller": True}
     return {
         "apiVersion": API_VERSION,
-        "kind": KIND,
+        "kind": SESSION_KIND,
         "metadata": {
             "name": f"evacuate-{name[:40].rstrip('-')}-{uid[:8]}",
-            "labels": {LABEL: name},
+            "labels": {EVACUATION_LABEL: name},
             "ownerReferences": [owner],
         },
         "spec": {
@@ -51,12 +51,12 @@ def session(edge: Object) -> Object:
 
 
 def is_stale(item: Mapping[str, Any]) -> bool:
-    """Whether an object is an evacuation that a fleet left open when it was stopped."""
-    return LABEL in item["metadata"].get("labels", {}) and not is_over(item)
+    """Whether an object is an evacuation that was open when its fleet was stopped."""
+    return EVACUATION_LABEL in item["metadata"].get("labels", {}) and not is_over(item)
 
 
-def cordoned(objects: Iterable[Object]) -> set[str]:
-    """Edges that take no newcomers: as asked for, or because the mediator is draining them."""
+def cordoned_edges(objects: Iterable[Object]) -> set[str]:
+    """Edges that take no new subscribers: cordoned by their spec, or being drained by the mediator."""
     found: set[str] = set()
     for item in objects:
         if item["kind"] == "EdgeBroker" and item["spec"].get("cordoned", False):

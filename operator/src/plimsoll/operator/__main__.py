@@ -1,6 +1,6 @@
-"""The program: `python -m plimsoll.operator`, told by its environment what to do.
+"""The program `python -m plimsoll.operator`, configured by its environment.
 
-Exit codes: 0 it was asked to end; 1 it cannot go on, and should be started again; 2 the environment cannot be used.
+Exit codes: 0 after SIGTERM or SIGINT; 1 after an error, the process should be restarted; 2 for an invalid environment.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import os
 import sys
 
 from plimsoll.operator.api import Api
-from plimsoll.operator.mediating import DeposedError
-from plimsoll.operator.service import Service
-from plimsoll.operator.settings import Settings, SettingsError, read
+from plimsoll.operator.mediator.epochs import OperatorDeposedError
+from plimsoll.operator.process import OperatorProcess
+from plimsoll.operator.settings import OperatorSettings, OperatorSettingsError, read_settings
 
 log = logging.getLogger("plimsoll.operator")
 
@@ -21,23 +21,23 @@ log = logging.getLogger("plimsoll.operator")
 def main() -> int:
     """Run until SIGTERM or SIGINT; the exit code."""
     try:
-        settings = read(os.environ)
-    except SettingsError as error:
+        settings = read_settings(os.environ)
+    except OperatorSettingsError as error:
         sys.stderr.write(f"plimsoll.operator: {error}\n")
         return 2
     logging.basicConfig(stream=sys.stderr, level=settings.log_level, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("kopf").setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[settings.log_level]))
     try:
-        asyncio.run(_serve(settings))
-    except DeposedError as error:
+        asyncio.run(_run_operator(settings))
+    except OperatorDeposedError as error:
         log.error("%s", error)
         return 1
     return 0
 
 
-async def _serve(settings: Settings) -> None:
+async def _run_operator(settings: OperatorSettings) -> None:
     async with await Api.connect() as api:
-        await Service(api, settings).run()
+        await OperatorProcess(api, settings).run()
 
 
 if __name__ == "__main__":

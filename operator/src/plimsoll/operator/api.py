@@ -1,7 +1,7 @@
-"""The API server, as the operator speaks with it: plain mappings in and out, and never a blocked loop.
+"""The client of the API server: plain mappings in and out, on asyncio.
 
-Whatever may be done twice is asked again on request (`retry=True`), for as long as it takes, with pauses that grow and
-differ: an API server that is away stops nothing but the asking. What follows from an answer is the caller's to decide.
+With `retry=True` a request is repeated until it is answered, with exponential backoff and jitter; only requests that
+may safely be sent twice take it. Callers decide what follows from a refusal.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import load_incluster_config, load_kube_config
 
 from plimsoll.core.spec import API_VERSION
-from plimsoll.operator.kinds import KINDS, kind_of, path, resource
-from plimsoll.operator.retries import pauses
+from plimsoll.operator.backoff import backoff_pauses
+from plimsoll.operator.kinds import API_KINDS, api_path, kind_of, rule_resource
 
 Object = dict[str, Any]
 Objects = list[Object]
 FIELD_MANAGER: Final = "plimsoll-operator"
-PAGE: Final = 500
-"""So many objects are listed with one request."""
+PAGE_LIMIT: Final = 500
+"""Objects per page of a list."""
 
 REQUEST_SECONDS: Final = 30.0
 CONNECT_SECONDS: Final = 5.0
 FIRST_PAUSE_SECONDS: Final = 0.2
 LONGEST_PAUSE_SECONDS: Final = 5.0
-PASSING: Final = frozenset({429, 500, 502, 503, 504})
+TRANSIENT_CODES: Final = frozenset({429, 500, 502, 503, 504})
 """Answers that another try may change."""
 
-EVENTS_KNOWN: Final = 1000
+EVENT_CACHE_SIZE: Final = 1000
 EVENT_SECONDS: Final = 1800.0
 """So long a repeat of an event is counted in it; the API server keeps events for an hour."""
 
@@ -52,23 +52,23 @@ log = logging.getLogger(__name__)
 
 
 class ApiError(RuntimeError):
-    """The API server has refused, or has not answered: `code` is that of HTTP, 0 without an answer."""
+    """The API server has refused, or has not answered: `code` is the HTTP status, 0 without an answer."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
 
 
-class MissingError(LookupError):
+class ApiNotFoundError(LookupError):
     """There is no such object."""
 
 
-class ConflictError(RuntimeError):
+class ApiConflictError(RuntimeError):
     """It exists already, or has been changed in between: read it again."""
 
 
 @dataclass
-class _Repeated:
+class _EventSeries:
     """An event that has been written, and how often it has happened."""
 
     name: str
@@ -77,25 +77,25 @@ class _Repeated:
 
 
 class Api:
-    """One process's way to the API server. Use it in an `async with`.
+    """A connection to the API server. Use it in an `async with`.
 
     `requests` counts answers by verb, resource (`pods`, `brokerfleets/status`) and code; 0 is no answer.
 
-    Raises, wherever it asks: `MissingError` for 404, `ConflictError` for 409, `ApiError` for other refusals, and for no
-    answer unless `retry` is given.
+    All requests raise `ApiNotFoundError` for 404, `ApiConflictError` for 409, and `ApiError` for other refusals and,
+    without `retry`, for no answer.
     """
 
     def __init__(self, configuration: Configuration, instance: str = "") -> None:
         self._client = ApiClient(configuration)
         self.instance = instance or os.environ.get("POD_NAME", "") or f"{FIELD_MANAGER}-{os.getpid()}"
         self._random = random.SystemRandom()
-        self._events: OrderedDict[tuple[str, ...], _Repeated] = OrderedDict()
+        self._events: OrderedDict[tuple[str, ...], _EventSeries] = OrderedDict()
         self._failing_since: float | None = None
         self.requests: Counter[tuple[str, str, int]] = Counter()
 
     @classmethod
     async def connect(cls, kubeconfig: str | None = None) -> Api:
-        """By the kubeconfig given, or as a pod's service account, or by the kubeconfig that KUBECONFIG names."""
+        """Connect by the given kubeconfig, or else as the pod's service account or by KUBECONFIG."""
         configuration = Configuration()
         if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
             load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
@@ -114,7 +114,7 @@ class Api:
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections at once: the end of TLS, done in good order, may come after that of the loop."""
+        """Close all connections at once: an orderly end of TLS might come after the end of the event loop."""
         pool: aiohttp.ClientSession | None = self._client.rest_client.pool_manager
         if pool is not None and pool.connector is not None:
             await pool.connector.close(abort_ssl=True)
@@ -122,7 +122,7 @@ class Api:
 
     @property
     def outage_seconds(self) -> float:
-        """For how long requests have failed; 0 after one that was answered."""
+        """For how long no request was answered, in seconds; 0 after an answer."""
         return 0.0 if self._failing_since is None else time.monotonic() - self._failing_since
 
     # -- reading
@@ -132,16 +132,16 @@ class Api:
         while True:
             try:
                 return await self._pages(kind, namespace, labels, retry)
-            except ApiError as error:  # the list has changed too much since its first page: from the beginning
+            except ApiError as error:  # the continue token has expired: list again from the first page
                 if error.code != HTTPStatus.GONE:
                     raise
 
     async def _pages(self, kind: str, namespace: str, labels: str, retry: bool) -> Objects:
         found: Objects = []
-        query = {"limit": str(PAGE), **({"labelSelector": labels} if labels else {})}
+        query = {"limit": str(PAGE_LIMIT), **({"labelSelector": labels} if labels else {})}
         while True:
             page = await self._ask("list", kind, namespace, query=query, retry=retry)
-            named = {"apiVersion": KINDS[kind].api_version, "kind": kind}
+            named = {"apiVersion": API_KINDS[kind].api_version, "kind": kind}
             found.extend({**named, **item} for item in page.get("items") or ())
             after = page.get("metadata", {}).get("continue", "")
             if not after:
@@ -152,34 +152,34 @@ class Api:
         return await self._ask("get", kind, namespace, name, retry=retry)
 
     async def serves(self, api_version: str) -> bool:
-        """Whether the API server knows a group in a version."""
+        """Whether the API server serves an API group in this version."""
         code, answer, _ = await self._once("get", f"/apis/{api_version}", "apis", None)
         if code == HTTPStatus.NOT_FOUND:
             return False
-        _judged(code, answer, f"get {api_version}")
+        _checked_answer(code, answer, f"get {api_version}")
         return True
 
     # -- writing
 
     async def create(self, obj: Mapping[str, Any], *, retry: bool = False) -> Object:
-        """With `retry`, a first try that has come through unseen makes a `ConflictError` of the second."""
-        return await self._ask("create", *_placed(obj), body=obj, query=_MANAGED, retry=retry)
+        """Create an object. With `retry`, a lost answer to a first try makes the second an `ApiConflictError`."""
+        return await self._ask("create", *_kind_and_namespace(obj), body=obj, query=_MANAGED, retry=retry)
 
     async def apply(self, obj: Mapping[str, Any], *, retry: bool = False) -> Object:
-        """Make the object what is said of it: fields that were ours and are not named any more go."""
-        kind, namespace = _placed(obj)
+        """Apply an object server-side: fields that the operator owned and no longer names are removed."""
+        kind, namespace = _kind_and_namespace(obj)
         query = {**_MANAGED, "force": "true"}
         return await self._ask("apply", kind, namespace, obj["metadata"]["name"], body=obj, query=query, retry=retry)
 
     async def patch(
         self, kind: str, namespace: str, name: str, patch: Mapping[str, Any], *, retry: bool = False
     ) -> Object:
-        """A merge patch: `None` removes a field, a list replaces one."""
+        """Merge-patch an object: `None` removes a field, a list replaces one."""
         return await self._ask("patch", kind, namespace, name, body=patch, query=_MANAGED, retry=retry)
 
     async def replace_status(self, obj: Mapping[str, Any], *, retry: bool = False) -> Object:
-        """Write the status of an object as it was read; `ConflictError` if anything of it has changed since."""
-        kind, namespace = _placed(obj)
+        """Replace the status of an object as it was read; `ApiConflictError` if it has changed since."""
+        kind, namespace = _kind_and_namespace(obj)
         name = obj["metadata"]["name"]
         return await self._ask("update", kind, namespace, name, "status", body=obj, query=_MANAGED, retry=retry)
 
@@ -192,9 +192,9 @@ class Api:
         *,
         retry: bool = False,
     ) -> Object:
-        """Replace the status by what `change` makes of the object, which may be asked more than once.
+        """Replace the status by what `change` returns for the object; it is called again after each conflict.
 
-        Nothing is written if the status is that already. Returns the object as it is stored.
+        Nothing is written if the status is the same already. Returns the object as stored.
         """
         for pause in self.pauses():
             old = await self.get(kind, namespace, name, retry=retry)
@@ -203,13 +203,13 @@ class Api:
                 return old
             try:
                 return await self.replace_status({**old, "status": status}, retry=retry)
-            except ConflictError:
+            except ApiConflictError:
                 await asyncio.sleep(pause)
         raise AssertionError("pauses have no end")
 
     def pauses(self) -> Iterator[float]:
-        """How long to wait before another try where somebody else was quicker: each time longer, and never the same."""
-        return pauses(FIRST_PAUSE_SECONDS / 4, LONGEST_PAUSE_SECONDS, self._random)
+        """Endless pauses in seconds after conflicts with another writer: they grow, with jitter."""
+        return backoff_pauses(FIRST_PAUSE_SECONDS / 4, LONGEST_PAUSE_SECONDS, self._random)
 
     async def delete(
         self,
@@ -222,9 +222,9 @@ class Api:
         grace_seconds: int | None = None,
         retry: bool = False,
     ) -> None:
-        """Delete an object, or ask for it where finalizers stand before that.
+        """Delete an object, or mark it as deleted if it has finalizers; what it owns is garbage-collected.
 
-        `uid` and `version` are those that it must have: `ConflictError` otherwise. What it owns goes after it.
+        If given, `uid` and `version` must be those of the stored object: `ApiConflictError` otherwise.
         """
         wanted = {key: value for key, value in (("uid", uid), ("resourceVersion", version)) if value}
         body: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
@@ -237,25 +237,25 @@ class Api:
     # -- events for people
 
     async def event(self, regarding: Mapping[str, Any], type_: str, reason: str, message: str) -> None:
-        """Say that something has happened to an object; a repeat is counted as a series, and makes no new event."""
+        """Write an Event about an object; a repeat raises the count of the Event instead of adding another."""
         metadata = regarding["metadata"]
         key = (metadata.get("uid", metadata["name"]), type_, reason, message)
         known = self._events.get(key)
         if known is None or time.monotonic() - known.at > EVENT_SECONDS or not await self._repeat(known, metadata):
             name = f"{metadata['name'][:200]}.{time.time_ns():x}"
-            self._events[key] = _Repeated(name, 1, time.monotonic())
+            self._events[key] = _EventSeries(name, 1, time.monotonic())
             await self.create(self._event(regarding, name, type_, reason, message))
         self._events.move_to_end(key)
-        while len(self._events) > EVENTS_KNOWN:
+        while len(self._events) > EVENT_CACHE_SIZE:
             self._events.popitem(last=False)
 
-    async def _repeat(self, known: _Repeated, metadata: Mapping[str, Any]) -> bool:
+    async def _repeat(self, known: _EventSeries, metadata: Mapping[str, Any]) -> bool:
         known.count += 1
         known.at = time.monotonic()
         series = {"series": {"count": known.count, "lastObservedTime": _now()}}
         try:
             await self.patch("Event", metadata.get("namespace", "default"), known.name, series)
-        except MissingError:  # the API server has forgotten it
+        except ApiNotFoundError:  # Events expire after an hour
             return False
         return True
 
@@ -271,7 +271,7 @@ class Api:
         while len(note.encode()) > NOTE_AT_MOST:
             note = note[:-2] + "…"
         return {
-            "apiVersion": KINDS["Event"].api_version,
+            "apiVersion": API_KINDS["Event"].api_version,
             "kind": "Event",
             "metadata": {"name": name, "namespace": namespace},
             "eventTime": _now(),
@@ -284,7 +284,7 @@ class Api:
             "type": type_,
         }
 
-    # -- asking
+    # -- requests
 
     async def _ask(
         self,
@@ -298,27 +298,27 @@ class Api:
         query: Mapping[str, str] | None = None,
         retry: bool,
     ) -> Object:
-        url = path(kind, namespace, name, sub) + (f"?{urlencode(query, quote_via=quote)}" if query else "")
+        url = api_path(kind, namespace, name, sub) + (f"?{urlencode(query, quote_via=quote)}" if query else "")
         where = f"{kind} {namespace}/{name}".rstrip("/")
         tries = 0
         while True:
-            code, answer, after = await self._once(verb, url, resource(kind, sub), body)
-            if code in PASSING or code == 0:
+            code, answer, after = await self._once(verb, url, rule_resource(kind, sub), body)
+            if code in TRANSIENT_CODES or code == 0:
                 self._failing_since = self._failing_since or time.monotonic()
             else:
                 self._failing_since = None
-            if retry and (code in PASSING or code == 0):
+            if retry and (code in TRANSIENT_CODES or code == 0):
                 pause = max(self._jittered(min(FIRST_PAUSE_SECONDS * 2**tries, LONGEST_PAUSE_SECONDS)), after)
                 tries = min(tries + 1, 10)
-                log.warning("%s %s: %s; asked again after %.1f s", verb, where, _why(code, answer), pause)
+                log.warning("%s %s failed, next try in %.1f s: %s", verb, where, pause, _error_text(code, answer))
                 await asyncio.sleep(pause)
                 continue
-            return _judged(code, answer, f"{verb} {where}")
+            return _checked_answer(code, answer, f"{verb} {where}")
 
     async def _once(
         self, verb: str, url: str, counted: str, body: Mapping[str, Any] | None
     ) -> tuple[int, Object, float]:
-        """The code, what was answered, and how long to wait before another try; code 0 without an answer."""
+        """The code, the answer, and the pause that the server requests; code 0 without an answer."""
         method, content_type = _METHODS[verb]
         headers = dict(self._client.default_headers) | {"Accept": "application/json", "Content-Type": content_type}
         after = 0.0
@@ -327,12 +327,12 @@ class Api:
             response = await self._client.rest_client.request(  # type: ignore[no-untyped-call]
                 method, self._client.configuration.host + url, headers=headers, body=body, _request_timeout=_TIMEOUT
             )
-            code, answer = _read(int(response.status), await response.read())
+            code, answer = _parse_answer(int(response.status), await response.read())
             after = _seconds(response.headers.get("Retry-After", ""))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             code, answer = 0, {"message": f"{type(error).__name__}: {error}"}
-        # An apply that makes an object needs the right to create it, one that changes it the right to patch.
-        right = "create" if verb == "apply" and code == CREATED else "patch" if verb == "apply" else verb
+        # An apply that creates an object needs the right `create`, one that changes it the right `patch`.
+        right = "create" if verb == "apply" and code == HTTP_CREATED else "patch" if verb == "apply" else verb
         self.requests[right, counted, code] += 1
         return code, answer, after
 
@@ -342,7 +342,7 @@ class Api:
 
 _MANAGED: Final = {"fieldManager": FIELD_MANAGER}
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=REQUEST_SECONDS, sock_connect=CONNECT_SECONDS)
-CREATED: Final = 201
+HTTP_CREATED: Final = 201
 _METHODS: Final = {
     "list": ("GET", "application/json"),
     "get": ("GET", "application/json"),
@@ -354,12 +354,12 @@ _METHODS: Final = {
 }
 
 
-def _placed(obj: Mapping[str, Any]) -> tuple[str, str]:
+def _kind_and_namespace(obj: Mapping[str, Any]) -> tuple[str, str]:
     return kind_of(obj["apiVersion"], obj["kind"]), obj["metadata"].get("namespace", "")
 
 
-def _read(code: int, data: bytes) -> tuple[int, Object]:
-    """The code and what was answered. What is not the API server's own is no success, whatever its code says."""
+def _parse_answer(code: int, data: bytes) -> tuple[int, Object]:
+    """The code and the answer. Text that is not JSON comes from a proxy, so even a 2xx is no success."""
     try:
         found = msgspec.json.decode(data) if data else {}
     except msgspec.DecodeError:
@@ -373,18 +373,18 @@ def _seconds(text: str) -> float:
     return float(text) if text.isdecimal() else 0.0
 
 
-def _why(code: int, answer: Mapping[str, Any]) -> str:
+def _error_text(code: int, answer: Mapping[str, Any]) -> str:
     return f"{code or 'no answer'}: {answer.get('message', '')}"
 
 
-def _judged(code: int, answer: Object, asked: str) -> Object:
+def _checked_answer(code: int, answer: Object, asked: str) -> Object:
     if HTTPStatus.OK <= code < HTTPStatus.MULTIPLE_CHOICES:
         return answer
-    message = f"{asked}: {_why(code, answer)}"
+    message = f"{asked}: {_error_text(code, answer)}"
     if code == HTTPStatus.NOT_FOUND:
-        raise MissingError(message)
+        raise ApiNotFoundError(message)
     if code == HTTPStatus.CONFLICT:
-        raise ConflictError(message)
+        raise ApiConflictError(message)
     raise ApiError(code, message)
 
 

@@ -1,108 +1,101 @@
-"""Whether the operator is alive, and the HTTP endpoint that says so: /livez, /readyz, /metrics.
+"""The operator's health, and the HTTP endpoint for it: /livez, /readyz, /metrics.
 
-It is alive as long as its event loop comes round, each fleet is looked at, and the watches hear of what it writes
-itself. The endpoint is served by that same loop: where the loop is stuck, nobody answers.
+The operator is alive while its event loop runs, every fleet is reconciled, and the watches deliver what it writes. The
+endpoint is served by that same loop, so a loop that is stuck fails the probe, too.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 
 from aiohttp import web
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from plimsoll.operator.metrics import Metrics
+from plimsoll.operator.metrics import OperatorMetrics
 
 log = logging.getLogger(__name__)
 
 STUCK_SECONDS = 180.0
-"""A fleet that has not been looked at for so long is stuck: requests to the API server give up much sooner."""
+"""A fleet that was not reconciled for this long is stuck: requests to the API server time out much sooner."""
 LAG_SECONDS = 0.25
 LAG_ROUNDS = 20
 
 
 @dataclass
-class Health:
-    """What is known of the process itself. Times are of one monotonic clock."""
+class OperatorHealth:
+    """The state behind the probes. Times are of one monotonic clock."""
 
-    silent_seconds: float
+    stalled_seconds: float
     ready: bool = False
-    beats: dict[str, float] = field(default_factory=dict)
-    silence: Callable[[float], tuple[str, float]] = lambda now: ("", 0.0)
-    """The kind of which nothing has come back that was written, and for how long."""
-    deaf: Mapping[str, str] = field(default_factory=dict)
-    """By kind, what is there and its watch has not told of."""
+    last_reconciled: dict[str, float] = field(default_factory=dict)
+    pending_write: Callable[[float], tuple[str, float]] = lambda now: ("", 0.0)
+    """The kind of the oldest write that no watch has delivered yet, and its age in seconds."""
+    stalled_watches: Mapping[str, str] = field(default_factory=dict)
+    """By kind, an object that exists and that its watch did not deliver."""
     canary_written: float | None = None
-    canary_heard: float = field(default_factory=monotonic)
+    canary_seen: float = field(default_factory=monotonic)
 
     def beat(self, fleet: str) -> None:
-        """A fleet's task has come round."""
-        self.beats[fleet] = monotonic()
+        """Note that a fleet's task runs."""
+        self.last_reconciled[fleet] = monotonic()
 
-    def gone(self, fleet: str) -> None:
-        """A fleet is not served any more."""
-        self.beats.pop(fleet, None)
+    def forget(self, fleet: str) -> None:
+        """Note that a fleet's task has ended."""
+        self.last_reconciled.pop(fleet, None)
 
     def trouble(self, now: float) -> str:
-        """Why the process should be started again; empty if it should not."""
-        stuck = sorted(name for name, at in self.beats.items() if now - at > STUCK_SECONDS)
+        """Why the process should be restarted; empty if it should not."""
+        stuck = sorted(name for name, at in self.last_reconciled.items() if now - at > STUCK_SECONDS)
         if stuck:
-            return f"nobody has looked at {', '.join(stuck[:3])} for {STUCK_SECONDS:.0f} s"
-        kind, seconds = self.silence(now)
-        if seconds > self.silent_seconds:
-            return f"the watch of {kind} has not told of what was written {seconds:.0f} s ago"
-        if self.deaf:
-            return f"a watch has not told of {next(iter(self.deaf.values()))}"
+            return f"the fleet of {', '.join(stuck[:3])} was not reconciled for {STUCK_SECONDS:.0f} s"
+        kind, seconds = self.pending_write(now)
+        if seconds > self.stalled_seconds:
+            return f"watch of {kind} is stalled: a write of {seconds:.0f} s ago was not delivered"
+        if self.stalled_watches:
+            return f"a watch is stalled: {next(iter(self.stalled_watches.values()))} exists and was not delivered"
         written = self.canary_written
-        if written is not None and written > self.canary_heard and now - self.canary_heard > self.silent_seconds:
-            return f"the watches have not told of the operator's own writing for {now - self.canary_heard:.0f} s"
+        if written is not None and written > self.canary_seen and now - self.canary_seen > self.stalled_seconds:
+            return f"watches are stalled: the canary ConfigMap was last delivered {now - self.canary_seen:.0f} s ago"
         return ""
 
 
-class Endpoint:
-    """The HTTP server; use it in an `async with`."""
+@asynccontextmanager
+async def http_server(
+    health: OperatorHealth, metrics: OperatorMetrics, port: int, clock: Callable[[], float] = monotonic
+) -> AsyncIterator[int]:
+    """Serve /livez, /readyz and /metrics for the length of an `async with`; yields the port that was bound."""
 
-    def __init__(self, health: Health, metrics: Metrics, port: int, clock: Callable[[], float] = monotonic) -> None:
-        self._health, self._metrics, self._port, self._clock = health, metrics, port, clock
-        self._runner: web.AppRunner | None = None
-        self.port = port
-
-    async def __aenter__(self) -> Endpoint:
-        application = web.Application()
-        application.add_routes([
-            web.get("/livez", self._livez), web.get("/readyz", self._readyz), web.get("/metrics", self._get_metrics),
-        ])  # fmt: skip
-        self._runner = web.AppRunner(application, access_log=None, handle_signals=False, shutdown_timeout=1.0)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, port=self._port).start()
-        # With port 0 each family of addresses has a port of its own: IPv4's is told, which every machine has.
-        self.port = next(int(port) for _, port, *more in self._runner.addresses if not more)
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
-
-    async def _livez(self, request: web.Request) -> web.Response:
-        trouble = self._health.trouble(self._clock())
+    async def livez(_: web.Request) -> web.Response:
+        trouble = health.trouble(clock())
         if trouble:
-            log.error("not alive: %s", trouble)
+            log.error("liveness probe fails, the kubelet will restart this process: %s", trouble)
         return web.Response(status=503 if trouble else 200, text=f"{trouble or 'ok'}\n")
 
-    async def _readyz(self, request: web.Request) -> web.Response:
-        ready = self._health.ready
-        return web.Response(status=200 if ready else 503, text="ok\n" if ready else "the watches are not complete\n")
+    async def readyz(_: web.Request) -> web.Response:
+        return web.Response(text="ok\n") if health.ready else web.Response(status=503, text="watches are not synced\n")
 
-    async def _get_metrics(self, request: web.Request) -> web.Response:
-        return web.Response(body=generate_latest(self._metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+    async def get_metrics(_: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    application = web.Application()
+    application.add_routes([web.get("/livez", livez), web.get("/readyz", readyz), web.get("/metrics", get_metrics)])
+    runner = web.AppRunner(application, access_log=None, handle_signals=False, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, port=port).start()
+        # Port 0 binds another port for each family of addresses: IPv4's is returned, which every machine has.
+        yield next(int(bound) for _, bound, *more in runner.addresses if not more)
+    finally:
+        await runner.cleanup()
 
 
-async def measure_lag(metrics: Metrics) -> None:
-    """Keep the greatest lateness of the event loop of the last seconds, until cancelled."""
+async def measure_lag(metrics: OperatorMetrics) -> None:
+    """Measure how late the event loop wakes a task, at most in the last seconds, until cancelled."""
     recent: list[float] = []
     while True:
         begun = monotonic()

@@ -1,4 +1,4 @@
-"""What the operator counts, as Prometheus reads it. Labels are bounded: no object, subscriber or session is one."""
+"""The operator's Prometheus metrics. Labels are bounded: no object, subscriber or session is one."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from plimsoll.mediator.sessions import KIND as SESSION
+from plimsoll.mediator.session_objects import SESSION_KIND as SESSION
 from plimsoll.operator.names import Object
-from plimsoll.operator.observed import seconds
-from plimsoll.operator.session_metrics import LATE_SECONDS, SessionMetrics
+from plimsoll.operator.reconcile.observed import unix_seconds
+from plimsoll.operator.session_metrics import OVERDUE_GRACE_SECONDS, SessionMetrics
 
-SECONDS = (
+RECONCILE_BUCKETS = (
     0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 30.0,
 )  # fmt: skip
-PHASES = (
+SESSION_PHASES = (
     "Requested", "Negotiating", "Sampling", "Planned", "Preparing", "Cutting", "Draining", "Stabilizing", "Succeeded",
     "Failed", "RolledBack", "Rejected",
 )  # fmt: skip
 
 
-class Metrics:
+class OperatorMetrics:
     """The operator's own counters. Times are of one monotonic clock."""
 
     def __init__(self) -> None:
@@ -33,56 +33,56 @@ class Metrics:
         ProcessCollector(registry=self.registry)
         self.reconciles = Counter(
             "plimsoll_reconcile",
-            "Looks at a fleet, by how they ended.",
+            "Reconciliations of a fleet by result.",
             ["controller", "result"],
             registry=self.registry,
         )
         self.reconcile_seconds = Histogram(
-            "plimsoll_reconcile_duration_seconds", "Time of a look at a fleet, and of a round of its status.",
-            ["controller"], buckets=SECONDS, registry=self.registry,
+            "plimsoll_reconcile_duration_seconds", "Duration of a reconciliation, and of writing the status.",
+            ["controller"], buckets=RECONCILE_BUCKETS, registry=self.registry,
         )  # fmt: skip
         self.queue_depth = Gauge(
-            "plimsoll_workqueue_depth", "Namespaces of which something was heard and not looked at.",
+            "plimsoll_workqueue_depth", "Namespaces that have changed and wait for reconciliation.",
             registry=self.registry,
         )  # fmt: skip
         self.lag_seconds = Gauge(
-            "plimsoll_event_loop_lag_seconds", "How late the event loop came to a task, at most of the last seconds.",
+            "plimsoll_event_loop_lag_seconds", "How late the event loop woke a task, at most, in the last seconds.",
             registry=self.registry,
         )  # fmt: skip
-        self.heard_at = Gauge(
-            "plimsoll_watch_last_event_timestamp_seconds", "When a watch last told of an object.", ["kind"],
+        self.last_event_timestamp = Gauge(
+            "plimsoll_watch_last_event_timestamp_seconds", "Time of the last event of a watch.", ["kind"],
             registry=self.registry,
         )  # fmt: skip
         self.changes = Counter(
             "plimsoll_changes",
-            "Changes made to objects of fleets.",
+            "Steps executed on objects of fleets.",
             ["change", "kind"],
             registry=self.registry,
         )
-        self.fleets = Gauge("plimsoll_fleets", "Fleets that are served.", registry=self.registry)
+        self.fleets = Gauge("plimsoll_fleets", "Fleets that are reconciled.", registry=self.registry)
         self.session = SessionMetrics(self.registry)
-        """Takes what mediators store."""
-        self.registry.register(Heard(self))
-        self.heard = monotonic()
+        """Metrics of sessions, from what mediators store."""
+        self.registry.register(WatchSilenceMetrics(self))
+        self.last_event_at = monotonic()
 
     def requests_of(self, requests: Mapping[tuple[str, str, int], int]) -> None:
-        """Count an API client's requests from now on."""
-        self.registry.register(Requests(requests))
+        """Export the counts of an API client's requests."""
+        self.registry.register(ApiRequestMetrics(requests))
 
     def sessions_of(self, objects: Callable[[], Iterable[Object]]) -> None:
-        """Count sessions by phase whenever somebody asks."""
-        self.registry.register(Sessions(objects))
+        """Export the number of sessions by phase."""
+        self.registry.register(StoredSessionMetrics(objects))
 
 
-class Requests(Collector):
-    """Requests to the API server as its client has counted them: what the rights of the chart are held against."""
+class ApiRequestMetrics(Collector):
+    """Requests to the API server as its client counts them; a test compares them with the rights of the chart."""
 
     def __init__(self, requests: Mapping[tuple[str, str, int], int]) -> None:
         self._requests = requests
 
     def collect(self) -> Iterable[Metric]:
         family = CounterMetricFamily(
-            "plimsoll_api_requests", "Requests to the API server, beside its watches; code 0 is no answer.",
+            "plimsoll_api_requests", "Requests to the API server without watches; code 0 means no answer.",
             labels=["verb", "resource", "code"],
         )  # fmt: skip
         for (verb, resource, code), count in sorted(self._requests.items()):
@@ -90,21 +90,21 @@ class Requests(Collector):
         yield family
 
 
-class Heard(Collector):
+class WatchSilenceMetrics(Collector):
     """For how long the watches have been silent."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: OperatorMetrics) -> None:
         self._metrics = metrics
 
     def collect(self) -> Iterable[Metric]:
         yield GaugeMetricFamily(
-            "plimsoll_watch_silence_seconds", "Time since any watch told of anything.",
-            value=monotonic() - self._metrics.heard,
+            "plimsoll_watch_silence_seconds", "Time since the last event of any watch.",
+            value=monotonic() - self._metrics.last_event_at,
         )  # fmt: skip
 
 
-class Sessions(Collector):
-    """Sessions that are stored, by phase, and those that should have ended, if anybody goes on with them or not."""
+class StoredSessionMetrics(Collector):
+    """Stored sessions by phase, and those past their deadline, whether or not a mediator runs."""
 
     def __init__(self, objects: Callable[[], Iterable[Object]]) -> None:
         self._objects = objects
@@ -112,17 +112,17 @@ class Sessions(Collector):
     def collect(self) -> Iterable[Metric]:
         statuses = [item.get("status", {}) for item in self._objects() if item["kind"] == SESSION]
         counts = Counts(str(status.get("phase", "Requested")) for status in statuses)
-        family = GaugeMetricFamily("plimsoll_sessions", "Balancing sessions that are stored.", labels=["phase"])
-        for phase in PHASES:
+        family = GaugeMetricFamily("plimsoll_sessions", "Stored balancing sessions.", labels=["phase"])
+        for phase in SESSION_PHASES:
             family.add_metric([phase], counts[phase])
         yield family
-        now = time() - LATE_SECONDS
+        now = time() - OVERDUE_GRACE_SECONDS
         yield GaugeMetricFamily(
-            "plimsoll_sessions_overdue", "Sessions that have not ended a minute after their deadline.",
+            "plimsoll_sessions_overdue", "Sessions still open a minute after their deadline.",
             value=sum(1 for each in statuses if is_overdue(each, now)),
         )  # fmt: skip
 
 
 def is_overdue(status: Mapping[str, Any], now: float) -> bool:
-    """Whether a session has a deadline that is over, and no end."""
-    return "endedAt" not in status and "deadlineAt" in status and seconds(status["deadlineAt"]) < now
+    """Whether a session is open after its deadline."""
+    return "endedAt" not in status and "deadlineAt" in status and unix_seconds(status["deadlineAt"]) < now

@@ -1,6 +1,6 @@
-"""What things are called on Kubernetes: objects of a broker, labels, annotations, ports and paths.
+"""Names on Kubernetes: objects of a broker, labels, annotations, ports and paths.
 
-Others rely on these words: the chart's rights, dashboards, `kubectl plimsoll`, and what runs already. They stay.
+They must not change: the chart's RBAC rules, dashboards, `kubectl plimsoll` and running fleets rely on them.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ BROKER = f"{GROUP}/broker"
 CLIENT = f"{GROUP}/client"
 
 DESIRED_HASH = f"{GROUP}/desired-hash"
-"""On every child: what was asked for when it was written."""
+"""On every child: the hash of the desired object when it was written."""
 RESTART_HASH = f"{GROUP}/restart-hash"
-"""On a pod: all that it was told at its start and will not hear of again."""
+"""On a pod: the hash of its start parameters, which it cannot be told while it runs."""
 KEY = f"{GROUP}/public-key"
-"""On a pod: the key under which it answers."""
+"""On a pod: the public key that it was given."""
 KEYS_HASH = f"{GROUP}/authorized-keys-hash"
-"""On a pod: changed by the operator, so that the kubelet brings the mounted authorized keys up to date at once."""
+"""On a pod: changed by the operator to make the kubelet update the mounted authorized keys at once."""
 KEYS_AT = f"{GROUP}/authorized-keys-at"
 """On a pod: when that was."""
 EVICTABLE = f"{GROUP}/evictable"
 """A label of a pod that may be evicted, because its node is drained: since when, in whole seconds since 1970."""
 ROTATE = f"{GROUP}/rotate-keys"
-"""On a fleet or an edge, by users: whatever new text stands here asks for new keys."""
+"""On a fleet or an edge, set by users: any new text requests new keys."""
 ROTATED = f"{GROUP}/rotated-keys"
-"""On a Secret: the text of `ROTATE` that its keys have followed."""
+"""On a Secret: the text of `ROTATE` for which its keys were last replaced."""
 
 DATA_PORT, CONTROL_PORT, HTTP_PORT = 7400, 7401, 7402
 CONFIG_FOLDER, KEYS_FOLDER, AUTHORIZED_FOLDER = "/etc/plimsoll/config", "/etc/plimsoll/keys", "/etc/plimsoll/authorized"
@@ -81,7 +81,7 @@ def pod_of(broker: str) -> str:
 
 
 def host_of(broker: str, namespace: str) -> str:
-    """The name by which pods reach a broker, wherever they are."""
+    """The name by which pods in any namespace reach a broker."""
     return f"{broker}.{namespace}.svc"
 
 

@@ -1,7 +1,7 @@
-"""Sessions in numbers, as Prometheus reads them: how they end, how long they take, and how far promises were off.
+"""Prometheus metrics of sessions: their results, their durations, and the errors of their forecasts.
 
-Every status that is stored goes through a checker of law I5, the same as in tests; what it finds is counted, too. No
-label is a session, a subscriber or a broker.
+Every stored status goes through the checker of law I5 that tests use, too; its findings are counted. No label is a
+session, a subscriber or a broker.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from plimsoll.core.session import Session, seen
-from plimsoll.core.session.record import FINAL, OUTCOMES, PHASES, Audit, summed
-from plimsoll.core.session.status import drain_seconds, utilization_error
-from plimsoll.core.verify.sessions import SessionChecker
+from plimsoll.core.session import Session, observed_session
+from plimsoll.core.session.state import FINAL_PHASES, OUTCOMES, PHASES, AuditTotals, sum_audits
+from plimsoll.core.session.status import measured_drain_seconds, utilization_error
+from plimsoll.core.verify.session_checker import SessionChecker
 
-SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
-RATIOS: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-ON_THE_WAY: Final = tuple(phase for phase in PHASES if phase not in FINAL)
-KINDS: Final = ("lost", "duplicated", "reordered", "suppressed")
-LATE_SECONDS: Final = 60.0
-"""So much later than its deadline an end may be stored: the API server may have been away."""
+DURATION_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
+ERROR_BUCKETS: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+OPEN_PHASES: Final = tuple(phase for phase in PHASES if phase not in FINAL_PHASES)
+DELIVERY_FAULTS: Final = ("lost", "duplicated", "reordered", "suppressed")
+OVERDUE_GRACE_SECONDS: Final = 60.0
+"""How much later than its deadline a session may end without counting as overdue: the API server may be away."""
 
 
 class SessionMetrics:
-    """Takes every status that is stored: the counters of a process, and what a checker knows of one fleet."""
+    """Takes every stored status: the counters of a process, and the checker of one fleet."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._checker = SessionChecker(LATE_SECONDS)
-        self._told = 0
+        self._checker = SessionChecker(OVERDUE_GRACE_SECONDS)
+        self._violations_counted = 0
         self._counted: dict[str, int] = {}
-        self._audits: dict[str, Audit] = {}
+        self._audits: dict[str, AuditTotals] = {}
         self.ended = Counter(
             "plimsoll_sessions_ended", "Attempts of sessions that have ended, by how.", ["result", "reason"],
             registry=registry,
@@ -54,16 +54,16 @@ class SessionMetrics:
         )  # fmt: skip
         self.phases = Histogram(
             "plimsoll_session_phase_duration_seconds", "Time of a session in a phase, in all attempts.", ["phase"],
-            buckets=SECONDS, registry=registry,
+            buckets=DURATION_BUCKETS, registry=registry,
         )  # fmt: skip
         self.drains = Histogram(
-            "plimsoll_session_drain_duration_seconds", "From the cut of a batch to its end.", buckets=SECONDS,
+            "plimsoll_session_drain_duration_seconds", "From the cut of a batch to its end.", buckets=DURATION_BUCKETS,
             registry=registry,
         )  # fmt: skip
         self.errors = Histogram(
             "plimsoll_session_prediction_error_ratio",
             "How far an edge's measured utilisation was from the predicted one, as a part of its capacity.",
-            buckets=RATIOS, registry=registry,
+            buckets=ERROR_BUCKETS, registry=registry,
         )  # fmt: skip
         self.violations = Counter(
             "plimsoll_session_law_violations", "What a checker found wrong with stored sessions: always 0.", ["law"],
@@ -75,30 +75,28 @@ class SessionMetrics:
         )  # fmt: skip
         for outcome in OUTCOMES:
             self.subscribers.labels(outcome)
-        for phase in ON_THE_WAY:
+        for phase in OPEN_PHASES:
             self.phases.labels(phase)
-        for kind in KINDS:
+        for kind in DELIVERY_FAULTS:
             self.deliveries.labels(kind)
         for law in ("I4", "I5", "I8"):
             self.violations.labels(law)
 
-    def of_one_fleet(self) -> SessionMetrics:
-        """The same counters, for one mediator: fleets may call their edges alike, and end with sessions open."""
+    def for_fleet(self) -> SessionMetrics:
+        """The same counters with a checker of their own: edges of two fleets may share names."""
         one = copy(self)
-        one._checker, one._told = SessionChecker(LATE_SECONDS), 0
+        one._checker, one._violations_counted = SessionChecker(OVERDUE_GRACE_SECONDS), 0
         return one
 
-    def stored(self, session: Session, now: float) -> None:
-        """A session, as it has been stored."""
-        self._checker.see(seen(session, now))
+    def observe(self, session: Session, now: float) -> None:
+        """Count a session as it was stored."""
+        self._checker.add(observed_session(session, now))
         found = self._checker.judge(now)
-        for violation in found[self._told :]:
+        for violation in found[self._violations_counted :]:
             self.violations.labels(violation.law).inc()
-        self._told = len(found)
+        self._violations_counted = len(found)
         self._audit(session)
-        counted = self._counted.setdefault(
-            session.uid, len(session.history)
-        )  # what another process has seen is its own
+        counted = self._counted.setdefault(session.uid, len(session.history))  # an earlier process has counted this
         for attempt in session.history[counted:]:
             self._attempt(attempt.phase, attempt.reason, attempt.counts)
         if session.is_over and counted < session.attempt:
@@ -107,20 +105,20 @@ class SessionMetrics:
         self._counted[session.uid] = session.attempt if session.is_over else len(session.history)
 
     def forget(self, uid: str) -> None:
-        """Its object has gone."""
+        """Forget a session whose object is deleted."""
         self._checker.forget(uid)
         self._counted.pop(uid, None)
         self._audits.pop(uid, None)
 
     def _audit(self, session: Session) -> None:
-        """What has been counted since the last time; it may come after the end. Children count for their parents."""
+        """Add the audit's growth since the last call; it may come after the end. Children count for their parents."""
         if session.children:
             return
-        audit = summed((session.audit(), *(one.audit for one in session.history)))
-        before = self._audits.setdefault(session.uid, audit)  # what another process has seen is its own
+        audit = sum_audits((session.audit(), *(one.audit for one in session.history)))
+        before = self._audits.setdefault(session.uid, audit)  # an earlier process has counted this
         self._audits[session.uid] = audit
         self.audited.inc(max(0, audit.subscribers - before.subscribers))
-        for kind in KINDS:
+        for kind in DELIVERY_FAULTS:
             self.deliveries.labels(kind).inc(max(0, getattr(audit, kind) - getattr(before, kind)))
 
     def _attempt(self, phase: str, reason: str, counts: Mapping[str, int]) -> None:
@@ -131,9 +129,9 @@ class SessionMetrics:
 
     def _end(self, session: Session) -> None:
         for phase, seconds in session.spent.items():
-            if phase in ON_THE_WAY:
+            if phase in OPEN_PHASES:
                 self.phases.labels(phase).observe(seconds)
-        for seconds in drain_seconds(session):
+        for seconds in measured_drain_seconds(session):
             self.drains.observe(seconds)
         for forecast in session.plan.forecasts if session.plan is not None else ():
             if forecast.utilization_measured is not None:

@@ -1,61 +1,61 @@
-"""What an operator process is told by its environment, and its times."""
+"""The settings of an operator process, read from its environment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
-class SettingsError(ValueError):
-    """The environment cannot be used; names the variable and says what to do."""
+class OperatorSettingsError(ValueError):
+    """A variable of the environment is invalid; the message names it and says what to write."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class OperatorSettings:
     """One operator process. Times are in seconds."""
 
     broker_image: str = "plimsoll/broker:dev"
     spark_image: str = "plimsoll/spark:dev"
     collector_image: str = "plimsoll/collector:dev"
     pull_secrets: tuple[str, ...] = ()
-    """Names of Secrets of a fleet's namespace with which all these images are pulled."""
+    """Names of Secrets in the fleet's namespace with which all these images are pulled."""
     spark: bool = False
-    """Whether Spark may be run as pods; needs rights on what it consists of."""
+    """Whether Spark may be run as pods; this needs rights on Deployments, CronJobs and more."""
     namespaces: tuple[str, ...] = ()
-    """Namespaces that are served; none: all of them, which needs rights in all of them."""
+    """The namespaces to serve; empty for all of them, which needs cluster-wide rights."""
     read_nodes: bool = False
-    """Whether nodes are watched, so that edges are evacuated before their node is drained; needs rights on nodes."""
+    """Whether to watch nodes, so that edges are emptied before their node is drained; this needs rights on nodes."""
     pod_name: str = ""
     pod_namespace: str = ""
     http_port: int = 8080
-    """Metrics and probes; 0 takes any free one."""
+    """The port for metrics and probes; 0 for any free one."""
     log_level: str = "INFO"
     canary: str = ""
-    """NAMESPACE/NAME of the ConfigMap by which the operator sees that its watches hear; empty: no canary."""
+    """NAMESPACE/NAME of a ConfigMap that the operator writes to check its watches; empty for none."""
     resync_seconds: float = 15.0
-    """A fleet is looked at again after so long, whatever was heard of it."""
+    """The longest time between two reconciliations of a fleet."""
     load_seconds: float = 10.0
-    """Load figures in the status of objects are at most so old, and written no more often."""
+    """The interval at which load figures are written to the status of objects."""
     canary_seconds: float = 30.0
     silent_seconds: float = 90.0
-    """Watches that do not hear of the operator's own writing for so long are deaf, and the process is not alive."""
+    """The liveness probe fails if watches do not deliver the operator's own writes for this long."""
 
 
-def read(environment: Mapping[str, str]) -> Settings:
+def read_settings(environment: Mapping[str, str]) -> OperatorSettings:
     """Settings from the environment.
 
     Raises:
-        SettingsError: a variable does not hold what it should.
+        OperatorSettingsError: a variable is invalid.
 
     """
     pod_name, pod_namespace = environment.get("POD_NAME", ""), environment.get("POD_NAMESPACE", "")
     canary = f"{pod_namespace}/plimsoll-operator-canary" if pod_namespace else ""
-    return Settings(
-        broker_image=environment.get("PLIMSOLL_BROKER_IMAGE") or Settings.broker_image,
-        spark_image=environment.get("PLIMSOLL_SPARK_IMAGE") or Settings.spark_image,
-        collector_image=environment.get("PLIMSOLL_COLLECTOR_IMAGE") or Settings.collector_image,
+    return OperatorSettings(
+        broker_image=environment.get("PLIMSOLL_BROKER_IMAGE") or OperatorSettings.broker_image,
+        spark_image=environment.get("PLIMSOLL_SPARK_IMAGE") or OperatorSettings.spark_image,
+        collector_image=environment.get("PLIMSOLL_COLLECTOR_IMAGE") or OperatorSettings.collector_image,
         spark=_boolean(environment, "PLIMSOLL_SPARK"),
         pull_secrets=_names(environment, "PLIMSOLL_IMAGE_PULL_SECRETS"),
         namespaces=_names(environment, "PLIMSOLL_NAMESPACES"),
@@ -63,7 +63,7 @@ def read(environment: Mapping[str, str]) -> Settings:
         pod_name=pod_name,
         pod_namespace=pod_namespace,
         log_level=_level(environment),
-        http_port=_port(environment, "PLIMSOLL_HTTP_PORT", Settings.http_port),
+        http_port=_port(environment, "PLIMSOLL_HTTP_PORT", OperatorSettings.http_port),
         canary=environment.get("PLIMSOLL_CANARY", canary),
     )
 
@@ -76,19 +76,23 @@ def _names(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
 def _boolean(environment: Mapping[str, str], name: str) -> bool:
     text = environment.get(name, "").strip().lower()
     if text not in ("", "true", "false"):
-        raise SettingsError(f"{name}: {text!r} is neither true nor false")
+        raise OperatorSettingsError(f"{name}: {text!r} is neither true nor false")
     return text == "true"
 
 
 def _level(environment: Mapping[str, str]) -> str:
-    text = environment.get("PLIMSOLL_LOG_LEVEL", "").strip().upper() or Settings.log_level
-    if text not in LEVELS:
-        raise SettingsError(f"PLIMSOLL_LOG_LEVEL: {text!r} is not a level; write one of {', '.join(LEVELS)}")
+    text = environment.get("PLIMSOLL_LOG_LEVEL", "").strip().upper() or OperatorSettings.log_level
+    if text not in LOG_LEVELS:
+        raise OperatorSettingsError(
+            f"PLIMSOLL_LOG_LEVEL: {text!r} is not a level; write one of {', '.join(LOG_LEVELS)}"
+        )
     return text
 
 
 def _port(environment: Mapping[str, str], name: str, default: int) -> int:
     text = environment.get(name, "").strip() or str(default)
     if not text.isdecimal() or not int(text) < 65536:
-        raise SettingsError(f"{name}: {text!r} is not a port; write a number below 65536, or 0 for any free one")
+        raise OperatorSettingsError(
+            f"{name}: {text!r} is not a port; write a number below 65536, or 0 for any free one"
+        )
     return int(text)

@@ -19,16 +19,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from plimsoll.simulator.run import Outcome, run
-from plimsoll.simulator.scenarios import SCENARIOS
-from plimsoll.simulator.shrinking import Shrinker, read, written
-from plimsoll.simulator.sums import Series, load, save
+from plimsoll.simulator.run import RunOutcome, run_seed
+from plimsoll.simulator.scenarios.catalogue import SCENARIOS
+from plimsoll.simulator.seed_series import SeedSeries, load_series, save_series
+from plimsoll.simulator.shrinker import Shrinker, format_labels, parse_labels
 
-SHOWN = 5
+VIOLATIONS_SHOWN = 5
 """So many violations of a failed run are printed; a replay shows all."""
 
 SAVED_EVERY_SECONDS = 10.0
-AHEAD = 64
+RUNS_AHEAD_PER_JOB = 64
 """So many runs per process are handed out ahead; what is stopped loses no more."""
 
 
@@ -42,13 +42,13 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if asked.seed is not None:
             return _replay(names, asked)
-        series = load(asked.state, names, asked.first) if asked.state else Series(names, asked.first)
+        series = load_series(asked.state, names, asked.first) if asked.state else SeedSeries(names, asked.first)
     except ValueError as error:
         parser.error(str(error))
     return _series(series, asked)
 
 
-def _say(text: object) -> None:
+def _print_line(text: object) -> None:
     sys.stdout.write(f"{text}\n")
 
 
@@ -80,43 +80,43 @@ def _positive(text: str) -> int:
 # -- many runs
 
 
-def _series(series: Series, asked: argparse.Namespace) -> int:
+def _series(series: SeedSeries, asked: argparse.Namespace) -> int:
     began, before, saved = time.perf_counter(), series.seconds, 0.0
     shrunk: set[str] = set()
     for outcome in _run_all(series.work(asked.seeds), asked.jobs):
         series.add(outcome)
         series.seconds = before + time.perf_counter() - began
         if not outcome.ok:
-            _tell_failure(outcome, shrink=outcome.scenario not in shrunk)
+            _print_failure(outcome, shrink=outcome.scenario not in shrunk)
             shrunk.add(outcome.scenario)
         if asked.state and series.seconds - saved > SAVED_EVERY_SECONDS:
             saved = series.seconds
-            save(asked.state, series)
+            save_series(asked.state, series)
     if asked.state:
-        save(asked.state, series)
+        save_series(asked.state, series)
     for line in series.table():
-        _say(line)
+        _print_line(line)
     failed = series.total().failed
     for scenario, seed, laws in failed:
-        _say(f"FAILED {scenario} seed {seed}: {' '.join(laws)}")
+        _print_line(f"FAILED {scenario} seed {seed}: {' '.join(laws)}")
     return 1 if failed else 0
 
 
-def _run_one(work: tuple[str, int]) -> Outcome:
-    return run(*work)
+def _run_one(work: tuple[str, int]) -> RunOutcome:
+    return run_seed(*work)
 
 
-def _run_all(work: Iterable[tuple[str, int]], jobs: int) -> Iterator[Outcome]:
+def _run_all(work: Iterable[tuple[str, int]], jobs: int) -> Iterator[RunOutcome]:
     """In the order of the work, whatever the number of processes."""
     if jobs == 1:
         yield from map(_run_one, work)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        for lot in _lots(work, jobs * AHEAD):
+        for lot in _chunks(work, jobs * RUNS_AHEAD_PER_JOB):
             yield from pool.map(_run_one, lot, chunksize=4)
 
 
-def _lots(work: Iterable[tuple[str, int]], size: int) -> Iterator[list[tuple[str, int]]]:
+def _chunks(work: Iterable[tuple[str, int]], size: int) -> Iterator[list[tuple[str, int]]]:
     lot: list[tuple[str, int]] = []
     for one in work:
         lot.append(one)
@@ -131,44 +131,44 @@ def _lots(work: Iterable[tuple[str, int]], size: int) -> Iterator[list[tuple[str
 
 
 def _replay(names: list[str], asked: argparse.Namespace) -> int:
-    only = read(asked.only) if asked.only else None
+    only = parse_labels(asked.only) if asked.only else None
     failed = 0
     for name in names:
-        outcome = run(name, asked.seed, _say if asked.trace else None, only)
+        outcome = run_seed(name, asked.seed, _print_line if asked.trace else None, only)
         failed += not outcome.ok
         faults = ", ".join(f"{kind} {count}" for kind, count in outcome.faults.items()) or "none"
         ended = ", ".join(f"{kind} {count}" for kind, count in outcome.handovers.items()) or "none"
-        _say(f"{name} seed {asked.seed}: {outcome.events} events, digest {outcome.digest:08x}")
-        _say(f"faults: {faults}; hand-overs: {ended}")
-        _say(outcome.error or outcome.verdict)
+        _print_line(f"{name} seed {asked.seed}: {outcome.events} events, digest {outcome.digest:08x}")
+        _print_line(f"faults: {faults}; hand-overs: {ended}")
+        _print_line(outcome.error or outcome.verdict)
         if asked.shrink and not outcome.ok:
             _shrink(outcome)
     return 1 if failed else 0
 
 
-def _tell_failure(outcome: Outcome, *, shrink: bool) -> None:
-    _say(f"FAILED {outcome.scenario} seed {outcome.seed}: {' '.join(sorted(outcome.broken))}")
-    _tell_violations(outcome)
-    _say(f"  replay: {_command(outcome)} --trace")
+def _print_failure(outcome: RunOutcome, *, shrink: bool) -> None:
+    _print_line(f"FAILED {outcome.scenario} seed {outcome.seed}: {' '.join(sorted(outcome.broken))}")
+    _print_violations(outcome)
+    _print_line(f"  replay: {_command(outcome)} --trace")
     if shrink:
         _shrink(outcome)
     sys.stdout.flush()
 
 
-def _tell_violations(outcome: Outcome) -> None:
+def _print_violations(outcome: RunOutcome) -> None:
     if outcome.error:
-        _say(outcome.error)
-    for violation in outcome.verdict.violations[:SHOWN]:
-        _say(f"  {violation}")
+        _print_line(outcome.error)
+    for violation in outcome.verdict.violations[:VIOLATIONS_SHOWN]:
+        _print_line(f"  {violation}")
 
 
-def _command(outcome: Outcome) -> str:
+def _command(outcome: RunOutcome) -> str:
     return f"python -m plimsoll.simulator --scenario {outcome.scenario} --seed {outcome.seed}"
 
 
-def _shrink(outcome: Outcome) -> None:
+def _shrink(outcome: RunOutcome) -> None:
     shrinker = Shrinker(outcome)
     kept = shrinker.shrink()
-    _say(f"  it fails as well with {len(kept)} of what was planned:")
-    _tell_violations(shrinker.smallest)
-    _say(f"  replay: {_command(outcome)} --only {written(kept)} --trace")
+    _print_line(f"  it fails as well with {len(kept)} of what was planned:")
+    _print_violations(shrinker.smallest)
+    _print_line(f"  replay: {_command(outcome)} --only {format_labels(kept)} --trace")

@@ -16,51 +16,60 @@ import traceback
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from plimsoll.core import records as r
-from plimsoll.core.config import Emulation, Hardware
-from plimsoll.core.node import link_limits
-from plimsoll.core.verify import Verdict, audit
+from plimsoll.core.config import BrokerHardware, HardwareEmulation
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.transport.overlay_node import link_limits
+from plimsoll.core.verify import AuditVerdict, audit_journal
 from plimsoll.core.verify import observations as seen
-from plimsoll.simulator.aims import Aimer, aims
-from plimsoll.simulator.apps import Apps, client_limits
-from plimsoll.simulator.bounds import marks
-from plimsoll.simulator.faults import Faults
-from plimsoll.simulator.fleet import Fleet, Journal
-from plimsoll.simulator.mediator import Commands
-from plimsoll.simulator.mediators import Mediators
-from plimsoll.simulator.moves import moves
-from plimsoll.simulator.network import Network
-from plimsoll.simulator.planning import Planning, requests
-from plimsoll.simulator.scenario import Scenario
-from plimsoll.simulator.scenarios import SCENARIOS
-from plimsoll.simulator.schedule import Schedule
-from plimsoll.simulator.settling import leftovers, serving, under_way
-from plimsoll.simulator.workload import Change, Hold, Saying, attributes, changes, holds, sayings, subscription
+from plimsoll.simulator.checks.queue_sizes import queue_sizes
+from plimsoll.simulator.checks.quiescence import is_busy, leftovers, serving_edges
+from plimsoll.simulator.engine.event_queue import EventQueue
+from plimsoll.simulator.engine.network import SimulatedNetwork
+from plimsoll.simulator.fault_injection.aimed_faults import AimedFaultInjector, draw_aimed_faults
+from plimsoll.simulator.fault_injection.random_faults import FaultInjector
+from plimsoll.simulator.mediators.command_mediator import CommandBackend
+from plimsoll.simulator.mediators.handover_plan import draw_handovers
+from plimsoll.simulator.mediators.session_mediator import SessionBackend, draw_sessions
+from plimsoll.simulator.mediators.succession import MediatorSuccession
+from plimsoll.simulator.scenarios.catalogue import SCENARIOS
+from plimsoll.simulator.scenarios.scenario import SimulationScenario
+from plimsoll.simulator.world.applications import SimulatedApplications, client_limits
+from plimsoll.simulator.world.brokers import ObservationJournal, SimulatedFleet
+from plimsoll.simulator.world.workload import (
+    PlannedPublication,
+    ReadingPause,
+    SubscriptionChange,
+    draw_attributes,
+    draw_changes,
+    draw_pauses,
+    draw_publications,
+    draw_subscription,
+)
 
 START_SECONDS = 0.8
 """When publications begin: by then most are attached, and some are not."""
 
 MEASURE_SECONDS = 0.5
-LOOK_SECONDS = 0.2
-CALM_LOOKS = 2
+QUIESCENCE_CHECK_SECONDS = 0.2
+QUIET_CHECKS_NEEDED = 2
 """A run has settled when nothing was under way so many times in a row, looked at so often."""
 
-FLOOD = 600
+FLOOD_PUBLICATIONS = 600
 """So many publications more has the flooding publisher to say."""
 
 LARGEST_RECORD_BYTES = 2_000
 
-SECONDS_EACH = (0.0004, 0.0016)
+PUBLICATION_SECONDS = (0.0004, 0.0016)
 """What a publication takes for each subscription of an edge, and of a slower one, where a policy balances."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """What a run comes to. The digest covers every frame and its time: equal digests are equal runs."""
 
     scenario: str
     seed: int
-    verdict: Verdict
+    verdict: AuditVerdict
     events: int
     frames: int
     frames_lost: int
@@ -80,33 +89,39 @@ class Outcome:
         return {*self.verdict.violated, *(["I0"] if self.error else [])}
 
 
-class Run:
-    """One run. `trace` is called with a line of text for everything that happens."""
+class SimulationRun:
+    """One run. `trace` is called with a line of text for everything that happens.
+
+    It has more than 25 methods because it is the script of a run: each phase (draw, build, disturb, heal, settle,
+    check) is one short step over the same world, in the order in which they stand here.
+    """
 
     def __init__(
         self,
-        scenario: Scenario,
+        scenario: SimulationScenario,
         seed: int,
         trace: Callable[[str], None] | None = None,
         only: Collection[str] | None = None,
     ) -> None:
         self.scenario, self.seed, self.only = scenario, seed, only
         self.labels: list[str] = []
-        self.schedule = Schedule()
-        self.network = Network(self.schedule, self._draw("network"), scenario.weather, scenario.control)
-        self.journal = Journal(self.schedule)
+        self.schedule = EventQueue()
+        self.network = SimulatedNetwork(self.schedule, self._draw("network"), scenario.connection, scenario.control)
+        self.journal = ObservationJournal(self.schedule)
         self.plan = self._draw("plan")
         self.end = START_SECONDS + scenario.load.seconds
         self.victim = self._victim()
-        self.fleet = Fleet(
+        self.fleet = SimulatedFleet(
             scenario.shape, scenario.limits(), self._hardware(), self.schedule, self.network, self.journal,
-            self._draw("fleet"), None if scenario.policy is None else scenario.policy.written(),
+            self._draw("fleet"), None if scenario.policy is None else scenario.policy.to_spec(),
         )  # fmt: skip
         links = link_limits(self.fleet.heads()[0].config)
-        self.apps = Apps(self.schedule, self.network, self.journal, self._draw("apps"), client_limits(links))
+        self.apps = SimulatedApplications(
+            self.schedule, self.network, self.journal, self._draw("apps"), client_limits(links)
+        )
         self._populate()
-        self.faults = Faults(
-            scenario.chances, self.fleet, self.apps, self.network, self.schedule, self._draw("faults")
+        self.faults = FaultInjector(
+            scenario.fault_rates, self.fleet, self.apps, self.network, self.schedule, self._draw("faults")
         )  # fmt: skip
         self.mediators = self._mediators()
         if trace is not None:
@@ -137,9 +152,9 @@ class Run:
             return f"s{draw.randrange(scenario.load.subscribers)}"
         return "p0" if scenario.victim else ""
 
-    def _hardware(self) -> dict[str, Hardware]:
+    def _hardware(self) -> dict[str, BrokerHardware]:
         if self.scenario.victim == "edge":
-            return {self.victim: Hardware(output_bytes_per_second=4_000)}
+            return {self.victim: BrokerHardware(output_bytes_per_second=4_000)}
         if self.scenario.policy is not None:
             return self._uneven()
         if self.scenario.slow is None:
@@ -152,47 +167,53 @@ class Run:
             if draw.random() < 0.5
         }
 
-    def _uneven(self) -> dict[str, Hardware]:
+    def _uneven(self) -> dict[str, BrokerHardware]:
         """Edges that take so long for a publication, for each of their subscriptions; the first takes longer."""
         shape = self.scenario.shape
-        quick, slow = (Hardware(emulation=Emulation(per_subscription_seconds=each)) for each in SECONDS_EACH)
+        quick, slow = (
+            BrokerHardware(emulation=HardwareEmulation(per_subscription_seconds=each)) for each in PUBLICATION_SECONDS
+        )
         edges = {edge: quick for head in shape.heads() for edge in shape.edges_of(head)}
         return edges | {shape.edges_of(head)[0]: slow for head in shape.heads()}
 
-    def _mediators(self) -> Mediators:
+    def _mediators(self) -> MediatorSuccession:
         """The hand-overs of the run and who asks for them."""
         scenario, draw = self.scenario, self._draw("moves")
-        office = self._planning(draw) if scenario.asking.sessions or scenario.policy else None
+        office = self._planning(draw) if scenario.sessions.sessions or scenario.policy else None
         commands = self._commands(draw)
-        mediators = Mediators(self.schedule, self.network, self.journal, draw, office or commands)
+        mediators = MediatorSuccession(self.schedule, self.network, self.journal, draw, office or commands)
         if office is None:
             drawn = [
                 aim
-                for aim in aims(commands.moves, scenario.moving, self._draw("aims"))
+                for aim in draw_aimed_faults(commands.moves, scenario.handovers, self._draw("aims"))
                 if self._wanted(f"aim{aim.move.number}")
             ]
-            Aimer(drawn, commands.store, mediators, self.faults)
+            AimedFaultInjector(drawn, commands.store, mediators, self.faults)
         return mediators
 
-    def _commands(self, draw: random.Random) -> Commands:
+    def _commands(self, draw: random.Random) -> CommandBackend:
         scenario = self.scenario
         planned = [
             move
-            for move in moves(scenario.moving, scenario.shape, draw, START_SECONDS, scenario.load.seconds * 0.8)
+            for move in draw_handovers(
+                scenario.handovers, scenario.shape, draw, START_SECONDS, scenario.load.seconds * 0.8
+            )
             if self._wanted(move.label)
         ]
         healed_at = self.end if scenario.is_rough else 0.0
         names = sorted(name for process in self.apps.processes.values() for name in process.subscribers)
-        return Commands(scenario.shape.heads(), planned, names, healed_at, self.journal.see)
+        return CommandBackend(scenario.shape.heads(), planned, names, healed_at, self.journal.add)
 
-    def _planning(self, draw: random.Random) -> Planning:
+    def _planning(self, draw: random.Random) -> SessionBackend:
         scenario = self.scenario
         asked = [
             one
-            for one in requests(scenario.asking, scenario.shape, draw, START_SECONDS, scenario.load.seconds * 0.8)
+            for one in draw_sessions(
+                scenario.sessions, scenario.shape, draw, START_SECONDS, scenario.load.seconds * 0.8
+            )
             if self._wanted(one.label)
         ]
-        return Planning(self.fleet, asked, self.journal.see, scenario.policy)
+        return SessionBackend(self.fleet, asked, self.journal.add, scenario.policy)
 
     def _populate(self) -> None:
         """Processes at all heads, publishers and subscribers in all processes."""
@@ -209,9 +230,9 @@ class Run:
             process = self.apps.processes[names[i % len(names)]]
             zero = plan.random() < load.zero_traffic and i > 0
             process.subscribers[f"s{i}"] = [
-                subscription(plan, zero) for _ in range(1 if zero else plan.choice([1, 1, 2]))
+                draw_subscription(plan, zero) for _ in range(1 if zero else plan.choice([1, 1, 2]))
             ]
-            process.policies[f"s{i}"] = r.Policy(slow=self._policy(plan))
+            process.policies[f"s{i}"] = msg.Policy(slow=self._policy(plan))
             self.apps.of[f"s{i}"] = process
 
     def _policy(self, plan: random.Random) -> str:
@@ -219,20 +240,20 @@ class Run:
 
     # -- the course of events
 
-    def go(self) -> Outcome:
+    def go(self) -> RunOutcome:
         """The whole run, and the verdict."""
-        publishers = self.lay_out()
+        publishers = self.draw_plan()
         self._measure()
         self.schedule.run(self.end)
         self.faults.heal()
         self.apps.release()
         self.mediators.restart()
         self._settle(self.scenario.settle_seconds)
-        self._speak_once_more(publishers)
+        self._publish_last(publishers)
         self._settle(self.scenario.last_seconds)
         return self._judge()
 
-    def lay_out(self) -> list[str]:
+    def draw_plan(self) -> list[str]:
         """Lay everything onto the schedule; returns the publishers."""
         scenario, plan, end = self.scenario, self.plan, self.end
         for name in self.fleet.brokers:
@@ -245,7 +266,7 @@ class Run:
         if scenario.moves:
             self.schedule.at(START_SECONDS / 2, self.mediators.start)
             lives = self._draw("lives")
-            self.mediators.plan(scenario.moving.lives, lives, START_SECONDS, end, self._wanted)
+            self.mediators.plan(scenario.handovers.lives, lives, START_SECONDS, end, self._wanted)
         return publishers
 
     def _plan_load(self) -> list[str]:
@@ -253,60 +274,60 @@ class Run:
         plan, load, at = self.plan, self.scenario.load, self.schedule.at
         publishers = [f"p{i}" for i in range(load.publishers)]
         subscribers = [f"s{i}" for i in range(load.subscribers)]
-        for i, saying in enumerate(sayings(load, plan, START_SECONDS, publishers)):
+        for i, saying in enumerate(draw_publications(load, plan, START_SECONDS, publishers)):
             if self._wanted(f"saying{i}"):
                 at(saying.at, self._publish, saying)
-        for i, change in enumerate(changes(load, plan, START_SECONDS, subscribers)):
+        for i, change in enumerate(draw_changes(load, plan, START_SECONDS, subscribers)):
             if self._wanted(f"change{i}"):
                 at(change.at, self._change, change)
-        for i, hold in enumerate(holds(load, plan, START_SECONDS, subscribers)):
+        for i, hold in enumerate(draw_pauses(load, plan, START_SECONDS, subscribers)):
             if self._wanted(f"hold{i}"):
-                self._hold_for_a_while(hold)
+                self._schedule_pauses(hold)
         return publishers
 
-    def _hold_for_a_while(self, hold: Hold) -> None:
+    def _schedule_pauses(self, hold: ReadingPause) -> None:
         self.schedule.at(hold.at, self.apps.hold, hold.subscriber, True)
         self.schedule.at(min(hold.until, self.end), self.apps.hold, hold.subscriber, False)
 
     def _settle(self, most_seconds: float) -> None:
         """Let time pass until nothing is under way or left over, or for so long."""
         until, calm = self.schedule.now + most_seconds, 0
-        while calm < CALM_LOOKS and self.schedule.now < until:
-            self.schedule.run(self.schedule.now + LOOK_SECONDS)
+        while calm < QUIET_CHECKS_NEEDED and self.schedule.now < until:
+            self.schedule.run(self.schedule.now + QUIESCENCE_CHECK_SECONDS)
             calm = calm + 1 if self._is_settled() else 0
 
     def _is_settled(self) -> bool:
         return (
             self.mediators.office.is_settled()
-            and not under_way(self.fleet, self.apps)
+            and not is_busy(self.fleet, self.apps)
             and next(leftovers(self.fleet, self.apps, 0.0), None) is None
         )
 
-    def _publish(self, saying: Saying) -> None:
+    def _publish(self, saying: PlannedPublication) -> None:
         self.apps.publish(saying, b"x" * self.scenario.load.payload_bytes)
 
-    def _change(self, change: Change) -> None:
+    def _change(self, change: SubscriptionChange) -> None:
         if change.predicates is None:
             self.apps.withdraw(change.subscriber)
         else:
             self.apps.subscribe(change.subscriber, change.predicates)
 
-    def _speak_once_more(self, publishers: list[str]) -> None:
+    def _publish_last(self, publishers: list[str]) -> None:
         for publisher in publishers:
             for _ in range(3):
-                self._publish(Saying(self.schedule.now, publisher, attributes(self.plan), False))
+                self._publish(PlannedPublication(self.schedule.now, publisher, draw_attributes(self.plan), False))
 
     def _measure(self) -> None:
         """Laws I6 and I4, now and then."""
         at = self.schedule.now
         for broker in self.fleet.brokers.values():
             if broker.host.node is not None:
-                for mark in marks(broker.name, broker.host.node, at, LARGEST_RECORD_BYTES):
+                for mark in queue_sizes(broker.name, broker.host.node, at, LARGEST_RECORD_BYTES):
                     if mark.value > mark.bound:
-                        self.journal.see(mark)
+                        self.journal.add(mark)
         if self.scenario.moves:
-            for one in serving(self.fleet, at):
-                self.journal.see(one)
+            for one in serving_edges(self.fleet, at):
+                self.journal.add(one)
         self.schedule.after(MEASURE_SECONDS, self._measure)
 
     # -- victims
@@ -316,23 +337,25 @@ class Run:
             process = self.apps.of[self.victim]
             if self.plan.random() < 0.5:
                 self.schedule.at(start, process.host.pause)
-                self.schedule.at(end, process.host.go_on)
+                self.schedule.at(end, process.host.resume)
             else:
                 self.schedule.at(start, self.apps.hold, self.victim, True)
                 self.schedule.at(end, self.apps.hold, self.victim, False)
         elif self.scenario.victim == "publisher":
-            for i in range(FLOOD):
-                at = start + i * (end - start) / FLOOD
+            for i in range(FLOOD_PUBLICATIONS):
+                at = start + i * (end - start) / FLOOD_PUBLICATIONS
                 self.schedule.at(at, self._publish_flood, at)
 
     def _publish_flood(self, at: float) -> None:
-        self._publish(Saying(at, self.victim, attributes(self.plan), False))
+        self._publish(PlannedPublication(at, self.victim, draw_attributes(self.plan), False))
 
     def _exempt(self) -> list[str]:
         """Whom the claim to be undisturbed is not about."""
         if self.scenario.victim == "edge":
             owned = [
-                one.subscriber for one in self.journal.all if isinstance(one, seen.Owned) and one.edge == self.victim
+                one.subscriber
+                for one in self.journal.all
+                if isinstance(one, seen.OwnerObserved) and one.edge == self.victim
             ]
             return sorted(set(owned))
         if self.scenario.victim == "subscriber":
@@ -341,20 +364,20 @@ class Run:
 
     # -- the end
 
-    def _judge(self) -> Outcome:
+    def _judge(self) -> RunOutcome:
         for residue in leftovers(self.fleet, self.apps, self.schedule.now):
-            self.journal.see(residue)
+            self.journal.add(residue)
         self.mediators.leftovers()
         self.apps.finish()
         if self.scenario.is_steady:
-            self.journal.see(seen.Steady(0.0, []))
+            self.journal.add(seen.GapFreeClaim(0.0, []))
         claim = self.scenario.undisturbed_seconds
         if claim:
-            self.journal.see(seen.Undisturbed(START_SECONDS, self.end, claim, self._exempt()))
-        return self._outcome(audit(self.journal.all))
+            self.journal.add(seen.LatencyClaim(START_SECONDS, self.end, claim, self._exempt()))
+        return self._outcome(audit_journal(self.journal.all))
 
-    def _outcome(self, verdict: Verdict, error: str = "") -> Outcome:
-        return Outcome(
+    def _outcome(self, verdict: AuditVerdict, error: str = "") -> RunOutcome:
+        return RunOutcome(
             scenario=self.scenario.name,
             seed=self.seed,
             verdict=verdict,
@@ -371,15 +394,15 @@ class Run:
     def _suppressed(self) -> int:
         """Deliveries that the client library had to hold back because the application had had them."""
         clients = [process.client for process in self.apps.processes.values()]
-        return sum(s.duplicates for client in clients if client for s in client.subscribers.values())
+        return sum(s.stream.duplicates for client in clients if client for s in client.subscribers.values())
 
 
-def run(
+def run_seed(
     scenario: str, seed: int, trace: Callable[[str], None] | None = None, only: Collection[str] | None = None
-) -> Outcome:
+) -> RunOutcome:
     """Run one scenario by name under a seed. A machine that raises is a finding, told with its place."""
-    one = Run(SCENARIOS[scenario], seed, trace, only)
+    one = SimulationRun(SCENARIOS[scenario], seed, trace, only)
     try:
         return one.go()
     except Exception:  # noqa: BLE001 - whatever it is, it is what the run was for
-        return one._outcome(audit([]), traceback.format_exc())
+        return one._outcome(audit_journal([]), traceback.format_exc())

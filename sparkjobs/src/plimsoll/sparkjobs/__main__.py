@@ -14,12 +14,12 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments or arguments[0] not in JOBS:
         sys.stderr.write(f"name a job: {', '.join(JOBS)}\n")
         return 2
-    module = importlib.import_module(f"plimsoll.sparkjobs.{arguments[0]}")
-    from plimsoll.sparkjobs.session import NoSparkError
+    module = importlib.import_module(f"plimsoll.sparkjobs.jobs.{arguments[0]}")
+    from plimsoll.sparkjobs.spark_session import SparkUnavailableError
 
     try:
         return int(module.main(arguments[1:]))
-    except NoSparkError as error:
+    except SparkUnavailableError as error:
         sys.stderr.write(f"{error}\n")
         return 3
 

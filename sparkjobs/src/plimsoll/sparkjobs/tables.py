@@ -26,11 +26,11 @@ RATES: Final = "publisher STRING, at_us BIGINT, publications_per_second DOUBLE"
 """What a publisher sent per interval, from `publisher_rates` of load reports."""
 
 
-class TableError(ValueError):
+class JobTableError(ValueError):
     """A table is not there, or lacks what a job asks for."""
 
 
-def struct(columns: str) -> StructType:
+def struct_type(columns: str) -> StructType:
     """The columns of a table that is written as text. Needs a session, as Spark reads the text itself."""
     found = StructType.fromDDL(columns)
     if not isinstance(found, StructType):
@@ -38,7 +38,7 @@ def struct(columns: str) -> StructType:
     return found
 
 
-def read(spark: SparkSession, path: str | Path, columns: str | StructType) -> DataFrame:
+def read_table(spark: SparkSession, path: str | Path, columns: str | StructType) -> DataFrame:
     """A folder or file of Parquet with these columns, which are asked for and never guessed.
 
     Raises:
@@ -46,12 +46,12 @@ def read(spark: SparkSession, path: str | Path, columns: str | StructType) -> Da
 
     """
     if not Path(path).exists():
-        raise TableError(f"there is no table at {path}")
-    schema = struct(columns) if isinstance(columns, str) else columns
+        raise JobTableError(f"there is no table at {path}")
+    schema = struct_type(columns) if isinstance(columns, str) else columns
     return spark.read.schema(schema).parquet(str(path))
 
 
-def items_of_bits(rows: DataFrame, bits: str = "bits") -> DataFrame:
+def items_from_bits(rows: DataFrame, bits: str = "bits") -> DataFrame:
     """Replaces a bit vector (bytes, the first item in the lowest bit of the first byte) by `items`.
 
     Of the bytes of ProfileReply: `RowItem.bits`, as brokers send it.

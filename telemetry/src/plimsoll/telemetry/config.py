@@ -1,7 +1,7 @@
-"""What one collector is told: who it is, whose reports it hears, where it writes.
+"""The configuration of one collector: its name, the heads it collects from and the folder it writes to.
 
-The file is read again when it changes. Durations are in seconds. Whatever starts collectors derives this from the
-custom resources; a collector reads nothing else, and has no rights anywhere.
+The file is read again when it changes. Durations are in seconds. The mediator derives it from the custom resources; a
+collector reads nothing else and has no rights in the cluster.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from plimsoll.core.config import Peer, Security
-from plimsoll.telemetry.sharing import owner
+from plimsoll.core.config import LinkSecurity, PeerBroker
+from plimsoll.telemetry.cluster_assignment import collector_of
 
 
-class ConfigError(ValueError):
+class CollectorConfigError(ValueError):
     """A configuration that cannot be used; says where and what to do."""
 
 
 Positive = Annotated[float, Meta(gt=0)]
 
 
-class Listened(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MonitoredCluster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A cluster: how its head is reached on its control socket, and its brokers, the head among them."""
 
-    head: Peer
+    head: PeerBroker
     brokers: tuple[str, ...] = ()
 
 
 class CollectorConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Collector `index` of `collectors`. `clusters` has the whole fleet; each collector hears its share of it.
+    """Collector `index` of `collectors`. `clusters` has the whole fleet; each collector collects from its share of it.
 
-    `identity`: the name that stands beside its key; empty: its own. `http`: host and port of the service, port 0 for
-    any; empty: none. `address_file`: where to write which it has become. `token_file`: who sends session outcomes must
-    know what is in it; empty: what `token_of` makes of the secret key. `report_seconds`: how often brokers report.
-    `max_age_seconds`: how old a snapshot of Spark may be that is served.
+    `identity`: the name beside its key; empty: its own. `http`: host and port of the service, port 0 for any; empty:
+    none. `address_file`: where to write the bound port. `token_file`: senders of session outcomes must present its
+    content; empty: `bearer_token` of the secret key. `report_seconds`: the interval of load reports.
+    `max_age_seconds`: the greatest age of a Spark snapshot that is served.
     """
 
     name: Annotated[str, Meta(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", max_length=253)]
@@ -52,19 +52,19 @@ class CollectorConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     http: str = "127.0.0.1:7410"
     address_file: str = ""
     token_file: str = ""
-    security: Security = Security()
-    clusters: dict[str, Listened] = {}
+    security: LinkSecurity = LinkSecurity()
+    clusters: dict[str, MonitoredCluster] = {}
 
     @property
-    def share(self) -> dict[str, Listened]:
-        """The clusters that this collector hears."""
+    def share(self) -> dict[str, MonitoredCluster]:
+        """The clusters that this collector collects from."""
         return {
-            name: each for name, each in self.clusters.items() if owner(name, self.collectors) == self.index
+            name: each for name, each in self.clusters.items() if collector_of(name, self.collectors) == self.index
         }  # fmt: skip
 
     @property
     def fresh_seconds(self) -> int:
-        """How old a report may be for the fold: 5 s, or so long that one report may be missed."""
+        """The greatest age of a report for the fold: 5 s, or longer, so that one report may be missed."""
         return max(5, round(2.5 * self.report_seconds))
 
     @property
@@ -73,31 +73,31 @@ class CollectorConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return host.strip("[]"), int(port)
 
 
-def read(path: Path, name: str = "") -> CollectorConfig:
-    """Read and check the configuration. `name`: of one among several who read the same file, as NAME-INDEX.
+def read_config(path: Path, name: str = "") -> CollectorConfig:
+    """Read and check the configuration. `name`: NAME-INDEX, for one of several collectors that share a file.
 
     Raises:
-        ConfigError: naming file, field and remedy.
+        CollectorConfigError: naming file, field and remedy.
 
     """
     try:
         config = msgspec.json.decode(path.read_bytes(), type=CollectorConfig)
     except OSError as error:
-        raise ConfigError(f"--config: cannot read {path}: {error.strerror}") from error
+        raise CollectorConfigError(f"--config: cannot read {path}: {error.strerror}") from error
     except msgspec.MsgspecError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise CollectorConfigError(f"{path}: {error}") from error
     if name:
         _, _, index = name.rpartition("-")
         if not index.isdecimal():
-            raise ConfigError(f"--name: {name!r} does not end with the number of this collector; write NAME-0")
+            raise CollectorConfigError(f"--name: {name!r} does not end with the number of this collector; write NAME-0")
         config = msgspec.structs.replace(config, name=name, index=int(index))
-    if troubles := list(problems(config)):
-        raise ConfigError("\n".join(f"{path}: {trouble}" for trouble in troubles))
+    if troubles := list(config_problems(config)):
+        raise CollectorConfigError("\n".join(f"{path}: {trouble}" for trouble in troubles))
     return config
 
 
-def problems(config: CollectorConfig) -> list[str]:
-    """What is wrong with a configuration that has the right shape; each with its field and a remedy."""
+def config_problems(config: CollectorConfig) -> list[str]:
+    """Faults of a configuration that has the right shape; each with its field and a remedy."""
     found = []
     if config.index >= config.collectors:
         found.append(f"index: {config.index} is not below collectors, {config.collectors}; they are counted from 0")
@@ -114,7 +114,7 @@ def problems(config: CollectorConfig) -> list[str]:
     return found
 
 
-def encode(config: CollectorConfig) -> bytes:
+def encode_config(config: CollectorConfig) -> bytes:
     """As `read` reads it."""
     content: dict[str, Any] = msgspec.to_builtins(config)
     return msgspec.json.format(msgspec.json.encode(content), indent=2)

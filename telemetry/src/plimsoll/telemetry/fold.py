@@ -1,7 +1,7 @@
-"""From rows to a snapshot, in plain Python: the definition that Spark's numbers are held against, and what stands in.
+"""From rows to a snapshot, in plain Python: the reference for Spark's numbers, and their fallback.
 
 `aggregate` is the one place where a cluster's windows are computed from rows; `fold` does it over the newest reports
-that a collector has in memory. Everything is a pure function of its arguments, whatever their order.
+that a collector has in memory. All functions are pure, and the order of rows does not matter.
 """
 
 from __future__ import annotations
@@ -10,9 +10,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from plimsoll.telemetry.figures import NANO, Figures, figures, nano
+from plimsoll.telemetry.metric_statistics import NANO, MetricStatistics, compute_statistics, to_billionths
 from plimsoll.telemetry.schema import METRICS
-from plimsoll.telemetry.snapshot import CANDIDATES_AT_MOST, Candidate, Cluster, Counts, Snapshot, Source, Window
+from plimsoll.telemetry.snapshot import (
+    CANDIDATES_AT_MOST,
+    ClusterSnapshot,
+    LoadCandidate,
+    LoadWindow,
+    ReportCounts,
+    SnapshotSource,
+    TelemetrySnapshot,
+)
 
 FRESH_SECONDS: Final = 5
 """The fold is of the newest report of each broker, if it is at most so old."""
@@ -21,8 +29,8 @@ _INPUT, _OUTPUT = METRICS.index("input_utilization"), METRICS.index("output_util
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """What aggregates need of a row. `values`: the columns METRICS, in billionths."""
+class ReportPoint:
+    """The parts of a row that are aggregated. `values`: the columns METRICS, in billionths."""
 
     broker: str
     role: str
@@ -33,11 +41,11 @@ class Point:
     values: tuple[int, ...]
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Point:
+    def of(cls, row: Mapping[str, Any]) -> ReportPoint:
         """From a row of the table `loads`."""
         return cls(
             row["broker"], row["role"], row["epoch"], row["seq"], row["at_us"], row["state"],
-            tuple(nano(row[name]) for name in METRICS),
+            tuple(to_billionths(row[name]) for name in METRICS),
         )  # fmt: skip
 
     @property
@@ -45,21 +53,25 @@ class Point:
         return self.epoch, self.seq
 
 
-def aggregate(
-    points: Iterable[Point], expected: Iterable[str], end_us: int, windows_seconds: Sequence[int], seen_seconds: int
-) -> Cluster:
-    """One cluster from its rows, each of another (broker, epoch, seq). Rows outside every window change nothing."""
+def aggregate_cluster(
+    points: Iterable[ReportPoint],
+    expected: Iterable[str],
+    end_us: int,
+    windows_seconds: Sequence[int],
+    seen_seconds: int,
+) -> ClusterSnapshot:
+    """One cluster from its rows, which differ in (broker, epoch, seq). Rows outside every window are ignored."""
     longest = max(*windows_seconds, seen_seconds)
     rows = [point for point in points if end_us - longest * 1_000_000 < point.at_us <= end_us]
     wanted = set(expected)
     seen = {point.broker for point in rows if point.at_us > end_us - seen_seconds * 1_000_000} & wanted
     edges = [point for point in rows if point.role == "edge"]
-    newest: dict[str, Point] = {}
+    newest: dict[str, ReportPoint] = {}
     for point in edges:
         known = newest.get(point.broker)
         if known is None or point.version > known.version:
             newest[point.broker] = point
-    return Cluster(
+    return ClusterSnapshot(
         seen=len(seen),
         expected=len(wanted),
         missing=sorted(wanted - seen),
@@ -71,15 +83,15 @@ def aggregate(
     )
 
 
-def _window(points: Sequence[Point]) -> Window:
+def _window(points: Sequence[ReportPoint]) -> LoadWindow:
     by_broker: dict[str, list[tuple[int, ...]]] = {}
     for point in points:
         by_broker.setdefault(point.broker, []).append(point.values)
     sums = {broker: [sum(column) for column in zip(*rows, strict=True)] for broker, rows in by_broker.items()}
-    metrics: dict[str, Figures] = {}
+    metrics: dict[str, MetricStatistics] = {}
     columns = zip(*(point.values for point in points), strict=True)
     for index, values in enumerate(columns):
-        found = figures(values, [(sums[broker][index], len(rows)) for broker, rows in by_broker.items()])
+        found = compute_statistics(values, [(sums[broker][index], len(rows)) for broker, rows in by_broker.items()])
         if found is not None:
             metrics[METRICS[index]] = found
     loads = {
@@ -88,20 +100,20 @@ def _window(points: Sequence[Point]) -> Window:
     }
     over = sorted(loads, key=lambda broker: (-loads[broker], broker))
     under = sorted(loads, key=lambda broker: (loads[broker], broker))
-    return Window(
+    return LoadWindow(
         n=len(points),
         brokers=len(by_broker),
         metrics=metrics,
-        over=[Candidate(broker=name, load=loads[name]) for name in over[:CANDIDATES_AT_MOST]],
-        under=[Candidate(broker=name, load=loads[name]) for name in under[:CANDIDATES_AT_MOST]],
+        over=[LoadCandidate(broker=name, load=loads[name]) for name in over[:CANDIDATES_AT_MOST]],
+        under=[LoadCandidate(broker=name, load=loads[name]) for name in under[:CANDIDATES_AT_MOST]],
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Header:
-    """What a snapshot says of itself beside its clusters; see `Snapshot`."""
+class SnapshotHeader:
+    """A snapshot's fields other than its clusters; see `TelemetrySnapshot`."""
 
-    source: Source
+    source: SnapshotSource
     fleet: str
     run_us: int
     batch: int
@@ -109,11 +121,15 @@ class Header:
     written_us: int
 
 
-def assemble(
-    header: Header, clusters: Mapping[str, Cluster], counts: Counts, windows_seconds: Sequence[int], seen_seconds: int
-) -> Snapshot:
+def assemble_snapshot(
+    header: SnapshotHeader,
+    clusters: Mapping[str, ClusterSnapshot],
+    counts: ReportCounts,
+    windows_seconds: Sequence[int],
+    seen_seconds: int,
+) -> TelemetrySnapshot:
     """The snapshot of these clusters."""
-    return Snapshot(
+    return TelemetrySnapshot(
         source=header.source,
         fleet=header.fleet,
         run_us=header.run_us,
@@ -129,33 +145,33 @@ def assemble(
     )
 
 
-def fold(
-    newest: Mapping[str, Iterable[Point]],
+def fold_reports(
+    newest: Mapping[str, Iterable[ReportPoint]],
     expected: Mapping[str, Iterable[str]],
-    header: Header,
-    counts: Counts,
+    header: SnapshotHeader,
+    counts: ReportCounts,
     fresh_seconds: int = FRESH_SECONDS,
-) -> Snapshot:
+) -> TelemetrySnapshot:
     """The fallback: `newest` has the newest report of each broker, by cluster. Its one window is `fresh_seconds` long.
 
-    A cluster that is expected and silent is in it, with nobody seen; one that is not expected is in it, too.
+    It includes expected clusters that are silent, with no broker seen, and clusters that are not expected.
     """
     clusters = {
-        name: aggregate(
+        name: aggregate_cluster(
             newest.get(name, ()), expected.get(name, ()), header.window_end_us, (fresh_seconds,), fresh_seconds
         )
         for name in {*newest, *expected}
     }
-    return assemble(header, clusters, counts, (fresh_seconds,), fresh_seconds)
+    return assemble_snapshot(header, clusters, counts, (fresh_seconds,), fresh_seconds)
 
 
-def merged(folds: Sequence[Snapshot], header: Header) -> Snapshot:
-    """One fold of a fleet out of those of its collectors, who share its clusters; `folds` is not empty.
+def merge_folds(folds: Sequence[TelemetrySnapshot], header: SnapshotHeader) -> TelemetrySnapshot:
+    """Merge the folds of a fleet's collectors, each of its share of clusters; `folds` is not empty.
 
-    Where two have the same cluster, as for a moment when shares change, the one that has seen more of it counts.
+    If two have the same cluster, as for a moment when shares change, the one that saw more brokers counts.
 
     Raises:
-        ValueError: they are not of the header's fleet, or of windows of the same length.
+        ValueError: a fold is of another fleet, or its windows have other lengths.
 
     """
     first = folds[0]
@@ -166,13 +182,13 @@ def merged(folds: Sequence[Snapshot], header: Header) -> Snapshot:
             raise ValueError(
                 f"windows of {each.windows_seconds} and of {first.windows_seconds} s cannot be put together"
             )
-    clusters: dict[str, Cluster] = {}
+    clusters: dict[str, ClusterSnapshot] = {}
     for each in folds:
         for name, cluster in each.clusters.items():
             known = clusters.get(name)
             if known is None or (cluster.seen, cluster.expected) > (known.seen, known.expected):
                 clusters[name] = cluster
-    counts = Counts(
-        **{name: sum(getattr(each.counts, name) for each in folds) for name in Counts.__struct_fields__},
+    counts = ReportCounts(
+        **{name: sum(getattr(each.counts, name) for each in folds) for name in ReportCounts.__struct_fields__},
     )
-    return assemble(header, clusters, counts, first.windows_seconds, first.seen_seconds)
+    return assemble_snapshot(header, clusters, counts, first.windows_seconds, first.seen_seconds)

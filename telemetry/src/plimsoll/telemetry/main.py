@@ -1,6 +1,6 @@
-"""Start one collector from a configuration file, and end it in good order: what has been taken in is written first.
+"""Run one collector from a configuration file until a signal stops it; pending rows are written before it exits.
 
-Exit codes: 0 it was told to stop; 2 the configuration cannot be used; 3 the folder or the port cannot be used.
+Exit codes: 0 stopped by a signal; 2 invalid configuration; 3 unusable folder or port.
 """
 
 from __future__ import annotations
@@ -17,141 +17,144 @@ from pathlib import Path
 from typing import Final
 
 from plimsoll.telemetry import config as configuration
-from plimsoll.telemetry.collector import Collector
-from plimsoll.telemetry.config import CollectorConfig, ConfigError
-from plimsoll.telemetry.files import Files
-from plimsoll.telemetry.listening import SILENT_SECONDS, Curve, Listening
-from plimsoll.telemetry.service import Service
+from plimsoll.telemetry.api.http_service import CollectorService
+from plimsoll.telemetry.collector import TelemetryCollector
+from plimsoll.telemetry.config import CollectorConfig, CollectorConfigError
+from plimsoll.telemetry.ingest.head_listener import SILENT_SECONDS, CollectorCurveKeys, HeadListener
+from plimsoll.telemetry.storage.folder import TelemetryFolder
 
 log = logging.getLogger("plimsoll.telemetry")
 
 EXIT_CONFIG: Final = 2
-EXIT_PLACE: Final = 3
+EXIT_UNUSABLE_PATH: Final = 3
 ROUND_SECONDS: Final = 0.2
 PACE_SECONDS: Final = 0.05
-"""Between two rounds: reports can wait so long, and many at once cost less than each alone."""
-CONFIG_SECONDS: Final = 1.0
+"""Pause between two rounds: a batch of reports costs less than each alone, and none is urgent."""
+CONFIG_CHECK_SECONDS: Final = 1.0
 
 
 def main(arguments: list[str]) -> int:
     """Run a collector until SIGTERM or SIGINT; returns the exit code."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    stop = Stop(options.parent_pid)
+    stop = StopSignal(options.parent_pid)
     signal.signal(signal.SIGTERM, stop.on_signal)
     signal.signal(signal.SIGINT, stop.on_signal)
     try:
         return run(options.config, stop, options.name)
-    except ConfigError as error:
+    except CollectorConfigError as error:
         print(f"plimsoll.telemetry: {error}", file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_CONFIG
     except OSError as error:
         print(f"plimsoll.telemetry: {error}", file=sys.stderr)  # noqa: T201
-        return EXIT_PLACE
+        return EXIT_UNUSABLE_PATH
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m plimsoll.telemetry", description="Run one collector.")
-    parser.add_argument("--config", required=True, type=Path, metavar="FILE", help="what it is told, as JSON")
-    parser.add_argument("--name", default="", help="which one it is, NAME-INDEX, where several read the same file")
-    parser.add_argument("--parent-pid", type=int, metavar="PID", help="stop when this process has ended")
+    parser.add_argument("--config", required=True, type=Path, metavar="FILE", help="configuration, as JSON")
+    parser.add_argument("--name", default="", help="this collector's name, NAME-INDEX, where several share one file")
+    parser.add_argument("--parent-pid", type=int, metavar="PID", help="stop when this parent process has ended")
     return parser
 
 
-class Stop:
-    """Whether to go on."""
+class StopSignal:
+    """Whether to stop: after SIGTERM or SIGINT, or when the parent process has ended."""
 
     def __init__(self, parent_pid: int | None) -> None:
         self._parent_pid = parent_pid
-        self._told = False
+        self._requested = False
 
     def on_signal(self, number: int, frame: object) -> None:
-        self._told = True
+        self._requested = True
 
     def __call__(self) -> bool:
-        return self._told or (self._parent_pid is not None and os.getppid() != self._parent_pid)
+        return self._requested or (self._parent_pid is not None and os.getppid() != self._parent_pid)
 
 
 def run(path: Path, stop: Callable[[], bool], name: str = "") -> int:
-    """Listen, write and serve until `stop` says so.
+    """Listen, write and serve until `stop` returns true.
 
     Raises:
-        ConfigError: the file cannot be used. OSError: the folder or the port cannot be used.
+        CollectorConfigError: the file cannot be used.
+        OSError: the folder or the port cannot be used.
 
     """
-    config = configuration.read(path, name)
-    listening = Listening(config.identity or config.name, _curve(config), _silent_seconds(config))
-    service: Service | None = None
+    config = configuration.read_config(path, name)
+    listener = HeadListener(config.identity or config.name, _read_curve(config), _silent_seconds(config))
+    service: CollectorService | None = None
     try:
-        collector = Collector(config, Files(Path(config.folder), config.name), _wall_us())
+        collector = TelemetryCollector(config, TelemetryFolder(Path(config.folder), config.name), _wall_us())
         collector.start(_wall_us())
         for trouble in collector.unreadable:
-            log.warning("passed over at start: %s", trouble)
-        collector.step(time.monotonic(), _wall_us())
+            log.warning("ignored an unreadable file at start: %s", trouble)
+        collector.advance(time.monotonic(), _wall_us())
         if config.http:
-            service = Service(collector, time.monotonic, _wall_us)
+            service = CollectorService(collector, time.monotonic, _wall_us)
             service.start()
-            log.info("%s serves on port %d", config.name, service.port)
-            _say_address(config, service.port)
-        _listen(Told(path, name), collector, listening, stop)
+            log.info("collector %s serving on port %d", config.name, service.port)
+            _write_address(config, service.port)
+        _serve_rounds(ConfigFileWatch(path, name), collector, listener, stop)
         collector.write()
     finally:
         if service is not None:
             service.stop()
-        listening.close()
-    log.info("%s has stopped", config.name)
+        listener.close()
+    log.info("collector %s stopped", config.name)
     return 0
 
 
-def _listen(told: Told, collector: Collector, listening: Listening, stop: Callable[[], bool]) -> None:
+def _serve_rounds(
+    config_file: ConfigFileWatch, collector: TelemetryCollector, listener: HeadListener, stop: Callable[[], bool]
+) -> None:
     fault = ""
     while not stop():
         now = time.monotonic()
-        if (config := told.look(now)) is not None:
-            collector.told(config)
-            listening.silent_seconds = _silent_seconds(config)
-            listening.show({name: each.head for name, each in config.share.items()})
-            log.info("hears %d of %d clusters", len(config.share), len(config.clusters))
-        for heard in listening.hear(ROUND_SECONDS, now):
-            collector.heard(heard, _wall_us())
+        if (config := config_file.read_if_changed(now)) is not None:
+            collector.reconfigure(config)
+            listener.silent_seconds = _silent_seconds(config)
+            listener.set_heads({name: each.head for name, each in config.share.items()})
+            log.info("collecting from %d of %d clusters", len(config.share), len(config.clusters))
+        for reports in listener.receive(ROUND_SECONDS, now):
+            collector.take_reports(reports, _wall_us())
         time.sleep(PACE_SECONDS)
-        collector.step(time.monotonic(), _wall_us())
+        collector.advance(time.monotonic(), _wall_us())
         if collector.files.fault != fault:
             fault = collector.files.fault
-            log.warning("%s", f"cannot write: {fault}; rows wait" if fault else "can write again")
+            log.warning("%s", f"cannot write: {fault}; keeping the rows in memory" if fault else "writing again")
 
 
-class Told:
-    """The configuration file: read again when it has changed. One that cannot be used leaves the last in force."""
+class ConfigFileWatch:
+    """Reads the configuration file again when it changes. An invalid file leaves the previous one in force."""
 
     def __init__(self, path: Path, name: str = "") -> None:
         self._path, self._name = path, name
         self._seen: tuple[int, int, int] | None = None
         self._look_at = float("-inf")
 
-    def look(self, now: float) -> CollectorConfig | None:
+    def read_if_changed(self, now: float) -> CollectorConfig | None:
         """The configuration if it is new."""
         if now < self._look_at:
             return None
-        self._look_at = now + CONFIG_SECONDS
+        self._look_at = now + CONFIG_CHECK_SECONDS
         try:
             stat = self._path.stat()
             seen = stat.st_mtime_ns, stat.st_size, stat.st_ino
             if seen == self._seen:
                 return None
             self._seen = seen
-            return configuration.read(self._path, self._name)
-        except (OSError, ConfigError) as error:
-            log.warning("goes on with what it was told before: %s", error)
+            return configuration.read_config(self._path, self._name)
+        except (OSError, CollectorConfigError) as error:
+            log.warning("invalid configuration, keeping the previous one: %s", error)
             return None
 
 
 def _silent_seconds(config: CollectorConfig) -> float:
-    """How long a head may say nothing: three reports of its own, or 10 s if that is more."""
+    """How long a head may be silent before it is dialled again: three report intervals, at least 10 s."""
     return max(SILENT_SECONDS, 3 * config.report_seconds)
 
 
-def _say_address(config: CollectorConfig, port: int) -> None:
+def _write_address(config: CollectorConfig, port: int) -> None:
     if config.address_file:
         said = {"http": f"{config.http.rpartition(':')[0]}:{port}", "pid": os.getpid()}
         path = Path(config.address_file)
@@ -160,14 +163,14 @@ def _say_address(config: CollectorConfig, port: int) -> None:
         partial.replace(path)
 
 
-def _curve(config: CollectorConfig) -> Curve | None:
+def _read_curve(config: CollectorConfig) -> CollectorCurveKeys | None:
     if config.security.plain:
         return None
     where = config.security.secret_key_file
     try:
-        return Curve.of(Path(where).read_text(encoding="ascii").strip())
+        return CollectorCurveKeys.of(Path(where).read_text(encoding="ascii").strip())
     except (OSError, ValueError) as error:
-        raise ConfigError(f"security.secret_key_file: {where}: {error}") from error
+        raise CollectorConfigError(f"security.secret_key_file: {where}: {error}") from error
 
 
 def _wall_us() -> int:

@@ -1,8 +1,8 @@
-"""The snapshot: what a fleet's load reports add up to at one moment, and the reader that trusts none of it unseen.
+"""The snapshot: a fleet's aggregated load reports at one moment, and the reader that verifies it.
 
-Spark's jobs, the oracle and the collectors' fold write the same format. Whoever decides by a snapshot first asks
-`verified`: a snapshot that is malformed, of another schema or fleet, changed after it was written, too old, incomplete,
-or older than one that was used before is refused, and the refusal names what is wrong.
+Spark's jobs, the oracle and the collectors' fold write the same format. Every decider reads it with `decode_usable`,
+which refuses a snapshot that is malformed, of another schema or fleet, changed after it was written, too old,
+incomplete, or older than one that was used before, and names the fault.
 
 A window of W seconds holds the rows with `window_end_us - W x 10^6 < at_us <= window_end_us`. Figures are of edges: a
 head carries no subscribers, but counts as seen and expected. A broker's load is the greater of its mean input and
@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from plimsoll.telemetry.figures import Figures
+from plimsoll.telemetry.metric_statistics import MetricStatistics
 
 SCHEMA: Final = "plimsoll.snapshot/1"
 WINDOWS_SECONDS: Final = (10, 60, 300)
@@ -32,16 +32,16 @@ MIN_COVERAGE: Final = 0.95
 AHEAD_SECONDS: Final = 5.0
 """A window that ends so far in the reader's future is the mark of a wrong clock."""
 
-Source = Literal["spark", "oracle", "fold"]
-Fault = Literal[
+SnapshotSource = Literal["spark", "oracle", "fold"]
+SnapshotFault = Literal[
     "Missing", "Malformed", "UnknownSchema", "ChecksumMismatch", "WrongFleet", "Stale", "FromFuture", "Incomplete",
     "OutOfOrder",
 ]  # fmt: skip
-FAULTS: Final[tuple[Fault, ...]] = get_args(Fault)
+SNAPSHOT_FAULTS: Final[tuple[SnapshotFault, ...]] = get_args(SnapshotFault)
 
 
-class Counts(Struct, frozen=True, kw_only=True):
-    """What became of every row since the run began: `rows_in = counted + duplicate + late + invalid`."""
+class ReportCounts(Struct, frozen=True, kw_only=True):
+    """The rows since the run began, by what became of them: `rows_in = counted + duplicate + late + invalid`."""
 
     rows_in: int = 0
     counted: int = 0
@@ -50,42 +50,42 @@ class Counts(Struct, frozen=True, kw_only=True):
     invalid: int = 0
 
     @property
-    def balance(self) -> int:
-        """Rows that are not accounted for; 0, or something is wrong."""
+    def unaccounted(self) -> int:
+        """Rows that are not accounted for: 0 unless there is a bug."""
         return self.rows_in - self.counted - self.duplicate - self.late - self.invalid
 
 
-class Candidate(Struct, frozen=True, kw_only=True):
+class LoadCandidate(Struct, frozen=True, kw_only=True):
     """A broker and its load, a ratio."""
 
     broker: str
     load: float
 
 
-class Window(Struct, frozen=True, kw_only=True):
+class LoadWindow(Struct, frozen=True, kw_only=True):
     """One cluster's edges over one window. `n`: reports, `brokers`: edges that they are from.
 
-    A metric without values is missing. `over` has the most loaded edges, most first; `under` the least, least first.
+    A metric without values is missing. `over`: the most loaded edges, most first; `under`: the least, least first.
     """
 
     n: int
     brokers: int
-    metrics: dict[str, Figures]
-    over: list[Candidate]
-    under: list[Candidate]
+    metrics: dict[str, MetricStatistics]
+    over: list[LoadCandidate]
+    under: list[LoadCandidate]
 
 
-class Cluster(Struct, frozen=True, kw_only=True):
+class ClusterSnapshot(Struct, frozen=True, kw_only=True):
     """One cluster. `windows` by their length in seconds, written as text."""
 
     seen: int
     expected: int
     missing: list[str]
     states: dict[str, str]
-    windows: dict[str, Window]
+    windows: dict[str, LoadWindow]
 
-    def window(self, seconds: int) -> Window:
-        """The window of so many seconds.
+    def window(self, seconds: int) -> LoadWindow:
+        """The window of this length in seconds.
 
         Raises:
             KeyError: there is none.
@@ -94,11 +94,11 @@ class Cluster(Struct, frozen=True, kw_only=True):
         return self.windows[str(seconds)]
 
 
-class Snapshot(Struct, frozen=True, kw_only=True):
+class TelemetrySnapshot(Struct, frozen=True, kw_only=True):
     """All clusters at `window_end_us`. Snapshots are ordered by `order`: a run's start, then its batches."""
 
     schema: str = SCHEMA
-    source: Source
+    source: SnapshotSource
     fleet: str
     run_us: int
     batch: int
@@ -108,8 +108,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     seen_seconds: int
     seen: int
     expected: int
-    counts: Counts
-    clusters: dict[str, Cluster]
+    counts: ReportCounts
+    clusters: dict[str, ClusterSnapshot]
 
     @property
     def order(self) -> tuple[int, int]:
@@ -117,27 +117,27 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
     @property
     def coverage(self) -> float:
-        """Brokers seen / expected; 0 where nobody is expected, since then nothing is known."""
+        """Brokers seen / expected; 0 if none is expected, since then nothing is known."""
         return self.seen / self.expected if self.expected else 0.0
 
     def age_seconds(self, now_us: int) -> float:
         return (now_us - self.window_end_us) / 1e6
 
 
-class Last(Struct, frozen=True):
-    """The snapshot that was written last, good or not: when its window ended, and how much of the fleet it had seen."""
+class SnapshotSummary(Struct, frozen=True):
+    """The last written snapshot, usable or not: the end of its window, and how much of the fleet it had seen."""
 
     window_end_us: int
     seen: int
     expected: int
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> Last:
+    def of(cls, snapshot: TelemetrySnapshot) -> SnapshotSummary:
         return cls(snapshot.window_end_us, snapshot.seen, snapshot.expected)
 
     @property
     def coverage(self) -> float:
-        """Brokers seen / expected; 0 where nobody is expected."""
+        """Brokers seen / expected; 0 if none is expected."""
         return self.seen / self.expected if self.expected else 0.0
 
     def age_seconds(self, now_us: int) -> float:
@@ -145,17 +145,17 @@ class Last(Struct, frozen=True):
 
 
 class SnapshotError(ValueError):
-    """A snapshot that must not be used. `fault` names what is wrong with it; `last` is what is known of it still."""
+    """A snapshot that must not be used. `fault` names the reason; `last`: its readable part, if any."""
 
-    def __init__(self, fault: Fault, text: str, last: Last | None = None) -> None:
+    def __init__(self, fault: SnapshotFault, text: str, last: SnapshotSummary | None = None) -> None:
         super().__init__(text)
-        self.fault: Fault = fault
+        self.fault: SnapshotFault = fault
         self.last = last
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a reader asks of a snapshot. `after`: the order of the last one used; an equal one is the same one."""
+class SnapshotRequirements:
+    """A reader's requirements. `after`: the order of the last snapshot used; an equal order is the same snapshot."""
 
     fleet: str
     max_age_seconds: float = MAX_AGE_SECONDS
@@ -163,31 +163,31 @@ class Wanted:
     after: tuple[int, int] | None = None
 
 
-def canonical(content: dict[str, Any]) -> bytes:
-    """The bytes that the checksum is of: keys sorted, no space, ASCII, floats as short as they can be read back."""
+def canonical_json(content: dict[str, Any]) -> bytes:
+    """The bytes under the checksum: sorted keys, no spaces, ASCII, floats in their shortest exact form."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
 def checksum(content: dict[str, Any]) -> str:
     """SHA-256 in hex over the canonical form of everything but `sha256` itself."""
-    return hashlib.sha256(canonical({key: content[key] for key in content if key != "sha256"})).hexdigest()
+    return hashlib.sha256(canonical_json({key: content[key] for key in content if key != "sha256"})).hexdigest()
 
 
-def encode(snapshot: Snapshot) -> bytes:
-    """As JSON, with its checksum. A reader that knows less than the writer still checks all of it."""
+def encode_snapshot(snapshot: TelemetrySnapshot) -> bytes:
+    """As JSON, with its checksum, which also covers fields that an older reader does not know."""
     content = msgspec.to_builtins(snapshot)
-    return canonical({**content, "sha256": checksum(content)})
+    return canonical_json({**content, "sha256": checksum(content)})
 
 
-def decode(data: bytes) -> Snapshot:
-    """Read a snapshot and check that it is one, and whole.
+def decode_snapshot(data: bytes) -> TelemetrySnapshot:
+    """Decode a snapshot and check its form and its checksum.
 
     Raises:
         SnapshotError: Malformed, UnknownSchema or ChecksumMismatch.
 
     """
     try:
-        content = json.loads(data, parse_constant=_no_constant)
+        content = json.loads(data, parse_constant=_reject_constant)
     except ValueError as error:
         raise SnapshotError("Malformed", f"not JSON: {error}") from error
     if not isinstance(content, dict):
@@ -197,16 +197,18 @@ def decode(data: bytes) -> Snapshot:
     if (said := content.get("sha256")) != (found := checksum(content)):
         raise SnapshotError("ChecksumMismatch", f"says sha256 {str(said)[:12]}..., its content has {found[:12]}...")
     try:
-        snapshot = msgspec.convert(content, Snapshot)
+        snapshot = msgspec.convert(content, TelemetrySnapshot)
     except msgspec.ValidationError as error:
         raise SnapshotError("Malformed", str(error)) from error
-    if snapshot.counts.balance:
-        raise SnapshotError("Malformed", f"{snapshot.counts.balance} of {snapshot.counts.rows_in} rows are unaccounted")
+    if snapshot.counts.unaccounted:
+        raise SnapshotError(
+            "Malformed", f"{snapshot.counts.unaccounted} of {snapshot.counts.rows_in} rows are unaccounted"
+        )
     return snapshot
 
 
-def check(snapshot: Snapshot, wanted: Wanted, now_us: int) -> None:
-    """Whether a whole snapshot may be used now.
+def check_usable(snapshot: TelemetrySnapshot, wanted: SnapshotRequirements, now_us: int) -> None:
+    """Check that an intact snapshot may be used now.
 
     Raises:
         SnapshotError: WrongFleet, FromFuture, Stale, OutOfOrder or Incomplete.
@@ -214,7 +216,7 @@ def check(snapshot: Snapshot, wanted: Wanted, now_us: int) -> None:
     """
     if snapshot.fleet != wanted.fleet:
         raise SnapshotError("WrongFleet", f"of fleet {snapshot.fleet}, wanted {wanted.fleet}")
-    age, last = snapshot.age_seconds(now_us), Last.of(snapshot)
+    age, last = snapshot.age_seconds(now_us), SnapshotSummary.of(snapshot)
     if age < -AHEAD_SECONDS:
         raise SnapshotError("FromFuture", f"its window ends {-age:.1f} s from now: somebody's clock is wrong", last)
     if age > wanted.max_age_seconds:
@@ -233,17 +235,17 @@ def check(snapshot: Snapshot, wanted: Wanted, now_us: int) -> None:
         )
 
 
-def verified(data: bytes, wanted: Wanted, now_us: int) -> Snapshot:
-    """Read a snapshot and check everything that can be wrong with it.
+def decode_usable(data: bytes, wanted: SnapshotRequirements, now_us: int) -> TelemetrySnapshot:
+    """Decode a snapshot and make all checks.
 
     Raises:
-        SnapshotError: naming the first thing that is.
+        SnapshotError: naming the first fault.
 
     """
-    snapshot = decode(data)
-    check(snapshot, wanted, now_us)
+    snapshot = decode_snapshot(data)
+    check_usable(snapshot, wanted, now_us)
     return snapshot
 
 
-def _no_constant(name: str) -> float:
+def _reject_constant(name: str) -> float:
     raise ValueError(f"{name} is no number")

@@ -8,14 +8,14 @@ from itertools import product
 
 from tests.core.policies.hand import Broker, World
 
-from plimsoll.core.detector import Detector, Memory
-from plimsoll.core.policies.fleet import METRICS
-from plimsoll.core.policies.parameters import Parameters
-from plimsoll.core.policies.registry import Policy
-from plimsoll.core.policies.steps import Plan
-from plimsoll.core.verify.plans import Fleet, faults
+from plimsoll.core.policies.detection import Detector, DetectorState
+from plimsoll.core.policies.model.load import METRICS
+from plimsoll.core.policies.model.parameters import BalancingParameters
+from plimsoll.core.policies.model.plan import OffloadPlan
+from plimsoll.core.policies.registry import BalancingPolicy
+from plimsoll.core.verify.offload_plan_checker import OffloadPlanContext, offload_plan_faults
 
-LIMITS = Parameters()
+LIMITS = BalancingParameters()
 LOWER = {"input": 0.9, "output": 0.9, "cpu": 0.9, "memory": 0.9}
 
 
@@ -41,7 +41,7 @@ def fleets(wants: dict[str, int], counts: dict[str, tuple[int, ...]], kinds: dic
         yield World(width, wants, brokers)
 
 
-def excess(world: World, parameters: Parameters = LIMITS) -> tuple[float, float, float]:
+def excess(world: World, parameters: BalancingParameters = LIMITS) -> tuple[float, float, float]:
     """How bad things are: overload; what input and delay, then what output differ by beyond the triggers, squared."""
     loads = [world.load(name).measures for name in world.brokers]
     over = sum(max(0.0, load.of_resource(r) - LOWER[r]) for load in loads for r in ("input", "output"))
@@ -56,24 +56,24 @@ def excess(world: World, parameters: Parameters = LIMITS) -> tuple[float, float,
     return over, beyond["input"] + beyond["match"], beyond["output"]
 
 
-def sessions(world: World, policy: Policy) -> Iterator[tuple[Plan, World]]:
+def sessions(world: World, policy: BalancingPolicy) -> Iterator[tuple[OffloadPlan, World]]:
     """One session after another, each by the first action of a list that comes to something; on every plan `faults`."""
     while (found := _next(world, policy)) is not None:
         world = world.after(found)
         yield found, world
 
 
-def _next(world: World, policy: Policy) -> Plan | None:
+def _next(world: World, policy: BalancingPolicy) -> OffloadPlan | None:
     loads = {name: world.load(name) for name in world.brokers}
     for name, load in loads.items():
-        state = Detector(policy.parameters).run(load, (), Memory(), 0.0)[1].state
+        state = Detector(policy.parameters).run(load, (), DetectorState(), 0.0)[1].state
         loads[name] = replace(load, state=state)
     for name in sorted(loads, key=lambda one: (loads[one].state != "N/A", one)):
-        _, finding = Detector(policy.parameters).run(loads[name], loads.values(), Memory(), 0.0)
+        _, finding = Detector(policy.parameters).run(loads[name], loads.values(), DetectorState(), 0.0)
         for action in policy.ranked(loads[name], finding.actions, loads):
             profile = world.profile(name, action.target)
             plan = policy.plan(loads[name], loads[action.target], profile, action, others=loads.values())
-            assert faults(plan, Fleet(profile, LOWER)) == [], (world, plan)
+            assert offload_plan_faults(plan, OffloadPlanContext(profile, LOWER)) == [], (world, plan)
             if plan.moves:
                 return plan
     return None

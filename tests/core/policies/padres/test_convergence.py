@@ -11,7 +11,7 @@ import pytest
 from tests.core.policies.hand import SIZE_BYTES, Broker, World
 from tests.core.policies.padres.small import LIMITS, LOWER, sessions
 
-from plimsoll.core.policies.fleet import METRICS
+from plimsoll.core.policies.model.load import METRICS
 from plimsoll.core.policies.padres import Padres
 
 SYMBOLS, QUOTES, SUBSCRIBERS = 12, 12, 600

@@ -9,14 +9,14 @@ from dataclasses import replace
 
 from tests.core.policies.hand import Broker, World
 
-from plimsoll.core.policies.fleet import BrokerLoad
-from plimsoll.core.policies.parameters import Parameters
-from plimsoll.core.policies.profile import Profile
-from plimsoll.core.policies.shuffle import Shuffle, Shuffled
-from plimsoll.core.policies.shuffle.values import highest
-from plimsoll.core.policies.traffic import union
+from plimsoll.core.policies.model.load import BrokerLoad
+from plimsoll.core.policies.model.parameters import BalancingParameters
+from plimsoll.core.policies.model.profile import SubscriptionProfile
+from plimsoll.core.policies.model.traffic import union_bits
+from plimsoll.core.policies.shuffle import Shuffle, ShufflePlan
+from plimsoll.core.policies.shuffle.plan import highest_metric
 
-FACTOR = Parameters().normalization_seconds
+FACTOR = BalancingParameters().normalization_seconds
 Places = Mapping[str, str]
 """Where each subscriber is."""
 
@@ -25,20 +25,20 @@ def loads(world: World) -> list[BrokerLoad]:
     return [world.load(name) for name in world.brokers]
 
 
-def profile(world: World, source: str) -> Profile:
+def profile(world: World, source: str) -> SubscriptionProfile:
     """With all other brokers as takers."""
     takers = tuple(
-        (name, union(world.wants[key] for key, names in broker.served.items() if names))
+        (name, union_bits(world.wants[key] for key, names in broker.served.items() if names))
         for name, broker in world.brokers.items() if name != source
     )  # fmt: skip
     return replace(world.profile(source, source), accepting=0, takers=takers)
 
 
-def profiles(world: World) -> dict[str, Profile]:
+def profiles(world: World) -> dict[str, SubscriptionProfile]:
     return {name: profile(world, name) for name in world.brokers}
 
 
-def shuffled(world: World, policy: Shuffle | None = None, **more: object) -> Shuffled:
+def shuffled(world: World, policy: Shuffle | None = None, **more: object) -> ShufflePlan:
     return (policy or Shuffle()).plan(loads(world), profiles(world), **more)  # type: ignore[arg-type]
 
 
@@ -59,14 +59,14 @@ def placed(world: World, where: Places) -> World:
     return replace(world, brokers=found)
 
 
-def after(world: World, plan: Shuffled) -> World:
+def after(world: World, plan: ShufflePlan) -> World:
     """Everybody where the plan sends him."""
     return placed(world, places(world) | {name: move.target for move in plan.moves for name in move.subscribers})
 
 
 def high(world: World) -> float:
     """The highest metric of any broker, from who is served alone."""
-    return max(highest(load.measures, FACTOR)[0] for load in loads(world))
+    return max(highest_metric(load.measures, FACTOR)[0] for load in loads(world))
 
 
 def optimum(world: World) -> tuple[float, int]:

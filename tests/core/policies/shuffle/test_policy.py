@@ -22,28 +22,29 @@ from tests.core.policies.shuffle.fleets import (
     worlds,
 )
 
-from plimsoll.core.policies.fleet import Threshold, Thresholds
-from plimsoll.core.policies.parameters import Parameters, Trigger
-from plimsoll.core.policies.shuffle import Shuffle, Shuffled
-from plimsoll.core.policies.shuffle.values import highest
-from plimsoll.core.verify import shuffles
+from plimsoll.core.policies.model.load import OverloadThreshold, ResourceThresholds
+from plimsoll.core.policies.model.parameters import BalancingParameters, ImbalanceTrigger
+from plimsoll.core.policies.shuffle import Shuffle, ShufflePlan
+from plimsoll.core.policies.shuffle.plan import highest_metric
+from plimsoll.core.verify import shuffle_plan_checker
 
 LOWER = dict.fromkeys(("input", "output", "cpu", "memory"), 0.9)
-EXACT = Shuffle(Parameters(local_trigger=Trigger(0.0, 0.0)))
+EXACT = Shuffle(BalancingParameters(local_trigger=ImbalanceTrigger(0.0, 0.0)))
 """With nothing that two may differ by."""
 
 
-def checked(world: World, plan: Shuffled, **more: object) -> Shuffled:
+def checked(world: World, plan: ShufflePlan, **more: object) -> ShufflePlan:
     """The plan, with nothing wrong with it, and loads that are no higher than it promises."""
     takes = more.pop("takes", set(world.brokers))
-    found = shuffles.faults(plan, shuffles.Fleet(profiles(world), LOWER, takes, FACTOR, **more))  # type: ignore[arg-type]
+    context = shuffle_plan_checker.ShufflePlanContext(profiles(world), LOWER, takes, FACTOR, **more)  # type: ignore[arg-type]
+    found = shuffle_plan_checker.shuffle_plan_faults(plan, context)
     assert not found, found
     for promised, load in zip(plan.after, loads(after(world, plan)), strict=True):
-        assert highest(load.measures, FACTOR)[0] <= highest(promised.measures, FACTOR)[0] + 1e-9
+        assert highest_metric(load.measures, FACTOR)[0] <= highest_metric(promised.measures, FACTOR)[0] + 1e-9
     return plan
 
 
-def kinds(plan: Shuffled) -> dict[str, int]:
+def kinds(plan: ShufflePlan) -> dict[str, int]:
     found: dict[str, int] = {}
     for each in plan.rejected:
         found[each.kind] = found.get(each.kind, 0) + each.subscribers
@@ -114,8 +115,8 @@ def test_room_is_made_before_it_is_taken():
 
 def test_room_is_made_in_a_wave_before_where_both_are_too_much():
     """As above, with a threshold of 0.75: b may not have 0.8 for a moment."""
-    low = Threshold(0.75, 0.8)
-    policy = Shuffle(Parameters(Thresholds(low, low), local_trigger=Trigger(0.0, 0.0)))
+    low = OverloadThreshold(0.75, 0.8)
+    policy = Shuffle(BalancingParameters(ResourceThresholds(low, low), local_trigger=ImbalanceTrigger(0.0, 0.0)))
     wants = {"nine": (1 << 9) - 1, "seven": 127 << 9, "sevens": 127 << 16, "two": 3 << 23, "twelve": 4095 << 25}
     brokers = {
         "a": Broker(1e-6, 2_000.0, {"nine": ("nine",), "seven": ("seven",)}),
@@ -126,9 +127,13 @@ def test_room_is_made_in_a_wave_before_where_both_are_too_much():
     plan = shuffled(world, policy)
     assert [[move.source for move in wave] for wave in plan.waves] == [["b"], ["a"]]
     lower = dict.fromkeys(LOWER, 0.75)
-    assert not shuffles.faults(plan, shuffles.Fleet(profiles(world), lower, set(brokers), FACTOR))
+    assert not shuffle_plan_checker.shuffle_plan_faults(
+        plan, shuffle_plan_checker.ShufflePlanContext(profiles(world), lower, set(brokers), FACTOR)
+    )
     at_once = replace(plan, waves=(plan.moves,))
-    [fault] = shuffles.faults(at_once, shuffles.Fleet(profiles(world), lower, set(brokers), FACTOR))
+    [fault] = shuffle_plan_checker.shuffle_plan_faults(
+        at_once, shuffle_plan_checker.ShufflePlanContext(profiles(world), lower, set(brokers), FACTOR)
+    )
     assert fault == "output of b would be 0.8000 in wave 1, above 0.75"
 
 

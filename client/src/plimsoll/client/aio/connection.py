@@ -1,7 +1,7 @@
 """A connection served by an event loop: any number of publishers and subscribers on one machine.
 
-ZeroMQ's file descriptors tell of changes, not of states. So a round reads until nothing is left, asks again after it
-has sent, and only then waits for the next change.
+ZeroMQ's file descriptors are edge-triggered. So a round reads until nothing is left, checks again after it has sent,
+and only then waits for the next event.
 """
 
 # ruff: noqa: ASYNC109  # the parameters are those of the synchronous twins
@@ -15,8 +15,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
-from plimsoll.client.engine import Engine, Heads
 from plimsoll.client.errors import ClosedError, ConnectionFailedError, WaitTimeoutError
+from plimsoll.client.io_driver import ClientIODriver, Heads
 from plimsoll.client.security import Security
 from plimsoll.core import client as core
 
@@ -25,13 +25,13 @@ log = logging.getLogger(__name__)
 CLOSE_SECONDS: Final = 5.0
 
 
-class Owner(Protocol):
-    """A publisher or subscriber of the library, as the loop sees it."""
+class AsyncConnectionEventHandler(Protocol):
+    """The loop's interface to a publisher or subscriber."""
 
     def take(self, events: list[Any]) -> None: ...
 
     def fail(self) -> None:
-        """The connection is over: wake whoever waits."""
+        """The connection has ended: wake the waiting tasks."""
 
 
 class AsyncConnection:
@@ -44,8 +44,8 @@ class AsyncConnection:
         self, heads: Heads, *, security: Security, name: str = "", limits: core.ClientLimits | None = None
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._engine = Engine(heads, name, security, limits)
-        self._owners: dict[object, Owner] = {}
+        self._engine = ClientIODriver(heads, name, security, limits)
+        self._owners: dict[object, AsyncConnectionEventHandler] = {}
         self._waiters: list[asyncio.Future[None]] = []
         self._failure: Exception | None = None
         self._closed = False
@@ -98,15 +98,15 @@ class AsyncConnection:
     # -- for publishers and subscribers
 
     @property
-    def engine(self) -> Engine:
+    def engine(self) -> ClientIODriver:
         return self._engine
 
     @property
     def machine(self) -> core.Client:
-        """The machine, in its present time.
+        """The machine, with its clock set to now.
 
         Raises:
-            ClosedError, ConnectionFailedError: it is over.
+            ClosedError, ConnectionFailedError: the connection has ended.
 
         """
         self.check()
@@ -123,22 +123,22 @@ class AsyncConnection:
         if self._closed:
             raise ClosedError(f"connection {self.name!r} is closed")
 
-    def own(self, inner: object, owner: Owner) -> None:
+    def own(self, inner: object, owner: AsyncConnectionEventHandler) -> None:
         self._owners[inner] = owner
 
     def disown(self, inner: object) -> None:
         self._owners.pop(inner, None)
 
     def wake(self) -> None:
-        """Have a round soon."""
+        """Schedule a round soon."""
         if self._soon is None and not self._closed:
             self._soon = self._loop.call_soon(self._round)
 
     async def wait_for(self, what: Callable[[], object], timeout: float | None, expected: str) -> None:
-        """Wait until something is the case.
+        """Wait until a condition holds.
 
         Raises:
-            WaitTimeoutError, ClosedError, ConnectionFailedError: it is not, and why.
+            WaitTimeoutError, ClosedError, ConnectionFailedError: it does not, and why.
 
         """
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -155,13 +155,13 @@ class AsyncConnection:
         return True
 
     async def change(self, seconds: float | None) -> None:
-        """Wait until something has happened, at most so long."""
+        """Wait for the next wake-up, with a timeout."""
         waiter = self._loop.create_future()
         self._waiters.append(waiter)
         await asyncio.wait([waiter], timeout=seconds)
 
     def notify(self) -> None:
-        """Let everyone who waits look again."""
+        """Wake all waiting tasks, which check their conditions again."""
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             if not waiter.done():
@@ -185,7 +185,7 @@ class AsyncConnection:
                 owner = self._owners.get(inner)
                 if owner is not None:
                     owner.take(events)
-        except Exception as error:  # it is handed to everyone who uses this connection
+        except Exception as error:  # raised again at all users of this connection
             log.exception("connection %s has failed", self.name)
             self._failure = error
             self._end()

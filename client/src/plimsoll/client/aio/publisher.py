@@ -10,17 +10,17 @@ from types import TracebackType
 from typing import Any, Self
 
 from plimsoll.client.aio.connection import CLOSE_SECONDS, AsyncConnection
-from plimsoll.client.engine import Heads
 from plimsoll.client.errors import BufferFullError, FailedError, NotAcceptedError, WaitTimeoutError
-from plimsoll.client.receipts import Receipts, Summary, checked, describe
+from plimsoll.client.io_driver import Heads
+from plimsoll.client.receipts import ReceiptBook, Summary, describe_failures, require_accepted
 from plimsoll.client.security import Security
 from plimsoll.core import client as core
 from plimsoll.core.client.publisher import Confirm
-from plimsoll.core.wire import Scalar
+from plimsoll.core.protocol.wire import Scalar
 
 
 class AsyncReceipt:
-    """Of one publication: `number` from 1, and its answer once there is one."""
+    """The receipt of one publication: `number` from 1, and its answer once there is one."""
 
     __slots__ = ("_publisher", "answer", "number")
 
@@ -32,13 +32,13 @@ class AsyncReceipt:
         """Wait for the answer `accepted`, or `unconfirmed`, which is accepted too.
 
         Raises:
-            NotAcceptedError: it was refused, or nobody knows.
+            NotAcceptedError: it was refused, or its outcome is unknown.
             WaitTimeoutError: there is no answer yet.
 
         """
         if self.answer is None:
             await self._publisher.wait_for(self, timeout)
-        return checked(self.answer)
+        return require_accepted(self.answer)
 
     def __repr__(self) -> str:
         return f"AsyncReceipt({self.number}, {self.answer.answer if self.answer else 'unanswered'})"
@@ -58,7 +58,7 @@ class AsyncPublisher:
     ) -> None:
         self._connection, self._owns = connection_for(at, security)
         self._on_answer = on_answer
-        self._receipts: Receipts[AsyncReceipt] = Receipts()
+        self._receipts: ReceiptBook[AsyncReceipt] = ReceiptBook()
         self._inner = self._connection.machine.publisher(name or self._connection.engine.own_name("p"), confirm=confirm)
         self._connection.own(self._inner, self)
         self._connection.wake()
@@ -80,7 +80,7 @@ class AsyncPublisher:
         Raises:
             PublicationError: wrong types, or too large; nothing was sent.
             BufferFullError: the buffer was full for `timeout` seconds.
-            FailedError, ClosedError, ConnectionFailedError: this publisher is over.
+            FailedError, ClosedError, ConnectionFailedError: this publisher has ended.
 
         """
         sent_us = time.time_ns() // 1000
@@ -116,15 +116,15 @@ class AsyncPublisher:
         )
 
     def statistics(self) -> dict[str, Any]:
-        """Counters since the start, and what is on its way."""
+        """Counters since the start, and the publications under way."""
         return self._inner.statistics()
 
     async def close(self, timeout: float = CLOSE_SECONDS) -> None:
-        """Wait for answers, at most `timeout` seconds, and close; what is unanswered then is `unknown` or `refused`."""
+        """Wait for answers, at most `timeout` seconds, and close; the unanswered rest is `unknown` or `refused`."""
         try:
             await self._wait_through(self._inner.number, timeout)
         except WaitTimeoutError:
-            pass  # what became of the rest is told as `unknown` or `refused`
+            pass  # the rest is answered `unknown` or `refused`
         finally:
             self._inner.close()
             events, self._inner.events = self._inner.events, []
@@ -142,7 +142,7 @@ class AsyncPublisher:
     ) -> None:
         await self.close()
         if kind is None and (bad := self._receipts.summary().not_accepted):
-            raise NotAcceptedError(f"publisher {self.name!r}: {describe(bad)}", bad)
+            raise NotAcceptedError(f"publisher {self.name!r}: {describe_failures(bad)}", bad)
 
     # -- for the connection
 
@@ -159,7 +159,7 @@ class AsyncPublisher:
             self._on_answer(answers)
 
     def fail(self) -> None:
-        """Whoever waits asks the connection why."""
+        """Wake the waiting tasks; the connection gives them the reason."""
 
 
 def connection_for(at: AsyncConnection | Heads, security: Security | None) -> tuple[AsyncConnection, bool]:

@@ -1,4 +1,4 @@
-"""A subscriber for asyncio: an asynchronous iterator over what is delivered to it, gaps included."""
+"""A subscriber for asyncio: an asynchronous iterator over its deliveries and gaps."""
 
 # ruff: noqa: ASYNC109  # the parameters are those of the synchronous twins
 
@@ -14,16 +14,22 @@ from typing import Any, Self
 
 from plimsoll.client.aio.connection import AsyncConnection
 from plimsoll.client.aio.publisher import connection_for
-from plimsoll.client.engine import Heads
 from plimsoll.client.errors import CallbackError, ClosedError, FailedError, SubscriptionRefusedError, WaitTimeoutError
-from plimsoll.client.reading import TELL_EVERY, items_of, marks_of, token_of, undealt
+from plimsoll.client.io_driver import Heads
+from plimsoll.client.resume_position import (
+    CONSUMED_BATCH,
+    resume_token,
+    resume_watermarks,
+    stream_items,
+    unprocessed_items,
+)
 from plimsoll.client.security import Security
 from plimsoll.client.subscriber import ITEMS
-from plimsoll.client.subscriptions import Subscription, Subscriptions
+from plimsoll.client.subscriptions import Subscription, SubscriptionHandles
 from plimsoll.core import client as core
 from plimsoll.core.client.events import Item
-from plimsoll.core.records import Policy
-from plimsoll.core.wire import Scalar, Token
+from plimsoll.core.protocol.messages import Policy
+from plimsoll.core.protocol.wire import Scalar, Token
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +61,7 @@ class AsyncSubscriber:
         self._batch: list[Item] = []
         self._untold = 0
         self._arrived = asyncio.Event()
-        self._subscriptions = Subscriptions()
+        self._subscriptions = SubscriptionHandles()
         self._callback_error: Exception | None = None
         self._closed = False
         self._inner = self._connection.machine.subscriber(
@@ -80,7 +86,7 @@ class AsyncSubscriber:
         timeout: float = ACK_SECONDS,
         options: Mapping[str, Scalar] | None = None,
     ) -> Subscription:
-        """Subscribe to what `[class,=,'STOCK'],[high,>,25.0]` selects; it counts once it is acknowledged.
+        """Add a subscription such as `[class,=,'STOCK'],[high,>,25.0]`; it counts once it is acknowledged.
 
         Raises:
             ParseError: naming the column, what was found there and what was expected.
@@ -100,7 +106,7 @@ class AsyncSubscriber:
     async def unsubscribe(
         self, subscription: Subscription, *, wait: bool = False, timeout: float = ACK_SECONDS
     ) -> None:
-        """Withdraw a subscription. With `wait`, nothing comes for it after the return but what is in the queue.
+        """Withdraw a subscription. With `wait`, after the return only items already queued still match it.
 
         Raises:
             KeyError: it was withdrawn already, or refused.
@@ -146,7 +152,7 @@ class AsyncSubscriber:
             await self._wait_for_item(left)
         item = self._queue.popleft()
         self._untold += 1
-        if self._untold >= TELL_EVERY or not self._queue:
+        if self._untold >= CONSUMED_BATCH or not self._queue:
             self._consume()
         return item
 
@@ -159,7 +165,7 @@ class AsyncSubscriber:
             return
 
     async def receive_many(self, most: int = 1000, timeout: float | None = None) -> list[Item]:
-        """The next items, at least one and at most so many; waits like `receive` for the first."""
+        """The next items, at least one and at most `most`; waits like `receive` for the first."""
         items = [await self.receive(timeout)]
         while self._queue and len(items) < most:
             items.append(await self.receive())
@@ -183,7 +189,7 @@ class AsyncSubscriber:
                 yield item
 
     def pause(self) -> None:
-        """Take nothing until `resume`; what comes meanwhile meets the policy at the edge."""
+        """Take nothing until `resume`; meanwhile the edge applies the subscriber's policy."""
         self._check()
         self._inner.pause()
         self._connection.wake()
@@ -194,20 +200,20 @@ class AsyncSubscriber:
         self._inner.resume()
         self._connection.wake()
 
-    # -- where it stands
+    # -- position
 
     @property
     def token(self) -> Token | None:
-        """Where a later life goes on, behind all that `receive` has returned or `on_batch` has dealt with."""
-        return token_of(self._inner, undealt(self._inner, self._queue or self._batch))
+        """The token for a later life, behind all items that `receive` has returned or `on_batch` has handled."""
+        return resume_token(self._inner, unprocessed_items(self._inner, self._queue or self._batch))
 
     @property
     def watermarks(self) -> list[Token]:
-        """(head, head epoch, offset): the last of each origin that was received; they go with the token."""
-        return marks_of(self._inner, undealt(self._inner, self._queue or self._batch))
+        """(head, head epoch, offset): the last one received of each origin; they belong to the token."""
+        return resume_watermarks(self._inner, unprocessed_items(self._inner, self._queue or self._batch))
 
     def statistics(self) -> dict[str, Any]:
-        """Counters since the start, and where it stands."""
+        """Counters since the start, and the position."""
         return self._inner.statistics()
 
     async def close(self, *, withdraw: bool = True) -> None:
@@ -237,7 +243,7 @@ class AsyncSubscriber:
     # -- for the connection
 
     def take(self, events: list[Any]) -> None:
-        items = items_of(events)
+        items = stream_items(events)
         states = [] if len(items) == len(events) else [event for event in events if type(event) not in ITEMS]
         for state in states:
             self._subscriptions.take(state)
@@ -267,10 +273,10 @@ class AsyncSubscriber:
         self._arrived.set()
 
     def _consume(self) -> None:
-        was_held = self._inner.is_held
+        was_held = self._inner.stream.is_held
         self._inner.consumed(self._untold)
         self._untold = 0
-        if was_held and not self._inner.is_held:
+        if was_held and not self._inner.stream.is_held:
             self._connection.wake()
 
     def _check(self) -> None:

@@ -1,8 +1,8 @@
 """The client machine: many logical publishers and subscribers on few links.
 
-Applications are disturbed by nothing that can be mended here: links are opened again, subscribers look for another
-edge and go on from their token, redirects are followed. What cannot be mended is told: a gap, a refusal, an unknown
-outcome. Nothing is repeated and nothing overtakes.
+The machine recovers without the application where it can: it reopens links, follows redirects, and finds subscribers
+another edge, where they go on from their token. It reports the rest as events: a gap, a refusal, an unknown outcome.
+Nothing is repeated or reordered.
 """
 
 from plimsoll.core.client.errors import BufferFullError, ClientError, ClosedError, PublicationError
@@ -17,16 +17,16 @@ from plimsoll.core.client.events import (
     Forgotten,
     GapNotice,
     Lapsed,
-    Opened,
     PublisherEvent,
+    PublisherReady,
     Renumbered,
     SubscriberEvent,
     SubscriptionRefused,
 )
 from plimsoll.core.client.limits import Address, ClientLimits
 from plimsoll.core.client.machine import Client
-from plimsoll.core.client.publisher import Publisher
-from plimsoll.core.client.subscriber import Subscriber
+from plimsoll.core.client.publisher import ClientPublisher
+from plimsoll.core.client.subscriber import ClientSubscriber
 
 __all__ = [
     "Acknowledged",
@@ -37,6 +37,8 @@ __all__ = [
     "Client",
     "ClientError",
     "ClientLimits",
+    "ClientPublisher",
+    "ClientSubscriber",
     "ClosedError",
     "Delivery",
     "Detached",
@@ -45,12 +47,10 @@ __all__ = [
     "Forgotten",
     "GapNotice",
     "Lapsed",
-    "Opened",
     "PublicationError",
-    "Publisher",
     "PublisherEvent",
+    "PublisherReady",
     "Renumbered",
-    "Subscriber",
     "SubscriberEvent",
     "SubscriptionRefused",
 ]

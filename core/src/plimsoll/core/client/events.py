@@ -1,4 +1,4 @@
-"""What a client machine tells the application: plain values, in the order in which they happened.
+"""The events of a client machine for the application: plain values, in order.
 
 They belong to one publisher or one subscriber each and come out of `Client.take_events` as lists, one per owner and
 round. A subscriber's deliveries and gaps stand in the order of its stream; nothing overtakes them.
@@ -11,12 +11,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from plimsoll.core.records import Gap, PubOpen
-from plimsoll.core.wire import Scalar, Token
+from plimsoll.core.protocol.messages import Gap, PubOpen
+from plimsoll.core.protocol.wire import Scalar, Token
 
 Answer = Literal["accepted", "unconfirmed", "refused", "unknown"]
 Identity = tuple[str, int, int]
-Origin = tuple[str, int, int]
+OriginOffset = tuple[str, int, int]
 
 
 class Delivery(Struct, frozen=True, gc=False):
@@ -40,7 +40,7 @@ class Delivery(Struct, frozen=True, gc=False):
 
     @property
     def incarnation(self) -> int:
-        """Of the publisher: which life of it said this."""
+        """The publisher's incarnation, which rises with each of its lives."""
         return self.pub.incarnation
 
     @property
@@ -50,11 +50,11 @@ class Delivery(Struct, frozen=True, gc=False):
 
     @property
     def identity(self) -> Identity:
-        """(publisher, its incarnation, its number): the same on every way that a publication takes."""
+        """(publisher, incarnation, number): the same on every path of a publication."""
         return self.pub.publisher, self.pub.incarnation, self.pub.seq
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> OriginOffset:
         """(head, its epoch, offset) of the head that accepted the publication; offsets of one origin only rise."""
         return self.pub.head, self.pub.epoch, self.pub.offset
 
@@ -65,7 +65,7 @@ class Delivery(Struct, frozen=True, gc=False):
 
     @property
     def token(self) -> Token:
-        """Where to go on from, once this delivery has been dealt with."""
+        """The token to resume from once this delivery has been handled."""
         return (*self.stream, self.pub.position)
 
     @property
@@ -113,7 +113,7 @@ class GapNotice(Struct, frozen=True):
 
     @property
     def token(self) -> Token:
-        """Where to go on from behind the gap."""
+        """The token to resume from behind the gap."""
         return self.gap.head, self.gap.epoch, self.gap.high
 
 
@@ -133,7 +133,7 @@ class Detached(Struct, frozen=True):
 
 
 class Acknowledged(Struct, frozen=True):
-    """These subscriptions count from now on, but for what lies behind the heads in `unreached`; those follow later."""
+    """These subscriptions count from now on, except behind the heads in `unreached`, which follow later."""
 
     ids: tuple[int, ...]
     head: str
@@ -158,7 +158,7 @@ class Lapsed(Struct, frozen=True):
 
 
 class Failed(Struct, frozen=True):
-    """The end of a subscriber or publisher that nothing will mend. `code` is for programs, `text` for people."""
+    """The permanent end of a subscriber or publisher. `code` is for programs, `text` for people."""
 
     code: str
     text: str
@@ -188,7 +188,7 @@ class Renumbered(Struct, frozen=True):
     incarnation: int
 
 
-class Opened(Struct, frozen=True):
+class PublisherReady(Struct, frozen=True):
     """The publisher is open at this head."""
 
     head: str
@@ -199,5 +199,5 @@ Item = Delivery | GapNotice
 SubscriberEvent = (
     Delivery | GapNotice | Attached | Detached | Acknowledged | Forgotten | SubscriptionRefused | Lapsed | Failed
 )
-PublisherEvent = Answered | Renumbered | Opened | Failed
+PublisherEvent = Answered | Renumbered | PublisherReady | Failed
 Event = SubscriberEvent | PublisherEvent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from plimsoll.core.link import LinkLimits
+from plimsoll.core.transport.link import LinkLimits
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """A logical publisher: consecutive numbers, credit, and one answer for every publication.
 
-What is unanswered is kept, bounded in bytes. After a reconnect with the link's state kept nothing is repeated; after
-the link was lost the head says what it has, and what is above that is sent again under the same identity. A head that
-has lost its memory cannot say: what it had not answered is `unknown`, and numbering begins anew in the next
+Unanswered publications are kept, bounded in bytes. A reconnect that keeps the link repeats nothing. After a lost link
+the head reports the last number it has, and later publications are sent again under the same identity. A head that
+has lost its memory cannot report it: unanswered publications are `unknown`, and numbering starts over in the next
 incarnation.
 """
 
@@ -10,25 +10,25 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, assert_never
 
 import msgspec
 
-from plimsoll.core import records as r
-from plimsoll.core import wire
 from plimsoll.core.client.errors import BufferFullError, ClosedError, PublicationError
-from plimsoll.core.client.events import Answer, Answered, Failed, Opened, PublisherEvent, Renumbered
-from plimsoll.core.wire import Scalar
-
-if TYPE_CHECKING:
-    from plimsoll.core.client.machine import Client
+from plimsoll.core.client.events import Answer, Answered, Failed, PublisherEvent, PublisherReady, Renumbered
+from plimsoll.core.client.limits import ClientLimits
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.wire import Scalar
+from plimsoll.core.transport.link import Link
 
 Confirm = Literal["head", "edges"]
+PublisherAnswer = msg.Accepted | msg.Credit | msg.Opened | msg.Refused | msg.Unconfirmed
 _PLAIN = {str, int, float, bool}
 _INT_LOW, _INT_HIGH = -(2**63), 2**63 - 1
 
 
-class Sent(NamedTuple):
+class SentPublication(NamedTuple):
     """A publication that waits to be sent, or for its answer."""
 
     number: int
@@ -37,10 +37,30 @@ class Sent(NamedTuple):
     flags: int
 
 
-class Publisher:
+class PublisherHost(Protocol):
+    """The publishers' interface to the client."""
+
+    now: float
+    limits: ClientLimits
+
+    @property
+    def home_link(self) -> Link | None:
+        """The link to the head, if there is one."""
+
+    def say(self, link: Link, record: msgspec.Struct) -> None: ...
+
+    def mark_ready(self, owner: ClientPublisher, /) -> None:
+        """The publisher has events to be taken."""
+
+    def new_handle(self, publisher: ClientPublisher) -> int: ...
+
+    def drop_publisher(self, publisher: ClientPublisher) -> None: ...
+
+
+class ClientPublisher:
     """One publisher of a client. Made by `Client.publisher`."""
 
-    def __init__(self, client: Client, name: str, incarnation: int, confirm: Confirm) -> None:
+    def __init__(self, client: PublisherHost, name: str, incarnation: int, confirm: Confirm) -> None:
         self._client, self.name, self.incarnation = client, name, incarnation
         self.confirm: Confirm = confirm
         self.events: list[PublisherEvent] = []
@@ -55,8 +75,8 @@ class Publisher:
         self._answered = 0
         self._through = 0
         self._session: tuple[str, int] | None = None
-        self._sent: dict[int, Sent] = {}
-        self._queued: deque[Sent] = deque()
+        self._sent: dict[int, SentPublication] = {}
+        self._queued: deque[SentPublication] = deque()
         self._left_at = 0.0
 
     # -- for the application
@@ -90,7 +110,7 @@ class Publisher:
         self.number += 1
         self.buffered_bytes += len(body)
         flags = wire.FLAG_CONFIRM_EDGES if (confirm or self.confirm) == "edges" else 0
-        self._queued.append(Sent(self.number, body, sent_us, flags))
+        self._queued.append(SentPublication(self.number, body, sent_us, flags))
         self.counts["published"] += 1
         self._pump()
         return self.number
@@ -105,18 +125,18 @@ class Publisher:
         return self.name, self.incarnation, number - self._base
 
     def close(self) -> None:
-        """Close at the head. What is unanswered by now is `unknown` if it was sent, else `refused`."""
+        """Close at the head. Unanswered publications are `unknown` if they were sent, else `refused`."""
         if self.closed:
             return
         self.closed = True
         link = self._client.home_link
         if self.handle and link is not None:
-            self._client.say(link, r.Close(self.handle))
+            self._client.say(link, msg.Close(self.handle))
         self._give_up("closed", f"publisher {self.name!r} was closed")
         self._client.drop_publisher(self)
 
     def statistics(self) -> dict[str, Any]:
-        """Counters since the start, and what is on its way."""
+        """Counters since the start, and the publications under way."""
         counts = {k: self.counts[k] for k in ("published", "accepted", "unconfirmed", "refused", "unknown", "resent")}
         return {
             **counts,
@@ -135,7 +155,7 @@ class Publisher:
         if self.closed or self.failed is not None or (link := self._client.home_link) is None:
             return
         self.handle = self._client.new_handle(self)
-        self._client.say(link, r.Open(self.handle, self.name, self.incarnation))
+        self._client.say(link, msg.Open(self.handle, self.name, self.incarnation))
 
     def lost(self, now: float) -> None:
         """The link to the head is over."""
@@ -143,7 +163,22 @@ class Publisher:
             self._left_at = now
         self.is_open = False
 
-    def on_opened(self, opened: r.Opened) -> None:
+    def on_answer(self, answer: PublisherAnswer) -> None:
+        match answer:
+            case msg.Accepted():
+                self._on_accepted(answer)
+            case msg.Credit():
+                self._on_credit(answer)
+            case msg.Unconfirmed():
+                self._answer([answer.seq], "unconfirmed", edges=tuple(answer.edges))
+            case msg.Refused():
+                self._on_refused(answer)
+            case msg.Opened():
+                self._on_opened(answer)
+            case _:
+                assert_never(answer)
+
+    def _on_opened(self, opened: msg.Opened) -> None:
         session = (opened.head, opened.epoch)
         if self._last_sent and (session != self._session or self._forgotten(opened)):
             self._begin_anew("the head has lost its memory of this publisher")
@@ -151,21 +186,21 @@ class Publisher:
             self.open()
             return
         self._session, self._through, self.is_open = session, opened.through, True
-        self._tell(Opened(*session))
+        self._tell(PublisherReady(*session))
         again = [sent for sent in self._sent.values() if sent.number - self._base > opened.last_seq]
         self.counts["resent"] += len(again)
         for sent in again:
             self._say(sent)
         self._pump()
 
-    def _forgotten(self, opened: r.Opened) -> bool:
+    def _forgotten(self, opened: msg.Opened) -> bool:
         """Whether the head knows less of this incarnation than it did, or may: heads forget who stays away for long."""
         if opened.last_seq < self._answered:
             return True
         away = self._client.now - self._left_at
         return opened.last_seq == 0 and bool(self._sent) and away > self._client.limits.memory_seconds
 
-    def on_accepted(self, accepted: r.Accepted) -> None:
+    def _on_accepted(self, accepted: msg.Accepted) -> None:
         through = accepted.through
         done = []
         for seq in self._sent:
@@ -175,18 +210,15 @@ class Publisher:
         self._answered = max(self._answered, min(through, self._last_sent))
         self._answer(done, "accepted")
 
-    def on_credit(self, credit: r.Credit) -> None:
+    def _on_credit(self, credit: msg.Credit) -> None:
         self._through = max(self._through, credit.through)
         self._pump()
 
-    def on_unconfirmed(self, record: r.Unconfirmed) -> None:
-        self._answer([record.seq], "unconfirmed", edges=tuple(record.edges))
-
-    def on_refused(self, refused: r.Refused) -> None:
+    def _on_refused(self, refused: msg.Refused) -> None:
         if refused.seq == 0:
             self.fail(refused.code, refused.text)
         elif refused.code in ("not-open", "over-credit"):
-            # The head has not taken it: start over from what it says it has.
+            # The head has not taken it: start over from the last number that it reports.
             self.open()
         else:
             self._answer([refused.seq], "refused", code=refused.code, text=refused.text)
@@ -214,11 +246,11 @@ class Publisher:
             self._sent[sent.number - self._base] = sent
             self._say(sent)
 
-    def _say(self, sent: Sent) -> None:
+    def _say(self, sent: SentPublication) -> None:
         link = self._client.home_link
         if link is not None:
             seq = sent.number - self._base
-            self._client.say(link, r.Publish(self.handle, seq, sent.flags, sent.sent_us, msgspec.Raw(sent.body)))
+            self._client.say(link, msg.Publish(self.handle, seq, sent.flags, sent.sent_us, msgspec.Raw(sent.body)))
 
     def _begin_anew(self, why: str) -> None:
         self._answer(list(self._sent), "unknown", code="head-restart", text=why)
@@ -240,7 +272,7 @@ class Publisher:
     def _answer(
         self, seqs: list[int], answer: Answer, edges: tuple[str, ...] = (), code: str = "", text: str = ""
     ) -> None:
-        """Tell the answer, one event for each run of consecutive numbers."""
+        """Report the answer, one event for each run of consecutive numbers."""
         first = last = 0
         for seq in seqs:
             sent = self._sent.pop(seq, None)
@@ -263,11 +295,11 @@ class Publisher:
 
     def _tell(self, event: PublisherEvent) -> None:
         self.events.append(event)
-        self._client.ready[self] = None
+        self._client.mark_ready(self)
 
 
 def encoded_body(attributes: Mapping[str, Scalar], payload: bytes | bytearray | memoryview, most: int) -> bytes:
-    """Check what the application says and encode it.
+    """Check an application's publication and encode it.
 
     Raises:
         PublicationError: `malformed` or `oversized`, naming the attribute.
@@ -277,7 +309,7 @@ def encoded_body(attributes: Mapping[str, Scalar], payload: bytes | bytearray | 
         raise PublicationError("malformed", f"the payload is bytes, not {type(payload).__name__}")
     checked = {_checked_name(name): _checked(name, value) for name, value in attributes.items()}
     try:
-        body = wire.encode(r.Body(checked, bytes(payload)))
+        body = wire.encode(msg.Body(checked, bytes(payload)))
     except UnicodeEncodeError as error:
         raise PublicationError("malformed", f"an attribute is not valid Unicode: {error}") from error
     if len(body) > most:
@@ -300,7 +332,7 @@ def _checked(name: str, value: object) -> Scalar:
 
 
 def _plain(name: str, value: object) -> Scalar:
-    """A value of a subclass (an enumeration, numpy's float64) as what it is on the wire."""
+    """A value of a subclass (an enumeration, numpy's float64) as its wire type."""
     for kind in (str, int, float):
         if isinstance(value, kind):
             return kind(value)

@@ -5,10 +5,10 @@ operator, the same as asking every subscription. `warm_up` compiles the inner lo
 how it works, when it is fast and when not.
 """
 
-from plimsoll.core.matching.index import Groups, Index, StaleResultError
+from plimsoll.core.matching.index import Index, MatchGroups, StaleResultError
 from plimsoll.core.matching.kernel import load as _load
 
-__all__ = ["Groups", "Index", "StaleResultError", "warm_up"]
+__all__ = ["Index", "MatchGroups", "StaleResultError", "warm_up"]
 
 
 def warm_up() -> bool:

@@ -1,10 +1,9 @@
 """The index: ids of the subscriptions that a publication matches.
 
-Three tiers, each exact. Subscriptions of a template that is worth a probe of its own live in tables of cells (`cells`).
-The rest are filed under their rarest predicate and checked one by one: as they come in Python (`residual`), and, where
-numba is installed, in arrays by a compiled loop (`compiled`), into which the residual is merged when it has grown.
-Which tables and look-ups can apply depends on the attributes of a publication only: it is planned once per attribute
-tuple.
+Three tiers, each exact. Subscriptions of a template that is worth its own probe live in tables (`template_table`). The
+rest are filed under their rarest predicate and checked one by one: in Python (`residual`) or, if numba is installed, in
+arrays by a compiled loop (`compiled_residual`), into which a grown residual is merged. The tables and look-ups that can
+apply depend only on the attributes of a publication, so they are planned once per attribute tuple.
 """
 
 from collections import Counter
@@ -13,31 +12,31 @@ from itertools import chain, compress, islice
 from typing import TYPE_CHECKING, Any
 
 from plimsoll.core.matching import kernel
-from plimsoll.core.matching.cells import Slice, Table
-from plimsoll.core.matching.residual import Residual, ResidualPlan
-from plimsoll.core.matching.shape import Filed, Names, Template, filed
+from plimsoll.core.matching.residual import ResidualIndex, ResidualPlan
+from plimsoll.core.matching.template import EqualityNames, Template, TemplateFiling, template_filing
+from plimsoll.core.matching.template_table import IdSlice, TemplateTable
 from plimsoll.core.predicates import Attributes, Exactly, Subscription
 from plimsoll.core.predicates.constraints import kind_of
 
 if TYPE_CHECKING:  # numpy is optional
-    from plimsoll.core.matching.compiled import Compiled, CompiledPlan
+    from plimsoll.core.matching.compiled_residual import CompiledPlan, CompiledResidual
 
 Id = Hashable
-MOST_PLANS = 1024  # attribute tuples whose plan is kept; past it all are dropped and planned anew
+MOST_PLANS = 1024  # attribute tuples whose plan is kept; beyond that all plans are dropped
 SMALLEST_TEMPLATE = 16  # members below which a template gets no table
-SAMPLE = 16  # members by whose chances a template is judged
-FEW_TEMPLATES = 16  # so many templates may all have tables, whatever their chances: their probes cost little together
+SAMPLE = 16  # members sampled to judge a template
+FEW_TEMPLATES = 16  # up to this many templates may all have tables: together their probes cost little
 PROBE_IN_CHECKS = 1.5  # a probe of a table or leaf costs about as much as checking this many candidates in Python,
 PROBE_IN_SCANS = 120.0  # and this many in the compiled loop
 SMALLEST_MERGE = 1024  # residual rows below which the compiled loop is not worth its call
-MERGE_FRACTION = 1 / 64  # of the compiled rows: so many new or removed ones are merged
+MERGE_FRACTION = 1 / 64  # new or removed rows that trigger a merge, as a fraction of the compiled rows
 
 
 class StaleResultError(RuntimeError):
     """A result of `match_groups` was used after the index had changed."""
 
 
-class Groups:
+class MatchGroups:
     """The matching subscriptions as slices of the index's own leaves, without enumerating them.
 
     Valid until the next change of the index; using it later raises `StaleResultError`.
@@ -45,55 +44,55 @@ class Groups:
 
     __slots__ = ("_generation", "_index", "_slices")
 
-    def __init__(self, index: "Index", generation: int, slices: list[Slice]) -> None:
+    def __init__(self, index: "Index", generation: int, slices: list[IdSlice]) -> None:
         self._index = index
         self._generation = generation
         self._slices = slices
 
-    def slices(self) -> list[Slice]:
+    def slices(self) -> list[IdSlice]:
         """(ids of a leaf, start, stop), none empty. The ids belong to the index: read, never write."""
         if self._generation != self._index.generation:
             raise StaleResultError("the index has changed since this match; match again")
         return self._slices
 
     def count(self) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         return sum(stop - start for _, start, stop in self.slices())
 
     def ids(self) -> list[Any]:
-        """All ids, as a list of its own."""
+        """All ids, as a new list."""
         return [item for ids, start, stop in self.slices() for item in ids[start:stop]]
 
     def __len__(self) -> int:
         return len(self.slices())
 
-    def __iter__(self) -> Iterator[Slice]:
+    def __iter__(self) -> Iterator[IdSlice]:
         return iter(self.slices())
 
 
-# Per table (getter, find, guard), then the plans of the residual and of the compiled rows where there are any.
-TableProbe = tuple[Callable[[Any], Any], Callable[[Any], Any], Names]
-Plan = tuple[tuple[TableProbe, ...], ResidualPlan | None, "CompiledPlan | None"]
+# Per table (getter, find, guard), then the plans of the residual and of the compiled rows, if any.
+TableProbe = tuple[Callable[[Any], Any], Callable[[Any], Any], EqualityNames]
+MatchPlan = tuple[tuple[TableProbe, ...], ResidualPlan | None, "CompiledPlan | None"]
 
 
 class Index:
-    """Subscriptions by id, asked which of them a publication matches. See docs/matching.md for costs.
+    """Subscriptions by id, and the ones that a publication matches. See docs/matching.md for costs.
 
-    An id is anything hashable, small ints are the cheapest. `compiled=False` keeps to Python where numba is installed.
+    Any hashable can be an id; small ints are the cheapest. `compiled=False` stays in Python even if numba is installed.
     """
 
     def __init__(self, *, compiled: bool = True) -> None:
         self.generation = 0
         self._subscriptions: dict[Id, Subscription] = {}
-        self._tables: dict[Names, Table] = {}
+        self._tables: dict[EqualityNames, TemplateTable] = {}
         self._members: dict[Template, dict[Id, None]] = {}  # of templates without a table
         self._promoted: dict[Template, int] = {}  # template with a table -> its subscriptions
-        self._residual = Residual()
-        self._compiled: Compiled | None = None
+        self._residual = ResidualIndex()
+        self._compiled: CompiledResidual | None = None
         self._may_compile = compiled
         self._seen: dict[str, dict[object, int]] = {}  # attribute -> value -> subscriptions with that equality
         self._with: dict[str, int] = {}  # attribute -> subscriptions with any equality on it
-        self._plans: dict[tuple[str, ...], Plan] = {}
+        self._plans: dict[tuple[str, ...], MatchPlan] = {}
 
     def __len__(self) -> int:
         return len(self._subscriptions)
@@ -105,13 +104,13 @@ class Index:
         return self._subscriptions[item]
 
     def add(self, item: Id, subscription: Subscription, /) -> None:
-        """Put a subscription in. ValueError when the id is taken: `remove` it first."""
+        """Add a subscription. ValueError if the id is taken: `remove` it first."""
         if item in self._subscriptions:
             raise ValueError(f"id {item!r} is in the index already; remove it before adding it again")
         self.generation += 1
         self._subscriptions[item] = subscription
         self._count(subscription, 1)
-        filing = filed(subscription)
+        filing = template_filing(subscription)
         if filing is None:
             self._add_residual(item, subscription)
             return
@@ -123,16 +122,16 @@ class Index:
         members = self._members.setdefault(template, {})
         members[item] = None
         self._add_residual(item, subscription)
-        # Judged whenever the members have doubled.
+        # Judge a template only when its members have doubled: adding stays cheap.
         if len(members) >= SMALLEST_TEMPLATE and not len(members) & (len(members) - 1) and self._worth(members):
             self._promote(template)
 
     def remove(self, item: Id, /) -> None:
-        """Take a subscription out. KeyError when the id is unknown."""
+        """Remove a subscription. KeyError if the id is unknown."""
         subscription = self._subscriptions.pop(item)
         self.generation += 1
         self._count(subscription, -1)
-        filing = filed(subscription)
+        filing = template_filing(subscription)
         if filing is not None:
             template = filing[0]
             if template in self._promoted:
@@ -145,7 +144,7 @@ class Index:
         self._remove_checked(item)
 
     def load(self, items: Iterable[tuple[Id, Subscription]]) -> None:
-        """Add many at once, faster than one by one. ValueError when an id is taken, with nothing added."""
+        """Add many at once, faster than one by one. ValueError if an id is taken; nothing is added then."""
         fresh: dict[Id, Subscription] = {}
         count = 0
         for item, subscription in items:
@@ -178,7 +177,7 @@ class Index:
     def match(self, attributes: Attributes) -> list[Any]:
         """Ids of the subscriptions that a publication with these attributes matches, in no particular order.
 
-        The list is the caller's own: it holds what matched at the time of the call.
+        The list belongs to the caller; later changes of the index do not affect it.
         """
         names = tuple(attributes)
         tables, residual, compiled = self._plans.get(names) or self._plan(names)
@@ -204,11 +203,11 @@ class Index:
             self._compiled.match(compiled, attributes, out, self._subscriptions)
         return out
 
-    def match_groups(self, attributes: Attributes) -> Groups:
-        """The same as slices of leaves, valid until the next change. What was checked one by one is one slice more."""
+    def match_groups(self, attributes: Attributes) -> MatchGroups:
+        """The same as slices of leaves, valid until the next change. Ids found by checks form one more slice."""
         names = tuple(attributes)
         tables, residual, compiled = self._plans.get(names) or self._plan(names)
-        out: list[Slice] = []
+        out: list[IdSlice] = []
         for getter, find, guard in tables:
             cell = find(getter(attributes))
             if cell is None or (guard and not _kinds_hold(guard, attributes)):
@@ -236,10 +235,10 @@ class Index:
                 self._compiled.match(compiled, attributes, checked, self._subscriptions)
             if checked:
                 out.append((checked, 0, len(checked)))
-        return Groups(self, self.generation, out)
+        return MatchGroups(self, self.generation, out)
 
     def stats(self) -> dict[str, int]:
-        """Counts of what the index holds and where."""
+        """Counts of the index's contents by tier."""
         compiled = self._compiled
         return {
             "subscriptions": len(self._subscriptions),
@@ -252,7 +251,7 @@ class Index:
             "plans": len(self._plans),
         }
 
-    def _plan(self, names: tuple[str, ...]) -> Plan:
+    def _plan(self, names: tuple[str, ...]) -> MatchPlan:
         present = frozenset(names)
         tables = tuple(
             (table.getter, table.cells.get, table.guard)
@@ -285,7 +284,7 @@ class Index:
         elif self._residual.remove(item):
             self._plans.clear()
 
-    def _remove_filed(self, filing: Filed, item: Id) -> None:
+    def _remove_filed(self, filing: TemplateFiling, item: Id) -> None:
         template = filing[0]
         table = self._tables[template[0]]
         table.remove(filing, item)
@@ -301,27 +300,27 @@ class Index:
         return max(SMALLEST_MERGE, len(compiled) * MERGE_FRACTION if compiled is not None else 0)
 
     def _merge(self, more: Iterable[Id]) -> None:
-        """Move what can be compiled out of the residual, and `more`, into the arrays."""
+        """Move the compilable subscriptions of the residual, and `more`, into the arrays."""
         scan = kernel.load() if self._may_compile else None
         if scan is None:
             self._may_compile = False
             for item in more:
                 self._residual.add(item, self._subscriptions[item], self._seen_with)
             return
-        from plimsoll.core.matching.compiled import Compiled  # numpy is there if the loop is
+        from plimsoll.core.matching.compiled_residual import CompiledResidual  # numpy is there if the loop is
 
         moving = [*self._residual.take_compilable(), *more]
         if self._compiled is None or self._compiled.is_wasteful:
             moving.extend(self._compiled.ids() if self._compiled is not None else ())
-            self._compiled = Compiled(scan)
+            self._compiled = CompiledResidual(scan)
         self._compiled.merge(
             dict(zip(moving, map(self._subscriptions.__getitem__, moving), strict=True)), self._seen_with
         )
         self._plans.clear()
 
     def _load_rest(self, filed: list[Id], unfiled: list[Id]) -> None:
-        """Put loaded subscriptions that got no table where they are checked: into the arrays if they are many."""
-        compilable = filed  # equalities and a bound have a form as tests
+        """File loaded subscriptions that got no table: in the arrays if there are many, else in the residual."""
+        compilable = filed  # equalities and a bound can always be written as tests
         others = unfiled
         if not self._may_compile or len(filed) + len(unfiled) + self._residual.compilable < self._merge_limit():
             compilable, others = [], filed + unfiled
@@ -335,16 +334,16 @@ class Index:
             self._merge(compilable)
 
     def _promote(self, template: Template, without: Iterable[Id] = ()) -> None:
-        """Give a template its place in a table and move its members there, but those that are nowhere yet."""
+        """Give a template a table and move its members there, except those in `without`, which are not filed yet."""
         table = self._tables.get(template[0])
         if table is None:
-            table = self._tables[template[0]] = Table(template[0])
+            table = self._tables[template[0]] = TemplateTable(template[0])
         members = self._members.pop(template)
         for item in without:
             del members[item]
         self._promoted[template] = len(members)
         for item in members:
-            filing = filed(self._subscriptions[item])
+            filing = template_filing(self._subscriptions[item])
             if filing is None:
                 raise RuntimeError(f"{self._subscriptions[item]} is a member of a template that it does not have")
             self._remove_checked(item)
@@ -363,7 +362,7 @@ class Index:
         return sum(map(self._chance, sample)) / len(sample) * len(members) > price
 
     def _chance(self, item: Id) -> float:
-        """How likely a publication opens a subscription's bucket, if publications are spread as equalities are."""
+        """The chance that a publication opens a subscription's bucket, if values are distributed as in equalities."""
         return min(
             (
                 self._seen[name][constraint.value] / self._with[name]
@@ -377,7 +376,7 @@ class Index:
         return self._seen[name][value]
 
     def _count_all(self, subscriptions: Iterable[Subscription]) -> None:
-        """Count the equalities of many, those that are one object together."""
+        """Count the equalities of many subscriptions; shared objects are counted in one step."""
         constraints = chain.from_iterable([subscription.constraints for subscription in subscriptions])
         pairs = [pair for pair in constraints if pair[1].__class__ is Exactly]
         by_identity = dict(zip(map(id, pairs), pairs, strict=True))
@@ -406,11 +405,11 @@ Filings = tuple[list[Id], list[Any], list[float]]
 
 
 def _by_template(fresh: dict[Id, Subscription]) -> tuple[dict[Template, Filings], list[Id]]:
-    """What is filed by template, and the ids of what is not."""
+    """The filings by template, and the ids of subscriptions without a template."""
     found: dict[Template, Filings] = {}
     rest: list[Id] = []
     for item, subscription in fresh.items():
-        filing = filed(subscription)
+        filing = template_filing(subscription)
         if filing is None:
             rest.append(item)
             continue
@@ -437,9 +436,9 @@ def _by_key(items: list[Id], keys: list[Any], bounds: list[float]) -> dict[Any, 
 
 
 def _is_number(value: object) -> bool:
-    """Whether it is a number that bounds speak about: no bool, no NaN."""
+    """Whether it is a number that bounds apply to: no bool, no NaN."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
-def _kinds_hold(guard: Names, attributes: Attributes) -> bool:
+def _kinds_hold(guard: EqualityNames, attributes: Attributes) -> bool:
     return all(kind_of(attributes[name]) == kind for name, kind in guard)

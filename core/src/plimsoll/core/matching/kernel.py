@@ -1,8 +1,8 @@
 """The loop that checks candidates, compiled where numba is installed.
 
-`scan` is plain Python over arrays; `load` compiles it. The machine code is kept beside the module (or where numba's own
-settings say), and is used on a read-only file system too: an image compiles once while it is built. Without numba the
-index answers by its Python path; a processor other than the one that the image was built on compiles again in memory.
+`scan` is plain Python over arrays; `load` compiles it. The machine code is kept beside the module (or where numba's
+settings say) and is used on a read-only file system too: an image compiles once, while it is built. Without numba the
+index uses its Python path. A processor other than the one that the image was built on compiles again in memory.
 """
 
 from collections.abc import Callable
@@ -33,14 +33,14 @@ def scan(
     labels: Any,
     out: Any,
 ) -> int:
-    """Write the labels of the rows that a publication satisfies to `out`; how many.
+    """Write the labels of the rows that a publication satisfies to `out`; return their number.
 
-    `vector` is the publication as floats, NaN where it has nothing. Each column of `access` holds the code of a bucket;
-    bucket b is the rows offsets[b] to offsets[b + 1]. Row r is satisfied when its two head tests are, at 2r and 2r + 1,
-    and its others, from starts[r] to starts[r + 1]. A test asks that vector[column] lies in [low, high], or, of a
-    complemented column (never of a head), that it is a number other than low.
+    `vector` is the publication as floats, NaN for absent values. Each column of `access` holds the code of a bucket;
+    bucket b is the rows offsets[b] to offsets[b + 1]. Row r is satisfied if its two head tests, at 2r and 2r + 1, and
+    its other tests, from starts[r] to starts[r + 1], are. A test requires vector[column] to lie in [low, high] or, for
+    a complemented column (never in a head), to be a number other than low.
     """
-    # The heads decide most rows. They are taken without a branch: what a processor cannot foretell, it pays for.
+    # The heads decide most rows. They are tested without a branch, as mispredicted branches would cost more.
     passed = 0
     for i in range(len(access)):
         code = vector[access[i]]
@@ -78,7 +78,7 @@ def scan(
 
 @cache
 def load() -> Scan | None:
-    """The compiled loop, or None where numba and numpy are not installed. The first time takes seconds."""
+    """The compiled loop, or None if numba and numpy are not installed. The first call takes seconds."""
     try:
         numba = import_module("numba")
     except ImportError:
@@ -97,10 +97,10 @@ def load() -> Scan | None:
 
 @cache
 def is_installed() -> bool:
-    """Whether numba and numpy are there, without importing them."""
+    """Whether numba and numpy are installed, without importing them."""
     return find_spec("numba") is not None and find_spec("numpy") is not None
 
 
-def kept() -> list[Path]:
-    """The files of kept machine code beside the module."""
+def cached_files() -> list[Path]:
+    """The files of cached machine code beside the module."""
     return sorted(Path(__file__).parent.glob("__pycache__/kernel.scan-*.nb[ic]"))

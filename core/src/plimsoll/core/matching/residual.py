@@ -1,9 +1,9 @@
-"""What the templates do not hold: subscriptions filed under one access predicate, the rest of them checked one by one.
+"""Subscriptions outside the templates: filed under one access predicate, with the rest checked one by one.
 
 Laws. Every subscription here lies in the buckets of exactly one of its constraints, the rarest that can be looked up:
 an equality, each value of an `in`, a prefix, a suffix, a contained piece, else the mere presence of an attribute. A
-publication opens the buckets that its values name and checks what is left of each subscription in them. Buckets of one
-subscription are never opened by the same publication twice, so no id is found twice.
+publication opens the buckets that its values name and checks the remaining constraints of each subscription in them.
+A publication opens at most one bucket of a subscription, so no id is found twice.
 """
 
 import operator
@@ -14,24 +14,24 @@ from plimsoll.core.predicates import Attributes, Exactly, Interval, OneOf, Prese
 from plimsoll.core.predicates.constraints import AnyConstraint, kind_of
 
 Id = Hashable
-Check = tuple[str, Callable[[Any, Any], bool], Any]  # attribute, test, operand
+ResidualCheck = tuple[str, Callable[[Any, Any], bool], Any]  # attribute, test, operand
 MOST_BUCKETS = 16  # an `in` of more values is checked, not looked up
-Access = tuple[str, str, object]  # what is looked up: kind of look-up, attribute, value
+AccessKey = tuple[str, str, object]  # kind of look-up, attribute, value
 
 
-class Bucket:
-    """The subscriptions of one access predicate: id -> what is left to check."""
+class AccessBucket:
+    """The subscriptions of one access predicate: id -> remaining checks."""
 
     __slots__ = ("key", "rows", "table")
 
-    def __init__(self, table: "Lookup", key: object) -> None:
+    def __init__(self, table: "AccessLookup", key: object) -> None:
         self.table = table
         self.key = key
-        self.rows: dict[Id, tuple[Check, ...]] = {}
+        self.rows: dict[Id, tuple[ResidualCheck, ...]] = {}
 
 
-class Lookup:
-    """All buckets of one way to look at one attribute: (how, attribute, length of the piece for string pieces)."""
+class AccessLookup:
+    """All buckets of one kind of look-up on one attribute; `length` is that of a string piece."""
 
     __slots__ = ("attribute", "buckets", "how", "length")
 
@@ -39,9 +39,9 @@ class Lookup:
         self.how = how
         self.attribute = attribute
         self.length = length
-        self.buckets: dict[object, Bucket] = {}
+        self.buckets: dict[object, AccessBucket] = {}
 
-    def opened(self, value: object) -> Iterator[Bucket]:
+    def opened(self, value: object) -> Iterator[AccessBucket]:
         """The buckets that a value of the attribute opens, each once."""
         for key in self._keys(value):
             bucket = self.buckets.get(key)
@@ -62,12 +62,12 @@ class Lookup:
         return {value[at : at + self.length] for at in range(len(value) - self.length + 1)}
 
 
-class Residual:
+class ResidualIndex:
     """The subscriptions that are checked one by one."""
 
     def __init__(self) -> None:
-        self._lookups: dict[tuple[str, str, int], Lookup] = {}
-        self._buckets_of: dict[Id, tuple[Bucket, ...]] = {}
+        self._lookups: dict[tuple[str, str, int], AccessLookup] = {}
+        self._buckets_of: dict[Id, tuple[AccessBucket, ...]] = {}
         self._compilable: dict[Id, None] = {}
         self._bounded: dict[str, int] = {}  # attribute -> rows with a number bound on it that is checked
 
@@ -79,7 +79,7 @@ class Residual:
 
     @property
     def compilable(self) -> int:
-        """How many could be rows of arrays."""
+        """How many subscriptions could become rows of arrays."""
         return len(self._compilable)
 
     @staticmethod
@@ -94,14 +94,14 @@ class Residual:
         return True
 
     def take_compilable(self) -> list[Id]:
-        """Take out all that could be rows of arrays."""
+        """Remove and return all ids that could become rows of arrays."""
         taken = list(self._compilable)
         for item in taken:
             self.remove(item)
         return taken
 
     def add(self, item: Id, subscription: Subscription, seen: Callable[[str, object], int]) -> bool:
-        """File a subscription; `seen` counts an equality's subscriptions. True when a new look-up was made for it."""
+        """File a subscription; `seen` counts an equality's subscriptions. True if existing plans are outdated."""
         name, constraint = _access(subscription, seen)
         checks = tuple(
             check for other, rest in subscription.constraints for check in _checks(other, rest, looked_up=other == name)
@@ -111,10 +111,10 @@ class Residual:
             place = (how, name, length)
             lookup = self._lookups.get(place)
             if lookup is None:
-                lookup = self._lookups[place] = Lookup(how, name, length)
+                lookup = self._lookups[place] = AccessLookup(how, name, length)
             bucket = lookup.buckets.get(key)
             if bucket is None:
-                bucket = lookup.buckets[key] = Bucket(lookup, key)
+                bucket = lookup.buckets[key] = AccessBucket(lookup, key)
             bucket.rows[item] = checks
             buckets.append(bucket)
         self._buckets_of[item] = tuple(buckets)
@@ -128,10 +128,10 @@ class Residual:
         return new_bound or len(self._lookups) > before
 
     def remove(self, item: Id) -> bool:
-        """Take a subscription out. True when a look-up is gone with it."""
+        """Remove a subscription. True if a look-up is gone with it."""
         gone = False
         self._compilable.pop(item, None)
-        checks: tuple[Check, ...] = ()
+        checks: tuple[ResidualCheck, ...] = ()
         for bucket in self._buckets_of.pop(item):
             checks = bucket.rows.pop(item)
             if not bucket.rows:
@@ -147,7 +147,7 @@ class Residual:
         return gone
 
     def plan(self, attributes: frozenset[str]) -> "ResidualPlan":
-        """What to open for publications with these attributes."""
+        """The look-ups for publications with these attributes."""
         lookups = [lookup for lookup in self._lookups.values() if lookup.attribute in attributes]
         return ResidualPlan(
             tuple((lookup.attribute, lookup.buckets) for lookup in lookups if lookup.how == "string"),
@@ -163,15 +163,15 @@ class ResidualPlan:
 
     def __init__(
         self,
-        strings: tuple[tuple[str, dict[object, Bucket]], ...],
-        others: tuple[Lookup, ...],
+        strings: tuple[tuple[str, dict[object, AccessBucket]], ...],
+        others: tuple[AccessLookup, ...],
         bounded: tuple[str, ...],
     ) -> None:
         self.strings = strings
         self.others = others
         self.bounded = bounded
 
-    def opened(self, attributes: Attributes) -> list[Bucket]:
+    def opened(self, attributes: Attributes) -> list[AccessBucket]:
         """The buckets that a publication opens."""
         buckets = [
             bucket for attribute, table in self.strings if (bucket := table.get(attributes[attribute])) is not None
@@ -202,7 +202,7 @@ class ResidualPlan:
 
 
 def _access(subscription: Subscription, seen: Callable[[str, object], int]) -> tuple[str, AnyConstraint]:
-    """The constraint to look a subscription up by: the rarest equality, else the most telling of the others."""
+    """The constraint to look a subscription up by: the rarest equality, else the most selective of the others."""
     equalities = [(name, c) for name, c in subscription.constraints if isinstance(c, Exactly)]
     if equalities:
         return min(equalities, key=lambda pair: seen(pair[0], pair[1].value))
@@ -232,15 +232,15 @@ def _keys(constraint: AnyConstraint) -> list[tuple[str, int, object]]:
     return [("present", 0, None)]
 
 
-def _checks(name: str, constraint: AnyConstraint, *, looked_up: bool) -> list[Check]:
-    """What is left to check of a constraint, cheapest form first."""
+def _checks(name: str, constraint: AnyConstraint, *, looked_up: bool) -> list[ResidualCheck]:
+    """The remaining checks of a constraint, in the cheapest form."""
     if looked_up and (isinstance(constraint, Exactly) or (isinstance(constraint, OneOf) and _rank(constraint)[0] == 0)):
         return []
     if isinstance(constraint, Exactly) and constraint.kind == "string":
         return [(name, operator.eq, constraint.value)]
     if not isinstance(constraint, Interval) or constraint.without:
         return [(name, _accepted, constraint)]
-    checks: list[Check] = []
+    checks: list[ResidualCheck] = []
     if constraint.low > float("-inf") or constraint.low_open:
         checks.append((name, operator.gt if constraint.low_open else operator.ge, constraint.low))
     if constraint.high < float("inf") or constraint.high_open:

@@ -1,9 +1,9 @@
-"""Decisions: where a subscriber should be served, and which should move.
+"""Decisions: where a subscriber should be served, and which subscribers should move.
 
-A policy is a frozen dataclass of its parameters. It is asked with values and answers with values; it holds no clock, no
-randomness and no memory, and knows of no broker, store or wire. What it proposes is carried out by others, or is not.
+A policy is a frozen dataclass of its parameters. It takes values and returns values; it holds no clock, randomness or
+memory and knows no broker, store or wire. Other code decides whether its proposals are carried out.
 """
 
-from plimsoll.core.policies.placement import LeastLoaded, Placer, Port, Unit
+from plimsoll.core.policies.placement import LeastLoadedPlacer, PlacementTarget, PlacementUnit, Placer
 
-__all__ = ["LeastLoaded", "Placer", "Port", "Unit"]
+__all__ = ["LeastLoadedPlacer", "PlacementTarget", "PlacementUnit", "Placer"]

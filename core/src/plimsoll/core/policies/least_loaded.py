@@ -1,66 +1,77 @@
-"""Least-loaded balancing: subscribers as equal shares of their broker's load, to whoever carries least.
+"""Least-loaded balancing: every subscriber counts as an equal share of its broker's load, and goes to the lightest.
 
-A baseline: what a balancer does that knows loads and does not know content. The first by name go; each is taken to
-bring the target what it brings the source on average.
+A baseline: a balancer that knows loads but not content. The first by name move; each is assumed to cost the target the
+average of what a subscriber costs the source.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from plimsoll.core.policies.fleet import RESOURCES, BrokerLoad
-from plimsoll.core.policies.parameters import Parameters, Scope
-from plimsoll.core.policies.profile import Profile
-from plimsoll.core.policies.steps import Action, Move, Plan, Rejection, Step, bounded
+from plimsoll.core.policies.model.load import RESOURCES, BrokerLoad
+from plimsoll.core.policies.model.parameters import BalancingParameters, Scope
+from plimsoll.core.policies.model.plan import (
+    BrokerAction,
+    OffloadPlan,
+    PlanMove,
+    PlanRejection,
+    PlanStep,
+    bounded_rejections,
+)
+from plimsoll.core.policies.model.profile import SubscriptionProfile
+from plimsoll.core.spec.types.policy import PolicyType
 
 
 @dataclass(frozen=True)
 class LeastLoaded:
-    """As many as would even out the two."""
+    """As many subscribers as would even out the two brokers."""
 
-    parameters: Parameters = Parameters()  # noqa: RUF009  a frozen value
+    name: ClassVar[PolicyType] = "LeastLoaded"
+
+    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  a frozen value
     scope: Scope = "Local"
 
     def ranked(
-        self, own: BrokerLoad, actions: Sequence[Action], others: Mapping[str, BrokerLoad]
-    ) -> tuple[Action, ...]:
-        """The target with the lowest of its highest utilisations first."""
+        self, own: BrokerLoad, actions: Sequence[BrokerAction], others: Mapping[str, BrokerLoad]
+    ) -> tuple[BrokerAction, ...]:
+        """The target whose highest utilisation is lowest comes first."""
         return tuple(sorted(actions, key=lambda a: (_highest(others[a.target]), a.target, -a.difference)))
 
     def plan(
         self,
         source: BrokerLoad,
         target: BrokerLoad,
-        profile: Profile,
-        action: Action,
+        profile: SubscriptionProfile,
+        action: BrokerAction,
         staying: Mapping[str, str] | None = None,
         most: int | None = None,
         others: Iterable[BrokerLoad] = (),
-    ) -> Plan:
-        """The first by name, as many as their average share of the load evens out."""
+    ) -> OffloadPlan:
+        """The first by name, as many as even out the two by their average share of the load."""
         names = sorted((name, row) for row in profile.rows for name in row.names if name not in (staying or {}))
         wanted = self._wanted(source, target, action, sum(row.count for row in profile.rows))
         count = min(wanted, len(names), len(names) if most is None else most)
         share = f"one of {count}, each taken to be an equal part of the load of {source.name}"
-        moves = [Move(row.key, (name,), source.name, target.name, share) for name, row in names[:count]]
+        moves = [PlanMove(row.key, (name,), source.name, target.name, share) for name, row in names[:count]]
         after = _shared(source, target, count)
-        kept = [Rejection("Enough", row.key, 1, f"{count} even out {action.metric}") for _, row in names[count:]]
-        held = [Rejection("Staying", row.key, 1, (staying or {})[n]) for row in profile.rows for n in row.names
+        kept = [PlanRejection("Enough", row.key, 1, f"{count} even out {action.metric}") for _, row in names[count:]]
+        held = [PlanRejection("Staying", row.key, 1, (staying or {})[n]) for row in profile.rows for n in row.names
                 if n in (staying or {})]  # fmt: skip
-        return Plan(
+        return OffloadPlan(
             action=action,
             source=source,
             target=target,
             predicted_source=after[0] if moves else source,
             predicted_target=after[1] if moves else target,
-            steps=tuple(Step((move,)) for move in moves),
-            rejected=bounded([*kept, *held]),
+            steps=tuple(PlanStep((move,)) for move in moves),
+            rejected=bounded_rejections([*kept, *held]),
             ended="Balanced" if count == wanted else "Exhausted" if count == len(names) else "Limit",
             stopped=f"{wanted} subscribers of average load would even out {action.metric}",
         )
 
-    def _wanted(self, source: BrokerLoad, target: BrokerLoad, action: Action, served: int) -> int:
+    def _wanted(self, source: BrokerLoad, target: BrokerLoad, action: BrokerAction, served: int) -> int:
         """The most subscribers that neither overload the target nor bring it above the source."""
         low, high = 0, served
         while low < high:
@@ -74,7 +85,7 @@ class LeastLoaded:
 
 
 def _shared(source: BrokerLoad, target: BrokerLoad, count: int) -> tuple[BrokerLoad, BrokerLoad]:
-    """Both with so many equal shares of the source's load moved, at the target by its capacity."""
+    """Both brokers with `count` equal shares of the source's load moved, scaled by the target's capacity."""
     part = count / source.subscribers if source.subscribers else 0.0
     scale = source.capacity / target.capacity
     ratios = {name: getattr(source, name) * part for name in _RATIOS}

@@ -1,7 +1,7 @@
 """Random balancing: any subscribers, to any broker that carries less.
 
-A baseline: it takes subscribers one at a time as drawn, as long as the metric is not balanced and the target would not
-be overloaded. Of what a subscriber costs it knows only whether it would make matters worse.
+A baseline: it draws subscribers one at a time until the metric is balanced or the target would be overloaded. All that
+it knows about a subscriber's cost is whether the move would make matters worse.
 """
 
 from __future__ import annotations
@@ -9,46 +9,50 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from plimsoll.core.policies.draft import Draft, End
-from plimsoll.core.policies.fleet import BrokerLoad
-from plimsoll.core.policies.pair import Pair
-from plimsoll.core.policies.parameters import Parameters, Scope
-from plimsoll.core.policies.profile import Profile
-from plimsoll.core.policies.steps import Action, Plan, Rejection
+from plimsoll.core.policies.model.broker_pair import BrokerPair
+from plimsoll.core.policies.model.load import BrokerLoad
+from plimsoll.core.policies.model.parameters import BalancingParameters, Scope
+from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan, PlanRejection
+from plimsoll.core.policies.model.plan_builder import PlanBuilder, PlanEnd
+from plimsoll.core.policies.model.profile import SubscriptionProfile
+from plimsoll.core.spec.types.policy import PolicyType
 
 
 @dataclass(frozen=True)
 class Random:
-    """Whoever is drawn. Equal seeds and load reports draw alike."""
+    """Draws targets and subscribers at random. Equal seeds and load reports draw the same."""
 
-    parameters: Parameters = Parameters()  # noqa: RUF009  a frozen value
+    name: ClassVar[PolicyType] = "Random"
+
+    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  a frozen value
     scope: Scope = "Local"
     seed: int = 1
 
     def ranked(
-        self, own: BrokerLoad, actions: Sequence[Action], others: Mapping[str, BrokerLoad]
-    ) -> tuple[Action, ...]:
-        """Targets as drawn."""
+        self, own: BrokerLoad, actions: Sequence[BrokerAction], others: Mapping[str, BrokerLoad]
+    ) -> tuple[BrokerAction, ...]:
+        """Targets in the order drawn."""
         return tuple(sorted(actions, key=lambda action: self._drawn(own, f"{action.target}/{action.metric}")))
 
     def plan(
         self,
         source: BrokerLoad,
         target: BrokerLoad,
-        profile: Profile,
-        action: Action,
+        profile: SubscriptionProfile,
+        action: BrokerAction,
         staying: Mapping[str, str] | None = None,
         most: int | None = None,
         others: Iterable[BrokerLoad] = (),
-    ) -> Plan:
-        """Subscribers as drawn, until the metric is balanced."""
+    ) -> OffloadPlan:
+        """Subscribers in the order drawn, until the metric is balanced."""
         trigger = self.parameters.trigger(self.scope)
-        pair = Pair(source, target, profile, self.parameters, trigger, staying or {}, most, others)
-        draft = Draft(pair, action)
+        pair = BrokerPair(source, target, profile, self.parameters, trigger, staying or {}, most, others)
+        draft = PlanBuilder(pair, action)
         return draft.plan(self._drafted(draft, source))
 
-    def _drafted(self, draft: Draft, source: BrokerLoad) -> End:
+    def _drafted(self, draft: PlanBuilder, source: BrokerLoad) -> PlanEnd:
         pair, metric = draft.pair, draft.action.metric
         rows = dict(draft.left)
         drawn = sorted(
@@ -56,19 +60,21 @@ class Random:
         )
         for name, key in drawn:
             if pair.difference(metric) <= pair.parameters.balance_threshold:
-                return End("Balanced", f"{metric} differs by {pair.difference(metric):+.4f}")
-            if not pair.room:
-                return End("Limit", "as many move as the session's limit allows")
-            at, before = pair.prospect(rows[key], 1), pair.difference(metric)
+                return PlanEnd("Balanced", f"{metric} differs by {pair.difference(metric):+.4f}")
+            if not pair.moves_left:
+                return PlanEnd("Limit", "as many move as the session's limit allows")
+            at, before = pair.predict_move(rows[key], 1), pair.difference(metric)
             if over := pair.parameters.thresholds.above_lower(at.target):
                 why = f"would bring {pair.target.name} above its lower overload threshold: {', '.join(over)}"
-                draft.reject(Rejection("WouldOverload", key, 1, why), for_good=False)
-            elif abs(after := pair.difference(metric, at)) >= before or pair.higher(metric, at) >= pair.higher(metric):
+                draft.reject(PlanRejection("WouldOverload", key, 1, why), for_good=False)
+            elif abs(after := pair.difference(metric, at)) >= before or pair.higher_metric(
+                metric, at
+            ) >= pair.higher_metric(metric):
                 why = f"would not bring the two closer in {metric}: {before:+.4f} -> {after:+.4f}"
-                draft.reject(Rejection("NoBetter", key, 1, why), for_good=False)
+                draft.reject(PlanRejection("NoBetter", key, 1, why), for_good=False)
             else:
                 draft.choose_one(rows[key], name, f"drawn; {metric} difference {before:+.4f} -> {after:+.4f}")
-        return End("Exhausted", "every subscriber has been drawn")
+        return PlanEnd("Exhausted", "every subscriber has been drawn")
 
     def _drawn(self, own: BrokerLoad, name: str) -> bytes:
         return hashlib.sha256(f"{self.seed}/{own.name}/{own.epoch}/{own.seq}/{name}".encode()).digest()

@@ -1,11 +1,11 @@
-"""What one attribute may be: the sets of values that predicates describe, in canonical form.
+"""Constraints on one attribute: the sets of values that predicates describe, in canonical form.
 
-Laws. Every value has one kind (string, number, boolean) and a constraint other than `Present` admits values of one kind
-only; a value of another kind does not satisfy it, whichever the operator. Two constraints are equal exactly when they
-admit the same values, so canonical equality is semantic equality. Numbers are points of the extended real line: ints
-and floats compare exactly (Python's mixed comparison rounds nothing, beyond 2**53 either), the line is dense, NaN is
-not on it and so satisfies only `Present`. Strings are sequences of code points and there are infinitely many of them.
-Each `covers` and `overlaps` is exact under these laws; the comments give the argument where it is not plain.
+Laws. Every value has one kind (string, number, boolean), and a constraint other than `Present` admits values of one
+kind only; a value of another kind does not satisfy it, whatever the operator. Two constraints are equal exactly when
+they admit the same values, so canonical equality is semantic equality. Numbers are points of the extended real line:
+ints and floats compare exactly (Python's mixed comparison does not round, even beyond 2**53), the line is dense, and
+NaN is not on it and so satisfies only `Present`. Strings are sequences of code points; there are infinitely many.
+Each `covers` and `overlaps` is exact under these laws; comments give the argument where it is not obvious.
 """
 
 import math
@@ -24,7 +24,7 @@ class NoValueError(Exception):
 
 
 def kind_of(value: object) -> Kind | None:
-    """The kind of a value, or None when it is of a type that no attribute has. bool is not a number here."""
+    """The kind of a value, or None if no attribute can have its type. bool is not a number here."""
     if isinstance(value, str):
         return "string"
     if isinstance(value, bool):
@@ -32,14 +32,14 @@ def kind_of(value: object) -> Kind | None:
     return "number" if isinstance(value, int | float) else None
 
 
-def in_order(values: Iterable[Value]) -> tuple[Value, ...]:
+def sorted_values(values: Iterable[Value]) -> tuple[Value, ...]:
     """Values of one kind, sorted."""
     return tuple(sorted(values))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exactly:
-    """One value. The kind is compared with it: `true` is not 1, while 1 and 1.0 are the same number."""
+    """One value. Its kind is compared too: `true` is not 1, while 1 and 1.0 are the same number."""
 
     value: Value
     kind: Kind
@@ -84,7 +84,7 @@ class OneOf:
         return any(map(other.accepts, self.values))
 
     def predicates(self) -> list[tuple[Operator, Operand]]:
-        return [("in", in_order(self.values))]
+        return [("in", sorted_values(self.values))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +162,8 @@ class Text:
             return self.accepts(other.value)
         if isinstance(other, OneOf):
             return all(map(self.accepts, other.values))
-        # `other` admits prefix + x + piece + x + ... + x + suffix for any string x: so nothing is forced on its members
-        # but what its prefix, its suffix or one of its pieces contains by itself.
+        # `other` admits prefix + x + piece + x + ... + x + suffix for any string x, so its members share only pieces
+        # that its prefix, its suffix or one of its pieces contains by itself.
         return (
             isinstance(other, Text)
             and other.prefix.startswith(self.prefix)
@@ -178,7 +178,7 @@ class Text:
     def overlaps(self, other: "AnyConstraint") -> bool:
         if not isinstance(other, Text):
             return other.overlaps(self) if isinstance(other, Exactly | OneOf | Present) else False
-        # By the same construction: compatible ends leave infinitely many strings, finitely many are excluded.
+        # By the same construction, compatible ends leave infinitely many strings, of which finitely many are excluded.
         return (self.prefix.startswith(other.prefix) or other.prefix.startswith(self.prefix)) and (
             self.suffix.endswith(other.suffix) or other.suffix.endswith(self.suffix)
         )

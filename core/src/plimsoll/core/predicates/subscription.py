@@ -1,21 +1,21 @@
-"""A subscription: the conjunction of its attributes' constraints, a value.
+"""A subscription: the conjunction of its attributes' constraints, as a value.
 
-Laws. A subscription is satisfiable, canonical and immutable: equal exactly when it selects the same publications,
-whatever its text was. An attribute that a publication lacks satisfies nothing, `!=` included.
+Laws. A subscription is satisfiable, canonical and immutable: two are equal exactly when they select the same
+publications, whatever their text. An attribute that a publication lacks satisfies nothing, `!=` included.
 """
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from plimsoll.core.predicates import text
-from plimsoll.core.predicates.canonical import Predicate, canonical, exactly
+from plimsoll.core.predicates import syntax
+from plimsoll.core.predicates.canonical_form import Predicate, canonical, exactly
 from plimsoll.core.predicates.constraints import AnyConstraint, Exactly, NoValueError, Value
 
 Attributes = Mapping[str, Value]
 
 
 class Unsatisfiable(ValueError):  # noqa: N818 - a public name: it says what the subscription is
-    """No publication can match; `attribute` is where, `reason` why."""
+    """No publication can match; `attribute` says where, `reason` why."""
 
     def __init__(self, attribute: str, reason: str) -> None:
         super().__init__(f"attribute {attribute!r}: {reason}")
@@ -57,7 +57,7 @@ class Subscription:
         """Whether every publication that `other` selects is selected here too. A subscription covers itself."""
         theirs = dict(other.constraints)
         for name, constraint in self.constraints:
-            # `other` is satisfiable, so an attribute that it leaves free can be missing in what it selects.
+            # `other` is satisfiable, so a publication that it selects may lack an attribute that it leaves free.
             if name not in theirs or not constraint.covers(theirs[name]):
                 return False
         return True
@@ -84,7 +84,7 @@ class Subscription:
         return self._hash
 
     def __str__(self) -> str:
-        return ",".join(text.printed(p.attribute, p.operator, p.operand) for p in self.predicates())
+        return ",".join(syntax.format_predicate(p.attribute, p.operator, p.operand) for p in self.predicates())
 
     def __repr__(self) -> str:
         return f"parse({str(self)!r})"
@@ -95,12 +95,12 @@ class Subscription:
 
 @lru_cache(maxsize=16_384)
 def _shared(name: str, value: str) -> tuple[str, AnyConstraint]:
-    """One object for an equality that many subscriptions ask for: it is most of what they weigh."""
-    return text.interned(name), exactly(value, "string")
+    """One shared object per string equality: equalities take most of the memory of subscriptions."""
+    return syntax.interned(name), exactly(value, "string")
 
 
 def conjunction(predicates: Iterable[Predicate]) -> Subscription:
-    """The subscription that asks for all of the predicates. Raises `Unsatisfiable`; ValueError when there are none."""
+    """The conjunction of the predicates. Raises `Unsatisfiable`; ValueError if there are no predicates."""
     by_attribute: dict[str, list[Predicate]] = {}
     for predicate in predicates:
         by_attribute.setdefault(predicate.attribute, []).append(predicate)
@@ -115,10 +115,10 @@ def conjunction(predicates: Iterable[Predicate]) -> Subscription:
         if isinstance(constraint, Exactly) and isinstance(constraint.value, str):
             constraints.append(_shared(name, constraint.value))
         else:
-            constraints.append((text.interned(name), constraint))
+            constraints.append((syntax.interned(name), constraint))
     return Subscription(tuple(constraints))
 
 
 def parse(written: str) -> Subscription:
     """The subscription of a text such as `[class,=,'STOCK'],[high,>,25.0]`. Raises `ParseError` or `Unsatisfiable`."""
-    return conjunction(Predicate(*triple) for triple in text.triples(written))
+    return conjunction(Predicate(*triple) for triple in syntax.parse_triples(written))

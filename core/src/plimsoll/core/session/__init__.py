@@ -1,60 +1,68 @@
-"""The mediator: what is asked of a fleet as LoadBalancingSessions, taken through its phases to an end.
+"""The session engine of the mediator: it takes LoadBalancingSessions through their phases to an end.
 
-`Mediator.handle(event, now)` gives effects, in order. It is pure and deterministic: it has no clock, no randomness, and
-knows neither the store nor the sockets; the local supervisor and the operator run the same one. What must outlive it is
-in `Session`, stored before the commands that rest on it. After a restart a new mediator, with a higher epoch, takes the
-stored sessions and asks the heads what they have.
+`MediatorEngine.handle(event, now)` returns effects, in order. It is pure and deterministic: it has no clock and no
+randomness, and knows neither the store nor the sockets; the local supervisor and the operator run the same engine. A
+`Session` is saved before the commands that follow from it. After a restart a new engine, with a higher epoch, takes the
+stored sessions and queries the heads for the state of their batches.
 
-Before the cut of its first batch, whatever fails rolls a session back; behind it everything rolls forward. Each phase
-and each session has a deadline, and one way out.
+Before the cut of its first batch any failure rolls a session back; after it a session rolls forward. Each phase and
+each session has a deadline, and one way out.
 """
 
+from plimsoll.core.session.engine import MediatorEngine
 from plimsoll.core.session.events import (
-    Asked,
-    Create,
-    Deleted,
+    CreateSession,
+    DeleteSession,
     Deposed,
     Effect,
+    EmitEvent,
     Event,
-    Forget,
-    Heard,
-    Save,
-    Send,
-    Tell,
-    Ticked,
-    Viewed,
+    FleetObserved,
+    HeadMessage,
+    SaveSession,
+    SendMessage,
+    SessionDeleted,
+    SessionUpserted,
+    Tick,
 )
-from plimsoll.core.session.mediator import Mediator
-from plimsoll.core.session.record import Session, decode, encode
-from plimsoll.core.session.status import moves, seen, status
-from plimsoll.core.session.values import EdgeView, HeadView, Overview, Request, Settings, Timings, View
+from plimsoll.core.session.inputs import (
+    ClusterComparison,
+    EdgeView,
+    EngineSettings,
+    FleetView,
+    HeadView,
+    SessionRequest,
+    Timings,
+)
+from plimsoll.core.session.state import Session, decode, encode
+from plimsoll.core.session.status import moves, observed_session, status
 
 __all__ = [
-    "Asked",
-    "Create",
-    "Deleted",
+    "ClusterComparison",
+    "CreateSession",
+    "DeleteSession",
     "Deposed",
     "EdgeView",
     "Effect",
+    "EmitEvent",
+    "EngineSettings",
     "Event",
-    "Forget",
+    "FleetObserved",
+    "FleetView",
+    "HeadMessage",
     "HeadView",
-    "Heard",
-    "Mediator",
-    "Overview",
-    "Request",
-    "Save",
-    "Send",
+    "MediatorEngine",
+    "SaveSession",
+    "SendMessage",
     "Session",
-    "Settings",
-    "Tell",
-    "Ticked",
+    "SessionDeleted",
+    "SessionRequest",
+    "SessionUpserted",
+    "Tick",
     "Timings",
-    "View",
-    "Viewed",
     "decode",
     "encode",
     "moves",
-    "seen",
+    "observed_session",
     "status",
 ]

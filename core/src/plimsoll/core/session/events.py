@@ -1,7 +1,7 @@
-"""What happens to a mediator, and what it wants done.
+"""Events and effects of the session engine.
 
-Effects are carried out in the order in which they come. Each `Save` stands before all that rests on it: if it cannot be
-stored, nothing behind it may be done, and the mediator goes: a new one, with a new epoch, starts from what is stored.
+A shell carries out effects in order. Each `SaveSession` precedes all effects that follow from it: if it cannot be
+stored, none of those may be carried out and the mediator ends; a new one, with a new epoch, starts from the store.
 """
 
 from __future__ import annotations
@@ -10,82 +10,89 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from plimsoll.core.records import (
+from plimsoll.core.protocol.messages import (
     Command,
     CoverQuery,
-    CoverTold,
-    Joined,
+    CoverReply,
+    ListSubscribers,
     Outcome,
+    PeerClusterLoads,
     ProfileQuery,
     ProfileReply,
-    Served,
-    Serving,
-    State,
-    Stated,
+    Reservation,
+    ReservationReply,
+    SubscriberPage,
     Trigger,
 )
-from plimsoll.core.session.record import Session
-from plimsoll.core.session.values import Request, View
+from plimsoll.core.session.inputs import FleetView, SessionRequest
+from plimsoll.core.session.state import Session
 
 # ---------------------------------------------------------------- events
 
 
 @dataclass(frozen=True)
-class Asked:
-    """An object is there, new, changed or as it was: approval, stop, retries and deletion are fields of it."""
+class SessionUpserted:
+    """An object exists, new, changed or as before: approval, stop, retries and deletion are fields of it."""
 
-    request: Request
+    request: SessionRequest
 
 
 @dataclass(frozen=True)
-class Deleted:
-    """An object is gone for good, without having waited for its session's end."""
+class SessionDeleted:
+    """An object is gone, without having waited for the end of its session."""
 
     uid: str
 
 
+HeadReply = Outcome | SubscriberPage | ReservationReply | Trigger | ProfileReply | CoverReply
+"""What heads send to a mediator."""
+
+
 @dataclass(frozen=True)
-class Heard:
-    """A head has spoken, for itself or for one of its edges."""
+class HeadMessage:
+    """A head has sent a message, for itself or for one of its edges."""
 
     head: str
-    said: Outcome | Served | Stated | Trigger | ProfileReply | CoverTold
+    message: HeadReply
 
 
 @dataclass(frozen=True)
-class Viewed:
-    """The fleet as it is now. Wanted every few seconds, changed or not."""
+class FleetObserved:
+    """The fleet as it is now. Due every few seconds, changed or not."""
 
-    view: View
+    view: FleetView
 
 
 @dataclass(frozen=True)
-class Ticked:
-    """Time has passed. Wanted a few times within `Timings.repeat`."""
+class Tick:
+    """Time has passed. Due a few times within `Timings.repeat`."""
 
 
-Event = Asked | Deleted | Heard | Viewed | Ticked
+Event = SessionUpserted | SessionDeleted | HeadMessage | FleetObserved | Tick
 
 # ---------------------------------------------------------------- effects
 
+HeadQuery = Command | ListSubscribers | Reservation | ProfileQuery | CoverQuery | PeerClusterLoads
+"""What a mediator sends to heads."""
+
 
 @dataclass(frozen=True)
-class Save:
-    """Store this as the status of its object: `status(session, now)` for people, `encode(session)` to go on from."""
+class SaveSession:
+    """Store this as the status of its object: `status(session, now)` for people, `encode(session)` to resume from."""
 
     session: Session
 
 
 @dataclass(frozen=True)
-class Send:
-    """Say this to a head, on its control socket. It may be lost; it is said again."""
+class SendMessage:
+    """Send this to a head, on its control socket. It may be lost; the mediator repeats what it still wants."""
 
     head: str
-    record: Command | Serving | State | ProfileQuery | CoverQuery | Joined
+    message: HeadQuery
 
 
 @dataclass(frozen=True)
-class Tell:
+class EmitEvent:
     """An event for people, about a session."""
 
     uid: str
@@ -96,10 +103,10 @@ class Tell:
 
 
 @dataclass(frozen=True)
-class Create:
+class CreateSession:
     """Make a LoadBalancingSession of this name, unless there is one, owned by `parent` if that is not empty.
 
-    `spec` is a mapping as in YAML. It is wanted again until the object has been `Asked` for.
+    `spec` is a mapping as in YAML. It is repeated until the object has come as `SessionUpserted`.
     """
 
     name: str
@@ -109,8 +116,8 @@ class Create:
 
 
 @dataclass(frozen=True)
-class Forget:
-    """Delete the object: its time to live is over, or its deletion was asked for and its session has ended."""
+class DeleteSession:
+    """Delete the object: its time to live is over, or its deletion was requested and its session has ended."""
 
     uid: str
     name: str
@@ -118,9 +125,9 @@ class Forget:
 
 @dataclass(frozen=True)
 class Deposed:
-    """A head obeys a mediator of this higher epoch. This one says nothing more, whatever it is told."""
+    """A head obeys a mediator of this higher epoch. This engine has no further effects."""
 
     epoch: int
 
 
-Effect = Save | Send | Tell | Create | Forget | Deposed
+Effect = SaveSession | SendMessage | EmitEvent | CreateSession | DeleteSession | Deposed

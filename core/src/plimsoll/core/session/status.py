@@ -1,8 +1,8 @@
-"""A session for people: conditions, progress, and what was promised beside what was measured.
+"""The status of a session for users: conditions, progress, and measurements beside the forecasts.
 
-Everything here is bounded and follows from the session; the full plan and each member's outcome are in `plan` and in
-the record. Conditions are observations; a session's end is `Succeeded`, which is Unknown until then. Amounts are whole
-numbers with their unit in the name, as the custom resources have no floating-point numbers.
+All of it is bounded and follows from the session; the full plan and the outcome of each member are in the stored state.
+The condition `Succeeded` is Unknown until the session ends. Amounts are whole numbers with their unit in the name, as
+custom resources have no floating-point numbers.
 """
 
 from __future__ import annotations
@@ -14,9 +14,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from plimsoll.core.session.record import MOVING, OUTCOMES, Audit, Forecast, Loads, Plan, Session
-from plimsoll.core.spec.conditions import Condition, merged
-from plimsoll.core.verify.sessions import SessionSeen
+from plimsoll.core.session.state import (
+    MOVING_PHASES,
+    OUTCOMES,
+    AuditTotals,
+    Forecast,
+    LoadFigures,
+    Session,
+    SessionPlan,
+)
+from plimsoll.core.spec.status.conditions import Condition, merge_conditions
+from plimsoll.core.verify.session_checker import SessionStateObserved
 
 NAMED_AT_MOST = 20
 
@@ -26,9 +34,9 @@ def rfc3339(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def conditioned(session: Session, now: float) -> Session:
+def with_conditions(session: Session, now: float) -> Session:
     """The session with its conditions as they are now."""
-    conditions = merged(session.conditions, _conditions(session), session.generation, rfc3339(now))
+    conditions = merge_conditions(session.conditions, _conditions(session), session.generation, rfc3339(now))
     return session if conditions == session.conditions else replace(session, conditions=conditions)
 
 
@@ -43,7 +51,7 @@ def _conditions(session: Session) -> Iterable[Condition]:
             yield Condition("Approved", "True", "Approved", f"plan {plan.hash}")
         elif not session.is_over:
             yield Condition("Approved", "False", session.reason or "AwaitingApproval", session.message)
-    elif any(one["type"] == "Approved" for one in session.conditions):  # of a plan that is gone
+    elif any(one["type"] == "Approved" for one in session.conditions):  # the plan is gone
         yield Condition("Approved", "False", session.reason or session.phase, session.message)
     if not session.is_over:
         yield Condition("Succeeded", "Unknown", session.reason or session.phase, session.message)
@@ -54,7 +62,7 @@ def _conditions(session: Session) -> Iterable[Condition]:
 
 
 def status(session: Session, now: float) -> dict[str, Any]:
-    """The status of the object, without the record to go on from."""
+    """The status of the object, without the stored state."""
     found: dict[str, Any] = {
         "observedGeneration": session.generation,
         "phase": session.phase,
@@ -70,8 +78,8 @@ def status(session: Session, now: float) -> dict[str, Any]:
         ),
         "timeInPhases": _time_in_phases(session, now),
         "progress": progress(session, now),
-        **_audit(session.audit() if session.counts()["moved"] else None),
-        "history": [_attempt(session, index) for index in range(len(session.history))],
+        **_audit_fields(session.audit() if session.counts()["moved"] else None),
+        "history": [_attempt_fields(session, index) for index in range(len(session.history))],
     }
     if session.started_at is not None:
         found["startedAt"] = rfc3339(session.started_at)
@@ -84,14 +92,14 @@ def status(session: Session, now: float) -> dict[str, Any]:
             for one in session.offers[:NAMED_AT_MOST]
         ]  # fmt: skip
     if session.plan is not None:
-        found |= _plan(session)
+        found |= _plan_fields(session)
     if session.batches:
-        found |= _handover(session)
+        found |= _batch_fields(session)
     if session.children:
         found["children"] = [
             {"name": child.name, "source": child.source, "target": child.target, "planned": child.members,
              "phase": child.phase, "reason": child.reason, **child.counts,
-             **_audit((child.audit or Audit()) if child.counts.get("moved") else None)}
+             **_audit_fields((child.audit or AuditTotals()) if child.counts.get("moved") else None)}
             for child in session.children
         ]  # fmt: skip
     return found
@@ -111,15 +119,15 @@ def progress(session: Session, now: float) -> dict[str, Any]:
     done = sum(counts.values())
     found: dict[str, Any] = {"planned": planned, **{state: counts[state] for state in OUTCOMES}}
     found["percent"] = 100 * done // planned if planned else 0
-    if session.moving_at is not None and session.phase in MOVING and done and now > session.moving_at:
+    if session.moving_at is not None and session.phase in MOVING_PHASES and done and now > session.moving_at:
         rate = done / (now - session.moving_at)
         found["movesPerMinute"] = round(60 * rate)
         found["etaSeconds"] = math.ceil((planned - done) / rate)
     return found
 
 
-def _audit(audit: Audit | None) -> dict[str, Any]:
-    """What those who have moved have counted. Where nobody has, the sums are not 0: they are not known."""
+def _audit_fields(audit: AuditTotals | None) -> dict[str, Any]:
+    """The audit of moved subscribers. Without a report the sums are left out: they are not 0, they are not known."""
     if audit is None:
         return {}
     if not audit.subscribers:
@@ -127,7 +135,7 @@ def _audit(audit: Audit | None) -> dict[str, Any]:
     return {"audit": {name: getattr(audit, name) for name in audit.__struct_fields__}}
 
 
-def _plan(session: Session) -> dict[str, Any]:
+def _plan_fields(session: Session) -> dict[str, Any]:
     plan = session.plan
     if plan is None:
         return {}
@@ -140,22 +148,24 @@ def _plan(session: Session) -> dict[str, Any]:
             "handover": plan.handover,
             "why": plan.why,
             "rejected": [{"reason": reason, "subscribers": len(names)} for reason, names in plan.rejected.items()],
-            **(_chosen(plan) if plan.policy else {}),
+            **(_policy_fields(plan) if plan.policy else {}),
         },
         "predicted": {
             "drainMilliseconds": round(1000 * plan.drain_seconds),
-            "edges": [_predicted(one) for one in plan.forecasts[:NAMED_AT_MOST]],
+            "edges": [_predicted_fields(one) for one in plan.forecasts[:NAMED_AT_MOST]],
         },
         "measured": {
-            "edges": [_measured(one) for one in plan.forecasts[:NAMED_AT_MOST] if one.utilization_measured is not None],
-            **_worst(plan),
+            "edges": [
+                _measured_fields(one) for one in plan.forecasts[:NAMED_AT_MOST] if one.utilization_measured is not None
+            ],
+            **_largest_error(plan),
             **_drain_milliseconds(session),
         },
     }
 
 
-def _chosen(plan: Plan) -> dict[str, Any]:
-    """What a policy says of its plan; the rest of its reasons is in the record."""
+def _policy_fields(plan: SessionPlan) -> dict[str, Any]:
+    """The reasons of a policy for its plan; further ones are in the stored state."""
     return {
         "policy": plan.policy,
         "metric": plan.metric,
@@ -170,7 +180,7 @@ def _chosen(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _predicted(one: Forecast) -> dict[str, Any]:
+def _predicted_fields(one: Forecast) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": one.edge,
         "utilizationBeforePercent": round(100 * one.utilization_before),
@@ -179,12 +189,12 @@ def _predicted(one: Forecast) -> dict[str, Any]:
         "subscribersAfter": one.subscribers_after,
     }
     return found | {
-        name: _loads(loads) for name, loads in (("before", one.before), ("after", one.after)) if loads is not None
+        name: _load_fields(loads) for name, loads in (("before", one.before), ("after", one.after)) if loads is not None
     }
 
 
-def _measured(one: Forecast) -> dict[str, Any]:
-    """What came, and how far that is from what was promised."""
+def _measured_fields(one: Forecast) -> dict[str, Any]:
+    """The measured loads of an edge, and how far they are from the forecast."""
     found: dict[str, Any] = {
         "name": one.edge,
         "utilizationPercent": round(100 * (one.utilization_measured or 0.0)),
@@ -194,7 +204,7 @@ def _measured(one: Forecast) -> dict[str, Any]:
     error = loads_error(one)
     if one.measured is None or error is None:
         return found
-    return {**found, "after": _loads(one.measured), "error": _loads(error)}
+    return {**found, "after": _load_fields(one.measured), "error": _load_fields(error)}
 
 
 def utilization_error(one: Forecast) -> float:
@@ -202,24 +212,24 @@ def utilization_error(one: Forecast) -> float:
     return abs((one.utilization_measured or 0.0) - one.utilization_after)
 
 
-def loads_error(one: Forecast) -> Loads | None:
+def loads_error(one: Forecast) -> LoadFigures | None:
     """How far each measured load is from the predicted one; None where a policy has not planned, or nothing came."""
     if one.measured is None or one.after is None:
         return None
-    return Loads(
+    return LoadFigures(
         input=abs(one.measured.input - one.after.input),
         output=abs(one.measured.output - one.after.output),
         match_seconds=abs(one.measured.match_seconds - one.after.match_seconds),
     )
 
 
-def _worst(plan: Plan) -> dict[str, int]:
+def _largest_error(plan: SessionPlan) -> dict[str, int]:
     """The largest error of any edge."""
     errors = [utilization_error(one) for one in plan.forecasts if one.utilization_measured is not None]
     return {"errorPercentMax": round(100 * max(errors))} if errors else {}
 
 
-def _loads(loads: Loads) -> dict[str, int]:
+def _load_fields(loads: LoadFigures) -> dict[str, int]:
     return {
         "inputPercent": round(100 * loads.input),
         "outputPercent": round(100 * loads.output),
@@ -229,7 +239,7 @@ def _loads(loads: Loads) -> dict[str, int]:
 
 def _drain_milliseconds(session: Session) -> dict[str, int]:
     """The longest and the mean time from the cut of a batch to its end."""
-    took = drain_seconds(session)
+    took = measured_drain_seconds(session)
     if not took:
         return {}
     return {
@@ -238,7 +248,7 @@ def _drain_milliseconds(session: Session) -> dict[str, int]:
     }
 
 
-def drain_seconds(session: Session) -> list[float]:
+def measured_drain_seconds(session: Session) -> list[float]:
     """From the cut of each batch to its end."""
     return [
         batch.ended_at - batch.cut_at
@@ -247,7 +257,7 @@ def drain_seconds(session: Session) -> list[float]:
     ]
 
 
-def _handover(session: Session) -> dict[str, Any]:
+def _batch_fields(session: Session) -> dict[str, Any]:
     batch = session.batches[-1]
     return {
         "batches": {
@@ -262,7 +272,7 @@ def _handover(session: Session) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _attempt(session: Session, index: int) -> dict[str, Any]:
+def _attempt_fields(session: Session, index: int) -> dict[str, Any]:
     one = session.history[index]
     return {
         "number": one.number,
@@ -273,12 +283,12 @@ def _attempt(session: Session, index: int) -> dict[str, Any]:
         "endedAt": rfc3339(one.ended_at),
         "planned": one.planned,
         **one.counts,
-        **_audit(one.audit),
+        **_audit_fields(one.audit),
     }
 
 
 def moves(session: Session) -> list[dict[str, Any]]:
-    """Everybody whom the plan names: from where to where, and with what outcome; then who was rejected, and why."""
+    """All subscribers of a plan: source, target and outcome; then the rejected ones, and why."""
     if session.plan is None:
         return []
     outcomes = session.outcomes()
@@ -298,11 +308,11 @@ def moves(session: Session) -> list[dict[str, Any]]:
     return found
 
 
-def seen(session: Session, at: float) -> SessionSeen:
+def observed_session(session: Session, at: float) -> SessionStateObserved:
     """The session as its checker sees it, stored at this time."""
     counts = {state: number for state, number in session.counts().items() if number}
     brokers = sorted(session.brokers)
-    return SessionSeen(
+    return SessionStateObserved(
         session.uid, session.parent, session.phase, session.attempt, session.deadline_at, session.is_over, brokers,
         session.planned, counts, at,
     )  # fmt: skip

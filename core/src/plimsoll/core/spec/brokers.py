@@ -1,4 +1,4 @@
-"""Which brokers a fleet consists of: their names, roles, and the places in the resources that ask for them."""
+"""The brokers of a fleet: their names, roles, and the places in the resources that declare them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ GROUP_LABEL = f"{GROUP}/edge-group"
 
 
 @dataclass(frozen=True)
-class Place:
-    """One broker that is asked for, by which object and where in it."""
+class DeclaredBroker:
+    """One declared broker, the object that declares it, and where in the object."""
 
     name: str
     role: Role
@@ -31,54 +31,54 @@ def head_name(cluster: str) -> str:
     return f"{cluster}-head"
 
 
-def groups(cluster: BrokerClusterSpec) -> tuple[EdgeGroup, ...]:
-    """The groups of a cluster, the one that `scale` means with as many edges as that says."""
+def edge_groups(cluster: BrokerClusterSpec) -> tuple[EdgeGroup, ...]:
+    """The groups of a cluster, with the replicas of `scale` in the group that it applies to."""
     scale = cluster.scale
     if scale is None:
         return cluster.edges
-    meant = scaled(cluster)
+    meant = scaled_group(cluster)
     return tuple(replace(group, replicas=scale.replicas) if group is meant else group for group in cluster.edges)
 
 
-def scaled(cluster: BrokerClusterSpec) -> EdgeGroup | None:
-    """The group that scaling means: the one that `scale` names, or else the first with `replicas`."""
+def scaled_group(cluster: BrokerClusterSpec) -> EdgeGroup | None:
+    """The group that scaling applies to: the one that `scale` names, else the first with `replicas`."""
     name = cluster.scale.group if cluster.scale is not None else ""
     countable = (group for group in cluster.edges if group.replicas is not None)
     return next((group for group in countable if name in ("", group.name)), None)
 
 
 def group_members(group: EdgeGroup) -> tuple[str, ...]:
-    """The edges of a group; without `replicas` one edge of the group's name, so that scaling never renames one."""
+    """The edges of a group; without `replicas`, one edge with the group's name. So scaling never renames an edge."""
     if group.replicas is None:
         return (group.name,)
     return tuple(f"{group.name}-{index}" for index in range(group.replicas))
 
 
-def places(resources: Resources) -> Iterator[Place]:
-    """Every broker of the fleet in the order of starting: heads first, then edges."""
+def declared_brokers(resources: Resources) -> Iterator[DeclaredBroker]:
+    """Every broker of the fleet in starting order: heads first, then edges."""
     for name, cluster in sorted(resources.clusters.items()):
-        yield Place(head_name(name), "head", name, cluster.spec.head.profile, cluster, ("metadata", "name"))
+        yield DeclaredBroker(head_name(name), "head", name, cluster.spec.head.profile, cluster, ("metadata", "name"))
     for name, cluster in sorted(resources.clusters.items()):
-        for index, group in enumerate(groups(cluster.spec)):
+        for index, group in enumerate(edge_groups(cluster.spec)):
             for member in group_members(group):
-                yield Place(member, "edge", name, group.profile, cluster, ("spec", "edges", index, "name"))
+                yield DeclaredBroker(member, "edge", name, group.profile, cluster, ("spec", "edges", index, "name"))
     for name, edge in sorted(resources.edges.items()):
         cluster_name = edge.spec.cluster_ref.name
-        yield Place(name, "edge", cluster_name, edge.spec.profile, edge, ("metadata", "name"))
+        yield DeclaredBroker(name, "edge", cluster_name, edge.spec.profile, edge, ("metadata", "name"))
 
 
-def members(resources: Resources) -> dict[str, list[str]]:
+def cluster_brokers(resources: Resources) -> dict[str, list[str]]:
     """The brokers of each cluster."""
     result: dict[str, list[str]] = {name: [] for name in resources.clusters}
-    for place in places(resources):
+    for place in declared_brokers(resources):
         result[place.cluster].append(place.name)
     return result
 
 
 def edge_brokers(resources: Resources) -> Iterator[Resource[EdgeBrokerSpec]]:
-    """Every EdgeBroker: those that clusters make, and those made by hand."""
+    """Every EdgeBroker: those that clusters create, and those that users create."""
     for name, cluster in sorted(resources.clusters.items()):
-        for group in groups(cluster.spec):
+        for group in edge_groups(cluster.spec):
             for member in group_members(group):
                 yield Resource(
                     kind="EdgeBroker",

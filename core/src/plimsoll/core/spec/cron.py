@@ -1,7 +1,7 @@
-"""Five cron fields in UTC, as crontab(5) has them: minute, hour, day of the month, month, day of the week.
+"""Five cron fields in UTC, as in crontab(5): minute, hour, day of the month, month, day of the week.
 
-A field is a list of numbers, ranges and `*`, each with an optional step; months and days of the week have names, too.
-Where both days are restricted, one of them suffices; a field that begins with `*` does not restrict.
+A field is a list of numbers, ranges and `*`, each with an optional step; months and days of the week also have names.
+If both days are restricted, either suffices; a field that begins with `*` does not restrict.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DAY_SECONDS = 86_400
 
 @dataclass(frozen=True)
 class _Field:
-    """What one field may hold: `value` is a number or a name as a pattern, `names` count from `low`."""
+    """The syntax of one field: `value` is the pattern of a number or a name; `names` count from `low`."""
 
     title: str
     low: int
@@ -45,7 +45,7 @@ CRON = " ".join(field.pattern for field in _FIELDS)
 
 
 @dataclass(frozen=True)
-class Schedule:
+class CronSchedule:
     """When something begins. `either`: one of the two days suffices. Times are seconds since 1970."""
 
     minutes: tuple[int, ...]
@@ -56,7 +56,7 @@ class Schedule:
     either: bool
 
     @classmethod
-    def parse(cls, text: str) -> Schedule:
+    def parse(cls, text: str) -> CronSchedule:
         """Read five fields; ValueError says what is wrong with them."""
         if not re.fullmatch(CRON, text):
             raise ValueError("is not a schedule: write five cron fields, as '0 2 * * 6' for Saturdays at 02:00 UTC")
@@ -73,7 +73,7 @@ class Schedule:
         )  # fmt: skip
 
     def last(self, now: float, within: float) -> float | None:
-        """The latest beginning that is not after now, and at most so many seconds before."""
+        """The latest beginning that is not after `now` and at most `within` seconds before it, or None."""
         today = datetime.fromtimestamp(now, UTC).date().toordinal()
         for back in range(int(within // DAY_SECONDS) + 2):
             found = max((at for at in self._on(today - back) if at <= now), default=None)
@@ -82,7 +82,7 @@ class Schedule:
         return None
 
     def next(self, now: float) -> float:
-        """The first beginning after now."""
+        """The first beginning after `now`."""
         today = datetime.fromtimestamp(now, UTC).date().toordinal()
         for ahead in range(_DAYS_LOOKED_AT):
             found = min((at for at in self._on(today + ahead) if at > now), default=None)

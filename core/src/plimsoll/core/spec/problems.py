@@ -1,6 +1,6 @@
 """What is wrong with a resource, where, and what to do about it.
 
-A problem is a value; `InvalidResourcesError` carries all that were found.
+A problem is a value; `InvalidResourcesError` carries all of them.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def path_text(path: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Document:
-    """One loaded mapping, and where it and its parts stand: `line_of(path)` is the line of the nearest known part."""
+class SourceDocument:
+    """One loaded mapping with its source lines: `line_of(path)` is the line of the nearest known part."""
 
     content: object
     file: str = "<input>"
@@ -30,7 +30,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Problem:
+class ResourceProblem:
     """One fault: where (`subject` is an object such as `BrokerCluster/quotes`), what was found, what to do."""
 
     file: str
@@ -53,21 +53,21 @@ class Problem:
 class InvalidResourcesError(ValueError):
     """The documents do not describe a fleet; `problems` has every fault found, in the order of the documents."""
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[ResourceProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
-def nearest(word: str, known: Sequence[str]) -> str | None:
-    """The known word that was most likely meant, whatever the case of its letters."""
+def nearest_word(word: str, known: Sequence[str]) -> str | None:
+    """The known word that was most likely meant, ignoring case."""
     folded = {name.casefold(): name for name in known}
     close = difflib.get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6)
     return folded[close[0]] if close else None
 
 
 def suggestion(word: str, known: Sequence[str], what: str) -> str:
-    """A remedy for a word that is not among the known ones."""
-    close = nearest(word, known)
+    """A remedy for an unknown word."""
+    close = nearest_word(word, known)
     if close is not None:
         return f'Did you mean "{close}"?'
     if not known:

@@ -26,8 +26,8 @@ _SUFFIXES = {
     **{f"{letter}i": Fraction(1024**power) for power, letter in enumerate("KMGTPE", start=1)},
 }
 
-# Each unit once, the largest first, and in all less than the 292 years that fit into a count of nanoseconds: whoever
-# else reads the text reads the same length.
+# Each unit once, the largest first, and in total less than the 292 years that fit into a count of nanoseconds, so that
+# other readers of the text get the same length.
 DURATION = "".join(
     rf"([0-9]{{1,{digits}}}(\.[0-9]+)?{unit})?"
     for unit, digits in (("h", 6), ("m", 7), ("s", 9), ("ms", 11), ("(us|µs)", 14), ("ns", 17))

@@ -1,4 +1,4 @@
-"""Resources: a fleet's objects, parsed together, and how an object is written as a mapping again."""
+"""Resources: a fleet's objects, parsed together, and their form as mappings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from plimsoll.core.spec.about import fields
+from plimsoll.core.spec.field_info import described_fields
 from plimsoll.core.spec.kinds import (
     API_VERSION,
     KINDS,
@@ -18,7 +18,7 @@ from plimsoll.core.spec.kinds import (
     HardwareProfileSpec,
     LoadBalancingSessionSpec,
 )
-from plimsoll.core.spec.problems import Document, Path, Problem
+from plimsoll.core.spec.problems import Path, ResourceProblem, SourceDocument
 from plimsoll.core.spec.quantities import Duration, Quantity
 
 S_co = TypeVar("S_co", bound=AnySpec, covariant=True)
@@ -35,16 +35,16 @@ class Resource(Generic[S_co]):
     annotations: Mapping[str, str] = field(default_factory=dict)
     namespace: str = ""
     owner: tuple[str, str] | None = None
-    document: Document = field(default=Document({}), compare=False, repr=False)
+    document: SourceDocument = field(default=SourceDocument({}), compare=False, repr=False)
 
     @property
     def subject(self) -> str:
         """`Kind/name`."""
         return f"{self.kind}/{self.name}"
 
-    def problem(self, path: Path, found: str, remedy: str) -> Problem:
+    def problem(self, path: Path, found: str, remedy: str) -> ResourceProblem:
         """A problem at a path of this object."""
-        return Problem(self.document.file, self.document.line_of(path), self.subject, path, found, remedy)
+        return ResourceProblem(self.document.file, self.document.line_of(path), self.subject, path, found, remedy)
 
     def mapping(self) -> dict[str, Any]:
         """The object as Kubernetes stores it, without status; defaults are left out."""
@@ -58,7 +58,7 @@ class Resource(Generic[S_co]):
         if self.owner is not None:
             kind, name = self.owner
             metadata["ownerReferences"] = [{"apiVersion": API_VERSION, "kind": kind, "name": name, "controller": True}]
-        return {"apiVersion": API_VERSION, "kind": self.kind, "metadata": metadata, "spec": written(self.spec)}
+        return {"apiVersion": API_VERSION, "kind": self.kind, "metadata": metadata, "spec": to_mapping(self.spec)}
 
 
 @dataclass(frozen=True)
@@ -72,27 +72,27 @@ class Resources:
     sessions: Mapping[str, Resource[LoadBalancingSessionSpec]]
 
     def __iter__(self) -> Iterator[Resource[AnySpec]]:
-        """Objects in the order in which they can be made: what is referred to comes first."""
+        """Objects in the order in which they can be created: referenced objects come first."""
         yield self.fleet
         for group in (self.profiles, self.clusters, self.edges, self.sessions):
             yield from (group[name] for name in sorted(group))
 
 
-def written(value: Any, *, defaults: bool = False) -> Any:
-    """A specification as plain mappings, lists and scalars; with its defaults, or without what equals them."""
+def to_mapping(value: Any, *, defaults: bool = False) -> Any:
+    """A specification as plain mappings, lists and scalars; values equal to defaults are left out unless `defaults`."""
     if isinstance(value, Quantity | Duration):
         return str(value)
     if isinstance(value, tuple):
-        return [written(item, defaults=defaults) for item in value]
+        return [to_mapping(item, defaults=defaults) for item in value]
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
     result = {}
-    for item in fields(type(value)):
+    for item in described_fields(type(value)):
         part = getattr(value, item.name)
         if part is None or (not defaults and not item.required and part == item.default):
             continue
-        result[item.key] = written(part, defaults=defaults)
+        result[item.key] = to_mapping(part, defaults=defaults)
     return result
 
 
-__all__ = ["KINDS", "Resource", "Resources", "written"]
+__all__ = ["KINDS", "Resource", "Resources", "to_mapping"]

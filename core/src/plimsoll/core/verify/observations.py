@@ -1,9 +1,8 @@
-"""What was seen, by whom and when: frozen values, written as JSON lines or handed over as they are.
+"""Observations of applications and brokers: frozen values, written as JSON lines or passed as they are.
 
 `at` is in seconds on one clock: virtual in the simulator, `time.monotonic()` between processes of one machine. An
-application writes what it sees at its own edge of the client library: a request when it is made, an answer when it is
-handed over. So "acknowledged at" is never too early and "published at" never too late, which is what makes a missing
-delivery a certain loss.
+application records a request when it makes it and an answer when the client library hands it over. So "acknowledged at"
+is never too early and "published at" never too late, which makes a missing delivery a certain loss.
 """
 
 from __future__ import annotations
@@ -17,24 +16,24 @@ from msgspec import Struct
 Value = str | int | float | bool
 Triple = tuple[str, str, Value | Sequence[Value] | None]
 """One predicate: attribute, operator, value. `exists` has no value, `in` a list of them."""
-Identity = tuple[str, int, int]
-"""Of a publication: publisher, its incarnation, sequence number."""
-Origin = tuple[str, int, int]
+PublicationIdentity = tuple[str, int, int]
+"""Identity of a publication: publisher, its incarnation, sequence number."""
+LogPosition = tuple[str, int, int]
 """Where a publication was accepted: head, head epoch, offset."""
 Answer = Literal["accepted", "refused", "unknown", "unconfirmed"]
 
 
 class Observation(Struct, array_like=True, frozen=True):
-    """Base of all that is seen."""
+    """Base of all observations of applications and brokers."""
 
 
-class Fleet(Observation, frozen=True, tag="fleet"):
-    """The tree of heads, as pairs of neighbours: what lies behind a head that a SUBACK names as unreached."""
+class HeadTreeObserved(Observation, frozen=True, tag="fleet"):
+    """The tree of heads as pairs of neighbours, to find what lies behind a head that a SUBACK names as unreached."""
 
     links: Sequence[tuple[str, str]]
 
 
-class Published(Observation, frozen=True, tag="published"):
+class PublicationObserved(Observation, frozen=True, tag="published"):
     publisher: str
     incarnation: int
     seq: int
@@ -42,7 +41,7 @@ class Published(Observation, frozen=True, tag="published"):
     at: float
 
 
-class Answered(Observation, frozen=True, tag="answered"):
+class AnswerObserved(Observation, frozen=True, tag="answered"):
     publisher: str
     incarnation: int
     seq: int
@@ -50,19 +49,19 @@ class Answered(Observation, frozen=True, tag="answered"):
     at: float
 
 
-class Logged(Observation, frozen=True, tag="logged"):
+class LogEntryObserved(Observation, frozen=True, tag="logged"):
     """A head has put the publication into its log, at `position`. `origin` names the head that accepted it."""
 
     head: str
     epoch: int
     position: int
-    publication: Identity
-    origin: Origin
+    publication: PublicationIdentity
+    origin: LogPosition
     at: float
 
 
-class Subscribed(Observation, frozen=True, tag="subscribed"):
-    """A subscription was asked for. An id that is asked for again after its withdrawal begins a new life."""
+class SubscriptionObserved(Observation, frozen=True, tag="subscribed"):
+    """A subscription was requested. An id that is requested again after its withdrawal begins a new life."""
 
     subscriber: str
     incarnation: int
@@ -71,8 +70,8 @@ class Subscribed(Observation, frozen=True, tag="subscribed"):
     at: float
 
 
-class Acknowledged(Observation, frozen=True, tag="acknowledged"):
-    """A SUBACK reached the application: these subscriptions count from now on, but for what lies behind `unreached`."""
+class AcknowledgementObserved(Observation, frozen=True, tag="acknowledged"):
+    """A SUBACK reached the application: these subscriptions now count, except for what lies behind `unreached`."""
 
     subscriber: str
     incarnation: int
@@ -82,7 +81,7 @@ class Acknowledged(Observation, frozen=True, tag="acknowledged"):
     at: float
 
 
-class Withdrawn(Observation, frozen=True, tag="withdrawn"):
+class WithdrawalObserved(Observation, frozen=True, tag="withdrawn"):
     """The application asked to withdraw these subscriptions."""
 
     subscriber: str
@@ -91,8 +90,8 @@ class Withdrawn(Observation, frozen=True, tag="withdrawn"):
     at: float
 
 
-class Forgotten(Observation, frozen=True, tag="forgotten"):
-    """The withdrawal was acknowledged, or the subscription refused: from now on nothing may come for these."""
+class RemovalObserved(Observation, frozen=True, tag="forgotten"):
+    """The withdrawal was acknowledged, or the subscription refused: no delivery for these may come any more."""
 
     subscriber: str
     incarnation: int
@@ -100,18 +99,18 @@ class Forgotten(Observation, frozen=True, tag="forgotten"):
     at: float
 
 
-class Delivered(Observation, frozen=True, tag="delivered"):
-    """`place`: the log position in the stream that it came in, as (head, head epoch, position), where that is known."""
+class DeliveryObserved(Observation, frozen=True, tag="delivered"):
+    """`place`: the log position in the delivering stream as (head, head epoch, position), if known."""
 
     subscriber: str
     incarnation: int
-    publication: Identity
-    origin: Origin
+    publication: PublicationIdentity
+    origin: LogPosition
     at: float
-    place: Origin | None = None
+    place: LogPosition | None = None
 
 
-class GapTold(Observation, frozen=True, tag="gap"):
+class GapObserved(Observation, frozen=True, tag="gap"):
     """The application was told of a gap: log positions `low` to `high`, and the last offset lost per origin.
 
     `low` is a position of `low_epoch`; where that is older than `epoch`, everything between is in doubt.
@@ -124,12 +123,12 @@ class GapTold(Observation, frozen=True, tag="gap"):
     low: int
     epoch: int
     high: int
-    last: Sequence[Origin]
+    last: Sequence[LogPosition]
     reason: str
     at: float
 
 
-class Lapsed(Observation, frozen=True, tag="lapsed"):
+class LeaseEndObserved(Observation, frozen=True, tag="lapsed"):
     """The application was told that its lease had ended: its acknowledgements are void until the next one."""
 
     subscriber: str
@@ -137,7 +136,7 @@ class Lapsed(Observation, frozen=True, tag="lapsed"):
     at: float
 
 
-class Ended(Observation, frozen=True, tag="ended"):
+class IncarnationEndObserved(Observation, frozen=True, tag="ended"):
     """An incarnation of a subscriber or publisher is over: closed, shut by its policy, or crashed."""
 
     name: str
@@ -145,18 +144,18 @@ class Ended(Observation, frozen=True, tag="ended"):
     at: float
 
 
-class HeadEnded(Observation, frozen=True, tag="head-ended"):
-    """A head epoch is over. What only it had is lost, which its subscribers and neighbours must be told."""
+class HeadEndObserved(Observation, frozen=True, tag="head-ended"):
+    """A head epoch is over. Entries that only it had are lost; its subscribers and neighbours must be told."""
 
     head: str
     epoch: int
     at: float
 
 
-class Owned(Observation, frozen=True, tag="owned"):
+class OwnerObserved(Observation, frozen=True, tag="owned"):
     """A head made `edge` the owner of the subscriber for this owner epoch.
 
-    `cause`: `cut`, `resume` or `report`; or `guest`: for a cut that another head has still to decide.
+    `cause`: `cut`, `resume` or `report`; or `guest`, for a cut that another head still has to decide.
     """
 
     subscriber: str
@@ -166,19 +165,19 @@ class Owned(Observation, frozen=True, tag="owned"):
     cause: str = ""
 
 
-class SessionBegan(Observation, frozen=True, tag="session-began"):
+class SessionStartObserved(Observation, frozen=True, tag="session-began"):
     uid: str
     deadline: float
     at: float
 
 
-class SessionEnded(Observation, frozen=True, tag="session-ended"):
+class SessionEndObserved(Observation, frozen=True, tag="session-ended"):
     uid: str
     state: str
     at: float
 
 
-class HandoverBegan(Observation, frozen=True, tag="handover-began"):
+class HandoverStartObserved(Observation, frozen=True, tag="handover-began"):
     """A mediator asks for a hand-over of these members for the first time."""
 
     session: str
@@ -190,7 +189,7 @@ class HandoverBegan(Observation, frozen=True, tag="handover-began"):
     at: float
 
 
-class HandoverTold(Observation, frozen=True, tag="handover-told"):
+class HandoverResultObserved(Observation, frozen=True, tag="handover-told"):
     """A mediator was told a final state of a hand-over, with the outcome of each member."""
 
     session: str
@@ -199,7 +198,7 @@ class HandoverTold(Observation, frozen=True, tag="handover-told"):
     at: float
 
 
-class Attached(Observation, frozen=True, tag="attached"):
+class AttachmentObserved(Observation, frozen=True, tag="attached"):
     """The application was told which edge serves it from now on."""
 
     subscriber: str
@@ -208,7 +207,7 @@ class Attached(Observation, frozen=True, tag="attached"):
     at: float
 
 
-class Serving(Observation, frozen=True, tag="serving"):
+class ServingEdgeObserved(Observation, frozen=True, tag="serving"):
     """An edge was seen to deliver to the subscriber from its stream, under this owner epoch."""
 
     edge: str
@@ -217,15 +216,15 @@ class Serving(Observation, frozen=True, tag="serving"):
     at: float
 
 
-class Steady(Observation, frozen=True, tag="steady"):
-    """A claim: from `since` on no bound is met, so nobody but the exempt is told of a gap."""
+class GapFreeClaim(Observation, frozen=True, tag="steady"):
+    """A claim: from `since` on no bound is met, so no subscriber that is not exempt is told of a gap."""
 
     since: float
     exempt: Sequence[str]
 
 
-class Residue(Observation, frozen=True, tag="residue"):
-    """State found after everything had ended, that nothing will ever take away."""
+class ResidueObserved(Observation, frozen=True, tag="residue"):
+    """State left over after everything ended, which nothing will ever remove."""
 
     where: str
     what: str
@@ -233,7 +232,7 @@ class Residue(Observation, frozen=True, tag="residue"):
     at: float
 
 
-class Mark(Observation, frozen=True, tag="mark"):
+class SizeObserved(Observation, frozen=True, tag="mark"):
     """A measured size and the bound that the configuration states for it."""
 
     where: str
@@ -243,8 +242,8 @@ class Mark(Observation, frozen=True, tag="mark"):
     at: float
 
 
-class Undisturbed(Observation, frozen=True, tag="undisturbed"):
-    """A claim: from `since` to `until`, all but the named parties have each delivery within `latency_seconds`."""
+class LatencyClaim(Observation, frozen=True, tag="undisturbed"):
+    """A claim: from `since` to `until`, all parties but the exempt get each delivery within `latency_seconds`."""
 
     since: float
     until: float
@@ -252,8 +251,8 @@ class Undisturbed(Observation, frozen=True, tag="undisturbed"):
     exempt: Sequence[str]
 
 
-class Counter(Observation, frozen=True, tag="counter"):
-    """What the product itself says of one incarnation: `published accepted refused unknown delivered gaps`."""
+class CounterObserved(Observation, frozen=True, tag="counter"):
+    """A counter of the product for one incarnation: `published accepted refused unknown delivered gaps`."""
 
     name: str
     incarnation: int
@@ -262,40 +261,40 @@ class Counter(Observation, frozen=True, tag="counter"):
     at: float
 
 
-Kind = (
-    Fleet
-    | Published
-    | Answered
-    | Logged
-    | Subscribed
-    | Acknowledged
-    | Withdrawn
-    | Forgotten
-    | Delivered
-    | GapTold
-    | Lapsed
-    | Ended
-    | HeadEnded
-    | Owned
-    | SessionBegan
-    | SessionEnded
-    | HandoverBegan
-    | HandoverTold
-    | Attached
-    | Serving
-    | Steady
-    | Residue
-    | Mark
-    | Undisturbed
-    | Counter
+AnyObservation = (
+    HeadTreeObserved
+    | PublicationObserved
+    | AnswerObserved
+    | LogEntryObserved
+    | SubscriptionObserved
+    | AcknowledgementObserved
+    | WithdrawalObserved
+    | RemovalObserved
+    | DeliveryObserved
+    | GapObserved
+    | LeaseEndObserved
+    | IncarnationEndObserved
+    | HeadEndObserved
+    | OwnerObserved
+    | SessionStartObserved
+    | SessionEndObserved
+    | HandoverStartObserved
+    | HandoverResultObserved
+    | AttachmentObserved
+    | ServingEdgeObserved
+    | GapFreeClaim
+    | ResidueObserved
+    | SizeObserved
+    | LatencyClaim
+    | CounterObserved
 )
 
 _encoder = msgspec.json.Encoder()
-_decoder: msgspec.json.Decoder[Kind] = msgspec.json.Decoder(Kind)
+_decoder: msgspec.json.Decoder[AnyObservation] = msgspec.json.Decoder(AnyObservation)
 
 
-class JournalError(ValueError):
-    """A line that is no observation."""
+class ObservationError(ValueError):
+    """A line that is not an observation."""
 
 
 def encode_line(observation: Observation) -> bytes:
@@ -307,27 +306,27 @@ def decode_line(line: bytes | str) -> Observation:
     """Read one line.
 
     Raises:
-        JournalError: saying what was found there.
+        ObservationError: with the text that was found.
 
     """
     try:
         return _decoder.decode(line)
     except msgspec.MsgspecError as error:
-        raise JournalError(f"not an observation: {error}; found {line[:120]!r}") from error
+        raise ObservationError(f"not an observation: {error}; found {line[:120]!r}") from error
 
 
 def decode_lines(lines: Iterable[bytes | str], source: str = "journal") -> Iterator[Observation]:
     """Read a file of lines.
 
-    A last line without its newline is what a killed process leaves behind, and is passed over if it cannot be read.
+    A last line without a newline, as a killed process leaves it, is skipped if it cannot be read.
 
     Raises:
-        JournalError: naming `source` and the line.
+        ObservationError: with `source` and the line number.
 
     """
     for number, line in enumerate(lines, 1):
         try:
             yield decode_line(line)
-        except JournalError as error:
+        except ObservationError as error:
             if (line[-1:] or b"\n") in (b"\n", "\n"):
-                raise JournalError(f"{source}:{number}: {error}") from error
+                raise ObservationError(f"{source}:{number}: {error}") from error

@@ -1,10 +1,10 @@
-"""What matches what, by the definition of the operators and by nothing else.
+"""Matching by the definition of the operators alone.
 
-The definition. A subscription matches when each of its predicates does. `exists` asks for the attribute alone. Every
-other operator asks for a value of the same kind as its own: text, number or truth value. So a missing attribute and a
-value of another kind match nothing, `!=` included, and `True` is not `1`. Whole and floating numbers are compared
-exactly. NaN is equal to nothing, unequal to nothing and in no order. `< <= > >=` are for numbers; `prefix suffix
-contains` for texts, by code points.
+The definition. A subscription matches if each of its predicates does. `exists` requires the attribute alone. Every
+other operator requires a value of the same kind as its operand: text, number or truth value. So a missing attribute
+and a value of another kind match nothing, `!=` included, and `True` is not `1`. Integers and floats are compared
+exactly. NaN is equal to nothing, unequal to nothing and in no order. `< <= > >=` apply to numbers, `prefix suffix
+contains` to texts, by code points.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from plimsoll.core.verify.observations import Triple, Value
 
-Filter = tuple[tuple[str, str, Any], ...]
+FilterKey = tuple[tuple[str, str, Any], ...]
 
 _ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "<": lambda a, b: a < b,
@@ -31,7 +31,7 @@ OPERATORS = frozenset({"=", "!=", "in", "exists", *_ORDERS, *_TEXTS})
 
 
 def kind(value: Value) -> str:
-    """`truth`, `number`, `text`, or `none` for what is comparable with nothing."""
+    """`truth`, `number`, `text`, or `none` for NaN, which compares with nothing."""
     if isinstance(value, bool):
         return "truth"
     if isinstance(value, str):
@@ -40,10 +40,10 @@ def kind(value: Value) -> str:
 
 
 def holds(operator: str, found: Value, wanted: Any) -> bool:
-    """Whether one predicate holds for a value that is there.
+    """Whether one predicate holds for a value that is present.
 
     Raises:
-        ValueError: for an operator that is not defined.
+        ValueError: the operator is not defined.
 
     """
     if operator == "exists":
@@ -62,28 +62,27 @@ def holds(operator: str, found: Value, wanted: Any) -> bool:
     return bool(found == wanted) is (operator == "=")
 
 
-def matches(predicates: Sequence[Triple] | Filter, attributes: Mapping[str, Value]) -> bool:
+def matches(predicates: Sequence[Triple] | FilterKey, attributes: Mapping[str, Value]) -> bool:
     """Whether every predicate holds for these attributes."""
     return all(
         name in attributes and holds(operator, attributes[name], wanted) for name, operator, wanted in predicates
     )
 
 
-def frozen(predicates: Sequence[Triple]) -> Filter:
+def filter_key(predicates: Sequence[Triple]) -> FilterKey:
     """The same predicates as a key: equal keys match the same publications."""
     return tuple((name, op, tuple(value) if isinstance(value, list) else value) for name, op, value in predicates)
 
 
-class Filters:
-    """Distinct filters, each asked once per publication.
+class FilterTable:
+    """Distinct filters, each evaluated once per publication.
 
-    The only short cut: a filter with an equality is asked only where that attribute has that value, which it needs to
-    match.
+    The only short cut: a filter with an equality is evaluated only if that attribute has that value.
     """
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
-        self._filters: list[Filter] = []
+        self._filters: list[FilterKey] = []
         self._by_equality: dict[tuple[str, str, Value], list[int]] = {}
         self._others: list[int] = []
 
@@ -91,8 +90,8 @@ class Filters:
         return len(self._filters)
 
     def number(self, predicates: Sequence[Triple]) -> int:
-        """The number of this filter, the same for equal ones."""
-        rule = frozen(predicates)
+        """The number of this filter; equal filters share it."""
+        rule = filter_key(predicates)
         for _, operator, _ in rule:
             if operator not in OPERATORS:
                 raise ValueError(f"operator {operator!r} is not defined; operators are {' '.join(sorted(OPERATORS))}")
@@ -103,7 +102,7 @@ class Filters:
             self._filters.append(rule)
         return self._numbers[key]
 
-    def _file(self, number: int, rule: Filter) -> None:
+    def _file(self, number: int, rule: FilterKey) -> None:
         for name, operator, value in rule:
             if operator == "=":
                 self._by_equality.setdefault((name, kind(value), value), []).append(number)

@@ -1,4 +1,4 @@
-"""What an audit concludes: counts, and each violation with its place."""
+"""The verdict of an audit: counts, and each violation with its place."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
-    """A broken law. `at` is on the journal's clock, in seconds; `subject` is whom it happened to."""
+class LawViolation:
+    """A broken law. `at` is on the journal's clock, in seconds; `subject` is the party affected."""
 
     law: str
     subject: str
@@ -20,14 +20,13 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AuditVerdict:
     """Counts over the whole journal.
 
-    `expected` counts pairs of publication and subscriber that had to be delivered, told gaps included; of these
-    `excused` lie in a gap that the subscriber was told of and `lost` do not. `delivered` counts first deliveries that
-    were wanted. `uncertain` pairs might or might not have come: the subscription or its end was being acknowledged,
-    or the answer to the publisher is unknown. `violations` holds the first ones found, `violated` the number of all
-    of them per law.
+    `expected` counts due pairs of publication and subscriber, gaps included; of these `excused` lie in a gap that the
+    subscriber was told of, and `lost` are missing without one. `delivered` counts wanted first deliveries. `uncertain`
+    pairs may or may not have been due: the subscription or its end was being acknowledged, or the answer to the
+    publisher is unknown. `violations` holds the first ones found, `violated` the number of all per law.
     """
 
     published: int
@@ -46,7 +45,7 @@ class Verdict:
     uncertain: int
     undisturbed: int
     violated: dict[str, int]
-    violations: tuple[Violation, ...]
+    violations: tuple[LawViolation, ...]
 
     @property
     def ok(self) -> bool:

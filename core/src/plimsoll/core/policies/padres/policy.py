@@ -1,21 +1,23 @@
-"""The policy: detection by its parameters, and the offload algorithm of the metric that was found wanting."""
+"""The PADRES policy: detection with its parameters, and the offload algorithm of the metric to balance."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from plimsoll.core.policies.draft import Draft, End
-from plimsoll.core.policies.fleet import BrokerLoad, Resource
-from plimsoll.core.policies.padres import input as by_input
-from plimsoll.core.policies.padres import match, output
-from plimsoll.core.policies.padres.cards import Goal
-from plimsoll.core.policies.pair import Pair
-from plimsoll.core.policies.parameters import Parameters, Scope
-from plimsoll.core.policies.profile import Profile
-from plimsoll.core.policies.steps import Action, Plan
+from plimsoll.core.policies.model.broker_pair import BrokerPair
+from plimsoll.core.policies.model.load import BrokerLoad, Resource
+from plimsoll.core.policies.model.parameters import BalancingParameters, Scope
+from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan
+from plimsoll.core.policies.model.plan_builder import PlanBuilder, PlanEnd
+from plimsoll.core.policies.model.profile import SubscriptionProfile
+from plimsoll.core.policies.padres import input_offload as by_input
+from plimsoll.core.policies.padres import match_offload, output_offload
+from plimsoll.core.policies.padres.report_cards import OffloadGoal
+from plimsoll.core.spec.types.policy import PolicyType
 
-ALGORITHMS = {"input": by_input.offload, "match": match.offload, "output": output.offload}
+ALGORITHMS = {"input": by_input.offload, "match": match_offload.offload, "output": output_offload.offload}
 RELIEVED_BY_MATCH: tuple[Resource, ...] = ("cpu", "input", "memory")  # PADRES 2006, 5.2
 
 
@@ -23,53 +25,55 @@ RELIEVED_BY_MATCH: tuple[Resource, ...] = ("cpu", "input", "memory")  # PADRES 2
 class Padres:
     """PADRES 2006, section 5."""
 
-    parameters: Parameters = Parameters()  # noqa: RUF009  a frozen value
+    name: ClassVar[PolicyType] = "Padres"
+
+    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  a frozen value
     scope: Scope = "Local"
 
     def ranked(
-        self, own: BrokerLoad, actions: Sequence[Action], others: Mapping[str, BrokerLoad]
-    ) -> tuple[Action, ...]:
-        """As detection lists them: the largest difference first. PADRES 2006, 3.2."""
+        self, own: BrokerLoad, actions: Sequence[BrokerAction], others: Mapping[str, BrokerLoad]
+    ) -> tuple[BrokerAction, ...]:
+        """The order of detection: the largest difference first. PADRES 2006, 3.2."""
         return tuple(actions)
 
     def plan(
         self,
         source: BrokerLoad,
         target: BrokerLoad,
-        profile: Profile,
-        action: Action,
+        profile: SubscriptionProfile,
+        action: BrokerAction,
         staying: Mapping[str, str] | None = None,
         most: int | None = None,
         others: Iterable[BrokerLoad] = (),
-    ) -> Plan:
-        """What should move from the source to the target by this action.
+    ) -> OffloadPlan:
+        """What should move from the source to the target for an action.
 
-        `staying` names subscribers that may not move, each with the reason; `most` is how many may move; `others`
-        are the loads of the other brokers that these two should not be brought further apart from.
+        `staying` names subscribers that may not move, each with the reason. `most` limits how many may move. `others`
+        are the loads of the remaining brokers, which the move should not take these two further away from.
         """
         trigger = self.parameters.trigger(self.scope)
-        pair = Pair(source, target, profile, self.parameters, trigger, staying or {}, most, others)
-        draft = Draft(pair, action)
+        pair = BrokerPair(source, target, profile, self.parameters, trigger, staying or {}, most, others)
+        draft = PlanBuilder(pair, action)
         end = ALGORITHMS[action.metric](draft, goal_of(action))
         if action.metric == "input" and "input" in action.overloaded and end.kind != "Limit":
-            end = relieved(draft, end)
+            end = with_match_relief(draft, end)
         return draft.plan(end)
 
 
-def relieved(draft: Draft, end: End) -> End:
-    """Where the input algorithm does next to nothing for an overload, the match algorithm relieves it at once.
+def with_match_relief(draft: PlanBuilder, end: PlanEnd) -> PlanEnd:
+    """If the input algorithm does next to nothing for an overload, let the match algorithm relieve it at once.
 
-    Input utilisation is arrival rate x matching delay (PADRES 2006, 3.2), and 5.2 relieves it by the delay. What takes
-    no input with it would else weigh as much as ever, and the input algorithm would be asked again and again.
+    Input utilisation is arrival rate x matching delay (PADRES 2006, 3.2), and 5.2 relieves it by the delay. Otherwise
+    subscribers that take no input with them would stay, and the input algorithm would be tried again and again.
     """
     pair = draft.pair
     gained = pair.source.input_utilization - pair.now.source.input_utilization
     if gained > pair.limit("input") or "input" not in pair.parameters.thresholds.above_lower(pair.now.source):
         return end
-    return match.offload(draft, Goal("match", ("input",), exempt=True))
+    return match_offload.offload(draft, OffloadGoal("match", ("input",), exempt=True))
 
 
-def goal_of(action: Action) -> Goal:
-    """What an action is after: balance, or relief where the match algorithm was called for an overload."""
+def goal_of(action: BrokerAction) -> OffloadGoal:
+    """The goal of an action: balance, or relief if the match algorithm is called for an overload."""
     is_relief = action.metric == "match" and any(each in RELIEVED_BY_MATCH for each in action.overloaded)
-    return Goal(action.metric, RELIEVED_BY_MATCH if is_relief else (), exempt=bool(action.overloaded))
+    return OffloadGoal(action.metric, RELIEVED_BY_MATCH if is_relief else (), exempt=bool(action.overloaded))

@@ -1,6 +1,6 @@
-"""Shuffle: a plan for all brokers at once, and in which order it may be carried out. BAD 2019."""
+"""Shuffle: a plan for all brokers at once, and the order in which it may be carried out. BAD 2019."""
 
+from plimsoll.core.policies.shuffle.plan import ShufflePlan
 from plimsoll.core.policies.shuffle.policy import Shuffle
-from plimsoll.core.policies.shuffle.values import Shuffled
 
-__all__ = ["Shuffle", "Shuffled"]
+__all__ = ["Shuffle", "ShufflePlan"]

@@ -1,66 +1,69 @@
-"""Shuffle: all brokers at once are brought to the lowest level that they can be brought to, by few moves.
+"""Shuffle: bring all brokers at once to the lowest level that a few moves can reach.
 
-BAD 2019 redistributes all subscribers, the heaviest first to whoever carries least (LPT, as Graham 1969 has it). That
-moves nearly everybody, and takes input that is shared for input of each. Here who is below the level stays, and load is
-what PADRES predicts it to be: input counts once. The level is found by halving; then those that cannot be lowered are
-left as they are, and the others brought further down, while they differ by more than would trigger balancing.
+BAD 2019 redistributes all subscribers, the heaviest first, each to the least loaded broker (LPT, Graham 1969). That
+moves nearly every subscriber and counts shared input for each. Here subscribers of brokers below the level stay, and
+load is what PADRES predicts: shared input counts once. The level is found by bisection; then brokers that cannot be
+lowered are left as they are and the others brought further down, while they differ by more than the trigger.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
+from typing import ClassVar
 
-from plimsoll.core.policies.fleet import BrokerLoad
-from plimsoll.core.policies.pair import calibrated, demanded
-from plimsoll.core.policies.parameters import Parameters, Scope
-from plimsoll.core.policies.profile import Profile
-from plimsoll.core.policies.shuffle.holding import Holding
-from plimsoll.core.policies.shuffle.packing import Packing
-from plimsoll.core.policies.shuffle.values import Ended, Shuffled, highest
-from plimsoll.core.policies.shuffle.waves import in_waves, moved
-from plimsoll.core.policies.steps import Rejection, bounded
+from plimsoll.core.policies.model.broker_pair import calibrated_loads, with_demanded_load
+from plimsoll.core.policies.model.load import BrokerLoad
+from plimsoll.core.policies.model.parameters import BalancingParameters, Scope
+from plimsoll.core.policies.model.plan import PlanRejection, bounded_rejections
+from plimsoll.core.policies.model.profile import SubscriptionProfile
+from plimsoll.core.policies.shuffle.broker_model import ShuffledBroker
+from plimsoll.core.policies.shuffle.packer import LevelPacker
+from plimsoll.core.policies.shuffle.plan import ShuffleEnding, ShufflePlan, highest_metric
+from plimsoll.core.policies.shuffle.waves import brokers_after, scheduled_waves
 
 ROUNDS_AT_MOST = 4
-"""So many times some are left where they are, and the others brought lower."""
+"""Rounds in which some brokers are left as they are and the others brought lower."""
 
 
 @dataclass(frozen=True)
 class Shuffle:
-    """`parameters`: those of the policy that balances the brokers otherwise."""
+    """`parameters`: those of the policy that otherwise balances the brokers."""
 
-    parameters: Parameters = Parameters()  # noqa: RUF009  a frozen value
+    name: ClassVar[str] = "Shuffle"
+
+    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  a frozen value
     scope: Scope = "Local"
 
     def plan(
         self,
         loads: Iterable[BrokerLoad],
-        profiles: Mapping[str, Profile],
+        profiles: Mapping[str, SubscriptionProfile],
         staying: Mapping[str, str] | None = None,
         takes: Set[str] | None = None,
         most: int | None = None,
-    ) -> Shuffled:
-        """Who should go where.
+    ) -> ShufflePlan:
+        """Plan the moves.
 
-        `profiles`: of each broker, with what the others take in already as its `takers`. `staying` names subscribers
-        that may not move, each with the reason; `takes` are the brokers that may take, all if None; `most` is how many
-        may move.
+        `profiles`: one of each broker, whose `takers` are the samples that the others already take in. `staying` names
+        subscribers that may not move, each with the reason. `takes` are the brokers that may take, all if None; `most`
+        limits how many may move.
         """
         kept = staying or {}
         known = self._calibrated(sorted(loads, key=lambda load: load.name), profiles)
-        brokers = {load.name: Holding(load, profiles[load.name], kept) for load in known}
+        brokers = {load.name: ShuffledBroker(load, profiles[load.name], kept) for load in known}
         subscribers = sum(row.count for holding in brokers.values() for row in holding.rows.values())
-        search = _Search(
+        search = _LevelSearch(
             self, brokers, frozenset(brokers) if takes is None else takes, subscribers if most is None else most
         )
         best, ended, stopped = search.run()
-        waves = in_waves(best.moves, brokers, self.parameters.thresholds)
-        after = tuple(holding.predicted() for holding in moved(waves, brokers))
-        return Shuffled(
+        waves = scheduled_waves(best.moves, brokers, self.parameters.thresholds)
+        after = tuple(holding.predicted() for holding in brokers_after(waves, brokers))
+        return ShufflePlan(
             before=known,
             after=after,
             waves=waves,
-            rejected=bounded(list(self._rejected(best, search, kept))),
+            rejected=bounded_rejections(list(self._rejected(best, search, kept))),
             high_before=max((self._high(load) for load in known), default=0.0),
             high_after=max((self._high(load) for load in after), default=0.0),
             ended=ended,
@@ -68,43 +71,45 @@ class Shuffle:
         )
 
     def _high(self, load: BrokerLoad) -> float:
-        return highest(load.measures, self.parameters.normalization_seconds)[0]
+        return highest_metric(load.measures, self.parameters.normalization_seconds)[0]
 
-    def _calibrated(self, loads: list[BrokerLoad], profiles: Mapping[str, Profile]) -> tuple[BrokerLoad, ...]:
-        """All with what their reports leave open filled in, by the one that says most."""
+    def _calibrated(
+        self, loads: list[BrokerLoad], profiles: Mapping[str, SubscriptionProfile]
+    ) -> tuple[BrokerLoad, ...]:
+        """All brokers, with gaps in their reports filled in from the most informative one."""
         if len(loads) < 2:
             return tuple(loads)
         model = max(loads, key=lambda load: (load.match_delay_seconds > 0.0, load.subscriptions, load.name))
         other = min((load for load in loads if load is not model), key=lambda load: (load.subscribers, load.name))
         found = []
         for load in loads:
-            pair = calibrated(model, other if load is model else load, profiles[model.name], self.parameters)
-            found.append(demanded(pair[0 if load is model else 1], profiles[load.name], self.parameters))
+            pair = calibrated_loads(model, other if load is model else load, profiles[model.name], self.parameters)
+            found.append(with_demanded_load(pair[0 if load is model else 1], profiles[load.name], self.parameters))
         return tuple(found)
 
-    def _rejected(self, best: Packing, search: _Search, staying: Mapping[str, str]) -> Iterable[Rejection]:
-        """Everybody who stays, with the reason."""
+    def _rejected(self, best: LevelPacker, search: _LevelSearch, staying: Mapping[str, str]) -> Iterable[PlanRejection]:
+        """Every subscriber that stays, with the reason."""
         for name, holding in sorted(best.brokers.items()):
             high = f"{best.high(name):.1%}"
             for key, row in sorted(holding.rows.items()):
                 held = [staying[each] for each in row.names if each in staying]
                 if held:
-                    yield Rejection("Staying", key, len(held), f"{name}: {held[0]}")
+                    yield PlanRejection("Staying", key, len(held), f"{name}: {held[0]}")
                 left = holding.present[key] - len(held)
                 if left <= 0:
                     continue
                 if name in search.given_up:
-                    yield Rejection("NoPlace", key, left, f"{name} stays at {high}: {search.given_up[name]}")
+                    yield PlanRejection("NoPlace", key, left, f"{name} stays at {high}: {search.given_up[name]}")
                 elif best.high(name) < search.before[name] - search.least:
-                    yield Rejection("Enough", key, left, f"{name} is at {high} then, which is enough")
+                    yield PlanRejection("Enough", key, left, f"{name} is at {high} then, which is enough")
                 else:
-                    yield Rejection("NotNeeded", key, left, f"{name} is at {high}, not above the level")
+                    yield PlanRejection("NotNeeded", key, left, f"{name} is at {high}, not above the level")
 
 
-class _Search:
-    """The lowest levels. `given_up` has those that cannot be lowered, with the reason."""
+class _LevelSearch:
+    """A search for the lowest levels. `given_up` holds brokers that cannot be lowered, with the reason."""
 
-    def __init__(self, policy: Shuffle, brokers: Mapping[str, Holding], takes: Set[str], most: int) -> None:
+    def __init__(self, policy: Shuffle, brokers: Mapping[str, ShuffledBroker], takes: Set[str], most: int) -> None:
         self.parameters = policy.parameters
         self.trigger = policy.parameters.trigger(policy.scope).ratio
         self.least = policy.parameters.balance_threshold
@@ -115,8 +120,8 @@ class _Search:
         self.before = {name: self.best.high(name) for name in brokers}
         self.levels = dict(self.before)
 
-    def run(self) -> tuple[Packing, Ended, str]:
-        """The best packing, and why it is no better."""
+    def run(self) -> tuple[LevelPacker, ShuffleEnding, str]:
+        """The best packing, and why there is no better one."""
         if len(self.brokers) < 2 or not self.takes:
             return self.best, "Nothing", "there are no two brokers between which anybody could move"
         for _ in range(ROUNDS_AT_MOST):
@@ -134,14 +139,14 @@ class _Search:
             self.given_up[failed.stuck] = "nothing that it could give fits below that"
         return self.best, "NoBetter", "nothing lowers those that carry most"
 
-    def _lowered(self, open_: list[str], top: float, low: float) -> Packing:
-        """Bring the open ones down together as far as they go; returns the last packing that failed, if one did."""
+    def _lowered(self, open_: list[str], top: float, low: float) -> LevelPacker:
+        """Bring the open brokers down together as far as possible; returns the last packing that failed, if any."""
         above, below = top, low
         failed = self._at(open_, low)
         if not failed.stuck:
             self.best = failed
             return failed
-        level = top - 2 * self.least  # what cannot be at all is soon known
+        level = top - 2 * self.least  # just below the top: if even that fails, the search ends here
         while above - below > self.least:
             packing = self._at(open_, level)
             if packing.stuck:
@@ -152,10 +157,10 @@ class _Search:
         self.levels |= dict.fromkeys(open_, above)
         return failed
 
-    def _at(self, open_: list[str], level: float) -> Packing:
+    def _at(self, open_: list[str], level: float) -> LevelPacker:
         packing = self._packed({**self.levels, **dict.fromkeys(open_, level)})
-        packing.run()
+        packing.pack()
         return packing
 
-    def _packed(self, levels: Mapping[str, float]) -> Packing:
-        return Packing(self.brokers, levels, self.parameters, self.takes, self.most)
+    def _packed(self, levels: Mapping[str, float]) -> LevelPacker:
+        return LevelPacker(self.brokers, levels, self.parameters, self.takes, self.most)

@@ -1,4 +1,4 @@
-"""In which order moves may happen: nobody takes what it has room for only once something else has gone.
+"""The order of moves: a broker takes subscribers only after the moves that make room for them.
 
 Moves of one wave may happen at the same time and in any order, so a broker must bear all that comes to it in a wave
 before anything of its own has gone in that wave.
@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from plimsoll.core.policies.fleet import Thresholds
-from plimsoll.core.policies.shuffle.holding import Holding
-from plimsoll.core.policies.steps import Move
+from plimsoll.core.policies.model.load import ResourceThresholds
+from plimsoll.core.policies.model.plan import PlanMove
+from plimsoll.core.policies.shuffle.broker_model import ShuffledBroker
 
 
-def in_waves(
-    moves: Sequence[Move], brokers: Mapping[str, Holding], thresholds: Thresholds
-) -> tuple[tuple[Move, ...], ...]:
-    """The moves in as few waves as their order allows. `brokers`: as they are before all of them."""
-    waves: list[list[Move]] = [[]]
+def scheduled_waves(
+    moves: Sequence[PlanMove], brokers: Mapping[str, ShuffledBroker], thresholds: ResourceThresholds
+) -> tuple[tuple[PlanMove, ...], ...]:
+    """The moves in as few waves as their order allows. `brokers`: as they are before the first wave."""
+    waves: list[list[PlanMove]] = [[]]
     giving = {move.source for move in moves}
     for move in moves:
         number = 0
@@ -29,8 +29,8 @@ def in_waves(
     return tuple(tuple(wave) for wave in waves if wave)
 
 
-def moved(waves: Iterable[Iterable[Move]], brokers: Mapping[str, Holding]) -> list[Holding]:
-    """All brokers, by name, when everybody has moved in this order."""
+def brokers_after(waves: Iterable[Iterable[PlanMove]], brokers: Mapping[str, ShuffledBroker]) -> list[ShuffledBroker]:
+    """All brokers, by name, after these waves."""
     after = {name: holding.copy() for name, holding in brokers.items()}
     for wave in waves:
         for move in wave:
@@ -41,9 +41,13 @@ def moved(waves: Iterable[Iterable[Move]], brokers: Mapping[str, Holding]) -> li
 
 
 def _bears(
-    move: Move, number: int, waves: Sequence[Sequence[Move]], brokers: Mapping[str, Holding], thresholds: Thresholds
+    move: PlanMove,
+    number: int,
+    waves: Sequence[Sequence[PlanMove]],
+    brokers: Mapping[str, ShuffledBroker],
+    thresholds: ResourceThresholds,
 ) -> bool:
-    """Whether the target of a move is never overloaded if it comes in this wave."""
+    """Whether the target of a move is never overloaded if the move happens in this wave."""
     name = move.target
     for last in range(number, len(waves)):
         holding = brokers[name].copy()

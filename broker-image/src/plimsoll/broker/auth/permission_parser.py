@@ -1,0 +1,62 @@
+"""The part of an authorised-keys line after the name: a client's permissions and quotas.
+
+First the permissions: `publish`, `subscribe`, both separated by a comma, or `none`; then quotas: `publications/s=N`,
+`bytes/s=N` and `subscriptions=N`. Clients without restrictions need none of it; other roles may have none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from plimsoll.core.permissions import ClientPermissions
+
+ROLES: Final = ("publish", "subscribe")
+NO_ROLES: Final = "none"
+QUOTAS: Final = ("publications/s", "bytes/s", "subscriptions")
+
+
+def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions:
+    """Read these fields.
+
+    Raises:
+        ValueError: naming the wrong field and what is allowed there.
+
+    """
+    roles: set[str] | None = None
+    quotas: dict[str, float] = {}
+    for field in fields:
+        name, equals, value = field.partition("=")
+        if equals:
+            # The unit may also follow the number: publications=100/s.
+            if value.endswith("/s") and name in ("publications", "bytes"):
+                name, value = f"{name}/s", value.removesuffix("/s")
+            if name not in QUOTAS or name in quotas:
+                raise ValueError(f"{field!r}: quotas are {', '.join(f'{each}=N' for each in QUOTAS)}, each once")
+            quotas[name] = _number(field, value, whole=name == "subscriptions")
+        elif roles is not None or quotas:
+            raise ValueError(f"{field!r}: roles stand once, before the quotas, separated by commas")
+        else:
+            roles = set() if field == NO_ROLES else set(field.split(","))
+            if not roles <= set(ROLES):
+                raise ValueError(f"{field!r}: what a client may do is {', '.join(ROLES)} or {NO_ROLES}")
+    most = quotas.get("subscriptions")
+    return ClientPermissions(
+        identity=identity,
+        publishes=roles is None or "publish" in roles,
+        subscribes=roles is None or "subscribe" in roles,
+        publications_per_second=quotas.get("publications/s"),
+        bytes_per_second=quotas.get("bytes/s"),
+        max_subscriptions=None if most is None else int(most),
+    )
+
+
+def _number(field: str, text: str, *, whole: bool) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (0 < number < math.inf) or (whole and number != int(number)):
+        raise ValueError(f"{field!r}: a quota is a {'whole ' if whole else ''}number above 0")
+    return number

@@ -1,0 +1,37 @@
+"""Types of command-line arguments: each takes the text and returns its value, or says what to write instead."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from plimsoll.core.spec.quantities import Duration
+
+
+def parse_share(text: str) -> int:
+    """`30%` as 30."""
+    if (match := re.fullmatch(r"(\d{1,3})%", text)) is None or not 1 <= int(match[1]) <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share: write a whole percentage from 1% to 100%, as 30%")
+    return int(match[1])
+
+
+def parse_count(text: str) -> int:
+    """A number of subscribers, 1 or more."""
+    if not re.fullmatch(r"\d{1,9}", text) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of subscribers: write 1 or more")
+    return int(text)
+
+
+def parse_duration(text: str) -> str:
+    """A duration greater than zero, as it was written."""
+    try:
+        if Duration.parse(text).seconds > 0:
+            return text
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} {error}") from error
+    raise argparse.ArgumentTypeError(f"{text!r} is not longer than zero: write a duration, as 30s or 2m")
+
+
+def parse_names(text: str) -> list[str]:
+    """`x,y` as a list."""
+    return [name for name in (part.strip() for part in text.split(",")) if name]

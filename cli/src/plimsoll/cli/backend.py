@@ -1,0 +1,99 @@
+"""The interface between commands and a fleet's objects, which a local folder or an API server stores."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+from plimsoll.core.spec import SourceDocument
+from plimsoll.local.storage.object_store import Object, ObjectChange, ObjectEvent
+
+KUBERNETES_VARIABLE = "PLIMSOLL_KUBERNETES"
+"""If set to anything but 0 or the empty text, commands use the API server by default."""
+
+
+class FleetBackend(Protocol):
+    """The objects of one fleet.
+
+    `title` is its name in messages: `fleet quotes`, `namespace ships`. `poll_seconds`: the interval for commands that
+    poll all of it.
+    """
+
+    title: str
+    poll_seconds: float
+
+    def objects(self, *kinds: str) -> list[Object]:
+        """All objects, or those of some kinds, by kind and name."""
+        ...
+
+    def get(self, kind: str, name: str) -> Object:
+        """One object; raises `ObjectMissingError`."""
+        ...
+
+    def with_plan(self, item: Object) -> Object:
+        """A session together with its full plan, which may be stored elsewhere."""
+        ...
+
+    def displayed(self, items: Iterable[Object]) -> list[Object]:
+        """Objects ready to display: the status of a fleet that is not running is unknown."""
+        ...
+
+    def watch(self, *kinds: str) -> tuple[list[Object], Iterator[list[ObjectChange]]]:
+        """The present objects, then batches of changes for ever; a batch may be empty."""
+        ...
+
+    def watch_object(self, kind: str, name: str) -> Iterator[Object]:
+        """One object now and after each change, repeated when idle; raises `ObjectMissingError` when it is deleted."""
+        ...
+
+    def events(self, kind: str | None = None, name: str | None = None) -> list[ObjectEvent]:
+        """Events (of an object), oldest first; later ones have greater ids."""
+        ...
+
+    def not_running_reason(self) -> str:
+        """Why no mediator would act on a request; empty if one is running."""
+        ...
+
+    def create_session(self, name: str, spec: Mapping[str, Any]) -> None:
+        """Create a session; raises `ObjectConflictError`, `InvalidResourcesError`."""
+        ...
+
+    def stop_session(self, name: str) -> None:
+        """Stop a session after its current batch; raises `ObjectMissingError`, `EditRefusedError`."""
+        ...
+
+    def approve_session(self, name: str, plan_hash: str) -> str:
+        """Approve a plan; its hash. Raises `ObjectMissingError`, `EditRefusedError`."""
+        ...
+
+    def set_cordoned(self, edge: str, *, cordoned: bool) -> bool:
+        """Set whether an edge takes new subscribers; whether that changed anything. Raises `ObjectMissingError`."""
+        ...
+
+    def apply(self, documents: Iterable[SourceDocument]) -> list[tuple[str, str]]:
+        """Make or change objects; for each `created`, `configured` or `unchanged`, and its `Kind/name`."""
+        ...
+
+    def delete(self, kind: str, name: str) -> None:
+        """Delete an object after its brokers have left. Raises `ObjectMissingError`, `InvalidResourcesError`."""
+        ...
+
+
+def is_kubernetes(options: argparse.Namespace) -> bool:
+    """Whether to use the API server: a namespace or context is named, or the environment selects it."""
+    if getattr(options, "namespace", None) or getattr(options, "context", None):
+        return True
+    return os.environ.get(KUBERNETES_VARIABLE, "0") not in ("", "0") and not getattr(options, "fleet", None)
+
+
+def choose_backend(options: argparse.Namespace) -> FleetBackend:
+    """The backend that the arguments and the environment select."""
+    if is_kubernetes(options):
+        from plimsoll.cli.kubernetes_backend import KubernetesBackend
+
+        return KubernetesBackend.from_kubeconfig(getattr(options, "namespace", None), getattr(options, "context", None))
+    from plimsoll.cli.local_backend import LocalBackend
+
+    return LocalBackend.from_name(options.fleet)

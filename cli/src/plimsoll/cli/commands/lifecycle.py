@@ -1,0 +1,93 @@
+"""Commands that change a fleet: up, down, apply, delete; and validate, which only checks."""
+
+from __future__ import annotations
+
+import argparse
+
+from plimsoll.cli import selectors
+from plimsoll.cli.backend import choose_backend
+from plimsoll.cli.exit_codes import CONFLICT, FAILED, NOT_FOUND, OK, CommandError
+from plimsoll.cli.output import print_line
+from plimsoll.core.spec import InvalidResourcesError, Resources, declared_brokers, parse
+from plimsoll.core.spec.broker_config import carried_bytes_per_second, log_bytes
+from plimsoll.core.spec.quantities import bytes_text
+from plimsoll.local import manifests, ports, runtime
+from plimsoll.local.storage.fleet_folder import FleetBusyError
+from plimsoll.local.storage.object_store import ObjectMissingError
+from plimsoll.local.supervision.supervisor import FleetStartError
+
+
+def up(options: argparse.Namespace) -> int:
+    """Run a fleet: here until Ctrl-C, or in the background."""
+    resources = parse(manifests.load(options.files))
+    try:
+        if options.detach:
+            runtime.up_detached(resources, print_line)
+        else:
+            runtime.up(resources, print_line)
+    except FleetBusyError as error:
+        raise CommandError(CONFLICT, str(error)) from error
+    except FleetStartError as error:
+        raise CommandError(
+            FAILED, f"fleet {resources.fleet.name} did not start; all its processes were stopped: {error}"
+        ) from error
+    return OK
+
+
+def down(options: argparse.Namespace) -> int:
+    """Stop a fleet."""
+    folder = selectors.select_fleet(options.fleet_name or options.fleet)
+    try:
+        stopped = runtime.down(folder)
+    except TimeoutError as error:
+        raise CommandError(FAILED, str(error)) from error
+    print_line(f"fleet {folder.fleet} stopped" if stopped else f"fleet {folder.fleet} is not running")
+    return OK
+
+
+def apply(options: argparse.Namespace) -> int:
+    """Change a fleet's objects."""
+    place = choose_backend(options)
+    for what, subject in place.apply(manifests.load(options.files)):
+        print_line(f"{subject} {what}")
+    return OK
+
+
+def delete(options: argparse.Namespace) -> int:
+    """Delete one object."""
+    place = choose_backend(options)
+    kind = selectors.resolve_kind(options.kind)
+    try:
+        place.delete(kind.name, options.name)
+    except ObjectMissingError as error:
+        raise CommandError(NOT_FOUND, f'there is no {kind.name} "{options.name}" in {place.title}') from error
+    except runtime.FleetChangeRefusedError:
+        raise
+    except InvalidResourcesError as error:
+        raise CommandError(CONFLICT, f"{kind.name}/{options.name} is in use:\n{error}") from error
+    print_line(f"{kind.name}/{options.name} deleted")
+    return OK
+
+
+def validate(options: argparse.Namespace) -> int:
+    """Check files as `up` does, and summarise the fleet that they describe."""
+    resources = parse(manifests.load(options.files))
+    if options.ports:
+        ports.check_ports(resources)
+    for line in summary(resources):
+        print_line(line)
+    return OK
+
+
+def summary(resources: Resources) -> list[str]:
+    """What a fleet consists of, and what its heads' logs carry."""
+    brokers = list(declared_brokers(resources))
+    heads = sum(place.role == "head" for place in brokers)
+    lines = [f"fleet {resources.fleet.name}: {heads} heads, {len(brokers) - heads} edges; valid"]
+    within = resources.fleet.spec.defaults.timing.reattach_within
+    for name in sorted(resources.clusters):
+        log, rate = bytes_text(log_bytes(resources, name)), bytes_text(int(carried_bytes_per_second(resources, name)))
+        lines.append(f"  {name}: a log of {log} carries {rate} of input per second for 2 x reattachWithin {within}")
+    if resources.fleet.spec.security.plain:
+        lines.append("  security.plain is set: anyone who reaches a port may publish, read and command")
+    return lines

@@ -1,0 +1,160 @@
+"""`plimsoll pub` and `plimsoll sub`: a first try by hand, through the same client library that applications use.
+
+`pub` reads the format that `sub` prints: one JSON object of attributes per line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from plimsoll.cli import selectors
+from plimsoll.cli.backend import is_kubernetes
+from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, NOT_FOUND, OK, CommandError
+from plimsoll.cli.output import print_error, print_line
+from plimsoll.client import Connection, Curve, Delivery, GapNotice, Publisher, Subscriber, errors
+from plimsoll.client.security import Security
+from plimsoll.core.protocol.wire import Scalar
+from plimsoll.local.head_access import HeadAccessError, head_access
+
+Attributes = dict[str, Scalar]
+
+
+def pub(options: argparse.Namespace) -> int:
+    """Publish one publication from arguments, or one for each line of standard input."""
+    given = [parse_attributes(options.attributes)] if options.attributes else read_json_lines(sys.stdin, "<stdin>")
+    with _open_connection(options) as connection, _open_publisher(connection, options) as publisher:
+        for attributes in given:
+            publisher.publish(attributes, options.payload.encode())
+        summary = publisher.flush()
+    told = {"accepted": summary.accepted, "unconfirmed": summary.unconfirmed}
+    told |= {"refused": summary.refused, "unknown": summary.unknown}
+    print_line(", ".join(f"{count} {name}" for name, count in told.items() if count) or "nothing to publish")
+    for answer in summary.not_accepted[:5]:
+        print_error(
+            f"plimsoll: publications {answer.first} to {answer.last} {answer.answer}: {answer.text or answer.code}"
+        )
+    return FAILED if summary.not_accepted else OK
+
+
+def sub(options: argparse.Namespace) -> int:
+    """Print matching publications until `--count` are printed, `--seconds` have passed, or Ctrl-C."""
+    until = None if options.seconds is None else time.monotonic() + options.seconds
+    with _open_connection(options) as connection:
+        subscriber = Subscriber(connection, name=options.name)
+        try:
+            for text in options.subscriptions:
+                subscriber.subscribe(text)
+            print_error(f"subscribed as {subscriber.name}")
+            for item in _receive_items(subscriber, options.count, until):
+                if isinstance(item, Delivery):
+                    print_line(json.dumps(_delivery_fields(item, full=options.full)))
+                else:
+                    print_error(f"gap: positions {item.low} to {item.high} of {item.head} were missed: {item.reason}")
+        finally:
+            subscriber.close()
+    return OK
+
+
+def parse_attributes(texts: Iterable[str]) -> Attributes:
+    """`class=STOCK price=25.0 open=true` as typed attributes; quotes make text: `code='007'`."""
+    attributes: Attributes = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise CommandError(
+                BAD_INPUT, f"{text!r} is not an attribute: write NAME=VALUE, as in class=STOCK price=25.0"
+            )
+        if name in attributes:
+            raise CommandError(BAD_INPUT, f"attribute {name!r} is given twice")
+        attributes[name] = parse_scalar(value)
+    return attributes
+
+
+def parse_scalar(text: str) -> Scalar:
+    """Guess the type of a value: true and false, numbers, else text; text in quotes is always text."""
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1]
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def read_json_lines(lines: TextIO, name: str) -> Iterator[Attributes]:
+    """One flat JSON object of attributes per line; empty lines are skipped."""
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise CommandError(BAD_INPUT, f"{name}:{number}: this is not JSON: {error}") from error
+            if not isinstance(value, dict) or any(not isinstance(v, Scalar) for v in value.values()):
+                remedy = 'write one flat object per line, as {"class": "STOCK", "price": 25.0}'
+                raise CommandError(BAD_INPUT, f"{name}:{number}: this is not an object of attributes: {remedy}")
+            yield value
+
+
+@contextmanager
+def _open_connection(options: argparse.Namespace) -> Iterator[Connection]:
+    if is_kubernetes(options):
+        remedy = "an application in the cluster has its keys in the Secret plimsoll-client-NAME"
+        raise CommandError(BAD_INPUT, f"this command works with a local fleet only: {remedy}")
+    folder = selectors.select_fleet(options.fleet)
+    try:
+        way = head_access(folder, options.cluster)
+        security: Security = "plain"
+        if way.secret_key_file is not None:
+            security = Curve(secret=way.secret_key_file, server=way.server)
+        with Connection(way.endpoint, security=security) as connection:
+            connection.wait_open()
+            yield connection
+    except HeadAccessError as error:
+        raise CommandError(NOT_FOUND, str(error)) from error
+    except (errors.ParseError, errors.PublicationError, errors.SubscriptionRefusedError) as error:
+        raise CommandError(BAD_INPUT, str(error)) from error
+    except errors.ClientError as error:
+        raise CommandError(FAILED, str(error)) from error
+
+
+@contextmanager
+def _open_publisher(connection: Connection, options: argparse.Namespace) -> Iterator[Publisher]:
+    publisher = Publisher(connection, name=options.name, confirm=options.confirm)
+    try:
+        yield publisher
+    finally:
+        publisher.close()
+
+
+def _receive_items(subscriber: Subscriber, count: int | None, until: float | None) -> Iterator[Delivery | GapNotice]:
+    left = count
+    while left is None or left > 0:
+        try:
+            item = subscriber.receive(None if until is None else max(0.0, until - time.monotonic()))
+        except errors.WaitTimeoutError:
+            return
+        if left is not None and isinstance(item, Delivery):
+            left -= 1
+        yield item
+
+
+def _delivery_fields(item: Delivery, *, full: bool) -> dict[str, Any]:
+    if not full:
+        return dict(item.attributes)
+    return {
+        "attributes": dict(item.attributes),
+        "payload": item.payload.decode("utf-8", "replace"),
+        "publisher": item.publisher,
+        "seq": item.seq,
+        "origin": list(item.origin),
+        "position": item.position,
+    }

@@ -1,0 +1,322 @@
+"""A fleet at an API server: one namespace, by the kubeconfig as kubectl reads it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kubernetes import client, config, watch
+from kubernetes.client.exceptions import ApiException
+from urllib3.exceptions import HTTPError, ProtocolError
+
+from plimsoll.cli.exit_codes import CONFLICT, FAILED, CommandError
+from plimsoll.core.spec import API_VERSION, KINDS, InvalidResourcesError, ResourceProblem, SourceDocument
+from plimsoll.core.spec.kinds import GROUP, VERSION
+from plimsoll.core.spec.parser import flattened, parse_each
+from plimsoll.local.storage.object_store import (
+    Object,
+    ObjectChange,
+    ObjectConflictError,
+    ObjectEvent,
+    ObjectMissingError,
+)
+from plimsoll.mediator import plan_storage, spec_edits
+from plimsoll.mediator.session_objects import SESSION_KIND as SESSION
+
+REQUEST_SECONDS = 30.0
+WATCH_SECONDS = 300
+REFRESH_SECONDS, WATCH_RETRY_SECONDS, IDLE_SECONDS = 2.0, 1.0, 10.0
+REPLACE_ATTEMPTS = 5
+HTTP_NOT_FOUND, HTTP_CONFLICT, HTTP_GONE, HTTP_UNPROCESSABLE = 404, 409, 410, 422
+
+
+class KubernetesBackend:
+    """One namespace."""
+
+    def __init__(self, namespace: str, api: client.ApiClient) -> None:
+        self.namespace = namespace
+        self.title, self.poll_seconds = f"namespace {namespace}", REFRESH_SECONDS
+        self._api: Any = api  # the client's own annotations say no more than `object`
+        self._objects: Any = client.CustomObjectsApi(api)
+        self._core: Any = client.CoreV1Api(api)
+
+    @classmethod
+    def from_kubeconfig(cls, namespace: str | None, context: str | None) -> KubernetesBackend:
+        """Connect with the kubeconfig's current context, or the named one; in a pod with the pod's service account."""
+        try:
+            contexts, current = config.list_kube_config_contexts()  # type: ignore[no-untyped-call]
+            api = config.new_client_from_config(context=context)  # type: ignore[no-untyped-call]
+        except config.ConfigException as error:
+            return cls(*_in_cluster_config(namespace, error))
+        chosen = current if context is None else next(each for each in contexts if each["name"] == context)
+        return cls(namespace or chosen["context"].get("namespace") or "default", api)
+
+    # -- reading
+
+    def objects(self, *kinds: str) -> list[Object]:
+        return [item for kind in kinds or KINDS for item in self._list(kind)[1]]
+
+    def _list(self, kind: str, name: str = "") -> tuple[str, list[Object]]:
+        """The version of a list, and all objects of a kind, or just the one of this name if it exists."""
+        with _api_errors(f"list {kind} in {self.title}"):
+            answer = self._objects.list_namespaced_custom_object(
+                GROUP,
+                VERSION,
+                self.namespace,
+                KINDS[kind].plural,
+                _request_timeout=REQUEST_SECONDS,
+                **_name_selector(name),
+            )
+        items = [{"apiVersion": API_VERSION, "kind": kind, **item} for item in answer["items"]]
+        return str(answer["metadata"]["resourceVersion"]), sorted(items, key=lambda item: str(item["metadata"]["name"]))
+
+    def get(self, kind: str, name: str) -> Object:
+        with _api_errors(f'{kind} "{name}" in {self.title}'):
+            found: Object = self._objects.get_namespaced_custom_object(
+                GROUP, VERSION, self.namespace, KINDS[kind].plural, name, _request_timeout=REQUEST_SECONDS
+            )
+        return found
+
+    def with_plan(self, item: Object) -> Object:
+        """The plan's names are in objects that the session owns."""
+        record = item.get("status", {}).get("record")
+        if record is None:
+            return item
+        label = f"{plan_storage.PLAN_LABEL}={item['metadata']['name']}"
+        with _api_errors(f"the plan of {item['metadata']['name']} in {self.title}"):
+            found = self._core.list_namespaced_config_map(
+                self.namespace, label_selector=label, _request_timeout=REQUEST_SECONDS
+            )
+        try:
+            return plan_storage.with_full_record(
+                item, [self._api.sanitize_for_serialization(part) for part in found.items]
+            )
+        except plan_storage.IncompletePlanError as error:
+            raise CommandError(FAILED, f"the plan of {item['metadata']['name']} cannot be read now: {error}") from error
+
+    def displayed(self, items: Iterable[Object]) -> list[Object]:
+        return list(items)
+
+    def watch(self, *kinds: str) -> tuple[list[Object], Iterator[list[ObjectChange]]]:
+        lists = {kind: self._list(kind) for kind in kinds or KINDS}
+        return [item for _, items in lists.values() for item in items], self._merged_changes(lists)
+
+    def watch_object(self, kind: str, name: str) -> Iterator[Object]:
+        version, items = self._list(kind, name)
+        if not items:
+            raise ObjectMissingError(f'there is no {kind} "{name}" in {self.title}')
+        [item] = items
+        yield item
+        for changes in self._merged_changes({kind: (version, items)}, name):
+            for change in changes:
+                if change.type == "DELETED":
+                    raise ObjectMissingError(f'{kind} "{name}" in {self.title} was deleted')
+                item = change.object
+            yield item
+
+    def _merged_changes(
+        self, lists: Mapping[str, tuple[str, list[Object]]], name: str = ""
+    ) -> Iterator[list[ObjectChange]]:
+        heard: queue.Queue[ObjectChange | BaseException] = queue.Queue()
+        for kind, (version, items) in lists.items():
+            threading.Thread(target=self._watch_kind, args=(kind, name, version, items, heard), daemon=True).start()
+        while True:
+            try:
+                said = heard.get(timeout=IDLE_SECONDS)
+            except queue.Empty:
+                yield []
+                continue
+            if isinstance(said, BaseException):
+                raise said
+            yield [said]
+
+    def _watch_kind(
+        self, kind: str, name: str, version: str, items: list[Object], heard: queue.Queue[ObjectChange | BaseException]
+    ) -> None:
+        """Pass on changes for ever: a watch ends by itself now and then, and lists again once its version expired."""
+        known = {str(item["metadata"]["name"]): item for item in items}
+        try:
+            while True:
+                try:
+                    for change in self._watch_events(kind, version, name):
+                        version = change.object["metadata"]["resourceVersion"]
+                        known[change.name] = change.object
+                        if change.type == "DELETED":
+                            del known[change.name]
+                        heard.put(change)
+                except ProtocolError:  # the connection broke: continue from the last version
+                    time.sleep(WATCH_RETRY_SECONDS)
+                except ApiException as error:
+                    if error.status != HTTP_GONE:
+                        raise CommandError(
+                            FAILED, f"cannot watch {kind} in {self.title}: {_api_message(error)}"
+                        ) from error
+                    version, items = self._list(kind, name)
+                    there = {str(item["metadata"]["name"]): item for item in items}
+                    for gone in known.keys() - there.keys():  # deleted while no watch ran
+                        heard.put(ObjectChange(0, "DELETED", kind, gone, known[gone]))
+                    for each, item in there.items():
+                        heard.put(ObjectChange(0, "MODIFIED", kind, each, item))
+                    known = there
+                    time.sleep(WATCH_RETRY_SECONDS)
+        except HTTPError as error:
+            heard.put(CommandError(FAILED, f"cannot watch {kind} in {self.title}: no answer: {error}"))
+        except Exception as error:  # noqa: BLE001  raised again where it is waited for
+            heard.put(error)
+
+    def _watch_events(self, kind: str, version: str, name: str) -> Iterator[ObjectChange]:
+        stream = watch.Watch().stream(  # type: ignore[no-untyped-call]
+            self._objects.list_namespaced_custom_object, GROUP, VERSION, self.namespace, KINDS[kind].plural,
+            resource_version=version, timeout_seconds=WATCH_SECONDS, **_name_selector(name),
+        )  # fmt: skip
+        for event in stream:
+            yield ObjectChange(0, event["type"], kind, event["object"]["metadata"]["name"], event["object"])
+
+    def events(self, kind: str | None = None, name: str | None = None) -> list[ObjectEvent]:
+        wanted = {"involvedObject.kind": kind, "involvedObject.name": name}
+        selector = ",".join(f"{field}={value}" for field, value in wanted.items() if value is not None)
+        with _api_errors(f"list events in {self.title}"):
+            found = self._core.list_namespaced_event(
+                self.namespace, field_selector=selector, _request_timeout=REQUEST_SECONDS
+            )
+        ours = [_event_of(item) for item in found.items if item.involved_object.kind in KINDS]
+        return sorted(ours, key=lambda event: (event.last, event.id))
+
+    def not_running_reason(self) -> str:
+        """Always empty: a request waits for an operator to start, as with `kubectl apply`."""
+        if self._list("BrokerCluster")[1]:
+            return ""
+        return f"there is no BrokerCluster in {self.title}: name another with `--namespace`, or apply one"
+
+    # -- asking
+
+    def create_session(self, name: str, spec: Mapping[str, Any]) -> None:
+        with _api_errors(f"create session {name} in {self.title}"):
+            self._objects.create_namespaced_custom_object(
+                GROUP, VERSION, self.namespace, KINDS[SESSION].plural, spec_edits.session_object(name, dict(spec)),
+                field_manager="plimsoll-cli", _request_timeout=REQUEST_SECONDS,
+            )  # fmt: skip
+
+    def stop_session(self, name: str) -> None:
+        self._replace_spec(SESSION, name, spec_edits.stopped_spec)
+
+    def approve_session(self, name: str, plan_hash: str) -> str:
+        found = plan_hash
+
+        def change(item: Object) -> dict[str, Any]:
+            """Approve the plan that was read first, even if a retry reads the object again."""
+            nonlocal found
+            spec, found = spec_edits.approved_spec(item, found)
+            return spec
+
+        self._replace_spec(SESSION, name, change)
+        return found
+
+    def set_cordoned(self, edge: str, *, cordoned: bool) -> bool:
+        return self._replace_spec("EdgeBroker", edge, lambda item: spec_edits.cordoned_spec(item, cordoned=cordoned))
+
+    def _replace_spec(self, kind: str, name: str, change: Any) -> bool:
+        """Replace a specification as it was read; read and try again after a conflict."""
+        for attempt in range(1, REPLACE_ATTEMPTS + 1):
+            item = self.get(kind, name)
+            spec = change(item)
+            if spec is None:
+                return False
+            try:
+                with _api_errors(f'change {kind} "{name}" in {self.title}'):
+                    self._objects.replace_namespaced_custom_object(
+                        GROUP, VERSION, self.namespace, KINDS[kind].plural, name, {**item, "spec": spec},
+                        field_manager="plimsoll-cli", _request_timeout=REQUEST_SECONDS,
+                    )  # fmt: skip
+            except ObjectConflictError:
+                if attempt == REPLACE_ATTEMPTS:
+                    raise
+            else:
+                return True
+        raise AssertionError("the last try returns or raises")
+
+    def apply(self, documents: Iterable[SourceDocument]) -> list[tuple[str, str]]:
+        """Server-side; each object by itself, once all of them can be read."""
+        given = list(flattened(documents))
+        resources, problems = parse_each(given)
+        if problems:
+            raise InvalidResourcesError(problems)
+        return [(self._apply(item.mapping()), item.subject) for item in resources]
+
+    def _apply(self, item: Object) -> str:
+        kind, name = item["kind"], item["metadata"]["name"]
+        try:
+            before = self.get(kind, name)["metadata"]
+        except ObjectMissingError:
+            before = {}
+        with _api_errors(f"apply {kind}/{name} in {self.title}"):
+            self._objects.patch_namespaced_custom_object(
+                GROUP, VERSION, self.namespace, KINDS[kind].plural, name, item,
+                field_manager="plimsoll-cli", force=True, _content_type="application/apply-patch+yaml",
+                _request_timeout=REQUEST_SECONDS,
+            )  # fmt: skip
+        if not before:
+            return "created"
+        after = self.get(kind, name)["metadata"]
+        return "unchanged" if before["resourceVersion"] == after["resourceVersion"] else "configured"
+
+    def delete(self, kind: str, name: str) -> None:
+        with _api_errors(f'{kind} "{name}" in {self.title}'):
+            self._objects.delete_namespaced_custom_object(
+                GROUP, VERSION, self.namespace, KINDS[kind].plural, name, _request_timeout=REQUEST_SECONDS
+            )
+
+
+def _name_selector(name: str) -> dict[str, str]:
+    return {"field_selector": f"metadata.name={name}"} if name else {}
+
+
+def _in_cluster_config(namespace: str | None, error: Exception) -> tuple[str, client.ApiClient]:
+    try:
+        config.load_incluster_config()  # type: ignore[no-untyped-call]
+    except config.ConfigException:
+        raise CommandError(FAILED, f"no way to an API server: {error}; set KUBECONFIG") from error
+    with open("/var/run/secrets/kubernetes.io/serviceaccount/namespace", encoding="utf-8") as file:  # noqa: PTH123
+        return namespace or file.read().strip(), client.ApiClient()
+
+
+@contextlib.contextmanager
+def _api_errors(what: str) -> Iterator[None]:
+    """Turn refusals of the API server into errors that name the request, the fault and the remedy."""
+    try:
+        yield
+    except ApiException as error:
+        if error.status == HTTP_NOT_FOUND and '"' in what:
+            raise ObjectMissingError(f"there is no {what}") from error
+        if error.status == HTTP_CONFLICT:
+            raise ObjectConflictError(f"cannot {what}: {_api_message(error)}") from error
+        if error.status == HTTP_UNPROCESSABLE:
+            raise InvalidResourcesError(
+                [ResourceProblem("<server>", None, what, (), _api_message(error), "")]
+            ) from error
+        code = CONFLICT if error.status == 403 else FAILED
+        raise CommandError(code, f"cannot {what}: {_api_message(error)}") from error
+    except HTTPError as error:
+        raise CommandError(FAILED, f"the API server does not answer ({what}): {error}") from error
+
+
+def _api_message(error: ApiException) -> str:
+    """The server's message without its headers."""
+    with contextlib.suppress(ValueError, TypeError, KeyError):
+        return str(json.loads(error.body or "")["message"])
+    return str(error.reason)
+
+
+def _event_of(item: Any) -> ObjectEvent:
+    first, last = item.first_timestamp or item.event_time, item.last_timestamp or item.event_time
+    count = item.count or (item.series.count if item.series is not None else 1)
+    last = (item.series.last_observed_time if item.series is not None else None) or last
+    return ObjectEvent(
+        int(item.metadata.resource_version), item.type or "Normal", item.reason or "", item.involved_object.kind,
+        item.involved_object.name, item.message or "", first.isoformat(), last.isoformat(), count,
+    )  # fmt: skip

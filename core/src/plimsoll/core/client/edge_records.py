@@ -1,0 +1,192 @@
+"""Records of an edge for the subscribers on its link: deliveries, and changes of their attachments."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Protocol, assert_never
+
+from plimsoll.core.client.attachment import ClientAttachmentState
+from plimsoll.core.client.edge_finder import EdgeFinder
+from plimsoll.core.client.edge_ports import EdgePorts
+from plimsoll.core.client.handover import FINAL_CODES, ClientHandovers, is_serving, target_of
+from plimsoll.core.client.records import UNREADABLE, pass_over
+from plimsoll.core.client.subscriber import Attachment, ClientSubscriber, Port
+from plimsoll.core.permissions import NOT_PERMITTED
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
+
+CONFLICTS_AT_MOST = 8
+"""Attachments refused in a row for their owner epoch, after which the name is taken to be another process's."""
+
+OfAttachment = msg.Resumed | msg.Suback | msg.SubRefused | msg.Epoch | msg.AttachmentClosed | msg.Stay
+OfEdge = msg.Progress | msg.Moved | msg.MoveTo | msg.Held | msg.End | msg.AuditQuery | OfAttachment
+OfHead = (
+    msg.Opened | msg.Accepted | msg.Refused | msg.Credit | msg.Unconfirmed | msg.Placed | msg.Unplaced
+)  # fmt: skip
+
+
+class RecordsHost(Protocol):
+    """The interface to the client for its edges' records."""
+
+    now: float
+    counters: Counter[str]
+
+    def detach(self, subscriber: ClientSubscriber) -> None: ...
+
+
+class EdgeRecords:
+    """Splits edges' frames into records, and passes each to its part of the client."""
+
+    def __init__(self, client: RecordsHost, ports: EdgePorts, finder: EdgeFinder, handovers: ClientHandovers) -> None:
+        self._client, self._ports, self._finder, self._handovers = client, ports, finder, handovers
+
+    def on_frame(self, port: Port, frame: wire.Data, size: int) -> None:
+        """Hot path: the records of one frame. A delivery is the first case.
+
+        Raises:
+            WireError: a record is broken.
+
+        """
+        decode, attachments, now = msg.to_client.decode, port.attachments, self._client.now
+        size //= len(frame.records) or 1
+        for raw in frame.records:
+            try:
+                record = decode(raw)
+            except UNREADABLE as error:
+                pass_over(raw, error, self._client.counters)
+                continue
+            if isinstance(record, msg.Deliver):
+                attachment = attachments.get(record.attachment)
+                # Records under way still arrive for an ended attachment, and must be ignored.
+                if attachment is None or attachment.state is not ClientAttachmentState.LIVE:
+                    self._client.counters["records_for_nobody"] += 1
+                else:
+                    attachment.take(attachment, record.item, size, now)
+            else:
+                self.on_record(port, record)
+
+    def on_record(self, port: Port, record: OfEdge | OfHead) -> None:
+        match record:
+            case msg.Progress():
+                self._on_progress(port, record)
+            case msg.Resumed() | msg.Suback() | msg.SubRefused() | msg.Epoch() | msg.AttachmentClosed() | msg.Stay():
+                for attachment in self._ports.attachments(port, (record.attachment,)):
+                    self._on_attachment(attachment, record)
+            case msg.Moved():
+                for attachment in self._ports.attachments(port, record.attachments):
+                    self._redirect(attachment, record)
+            case msg.MoveTo():
+                self._handovers.on_move_to(port, record)
+            case msg.Held():
+                self._handovers.on_held(port, record)
+            case msg.End():
+                self._handovers.on_end(port, record)
+            case msg.AuditQuery():
+                self._handovers.on_count(port, record)
+            case (
+                msg.Opened() | msg.Accepted() | msg.Refused() | msg.Credit() | msg.Unconfirmed() | msg.Placed()
+                | msg.Unplaced()
+            ):  # fmt: skip
+                self._client.counters["records_refused_misplaced"] += 1
+            case _:
+                assert_never(record)
+
+    def _on_progress(self, port: Port, progress: msg.Progress) -> None:
+        # Subscribers that are behind have earlier deliveries waiting at the edge, which their position must not pass.
+        behind = set(progress.behind)
+        for attachment in port.attachments.values():
+            if attachment.state is ClientAttachmentState.LIVE and attachment.id not in behind:
+                attachment.subscriber.stream.on_progress(attachment, progress.position)
+
+    def _on_attachment(self, attachment: Attachment, record: OfAttachment) -> None:
+        match record:
+            case msg.Resumed():
+                self._on_resumed(attachment, record)
+            case msg.Suback():
+                self._on_suback(attachment, record)
+            case msg.SubRefused():
+                self._on_subrefused(attachment, record)
+            case msg.Epoch():
+                self._on_epoch(attachment, record)
+            case msg.AttachmentClosed():
+                self._on_closed(attachment, record)
+            case msg.Stay():
+                self._handovers.on_stay(attachment, record)
+            case _:
+                assert_never(record)
+
+    def _on_resumed(self, attachment: Attachment, resumed: msg.Resumed) -> None:
+        if attachment.state is ClientAttachmentState.RESUMING:
+            attachment.subscriber.wake = 0
+            attachment.subscriber.on_resumed(attachment, resumed, self._client.now)
+
+    def _on_suback(self, attachment: Attachment, suback: msg.Suback) -> None:
+        if (handover := target_of(attachment)) is not None:
+            handover.holds(suback.version)
+        attachment.subscriber.subscription_list.on_suback(attachment, suback)
+
+    def _on_subrefused(self, attachment: Attachment, refused: msg.SubRefused) -> None:
+        subscriber = attachment.subscriber
+        if (handover := target_of(attachment)) is None:
+            subscriber.counts["subscriptions_refused"] += subscriber.subscription_list.on_subrefused(refused)
+        elif refused.id in subscriber.subscriptions:
+            # The serving edge has taken it, or will refuse it itself: a hand-over withdraws no subscription.
+            self._ports.say_detach(attachment)
+            self._handovers.lose(attachment, handover, willing=True)
+
+    def _on_epoch(self, attachment: Attachment, epoch: msg.Epoch) -> None:
+        """The head has restarted, and knows of no hand-over."""
+        if not is_serving(attachment):
+            self._client.counters["records_refused_misplaced"] += 1
+            return
+        subscriber = attachment.subscriber
+        self._handovers.leave(subscriber)
+        subscriber.stream.on_gap(attachment, epoch.gap, self._client.now)
+        subscriber.subscription_list.report_counting()
+
+    def _redirect(self, attachment: Attachment, moved: msg.Moved) -> None:
+        """Follow a redirect: to the edge that it names, or to one that the head names."""
+        subscriber = attachment.subscriber
+        if (handover := target_of(attachment)) is not None:
+            self._handovers.lose(attachment, handover, willing=False)
+            return
+        subscriber.counts["redirects"] += 1
+        if moved.session is not None:
+            # A move by replay (docs/handover.md, 5): RESUME names the session, so that the head counts it as moved.
+            subscriber.counts["moves"] += 1
+            subscriber.session = moved.session
+        self._finder.again(subscriber, "moved", exclude="" if moved.edge else attachment.port.edge, at_once=True)
+        if moved.edge and moved.endpoint:
+            if moved.session is not None:
+                subscriber.begin_tally(moved.session)
+            self._finder.attach(subscriber, moved.edge, moved.endpoint, moved.public_key)
+
+    def _on_closed(self, attachment: Attachment, closed: msg.AttachmentClosed) -> None:
+        """The edge has ended an attachment: the end of the subscriber, or only of its stay there."""
+        subscriber, port = attachment.subscriber, attachment.port
+        if (handover := target_of(attachment)) is not None:
+            self._handovers.lose(attachment, handover, willing=closed.code not in FINAL_CODES)
+            return
+        if closed.code in ("slow", NOT_PERMITTED):
+            self._fail(subscriber, closed.code, closed.text)
+            return
+        if closed.code in ("epoch", "released", "replaced"):
+            # Two processes with one name would take the subscriber from each other for ever.
+            subscriber.conflicts += 1
+            if subscriber.conflicts >= CONFLICTS_AT_MOST:
+                text = (
+                    f"subscriber {subscriber.name!r} is attached by another process; give each process names of its own"
+                )
+                self._fail(subscriber, "conflict", text)
+                return
+        is_held = closed.code == "hold"
+        self._finder.again(
+            subscriber, closed.text, exclude=port.edge if closed.code in FINAL_CODES else "", at_once=is_held
+        )
+        if is_held:
+            # Its held deliveries are gone and END has come, so the rest is fetched from its head's log.
+            self._finder.attach(subscriber, port.edge, port.endpoint, port.public_key)
+
+    def _fail(self, subscriber: ClientSubscriber, code: str, text: str) -> None:
+        self._client.detach(subscriber)
+        subscriber.fail(code, text)

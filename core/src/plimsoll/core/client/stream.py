@@ -1,0 +1,222 @@
+"""A subscriber's stream: its deliveries so far, and its position.
+
+Rules of the place:
+- The token (head, head epoch, position) is where to go on: it rises with each item, gap and progress of the current
+  attachment, and with nothing else.
+- Per origin, offsets only rise: an item at or below the watermark has been seen; it is suppressed and counted.
+- A gap is reported unless the watermarks have all of it. It raises them, and the token.
+- The queue of an application that holds its items is bounded: above a high mark the edge is told to pause, below half
+  of it to go on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from plimsoll.core.client.attachment import ClientAttachment
+from plimsoll.core.client.delivery_tally import DeliveryTally
+from plimsoll.core.client.events import Delivery, GapNotice, SubscriberEvent
+from plimsoll.core.client.limits import ClientLimits
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.origins import Origin
+from plimsoll.core.protocol.wire import Token
+
+ORIGINS_AT_MOST = 1024
+"""Origins that have a watermark; the one that was met first goes first."""
+
+RECORD_BYTES = 64
+"""What an item in the queue takes beside its own bytes, for the bound of the queue."""
+
+Attachment = ClientAttachment[Any]
+
+
+class StreamOwner(Protocol):
+    """The stream's interface to the subscriber."""
+
+    current: Attachment | None
+
+    def mark_ready(self) -> None:
+        """There are events to be taken."""
+
+    def tell(self, event: SubscriberEvent) -> None: ...
+
+    def steer(self) -> None:
+        """The queue has become full, or has room again."""
+
+    def retake(self) -> None:
+        """`take` or `take_tallied`: the other one is meant from here on."""
+
+
+class SubscriberStream:
+    """The stream of one subscriber. `origin` and `position`: of the log that it is served from, None before the first.
+
+    `events` is the owner's list, and stays the same object. `holds`: items count as queued until `consumed`.
+    """
+
+    __slots__ = (
+        "_owner", "counts", "depth", "depth_bytes", "duplicates", "even_version", "events", "high_bytes",
+        "high_records", "holds", "is_held", "items", "origin", "position", "rising", "tallied_from", "tally",
+        "watermarks",
+    )  # fmt: skip
+
+    def __init__(
+        self, owner: StreamOwner, events: list[SubscriberEvent], counts: Counter[str], limits: ClientLimits,
+        token: Token | None,
+    ) -> None:  # fmt: skip
+        self._owner, self.events, self.counts = owner, events, counts
+        self.origin: Origin | None = (token[0], token[1]) if token else None
+        self.position = token[2] if token else 0
+        self.watermarks: dict[Origin, int] = {}
+        self.items = self.duplicates = 0
+        self.depth = self.depth_bytes = 0
+        self.high_records, self.high_bytes = limits.queue_records, limits.queue_bytes
+        self.holds = self.is_held = False
+        self.tally: DeliveryTally | None = None
+        self.tallied_from = self.even_version = 0
+        self.rising = (0, 0)
+
+    # -- position
+
+    @property
+    def token(self) -> Token | None:
+        """Where to go on; None before the first attachment."""
+        return None if self.origin is None else (*self.origin, self.position)
+
+    def set_token(self, token: Token) -> None:
+        self.origin, self.position = (token[0], token[1]), token[2]
+
+    def marks(self) -> list[Token]:
+        """The watermarks as triples (head, head epoch, offset)."""
+        return [(head, epoch, offset) for (head, epoch), offset in self.watermarks.items()]
+
+    def start_from(self, marks: Iterable[Token]) -> None:
+        """Take over the watermarks of an earlier life."""
+        self.watermarks.clear()
+        self.watermarks.update({(head, epoch): offset for head, epoch, offset in marks})
+
+    # -- items
+
+    def take(self, attachment: Attachment, item: msg.PubOpen | msg.Gap, size: int, now: float) -> None:
+        """An item of the stream. Hot path: the case of a publication comes first."""
+        if type(item) is not msg.PubOpen:
+            self.on_gap(attachment, item, now)  # type: ignore[arg-type]
+            return
+        origin = (item.head, item.epoch)
+        seen = self.watermarks.get(origin, 0)
+        # After a hand-over across clusters the target repeats what the source has delivered: docs/handover.md, 4.
+        if item.offset > seen:
+            self.watermarks[origin] = item.offset
+            if not seen:
+                self._bound_watermarks()
+            if not self.events:
+                self._owner.mark_ready()
+            self.events.append(Delivery(item, attachment.stream, now))
+            self.items += 1
+            if self.holds:
+                self._grow(size)
+        else:
+            self.duplicates += 1
+        if item.position > self.position and attachment is self._owner.current:
+            self.position = item.position
+
+    def take_tallied(self, attachment: Attachment, item: msg.PubOpen | msg.Gap, size: int, now: float) -> None:
+        """The same during a move: what the application is given is also counted."""
+        before = self.items
+        self.take(attachment, item, size, now)
+        is_given = type(item) is msg.PubOpen and self.items != before
+        if is_given and self.tally is not None and not self.tally.saw(item):  # type: ignore[arg-type]
+            self.end_tally()
+
+    def on_gap(self, attachment: Attachment, gap: msg.Gap, now: float) -> None:
+        """Something between here and the gap's end may be missing."""
+        marks = self.watermarks
+        if gap.last and all(marks.get((head, epoch), 0) >= offset for head, epoch, offset in gap.last):
+            self.counts["gaps_known"] += 1
+        else:
+            self.counts["gaps"] += 1
+            self.items += 1
+            self._owner.tell(GapNotice(gap, now))
+            if self.holds:
+                self._grow(RECORD_BYTES * len(gap.last))
+        for head, epoch, offset in gap.last:
+            if offset > marks.get((head, epoch), 0):
+                marks[head, epoch] = offset
+        self._bound_watermarks()
+        if attachment is self._owner.current:
+            self._place(attachment, (gap.head, gap.epoch), gap.high)
+
+    def on_progress(self, attachment: Attachment, position: int) -> None:
+        """Everything up to this position has been delivered, whether or not any of it was for this subscriber."""
+        if attachment is not self._owner.current:
+            return
+        if position > self.position:
+            self.position = position
+        if self.even_version < attachment.acked:
+            self._rise(attachment.acked, position)
+
+    def _rise(self, version: int, position: int) -> None:
+        """A changed list takes effect at a place that only the head knows, ahead of SUBACK.
+
+        A second PROGRESS after SUBACK lies behind that place: from there on everything that matches the list is due.
+        """
+        known, before = self.rising
+        if version != known:
+            self.rising = (version, position)
+        elif position > before:
+            self.even_version = version
+
+    def _place(self, attachment: Attachment, origin: Origin, position: int) -> None:
+        # Positions of two logs are not comparable: in another log this one counts, even if it is lower.
+        self.position = position if origin != self.origin else max(self.position, position)
+        self.origin = attachment.stream = origin
+
+    def _bound_watermarks(self) -> None:
+        while len(self.watermarks) > ORIGINS_AT_MOST:
+            del self.watermarks[next(iter(self.watermarks))]
+
+    # -- the queue of the application
+
+    def _grow(self, size: int) -> None:
+        """One more item in the queue."""
+        self.depth += 1
+        self.depth_bytes += size + RECORD_BYTES
+        if not self.is_held and (self.depth > self.high_records or self.depth_bytes > self.high_bytes):
+            self.is_held = True
+            self._owner.steer()
+
+    def consumed(self, items: int) -> None:
+        """The application has dealt with this many deliveries and gaps."""
+        if items >= self.depth:
+            self.depth = self.depth_bytes = 0
+        else:
+            self.depth_bytes -= self.depth_bytes * items // self.depth
+            self.depth -= items
+        # Half, not one less than full: a PAUSE and a CONTINUE for every item would cost more than the item.
+        if self.is_held and self.depth * 2 <= self.high_records and self.depth_bytes * 2 <= self.high_bytes:
+            self.is_held = False
+            self._owner.steer()
+
+    # -- a move
+
+    def begin_tally(self, session: str, version: int | None) -> None:
+        """Count the application's deliveries from here on. `version`: of the list, None unless all of it counts.
+
+        Without a list that counts from a known place on, it cannot be said what is due.
+        """
+        self.tally = None
+        is_even = version is not None and self.even_version == version
+        if self.token is not None and is_even and len(self.watermarks) <= msg.COUNTED_MARKS_AT_MOST:
+            self.tally = DeliveryTally(session, self.token, self.marks(), self.even_version)
+            self.tallied_from = self.duplicates
+        self._owner.retake()
+
+    def end_tally(self) -> None:
+        self.tally = None
+        self._owner.retake()
+
+    def tally_of(self, session: str, version: int) -> DeliveryTally | None:
+        """What was counted in this session, if the list still has this version."""
+        tally = self.tally
+        return tally if tally is not None and (tally.session, tally.version) == (session, version) else None

@@ -1,0 +1,200 @@
+"""Covering: the fewest subscriptions that together select the same as all, maintained under additions and removals.
+
+Laws. A broker's covering set is the set of most general subscriptions, those that no other covers (PADRES 2006,
+section 2). Equal subscriptions are represented by one of them. The announced set is exactly that set after every step,
+and a step is a `CoverDelta`: what to announce, then what to withdraw, so that nothing is uncovered in between.
+Covering is a partial order, so what an unannounced subscription covers is covered by an announced one too.
+
+Every member that is not announced has a witness, a member that covers it. Only the removal of its witness can expose
+a subscription, which then needs another one. Witnesses are found in the tables of `frontier`.
+"""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from plimsoll.core.covering.frontier import CoverFrontier, CoverNode
+from plimsoll.core.predicates import Subscription
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class CoverDelta(Generic[K]):
+    """One step of an announced set: announce first, then withdraw.
+
+    Announcing a key replaces the subscription announced under it; no key is both announced and withdrawn.
+    """
+
+    announce: tuple[tuple[K, Subscription], ...] = ()
+    withdraw: tuple[K, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.announce or self.withdraw)
+
+
+class CoveringSet(Generic[K]):
+    """Subscriptions by key, of which the covering set is announced.
+
+    Equal subscriptions are represented by the one that already does so, else by the smallest key of the step that added
+    them, else by the oldest. Results do not depend on the order in which a step lists its members.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: dict[Subscription, CoverNode[K]] = {}
+        self._members: dict[K, CoverNode[K]] = {}
+        self._announced: dict[K, Subscription] = {}
+        self._frontier: CoverFrontier[K] = CoverFrontier()
+        self._serial = 0  # of the latest node
+
+    def add(self, key: K, subscription: Subscription) -> CoverDelta[K]:
+        """Add one. ValueError when the key is taken."""
+        return self.apply([(key, subscription)], ())
+
+    def remove(self, key: K) -> CoverDelta[K]:
+        """Remove one. KeyError when the key is unknown."""
+        return self.apply((), [key])
+
+    def apply(self, adds: Iterable[tuple[K, Subscription]], removes: Iterable[K]) -> CoverDelta[K]:
+        """Remove, then add, as one step: a key may be removed and added again. Changes nothing when it raises."""
+        leaving = sorted_keys(removes)
+        coming = [(key, subscription) for key, subscription in adds]
+        self._check([key for key, _ in coming], leaving)
+        before: dict[K, Subscription | None] = {}
+        pending: dict[CoverNode[K], None] = {}
+        for key in leaving:
+            self._remove_member(key, before, pending)
+        by_key = dict(coming)
+        for key in sorted_keys(by_key):
+            self._add_member(key, by_key[key], pending)
+        self._reannounce(before, pending)
+        return self._delta(before)
+
+    def is_covered(self, subscription: Subscription) -> bool:
+        """Whether some member covers the subscription, or equals it."""
+        return subscription in self._nodes or self._frontier.witness(subscription) is not None
+
+    def items(self) -> list[tuple[K, Subscription]]:
+        """The announced members, in key order."""
+        return [(key, self._announced[key]) for key in sorted_keys(self._announced)]
+
+    def __len__(self) -> int:
+        return len(self._announced)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._announced
+
+    @property
+    def member_count(self) -> int:
+        """The number of subscriptions, announced or not."""
+        return len(self._members)
+
+    def _check(self, coming: list[K], leaving: list[K]) -> None:
+        gone = set(leaving)
+        if len(gone) != len(leaving):
+            raise ValueError("a key is removed twice in one step")
+        if len(set(coming)) != len(coming):
+            raise ValueError("a key is added twice in one step")
+        for key in leaving:
+            if key not in self._members:
+                raise KeyError(key)
+        for key in coming:
+            if key in self._members and key not in gone:
+                raise ValueError(
+                    f"key {key!r} is in the covering set already; remove it in the same step to replace it"
+                )
+
+    def _remove_member(self, key: K, before: dict[K, Subscription | None], pending: dict[CoverNode[K], None]) -> None:
+        node = self._members.pop(key)
+        node.keys.pop(key)
+        if node.keys:
+            if node.announced and node.representative == key:
+                self._withdraw(node, before)
+                pending[node] = None
+            return
+        del self._nodes[node.subscription]
+        pending.pop(node, None)
+        if node.announced:
+            self._withdraw(node, before)
+        if node.witness is not None:
+            del node.witness.dependents[node]
+        for ward in node.dependents:
+            ward.witness = None
+            pending[ward] = None
+        node.dependents = {}
+        exposed = self._frontier.remove(node)
+        if exposed is not None and not exposed.announced and exposed.witness is None:
+            pending[exposed] = None
+
+    def _add_member(self, key: K, subscription: Subscription, pending: dict[CoverNode[K], None]) -> None:
+        node = self._nodes.get(subscription)
+        if node is None:
+            self._serial += 1
+            node = self._nodes[subscription] = CoverNode(subscription, self._serial)
+            if self._frontier.insert(node):
+                pending[node] = None
+        node.keys[key] = None
+        self._members[key] = node
+
+    def _reannounce(self, before: dict[K, Subscription | None], pending: dict[CoverNode[K], None]) -> None:
+        """Give every pending node a witness or announce it."""
+        for node in sorted(pending, key=_generality):
+            if node.announced or node.witness is not None or not node.keys or not self._frontier.is_extreme(node):
+                continue
+            witness = self._frontier.witness(node.subscription)
+            if witness is not None:
+                _assign_witness(node, witness)
+                continue
+            covered = [other for other in self._frontier.covered_by(node) if other is not node]
+            self._announce(node, before)
+            for other in covered:
+                self._withdraw(other, before)
+                _assign_witness(other, node)
+
+    def _announce(self, node: CoverNode[K], before: dict[K, Subscription | None]) -> None:
+        key = next(iter(node.keys))
+        before.setdefault(key, self._announced.get(key))
+        node.representative, node.announced = key, True
+        self._announced[key] = node.subscription
+        self._frontier.announce(node)
+
+    def _withdraw(self, node: CoverNode[K], before: dict[K, Subscription | None]) -> None:
+        key = node.representative
+        if key is None:
+            raise RuntimeError(f"{node.subscription} is announced without a key")
+        before.setdefault(key, self._announced[key])
+        node.representative, node.announced = None, False
+        del self._announced[key]
+        self._frontier.withdraw(node)
+
+    def _delta(self, before: dict[K, Subscription | None]) -> CoverDelta[K]:
+        now = self._announced
+        changed = [key for key in sorted_keys(before) if before[key] != now.get(key)]
+        announce = tuple((key, now[key]) for key in changed if key in now)
+        return CoverDelta(announce, tuple(key for key in changed if key not in now))
+
+
+def covering_set(items: Iterable[tuple[K, Subscription]]) -> list[tuple[K, Subscription]]:
+    """The covering set of many (key, subscription) pairs, in key order; the smallest key represents equal ones."""
+    whole: CoveringSet[K] = CoveringSet()
+    whole.apply(items, ())
+    return whole.items()
+
+
+def sorted_keys(keys: Iterable[K]) -> list[K]:
+    """Keys in an order independent of how they are listed: their own order, else by type and text."""
+    listed = list(keys)
+    try:
+        return sorted(listed)  # type: ignore[type-var]  # refused by the keys themselves if they have no order
+    except TypeError:
+        return sorted(listed, key=lambda key: (type(key).__qualname__, repr(key)))
+
+
+def _assign_witness(ward: CoverNode[K], witness: CoverNode[K]) -> None:
+    ward.witness = witness
+    witness.dependents[ward] = None
+
+
+def _generality(node: CoverNode[K]) -> int:
+    """Sort key, most general first: a subscription has at least as many constraints as one that covers it."""
+    return len(node.subscription.constraints)

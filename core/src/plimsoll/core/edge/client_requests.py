@@ -1,0 +1,116 @@
+"""Requests of subscribers: attach, change the list of subscriptions, pause, continue, detach."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from plimsoll.core.edge.attachment import REFUSALS, AttachmentState, EdgeAttachment, out_of_bounds
+from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
+from plimsoll.core.edge.handover.target import HandoverTarget
+from plimsoll.core.permissions import NOT_PERMITTED
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.wire import WireError
+from plimsoll.core.transport.link import Link
+
+
+class ClientRequests:
+    """Dispatches what clients send. The parts of a hand-over go to `HandoverTarget`."""
+
+    def __init__(self, host: EdgeContext, attachments: AttachmentTable, handover_target: HandoverTarget) -> None:
+        self.host, self.attachments, self.handover_target = host, attachments, handover_target
+
+    def handle(self, link: Link, message: msg.FromClient) -> None:
+        """Deal with one message of a client.
+
+        Raises:
+            WireError: `misplaced`, a message that belongs to a head.
+
+        """
+        match message:
+            case msg.Resume():
+                self.on_resume(link, message)
+            case msg.Subs():
+                self.on_subs(link, message)
+            case msg.Detach():
+                self.on_detach(link, message)
+            case msg.Pause():
+                self.on_pause(link, message)
+            case msg.Continue():
+                self.on_continue(link, message)
+            case msg.Attach():
+                self.handover_target.on_attach(link, message)
+            case msg.Go():
+                self.handover_target.on_go(link, message)
+            case msg.AuditReply():
+                self.handover_target.delivery_audit.on_reply(link, message)
+            case msg.Publish() | msg.Open() | msg.Close() | msg.Join():
+                raise WireError("misplaced", f"{type(message).__name__} is for a head")
+            case _:
+                assert_never(message)
+
+    def on_resume(self, link: Link, resume: msg.Resume) -> None:
+        """Attach a subscriber: list, token and epoch go to the head in one step with the cover."""
+        x = resume.subscriber
+        old = self.attachments.by_subscriber.get(x)
+        if code := self._refusal(link, resume, old):
+            self.host.counters["roles_refused"] += code == NOT_PERMITTED
+            self.host.say(link, msg.AttachmentClosed(resume.attachment, code, REFUSALS[code]))
+            return
+        removes: list[int] = []
+        # The old list leaves the cover in the step that adds the new one: between two steps the head would log
+        # publications that neither covers.
+        if old is not None:
+            self.attachments.close_and_notify(old, "replaced", "the subscriber has attached again")
+            removes = self.attachments.subscription_table.uncover(old)
+        attachment = self.attachments.open(link, resume)
+        if resume.token is not None and self.handover_target.slots.is_for_replay(x, resume.session):
+            attachment.moved_by, attachment.counts_from = str(resume.session), (resume.token, resume.watermarks)
+        taken = self.attachments.take(attachment, resume.subscriptions, resume.version)
+        cover = self.attachments.install({attachment: taken}, removes)
+        self.host.up(msg.ResumeUp(x, resume.epoch, cover, resume.token, resume.session))
+
+    def _refusal(self, link: Link, resume: msg.Resume, old: EdgeAttachment | None) -> str:
+        if not link.grant.subscribes:
+            return NOT_PERMITTED
+        if self.host.is_leaving:
+            return "leaving"
+        if old is not None and old.epoch >= resume.epoch:
+            return "epoch"
+        return out_of_bounds(resume) if self.handover_target.has_room(resume.subscriber) else "full"
+
+    def on_subs(self, link: Link, subs: msg.Subs) -> None:
+        attachment = self.attachments.attached(link, subs.attachment)
+        if attachment is None or subs.version <= attachment.version:
+            return
+        if attachment.state is AttachmentState.STANDBY:
+            self.handover_target.on_subs(attachment, subs)
+            return
+        if attachment.state is AttachmentState.ENDING or attachment.pending_end is not None:
+            return  # after the cut the target answers
+        attachment.version = subs.version
+        removed = self.attachments.subscription_table.remove(attachment, subs.removes)
+        taken = self.attachments.take(attachment, subs.adds, subs.version)
+        self.host.up(self.attachments.install({attachment: taken}, removed))
+
+    def on_detach(self, link: Link, detach: msg.Detach) -> None:
+        gone = []
+        for number in detach.attachments:
+            if (attachment := self.attachments.attached(link, number)) is None:
+                continue
+            self.attachments.close(attachment)
+            if detach.withdraw and attachment.keeps_place:
+                self.host.up(msg.Forget(attachment.subscriber, attachment.epoch))
+                gone.append(attachment)
+        self.attachments.drop(gone)
+
+    def on_pause(self, link: Link, pause: msg.Pause) -> None:
+        if (attachment := self.attachments.attached(link, pause.attachment)) is not None:
+            attachment.paused = True
+            self.attachments.queues.route(attachment)
+
+    def on_continue(self, link: Link, go: msg.Continue) -> None:
+        if (attachment := self.attachments.attached(link, go.attachment)) is not None:
+            attachment.paused = False
+            self.attachments.queues.refill(self.attachments.by_link[link])
+            self.attachments.queues.route(attachment)
+            self.host.dirty[link] = None

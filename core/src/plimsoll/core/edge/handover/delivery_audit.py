@@ -1,0 +1,95 @@
+"""The edge's part in a delivery audit: it asks the head what was due to a subscriber, and the subscriber what it got.
+
+Rules:
+- What is due is judged by the list that this edge holds; the subscriber answers only if its list is still the same.
+- The query travels in the stream, behind everything that it is about: not while the subscriber is behind.
+- Nothing waits for an audit, and nothing is repeated: an answer that is lost leaves the verdict unknown.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from plimsoll.core.edge.attachment import AttachmentState, EdgeAttachment
+from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.transport.link import Link
+
+SUBSCRIPTIONS_AT_MOST = 64
+CHARACTERS_AT_MOST = 8 * 1024
+"""A subscriber with a longer list is not audited."""
+
+CHECKS_AT_ONCE = 32
+"""Members that one DONE or AUDIT_QUERY asks about, so that it fits into a frame."""
+
+
+class DeliveryAuditRelay:
+    """Audits in progress. `requests`: by session and subscriber, to go to the head with DONE."""
+
+    def __init__(self, host: EdgeContext, attachments: AttachmentTable) -> None:
+        self.host, self.attachments = host, attachments
+        self.requests: dict[str, dict[str, msg.AuditRequestItem]] = {}
+        self._expected: dict[EdgeAttachment, tuple[str, str, list[msg.ExpectedCount]]] = {}
+        self._asked: dict[EdgeAttachment, tuple[str, str]] = {}
+        self._summaries: defaultdict[tuple[str, str], list[msg.AuditSummaryItem]] = defaultdict(list)
+
+    # -- towards the head
+
+    def request(self, attachment: EdgeAttachment, session: str) -> None:
+        """Ask what was due to a subscriber that has moved here, if it has counted its deliveries."""
+        since, marks = attachment.counts_from or (None, [])
+        attachment.counts_from = None
+        texts = [str(subscription) for subscription, _ in attachment.subscriptions.values()]
+        fits = len(texts) <= SUBSCRIPTIONS_AT_MOST and sum(map(len, texts)) <= CHARACTERS_AT_MOST
+        if since is not None and fits and len(marks) <= msg.COUNTED_MARKS_AT_MOST:
+            self.requests.setdefault(session, {})[attachment.subscriber] = msg.AuditRequestItem(
+                attachment.subscriber, attachment.epoch, since, marks, texts
+            )
+
+    def collect(self) -> list[msg.AuditSummary]:
+        """Return the answers that have come since the last call."""
+        summaries = [msg.AuditSummary(session, judge, items) for (session, judge), items in self._summaries.items()]
+        self._summaries.clear()
+        return summaries
+
+    # -- towards the subscriber
+
+    def on_expected(self, expected: msg.ExpectedDeliveries) -> None:
+        for item in expected.members:
+            attachment = self.attachments.by_subscriber.get(item.subscriber)
+            if attachment is not None and attachment.epoch == item.epoch:
+                self._expected[attachment] = (expected.session, expected.judge, item.due)
+        self.query()
+
+    def query(self) -> None:
+        """Ask the subscribers that keep up; the others once they have caught up."""
+        asked: defaultdict[tuple[Link, str], list[msg.AuditQueryItem]] = defaultdict(list)
+        for attachment, (session, judge, due) in list(self._expected.items()):
+            # With an empty queue the query goes behind the last publication that it is about.
+            if attachment.state is AttachmentState.LIVE and not attachment.queue and attachment.dropped is None:
+                self._asked[attachment] = (session, judge)
+                asked[attachment.link, session].append(msg.AuditQueryItem(attachment.id, due))
+            elif attachment.state is not AttachmentState.CLOSED:
+                continue
+            del self._expected[attachment]
+        for (link, session), items in asked.items():
+            for start in range(0, len(items), CHECKS_AT_ONCE):
+                self.host.say(link, msg.AuditQuery(session, items[start : start + CHECKS_AT_ONCE]))
+        for closed in [each for each in self._asked if each.state is AttachmentState.CLOSED]:
+            del self._asked[closed]
+
+    def on_reply(self, link: Link, reply: msg.AuditReply) -> None:
+        for item in reply.members:
+            attachment = self.attachments.attached(link, item.attachment)
+            if attachment is None or self._asked.get(attachment, ("", ""))[0] != reply.session:
+                continue
+            self._summaries[self._asked.pop(attachment)].append(
+                msg.AuditSummaryItem(attachment.subscriber, item.lost, item.duplicated, item.reordered, item.suppressed)
+            )
+
+    def restart(self) -> None:
+        """Forget all audits: the head has restarted, and knows none of these sessions."""
+        self.requests.clear()
+        self._expected.clear()
+        self._asked.clear()
+        self._summaries.clear()

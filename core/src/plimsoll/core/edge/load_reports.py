@@ -1,0 +1,76 @@
+"""Load reports of an edge: what its meter, queues and balancing agent show, sent to the head on the control socket."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Protocol
+
+from plimsoll.core.config import BrokerConfig
+from plimsoll.core.edge.attachment import SERVED
+from plimsoll.core.edge.attachments import AttachmentTable
+from plimsoll.core.edge.balancing.agent import BalancingAgent
+from plimsoll.core.edge.head_messages import HeadMessages
+from plimsoll.core.edge.stream_input import QueuedMessage
+from plimsoll.core.metering.meter import LoadMeter
+from plimsoll.core.metering.service_queue import ServiceQueue
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.transport.load_reporter import LoadReporter
+
+
+class LoadReportContext(Protocol):
+    """What load reports need of their edge."""
+
+    config: BrokerConfig
+    epoch: int
+    counters: Counter[str]
+    meter: LoadMeter
+    reporter: LoadReporter
+    server: ServiceQueue[QueuedMessage]
+    attachments: AttachmentTable
+    head_messages: HeadMessages
+    balancing_agent: BalancingAgent | None
+
+    @property
+    def now(self) -> float: ...
+    def say_control(self, peer: str, /, *said: msg.ControlRecord) -> None: ...
+
+
+class LoadReports:
+    """Sends one report per interval, and tells the balancing agent what was reported."""
+
+    def __init__(self, host: LoadReportContext) -> None:
+        self.host = host
+
+    def send(self) -> None:
+        """Make the report of the interval that ends now, and send it."""
+        host, agent = self.host, self.host.balancing_agent
+        extra, state = self._measured(), "OK"
+        if agent is not None:
+            extra |= agent.measured(host.meter)
+            state = agent.state
+        # An edge that its log has left behind has not seen its load: balancing must not go by these numbers.
+        report = host.reporter.make(host.now, "N/A" if host.head_messages.lagging else state, extra)
+        if agent is not None:
+            agent.load_monitor.on_own_report(report)
+        name = host.config.name
+        host.say_control(host.config.head_name, msg.Identify(name, "edge", host.epoch), msg.LoadUpdate(report))
+
+    def _measured(self) -> dict[str, Any]:
+        host = self.host
+        by_link, table = host.attachments.by_link.values(), host.attachments.subscription_table
+        queued = [attachment for link_attachments in by_link for attachment in link_attachments.queued]
+        return {
+            "subscribers": sum(a.state in SERVED for a in host.attachments.by_subscriber.values()),
+            "subscriptions": len(table.index),
+            "cover_subscriptions": len(table.cover),
+            "input_queue_messages": len(host.server.queue),
+            "output_queue_messages": sum(len(a.queue) for a in queued) + sum(len(each.link.buffer) for each in by_link),
+            "output_queue_bytes": sum(a.queue_bytes for a in queued),
+            "capacity": self._capacity(),
+            "counters": {**host.meter.total, **host.counters},
+        }
+
+    def _capacity(self) -> float:
+        """Relative size, by which subscribers are placed before there is any load to compare."""
+        bandwidth = self.host.config.hardware.output_bytes_per_second
+        return 1.0 if bandwidth is None else bandwidth / 100_000

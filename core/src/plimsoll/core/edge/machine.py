@@ -1,0 +1,312 @@
+"""An edge: serves subscribers from its head's stream, and never makes one of them wait for another.
+
+Messages of the stream are dealt with in order. The stream passes over subscribers that are not LIVE (resuming, catching
+up, blocked); they are served from the head's log. The edge announces upward the covering set of all its subscriptions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from plimsoll.core.config import BrokerConfig
+from plimsoll.core.edge.attachment import SERVED, AttachmentState, LinkAttachments
+from plimsoll.core.edge.attachments import AttachmentTable
+from plimsoll.core.edge.balancing import estimation
+from plimsoll.core.edge.balancing.agent import BalancingAgent, TrafficRecorder
+from plimsoll.core.edge.catchup_cursor import CatchupCursor
+from plimsoll.core.edge.catchup_replay import CatchupReplay
+from plimsoll.core.edge.client_requests import ClientRequests
+from plimsoll.core.edge.edge_report import edge_report
+from plimsoll.core.edge.handover.source import HandoverSource
+from plimsoll.core.edge.handover.target import HandoverTarget
+from plimsoll.core.edge.head_messages import HeadMessages
+from plimsoll.core.edge.load_reports import LoadReports
+from plimsoll.core.edge.queues import DeliveryQueues, QueueOutcomes
+from plimsoll.core.edge.stream_input import QueuedMessage, StreamInput
+from plimsoll.core.edge.subscription_table import SubscriptionTable
+from plimsoll.core.metering.meter import LoadMeter
+from plimsoll.core.metering.service_queue import ServiceQueue
+from plimsoll.core.permissions import NOT_PERMITTED
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.wire import Info, WireError
+from plimsoll.core.transport.hooks import CREDIT_HELD_ABOVE_RECORDS
+from plimsoll.core.transport.link import NEVER, Link, Peer
+from plimsoll.core.transport.load_reporter import LoadReporter
+from plimsoll.core.transport.overlay_node import OverlayNode, link_limits, output_bucket
+
+LEAVING_SECONDS = 10.0
+"""How long an edge that leaves waits for its subscribers to arrive elsewhere."""
+
+
+class Edge(OverlayNode):
+    """The machine of an edge: puts the parts together, and delivers publications.
+
+    `epoch` is made at process start and never used again. `position` and `head_epoch`: how far the head's log has been
+    dealt with, and in which life of the head.
+    """
+
+    def __init__(self, config: BrokerConfig, epoch: int, new_id: Callable[[], int], public_key: str = "") -> None:
+        super().__init__(
+            Info(config.name, "edge", epoch),
+            link_limits(config),
+            new_id,
+            max_frame_bytes=config.limits.max_frame_bytes,
+            bucket=output_bucket(config),
+        )
+        if config.head is None:
+            raise ValueError(f"edge {config.name}: config.head is missing; an edge needs the head that it belongs to")
+        self.config, self.epoch, self.public_key = config, epoch, public_key
+        self.position = self.head_epoch = 0
+        self.leaving_since: float | None = None
+        self._next_progress = 0.0
+        self.subscription_table = SubscriptionTable(
+            config.name, config.limits, compiled=config.hardware.may_compile
+        )  # fmt: skip
+        # What the hot path needs, within reach.
+        self.index, self.holders = self.subscription_table.index, self.subscription_table.holders
+        self._with_several = self.subscription_table.with_several
+        self._record_traffic: TrafficRecorder | None = None
+
+        by_link: dict[Link, LinkAttachments] = {}
+        self.cursor = CatchupCursor()
+        self.queues = DeliveryQueues(self, self.cursor, by_link)
+        self.attachments = AttachmentTable(self, self.subscription_table, by_link, self.cursor, self.queues)
+        self.handover_source = HandoverSource(self, self.attachments)
+        self.handover_target = HandoverTarget(self, self.attachments)
+        self.queues.outcomes = QueueOutcomes(
+            self.attachments.disconnect, self.handover_target.on_buffer_full, self.handover_source.on_cut_reached
+        )
+        self.client_requests = ClientRequests(self, self.attachments, self.handover_target)
+        replay = CatchupReplay(self, self.cursor, self.subscription_table, self.queues)
+        self.head_messages = HeadMessages(
+            self, self.attachments, self.handover_source, self.handover_target, replay
+        )  # fmt: skip
+
+        self.server: ServiceQueue[QueuedMessage] = ServiceQueue(config.hardware)
+        self.meter = LoadMeter()
+        self.stream_input = StreamInput(self, self.head_messages)
+        self.reporter = LoadReporter(self, config, epoch, self.meter)
+        policy = estimation.policy_of(config.policy)
+        self.balancing_agent = BalancingAgent(self, config, policy) if policy is not None else None
+        self.load_reports = LoadReports(self)
+        self.head = self.dial(config.head.name, config.head.data, config.head.public_key)
+        self.dial_control(config.head.name, config.head.control, config.head.public_key)
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+    # -- links
+
+    def admits(self, info: Info) -> str:
+        if info.role != "client":
+            return f"{self.config.name} is an edge; a {info.role} belongs to a head"
+        return "" if self.leaving_since is None else f"{self.config.name} is leaving; ask the head for another edge"
+
+    def on_open(self, link: Link) -> None:
+        """A client's link, or a new stream from the head: then report before anything else is said on it."""
+        if link is not self.head:
+            link.owner = self.attachments.by_link[link] = LinkAttachments(link)
+            return
+        before, self.head_epoch = self.head_epoch, link.incarnation
+        records = self.attachments.by_subscriber.values()
+        # LIVE subscribers outlast a restart of the head, with a gap. Without a restart the link has lost an unknown
+        # part of the stream: then all have to resume (docs/handover.md, 8).
+        gone = [a for a in records if a.state is not AttachmentState.LIVE or before == self.head_epoch]
+        self.attachments.evict(gone, "head", "the head has restarted; resume from your token")
+        self.handover_source.restart()
+        self.handover_target.restart()
+        self.cursor.reset()
+        self.head.buffer.clear()  # gathered for the old stream, and wrong ahead of the report
+        mediator_epoch = self.head_messages.mediator_epoch
+        for message in edge_report(self.attachments, self.config.advertised, self.public_key, mediator_epoch):
+            self.say(self.head, message)
+        if self.is_leaving:
+            self.say(self.head, msg.Leaving())
+
+    def on_lost(self, link: Link) -> None:
+        if link is self.head:
+            return
+        link_attachments = self.attachments.by_link.pop(link)
+        self.queues.forget(link_attachments)
+        for attachment in list(link_attachments.by_id.values()):
+            self.attachments.close(attachment)
+
+    def on_granted(self, link: Link) -> None:
+        """Close what the peer may no longer have. Its places stay, like those of any subscriber that is away."""
+        if isinstance(link_attachments := link.owner, LinkAttachments) and not link.grant.subscribes:
+            for attachment in list(link_attachments.by_id.values()):
+                self.counters["roles_refused"] += 1
+                self.attachments.close_and_notify(attachment, NOT_PERMITTED, link.grant.subscribe_refusal)
+
+    def holds(self, link: Link) -> bool:
+        """What clients ask for travels to the head; while the head does not take it, clients get no credit."""
+        return super().holds(link) or len(self.head.buffer) > CREDIT_HELD_ABOVE_RECORDS
+
+    def on_room(self, link: Link) -> None:
+        if isinstance(link_attachments := link.owner, LinkAttachments) and (link_attachments.queued or link.buffer):
+            self.queues.refill(link_attachments)
+            self.dirty[link] = None
+
+    def on_stuck(self, link: Link) -> None:
+        if isinstance(link_attachments := link.owner, LinkAttachments):
+            link.is_stuck = True
+            self.queues.stuck(link_attachments)
+
+    def on_moving(self, link: Link) -> None:
+        if isinstance(link_attachments := link.owner, LinkAttachments):
+            link_attachments.recount()
+            if link_attachments.stuck_since is not None:
+                self.meter.output_wait_seconds += self.now - link_attachments.stuck_since
+            link_attachments.stuck_since = self.now if link.buffer else None
+            link.is_stuck = bool(link.buffer)
+
+    def up(self, message: Struct) -> None:
+        """Send to the head, behind the arrivals that have gathered: DONE must not come after what follows from it."""
+        self._send_arrivals()
+        self.say(self.head, message)
+
+    def _send_arrivals(self) -> None:
+        for arrival in self.handover_target.reports.collect():
+            self.say(self.head, arrival)
+
+    # -- frames of messages
+
+    def on_data(self, link: Link, frame: wire.Data, size: int) -> None:
+        if link is self.head:
+            self.stream_input.on_frame(frame)
+            return
+        for raw in frame.records:
+            try:
+                self.client_requests.handle(link, msg.decode(msg.from_client, raw))
+            except WireError as error:
+                self.counters[f"records_refused_{error.code}"] += 1
+        self.took(link)
+
+    def deliver(self, pub: msg.PubOpen, piece: bytes) -> None:
+        """Hot path: one publication to all that it matches. Links are flushed at the end of the round."""
+        self.position = pub.position
+        holders, dirty = self.holders, self.dirty
+        ids: list[int] = self.index.match(pub.body.attributes)
+        if self._with_several:
+            ids = list(self._once(ids, pub.position))
+        for attachment in map(holders.__getitem__, ids):
+            out = attachment.out
+            if not out:
+                dirty[attachment.link] = None
+            out.append(attachment.deliver_prefix + piece)
+        self.meter.deliveries += len(ids)
+        if self._record_traffic is not None:
+            self._record_traffic(pub.publisher, pub.body.attributes, len(piece), self.now)
+
+    def _once(self, ids: Iterable[int], position: int) -> Iterable[int]:
+        """An attachment with several subscriptions gets a publication once."""
+        holders = self.holders
+        for i in ids:
+            attachment = holders[i]
+            if attachment.last_position != position:
+                attachment.last_position = position
+                yield i
+
+    # -- time
+
+    def on_tick(self) -> None:
+        self.stream_input.serve()
+        self.queues.tick()
+        self._send_arrivals()
+        if (fetch := self.cursor.begin() if self.head.open else None) is not None:
+            self.say(self.head, fetch)
+        if self.now >= self._next_progress:
+            self._next_progress = self.now + self.config.limits.progress_seconds * self.config.time_factor
+            self.attachments.send_progress()
+            self.attachments.expire_leases()
+            self.handover_target.expire()
+            self.handover_target.delivery_audit.query()
+        if self.reporter.due(self.now):
+            self.load_reports.send()
+        if self.balancing_agent is not None:
+            # Not in __init__: rates are counted from the time at which the edge begins to see publications.
+            self._record_traffic = self._record_traffic or self.balancing_agent.begin()
+            self.balancing_agent.tick()
+
+    def wake_at(self) -> float:
+        agent_at = self.balancing_agent.wake_at() if self.balancing_agent is not None else NEVER
+        return min(self._next_progress, self.server.wake_at(), self.reporter.next_report, agent_at)
+
+    def served(self, frames: int, seconds: float) -> None:
+        if self.server.transparent and frames:
+            self.meter.service_seconds += seconds
+            self.meter.served = self.meter.arrivals
+
+    # -- control
+
+    def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
+        """Commands of the head. Any other peer may only say LEAVE."""
+        message: msg.ControlRecord | None = self.reporter.on_control(peer, record, self.now)
+        if isinstance(message, msg.Leave):
+            self.leave(self.now)
+        elif peer != self.config.head_name:
+            return
+        elif isinstance(message, msg.Revoke):
+            self.handover_source.on_revoke(message)
+        elif self.balancing_agent is not None and isinstance(
+            message, msg.PeerLoads | msg.Reservation | msg.ProfileQuery
+        ):
+            self.balancing_agent.on_control(message)
+
+    def to_head(self, message: msg.ControlRecord) -> None:
+        """Send to the head on the control socket, where a message may be lost."""
+        self.say_control(self.config.head_name, message)
+
+    # -- leaving
+
+    @property
+    def is_leaving(self) -> bool:
+        return self.leaving_since is not None
+
+    def leave(self, now: float) -> None:
+        """Send every subscriber elsewhere; each goes on from its token, so nothing is lost."""
+        self.now = now
+        if self.is_leaving:
+            return
+        self.leaving_since = now
+        self.say(self.head, msg.Leaving())  # first: the head must not place those who leave here again
+        self.handover_target.leave()
+        moved: defaultdict[Link, list[int]] = defaultdict(list)
+        for attachment in list(self.attachments.by_subscriber.values()):
+            # One that has been cut goes to its target at END; MOVED would call it to another edge.
+            if attachment.state in SERVED and attachment.pending_end is None:
+                moved[attachment.link].append(attachment.id)
+                self.attachments.close(attachment)
+        for link, numbers in moved.items():
+            self.say(link, msg.Moved(numbers, "", "", ""))
+
+    def done(self) -> bool:
+        """Whether every subscriber has arrived elsewhere, or the time for it is over."""
+        if self.leaving_since is None:
+            return False
+        is_late = self.now - self.leaving_since > LEAVING_SECONDS * self.config.time_factor
+        return not self.attachments.by_subscriber or is_late or not self.head.was_open
+
+    def status(self) -> dict[str, Any]:
+        states = [a.state.value for a in self.attachments.by_subscriber.values()]
+        return {
+            **super().status(),
+            "cluster": self.config.cluster,
+            "epoch": self.epoch,
+            "ready": self.head.open,
+            "head_epoch": self.head_epoch,
+            "position": self.position,
+            "subscriptions": len(self.index),
+            "cover": len(self.subscription_table.cover),
+            "slots": len(self.handover_target.slots),
+            "mediator": self.head_messages.mediator_epoch,
+            "subscribers": {state.value: states.count(state.value) for state in AttachmentState},
+            "leaving": self.is_leaving,
+            "plain": self.config.security.plain,
+        }

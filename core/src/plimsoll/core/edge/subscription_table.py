@@ -1,0 +1,135 @@
+"""The subscriptions of an edge: the index that publications are matched against, and the cover announced upward.
+
+Rules:
+- A subscription is taken (checked and numbered), then installed (matched) and covered (announced upward). A number is
+  never used again.
+- Covering updates are numbered, and each is one whole step (P4 in docs/handover.md): on the way from one set to the
+  next nothing is uncovered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from plimsoll.core import predicates
+from plimsoll.core.config import BrokerLimits
+from plimsoll.core.covering.cover_set import CoverDelta, CoveringSet
+from plimsoll.core.edge.attachment import EdgeAttachment
+from plimsoll.core.matching import Index
+from plimsoll.core.predicates import Subscription
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.cover_parts import split_cover
+
+Numbered = tuple[int, Subscription]
+
+
+class SubscriptionTable:
+    """`holders`: the attachment of each number in the index. `with_several`: those that have more than one there."""
+
+    def __init__(self, edge: str, limits: BrokerLimits, *, compiled: bool = True) -> None:
+        self.edge, self.limits = edge, limits
+        self.index: Index = Index(compiled=compiled)
+        self.holders: dict[int, EdgeAttachment] = {}
+        self.with_several: set[EdgeAttachment] = set()
+        self.cover: CoveringSet[int] = CoveringSet()
+        self.seq = 0
+        self.widenings = 0
+        """Updates that announced something not covered before: from then on the edge sees more of the traffic."""
+        self._last = 0
+        self._waiting = 0
+
+    def __len__(self) -> int:
+        """Subscriptions taken, installed or not."""
+        return len(self.index) + self._waiting
+
+    # -- one attachment
+
+    def take(self, attachment: EdgeAttachment, item: msg.SubscriptionItem) -> Numbered:
+        """Add one to an attachment's list, not yet to the index.
+
+        Raises:
+            ValueError: its text cannot be parsed, its id is in use, or a limit is reached.
+
+        """
+        limits = self.limits
+        if item.id in attachment.subscriptions:
+            raise ValueError(f"subscription {item.id} is there already; remove it first")
+        most = attachment.link.grant.max_subscriptions or limits.max_subscriptions_per_subscriber
+        if len(attachment.subscriptions) >= most:
+            raise ValueError(f"a subscriber has at most {most} subscriptions here")
+        if len(self) >= limits.max_subscriptions:
+            raise ValueError(f"edge {self.edge} has its {limits.max_subscriptions} subscriptions")
+        subscription = predicates.parse(item.text)
+        self._last += 1
+        self._waiting += 1
+        attachment.subscriptions[item.id] = (subscription, self._last)
+        return self._last, subscription
+
+    def install(self, attachment: EdgeAttachment, taken: Iterable[Numbered]) -> None:
+        """Match publications from here on against these subscriptions of the attachment's list."""
+        attachment.is_installed = True
+        for number, subscription in taken:
+            self.index.add(number, subscription)
+            self.holders[number] = attachment
+            self._waiting -= 1
+        if len(attachment.subscriptions) > 1:
+            self.with_several.add(attachment)
+
+    def remove(self, attachment: EdgeAttachment, item_ids: Iterable[int]) -> list[int]:
+        """Remove some from an attachment's list and from the index; returns their numbers, still in the cover."""
+        numbers = [attachment.subscriptions.pop(i)[1] for i in item_ids if i in attachment.subscriptions]
+        if attachment.is_installed:
+            self._remove(numbers)
+        else:
+            self._waiting -= len(numbers)
+        return numbers
+
+    def uninstall(self, attachment: EdgeAttachment) -> None:
+        """Stop matching it. A covered list stays in the cover; one that never was is forgotten."""
+        self.with_several.discard(attachment)
+        numbers = [number for _, number in attachment.subscriptions.values()]
+        if attachment.is_installed:
+            self._remove(numbers)
+        elif not attachment.is_covered:
+            self._waiting -= len(numbers)
+            attachment.subscriptions.clear()
+        attachment.is_installed = False
+
+    def _remove(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self.index.remove(number)
+            del self.holders[number]
+
+    def numbered(self, attachment: EdgeAttachment) -> list[Numbered]:
+        """The numbered list of an attachment."""
+        return [(number, subscription) for subscription, number in attachment.subscriptions.values()]
+
+    def uncover(self, attachment: EdgeAttachment) -> list[int]:
+        """Forget its covered list; returns the numbers, which the caller takes out of the cover in its next step."""
+        numbers = [number for _, number in attachment.subscriptions.values()] if attachment.is_covered else []
+        if numbers:
+            attachment.is_covered = False
+            attachment.subscriptions.clear()
+        return numbers
+
+    # -- upward
+
+    def step(self, adds: Iterable[Numbered], removes: Iterable[int]) -> list[msg.Cover]:
+        """The next numbered update, in parts; there is one even when the covering set does not change."""
+        return self._numbered(self.cover.apply(adds, removes))
+
+    def shrink(self, removes: Iterable[int]) -> list[msg.Cover]:
+        """The same for removals that no SUBACK waits for: no update, if the covering set does not change."""
+        delta = self.cover.apply([], removes)
+        return self._numbered(delta) if delta else []
+
+    def _numbered(self, delta: CoverDelta[int]) -> list[msg.Cover]:
+        self.seq += 1
+        self.widenings += bool(delta.announce)
+        adds = [msg.CoverItem(number, str(subscription)) for number, subscription in delta.announce]
+        return split_cover(msg.Cover(self.seq, adds, list(delta.withdraw)))
+
+    def whole(self) -> list[msg.Cover]:
+        """The whole covering set, for a head that knows nothing of it. Numbers of updates begin again."""
+        self.seq = 1
+        return split_cover(msg.Cover(1, [msg.CoverItem(number, str(s)) for number, s in self.cover.items()], []))

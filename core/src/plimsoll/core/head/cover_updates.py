@@ -1,0 +1,101 @@
+"""Cover updates through a head: from links into the routing table, and onward to neighbours.
+
+An update may come in parts; it is applied when the last part is there, in one step. A restarted head sends nothing
+onward until all others have reported, so that it does not shrink what its neighbours know of it.
+"""
+
+from __future__ import annotations
+
+from plimsoll.core.covering.cover_set import CoverDelta
+from plimsoll.core.head.mediator_fence import MediatorFence
+from plimsoll.core.head.outbox import Outbox
+from plimsoll.core.head.outboxes import Outboxes
+from plimsoll.core.head.routing import RoutingTable
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.cover_parts import join_covers, split_cover
+
+
+class CoverUpdates:
+    """The one way in and out for covers: tables are changed here only."""
+
+    def __init__(self, routes: RoutingTable, outboxes: Outboxes, fence: MediatorFence) -> None:
+        self.routes, self.outboxes, self.fence = routes, outboxes, fence
+
+    # -- from links
+
+    def on_cover(self, outbox: Outbox, cover: msg.Cover) -> None:
+        if cover.more:
+            outbox.parts.append(cover)
+            return
+        self.apply(outbox, cover)
+
+    def apply(self, outbox: Outbox, last: msg.Cover) -> None:
+        """Apply an update that ends with this part.
+
+        Raises:
+            WireError: `cover`, if it does not fit what the link has announced. Nothing is applied.
+
+        """
+        self.announce(self.routes.apply(outbox.key, _joined(outbox, last)))
+        self.routes.wait(outbox.key, last.seq)
+
+    def replace(self, outbox: Outbox, last: msg.Cover) -> None:
+        """Put the whole cover that ends with this part in the place of what the link had.
+
+        Raises:
+            WireError: `cover`, if a subscription cannot be parsed. Nothing is replaced.
+
+        """
+        self.announce(self.routes.replace(outbox.key, _joined(outbox, last)))
+        self.routes.wait(outbox.key, last.seq)
+
+    def on_neighbor_report(self, outbox: Outbox, report: msg.NeighborReport) -> None:
+        """Take over the whole cover of a neighbour."""
+        is_known = outbox.name in self.routes
+        self.fence.raise_to(report.mediator)
+        self.replace(outbox, report.cover)
+        if not is_known and self.outboxes.log.last:
+            # What was logged before this neighbour was known has not been offered to it.
+            self.outboxes.send(outbox, self.outboxes.logged())
+
+    def drop(self, key: str) -> None:
+        """Forget the cover of a link that is gone for good."""
+        self.announce(self.routes.drop(key))
+
+    # -- to neighbours
+
+    def announce(self, deltas: dict[str, CoverDelta[int]]) -> None:
+        """Send each neighbour its delta, unless its whole cover has still to be sent: that will contain it."""
+        for name, delta in deltas.items():
+            if self.routes.neighbors[name].synced and name in self.outboxes.by_key:
+                for part in split_cover(self.routes.update(name, delta)):
+                    self.outboxes.send_to(name, part)
+
+    def report_to_neighbors(self, missing: set[str]) -> None:
+        """Send its whole cover to each neighbour that has not had it, as soon as all others have reported.
+
+        A neighbour's cover depends on all links but its own: on a tree, reports travel from the leaves inward and back.
+        """
+        for name, neighbor in self.routes.neighbors.items():
+            outbox = self.outboxes.by_key.get(name)
+            if outbox is not None and not neighbor.synced and not missing - {name}:
+                *first, last = split_cover(self.routes.whole(name))
+                for record in (*first, msg.NeighborReport(last, self.fence.epoch)):
+                    self.outboxes.send_first(outbox, record)
+
+    # -- acknowledgements
+
+    def on_ack(self, outbox: Outbox, ack: msg.CoverAck) -> None:
+        self.routes.acknowledged(outbox.name, ack.seq, ack.unreached)
+
+    def acknowledge(self) -> None:
+        """Once a round: acknowledgements are cumulative, so one answers for all covers that came together."""
+        if not self.routes.waits:
+            return
+        for key, seq, unreached in self.routes.settled():
+            self.outboxes.send_to(key, msg.CoverAck(seq, unreached))
+
+
+def _joined(outbox: Outbox, last: msg.Cover) -> msg.Cover:
+    parts, outbox.parts = outbox.parts, []
+    return join_covers(parts, last) if parts else last

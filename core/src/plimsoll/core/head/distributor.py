@@ -1,0 +1,117 @@
+"""What enters the log of a head, and the links that each entry is offered to.
+
+A publication is matched once, when it is logged. Its offset is its number among the publications of the head that
+accepted it; its position is the place in this head's log, which is what tokens and watermarks of links refer to.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Protocol
+
+from plimsoll.core.head.confirmations import Confirmations
+from plimsoll.core.head.log import Log, LogEntry
+from plimsoll.core.head.outbox import Outbox
+from plimsoll.core.head.outboxes import Outboxes
+from plimsoll.core.head.publishers import OpenPublisher, PublisherTable
+from plimsoll.core.head.routing import RoutingTable
+from plimsoll.core.metering.meter import LoadMeter
+from plimsoll.core.predicates import Attributes
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.origins import Origin
+from plimsoll.core.protocol.wire import FLAG_CONFIRM_EDGES
+
+
+class DistributorContext(Protocol):
+    """The parts of a head that a publication passes through."""
+
+    now: float
+    name: str
+    epoch: int
+    log: Log
+    routes: RoutingTable
+    outboxes: Outboxes
+    publishers: PublisherTable
+    confirmations: Confirmations
+    counters: Counter[str]
+    meter: LoadMeter
+
+
+class Distributor:
+    """`offset`: of the last publication accepted here; `seen`: the last offset relayed of each other origin."""
+
+    def __init__(self, host: DistributorContext) -> None:
+        self.host = host
+        self.offset = 0
+        self.seen: dict[Origin, int] = {}
+
+    def publish(self, publisher: OpenPublisher, accepted: msg.Publish, attributes: Attributes) -> None:
+        """Log and send a publication that has been accepted here."""
+        host = self.host
+        self.offset += 1
+        pub = msg.Pub(
+            host.log.last + 1, host.name, host.epoch, self.offset, publisher.name, publisher.incarnation,
+            accepted.seq, accepted.flags, accepted.sent_us, accepted.body,
+        )  # fmt: skip
+        keys = self._log_publication(pub, attributes, "")
+        if accepted.flags & FLAG_CONFIRM_EDGES and keys:
+            pending = host.publishers.await_edges(publisher, accepted.seq)
+            host.confirmations.await_for_publisher(pub.position, publisher.name, pending, keys, host.now)
+
+    def _log_publication(self, pub: msg.Pub, attributes: Attributes, source: str) -> set[str]:
+        """Log a publication and offer it to every link that needs it, but its source; returns the keys of those."""
+        host = self.host
+        piece = wire.encode(pub)
+        position = host.log.append(LogEntry(piece, (((pub.head, pub.epoch), pub.offset),), False))
+        keys = host.routes.match(attributes)
+        keys.discard(source)
+        # Sorted, because the order of a set of strings differs between processes, and runs must be repeatable.
+        host.outboxes.offer(sorted(keys) if len(keys) > 1 else keys, position, piece)
+        return keys
+
+    # -- between heads
+
+    def relay(self, outbox: Outbox, pub: msg.Pub) -> None:
+        """Log and send a publication of a neighbour's; one that has come before is only confirmed again."""
+        host = self.host
+        origin = (pub.head, pub.epoch)
+        if pub.offset <= self.seen.get(origin, 0):
+            host.counters["relays_repeated"] += 1
+            if pub.flags & FLAG_CONFIRM_EDGES:
+                host.outboxes.send(outbox, msg.Confirmed([pub.position], []))
+            return
+        host.meter.arrivals += 1
+        self.seen[origin] = pub.offset
+        attributes = msg.decode(msg.body, pub.body).attributes
+        neighbor_position = pub.position
+        pub = msg.Pub(
+            host.log.last + 1, pub.head, pub.epoch, pub.offset, pub.publisher, pub.incarnation, pub.seq, pub.flags,
+            pub.sent_us, pub.body,
+        )  # fmt: skip
+        keys = self._log_publication(pub, attributes, outbox.name)
+        if pub.flags & FLAG_CONFIRM_EDGES:
+            host.confirmations.await_for_neighbor(pub.position, outbox.name, neighbor_position, keys, host.now)
+
+    def relay_gap(self, outbox: Outbox, gap: msg.Gap) -> None:
+        """Log and send a gap of a neighbour's, under a position of this log.
+
+        docs/handover.md, Gaps inside a session: a subscriber that resumes before it must have it replayed.
+        """
+        for head, epoch, offset in gap.last:
+            self.seen[head, epoch] = max(offset, self.seen.get((head, epoch), 0))
+        self._log_gap(gap.last, gap.reason, outbox.name)
+
+    def log_uncertainty(self, source: str) -> None:
+        """Log a gap without offsets: something may be lost behind `source`, and it is not known what."""
+        self._log_gap([], "restart", source)
+
+    def _log_gap(self, last: list[wire.Token], reason: str, source: str) -> None:
+        host = self.host
+        at = host.log.last + 1
+        record = wire.encode(msg.Gap(host.name, host.epoch, at, host.epoch, at, last, reason))
+        accounts_for = tuple(((head, epoch), offset) for head, epoch, offset in last)
+        position = host.log.append(LogEntry(record, accounts_for, True))
+        host.counters["gaps_logged"] += 1
+        keys = [key for key in host.outboxes.all_keys() if key != source and host.routes.size(key)]
+        host.outboxes.offer(keys, position, record)

@@ -1,0 +1,90 @@
+"""Answers to JOIN: an edge of this head, or of the head whose stream the subscriber has been reading.
+
+A question for another head travels through the tree. The link that waits for its answer is remembered for a while.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from plimsoll.core.head.placement import Placement
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.transport.link import Link
+
+ANSWER_SECONDS = 2.0
+"""How long another head has to answer; then the subscriber is told to ask again."""
+
+RETRY_SECONDS = 0.5
+WAITING_AT_MOST = 10_000
+
+
+class JoinContext(Protocol):
+    """What answering a JOIN needs of a head."""
+
+    now: float
+    name: str
+
+    @property
+    def is_starting(self) -> bool: ...
+    def say(self, link: Link, record: Any) -> None: ...
+    def knows(self, link: Link) -> bool: ...
+
+
+class JoinRouter(Protocol):
+    def send(self, to: str, message: msg.JoinFor | msg.PlacedFor) -> bool:
+        """Send to another head; False if none can be reached."""
+
+
+class JoinRequests:
+    """Answers to JOIN."""
+
+    def __init__(self, host: JoinContext, placement: Placement, router: JoinRouter, time_factor: float) -> None:
+        self.host, self.placement, self.router, self.time_factor = host, placement, router, time_factor
+        self._waiting: dict[str, tuple[Link, float]] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def on_join(self, link: Link, join: msg.Join) -> None:
+        if self.host.is_starting:
+            self._later(link, join.subscriber, f"{self.host.name} is starting", 0.2)
+        elif join.head and join.head != self.host.name:
+            self._ask(link, join)
+        else:
+            self._answer(link, self._placed(join))
+
+    def _ask(self, link: Link, join: msg.Join) -> None:
+        if len(self._waiting) >= WAITING_AT_MOST or not self.router.send(join.head, msg.JoinFor(join)):
+            self._later(link, join.subscriber, f"{join.head} cannot be reached from {self.host.name}")
+        else:
+            self._waiting[join.subscriber] = (link, self.host.now + ANSWER_SECONDS * self.time_factor)
+
+    def receive_routed(self, source: str, record: msg.JoinFor | msg.PlacedFor) -> None:
+        """A question of another head, or its answer to one of ours."""
+        if isinstance(record, msg.JoinFor):
+            placed = msg.PlacedFor(record.join.subscriber, "", "", "")
+            self.router.send(source, placed if self.host.is_starting else self._placed(record.join))
+        elif (waiting := self._waiting.pop(record.subscriber, None)) is not None and self.host.knows(waiting[0]):
+            self._answer(waiting[0], record)
+
+    def _placed(self, join: msg.Join) -> msg.PlacedFor:
+        candidate = self.placement.place(join.exclude, join.prefer)
+        if candidate is None:
+            return msg.PlacedFor(join.subscriber, "", "", "")
+        return msg.PlacedFor(join.subscriber, candidate.name, candidate.endpoint, candidate.public_key)
+
+    def _answer(self, link: Link, placed: msg.PlacedFor) -> None:
+        if placed.edge:
+            self.host.say(link, msg.Placed(placed.subscriber, placed.edge, placed.endpoint, placed.public_key))
+        else:
+            self._later(link, placed.subscriber, "no edge can take a subscriber now")
+
+    def _later(self, link: Link, subscriber: str, text: str, seconds: float = RETRY_SECONDS) -> None:
+        self.host.say(link, msg.Unplaced(subscriber, text, seconds * self.time_factor))
+
+    def expire(self) -> None:
+        """Answer subscribers that have waited for another head for too long."""
+        for x in [x for x, (_, until) in self._waiting.items() if until <= self.host.now]:
+            link, _ = self._waiting.pop(x)
+            if self.host.knows(link):
+                self._later(link, x, "the head whose stream it reads does not answer")

@@ -1,0 +1,37 @@
+"""The highest mediator epoch that this cluster has seen; a mediator with a lower one is not obeyed."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from plimsoll.core.head.outbox import Outbox
+from plimsoll.core.head.outboxes import Outboxes
+from plimsoll.core.head.routing import RoutingTable
+from plimsoll.core.protocol import messages as msg
+
+
+class FenceContext(Protocol):
+    """The parts of a head that a new epoch goes out through."""
+
+    edges: dict[str, Outbox]
+    routes: RoutingTable
+    outboxes: Outboxes
+
+
+class MediatorFence:
+    """Raised by commands, by mediators' words to edges, and by what edges and neighbours report."""
+
+    def __init__(self, host: FenceContext) -> None:
+        self.host = host
+        self.epoch = 0
+
+    def raise_to(self, epoch: int) -> None:
+        """Take over a higher epoch and pass it on; a lower or equal one changes nothing."""
+        if epoch <= self.epoch:
+            return
+        self.epoch = epoch
+        # Edges and neighbours report it back to a restarted head, so that the fence outlives this process.
+        for outbox in self.host.edges.values():
+            self.host.outboxes.send(outbox, msg.MediatorEpoch(epoch))
+        for neighbor in self.host.routes.synced_neighbors():
+            self.host.outboxes.send_to(neighbor, msg.MediatorEpoch(epoch))

@@ -1,0 +1,161 @@
+"""Which edge serves which subscriber of a cluster: reports, RESUME, leases, and the covers of dead edges.
+
+An owner entry names the link of one edge. A cover goes with its link, unless a subscriber may still come back for it:
+then it stays as a ghost until no owner entry names it, or its lease has passed.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from plimsoll.core.head.cover_updates import CoverUpdates
+from plimsoll.core.head.handover.coordinator import Coordinator
+from plimsoll.core.head.handover.remote_members import RemoteMembers
+from plimsoll.core.head.log import Log
+from plimsoll.core.head.mediator_fence import MediatorFence
+from plimsoll.core.head.outbox import Outbox
+from plimsoll.core.head.outboxes import Outboxes
+from plimsoll.core.head.ownership import OwnershipTable, replay_start
+from plimsoll.core.head.placement import Placement
+from plimsoll.core.head.startup import StartupBarrier
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.wire import OwnerEpoch
+
+
+class MembershipContext(Protocol):
+    """The parts of a head that change when an edge or a subscriber does."""
+
+    now: float
+    name: str
+    epoch: int
+    log: Log
+    edges: dict[str, Outbox]
+    outboxes: Outboxes
+    covers: CoverUpdates
+    owners: OwnershipTable
+    placement: Placement
+    startup: StartupBarrier
+    mediator_fence: MediatorFence
+    coordinator: Coordinator
+    remote_members: RemoteMembers
+
+
+class Membership:
+    """The edges of a head and the subscribers that they serve."""
+
+    def __init__(self, host: MembershipContext, lease_seconds: float) -> None:
+        self.host, self.lease_seconds = host, lease_seconds
+        self.ghosts: dict[str, float] = {}
+
+    # -- edges come and go
+
+    def on_report(self, outbox: Outbox, report: msg.EdgeReport) -> None:
+        """Take over what an edge serves, once the last part of its report is there."""
+        host = self.host
+        outbox.owned += report.owned
+        if report.more:
+            return
+        host.edges[outbox.name] = outbox
+        host.placement.add(outbox.name, report.endpoint, report.public_key)
+        host.mediator_fence.raise_to(report.mediator)
+        host.covers.replace(outbox, report.cover)
+        owned, outbox.owned = outbox.owned, []
+        for item in owned:
+            loser = host.owners.adopt(item.subscriber, outbox.key, item.epoch, item.since)
+            if loser is not None:
+                self.release(loser.key, item.subscriber, host.owners.entries[item.subscriber].epoch)
+        host.outboxes.send(outbox, msg.Welcome(host.log.last))
+        if host.mediator_fence.epoch:
+            host.outboxes.send(outbox, msg.MediatorEpoch(host.mediator_fence.epoch))
+        host.startup.edge_reported(outbox.name, has_owners=bool(host.owners.entries))
+
+    def lost(self, outbox: Outbox) -> None:
+        """The link of an edge is over. Its cover stays while an owner entry names it: those subscribers may resume."""
+        host = self.host
+        if host.edges.get(outbox.name) is outbox:
+            del host.edges[outbox.name]
+        host.placement.remove(outbox.name)
+        host.coordinator.edge_lost(outbox.name)
+        host.remote_members.edge_lost(outbox.name)
+        self.ghosts[outbox.key] = host.now + self.lease_seconds
+        self.drop_ghosts()
+
+    def on_leaving(self, outbox: Outbox) -> None:
+        """An edge is about to stop: its subscribers leave, and no newcomer is sent there."""
+        outbox.leaving = True
+        self.host.placement.remove(outbox.name)
+
+    def served_by(self, edge: str) -> list[str]:
+        """The subscribers of an edge, sorted."""
+        outbox = self.host.edges.get(edge)
+        return sorted(self.host.owners.of(outbox.key)) if outbox is not None else []
+
+    # -- subscribers
+
+    def on_resume(self, outbox: Outbox, resume: msg.ResumeUp) -> None:
+        """docs/handover.md, Resume: in one step apply the cover, swap the owner, answer RESUMED."""
+        host, x = self.host, resume.subscriber
+        host.covers.apply(outbox, resume.cover)
+        newest = host.owners.newest(x)
+        if newest >= resume.epoch:
+            host.outboxes.send(outbox, msg.Release(x, (newest[0], newest[1] + 1)))
+            return
+        is_again = resume.token is not None
+        old = host.owners.swap(x, outbox.key, resume.epoch, (host.epoch, host.log.last), is_again)
+        owner = host.owners.entries[x]
+        host.remote_members.resumed(x, resume.session, outbox.name)
+        host.coordinator.resumed(x, resume.session, outbox.name)
+        # RESUMED is a point in the edge's stream: up to it the edge fetches the log from `at.start`, later is streamed.
+        at = replay_start(resume.token, owner.since, host.name, host.epoch, host.log)
+        lapsed = at.lapsed or owner.has_lapsed(host.name, resume.token)
+        host.outboxes.send(
+            outbox, msg.ResumedDown(x, resume.epoch, host.log.last, at.start, owner.since, at.gap, lapsed)
+        )  # fmt: skip
+        # At RELEASE the old edge takes the subscriber out of its cover, so the new cover must be in place.
+        if old is not None and old.key != outbox.key:
+            self.release(old.key, x, resume.epoch)
+        self.drop_ghosts()
+
+    def release(self, key: str, subscriber: str, epoch: OwnerEpoch) -> None:
+        if (outbox := self.host.outboxes.by_key.get(key)) is not None:
+            self.host.outboxes.send(outbox, msg.Release(subscriber, epoch))
+
+    def on_expire(self, outbox: Outbox, expire: msg.Expire) -> None:
+        """The lease of a closed attachment has ended: compare-and-swap on its owner entry, then RELEASE."""
+        host, key, x = self.host, outbox.key, expire.subscriber
+        entry = host.owners.entries.get(x)
+        if entry is not None and entry.key == key and entry.epoch == expire.epoch:
+            self._lapse(x)
+        if (entry := host.owners.entries.get(x)) is None or entry.key != key:
+            host.outboxes.send(outbox, msg.Release(x, (expire.epoch[0], expire.epoch[1] + 1)))
+        self.drop_ghosts()
+
+    def _lapse(self, subscriber: str) -> None:
+        host = self.host
+        epoch = host.owners.entries[subscriber].epoch
+        host.owners.forget(subscriber)
+        host.remote_members.lapsed(subscriber, epoch)
+        host.coordinator.lapsed(subscriber, epoch)
+
+    def on_forget(self, outbox: Outbox, gone: msg.Forget) -> None:
+        entry = self.host.owners.entries.get(gone.subscriber)
+        if entry is not None and entry.key == outbox.key and entry.epoch == gone.epoch:
+            self._lapse(gone.subscriber)
+
+    # -- time
+
+    def expire_ghosts(self) -> None:
+        """docs/handover.md, Time: a dead edge's entries expire at the head."""
+        for key in [key for key, at in self.ghosts.items() if at <= self.host.now]:
+            for subscriber in self.host.owners.of(key):
+                self._lapse(subscriber)
+        self.drop_ghosts()
+
+    def drop_ghosts(self) -> None:
+        """docs/handover.md, Resume: a dead edge's cover stays until no owner entry names it."""
+        if not self.ghosts:
+            return
+        owned = self.host.owners.keys()
+        for key in [key for key in self.ghosts if key not in owned]:
+            del self.ghosts[key]
+            self.host.covers.drop(key)

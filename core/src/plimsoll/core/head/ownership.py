@@ -1,0 +1,138 @@
+"""Who serves whom: the head's table of owners, which alone decides where a subscriber's publications go.
+
+An entry is (link key, owner epoch, since). Epochs are (incarnation, n), compared in that order; a lower one is
+refused, even after the entry has gone. `since` is where the cover of the subscriber began: before it nothing is
+promised.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Set
+from typing import NamedTuple
+
+from plimsoll.core.head.log import Log
+from plimsoll.core.protocol.messages import Gap
+from plimsoll.core.protocol.wire import OwnerEpoch, Token
+
+Since = tuple[int, int]
+REMEMBERED_EPOCHS = 100_000
+"""Owner epochs kept of subscribers that have gone."""
+
+
+class OwnerEntry(NamedTuple):
+    """`is_again`: the cover began with a subscriber that came back after its earlier cover had lapsed."""
+
+    key: str
+    epoch: OwnerEpoch
+    since: Since
+    is_again: bool = False
+
+    def has_lapsed(self, head: str, token: Token | None) -> bool:
+        """Whether a token that is no older than the cover has lapsed all the same.
+
+        A head without a cover is not sent what other heads publish, so its log may stand still meanwhile: a subscriber
+        that resumes at exactly the last position may have missed something, too.
+        """
+        return self.is_again and token == (head, *self.since)
+
+
+class ReplayStart(NamedTuple):
+    """Where a resumed subscriber goes on: from `start` in this head's log, after a gap if there is one."""
+
+    start: int
+    gap: Gap | None
+    lapsed: bool
+
+
+class OwnershipTable:
+    """Owner entries by subscriber."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, OwnerEntry] = {}
+        self._past: OrderedDict[str, OwnerEpoch] = OrderedDict()
+        self._counts: Counter[str] = Counter()
+
+    def newest(self, subscriber: str) -> OwnerEpoch:
+        """The highest epoch known of a subscriber; (0, 0) of one never seen."""
+        entry = self.entries.get(subscriber)
+        past = self._past.get(subscriber, (0, 0))
+        return max(entry.epoch, past) if entry else past
+
+    def swap(
+        self, subscriber: str, key: str, epoch: OwnerEpoch, now_at: Since, is_again: bool = False
+    ) -> OwnerEntry | None:
+        """Compare and swap: make `key` the owner if this epoch is newer. Returns the old entry; see `newest` first.
+
+        Without an old entry the cover has never been, or has lapsed (`is_again`), and begins at `now_at`.
+        """
+        old = self.entries.get(subscriber)
+        began = OwnerEntry(key, epoch, now_at, is_again)
+        self._put(subscriber, old._replace(key=key, epoch=epoch) if old else began)
+        return old
+
+    def _put(self, subscriber: str, owner: OwnerEntry) -> None:
+        self._left(self.entries.get(subscriber))
+        self.entries[subscriber] = owner
+        self._counts[owner.key] += 1
+
+    def _left(self, owner: OwnerEntry | None) -> None:
+        if owner is not None:
+            self._counts[owner.key] -= 1
+            if not self._counts[owner.key]:
+                del self._counts[owner.key]
+
+    def adopt(self, subscriber: str, key: str, epoch: OwnerEpoch, since: Since) -> OwnerEntry | None:
+        """Take an owner over from an edge's report: the highest epoch wins. Returns the entry that lost, or None.
+
+        The loser may be the one that reports.
+        """
+        old = self.entries.get(subscriber)
+        if old is not None and old.epoch >= epoch:
+            return None if old.key == key else OwnerEntry(key, epoch, since)
+        self._put(subscriber, OwnerEntry(key, epoch, since))
+        return old
+
+    def forget(self, subscriber: str) -> None:
+        """Remove an entry; its epoch stays, for an older RESUME may be on its way."""
+        gone = self.entries.pop(subscriber)
+        self._left(gone)
+        self._past[subscriber] = gone.epoch
+        self._past.move_to_end(subscriber)
+        if len(self._past) > REMEMBERED_EPOCHS:
+            self._past.popitem(last=False)
+
+    def of(self, key: str) -> list[str]:
+        """The subscribers that a link owns."""
+        return [subscriber for subscriber, entry in self.entries.items() if entry.key == key]
+
+    def keys(self) -> Set[str]:
+        """The links that own a subscriber; asked at every RESUME while the cover of a dead edge is kept."""
+        return self._counts.keys()
+
+
+def replay_start(token: Token | None, since: Since, head: str, epoch: int, log: Log) -> ReplayStart:
+    """From a token to a place in the log, and the gap between them.
+
+    docs/handover.md, Resume: a position older than the log's oldest entry is a gap, which watermarks alone cannot see.
+    A token of another epoch is an open gap; a token before `since` has lapsed.
+    """
+    if token is None:
+        return ReplayStart(log.last, None, False)
+    token_head, low_epoch, at = token
+    here = token_head == head
+    low, reason, lapsed = at + 1, "", (low_epoch if here else 0, at) < since
+    if not here:
+        low_epoch, low, at, reason = 0, 0, 0, "elsewhere"
+    elif low_epoch != epoch:
+        at, reason = 0, "restart"
+    if lapsed:
+        at, reason = max(at, since[1]) if since[0] == epoch else at, reason or "lapsed"
+    if at + 1 < log.first:
+        reason, at = reason or "log", log.first - 1
+    if at > log.last:
+        at = log.last
+    if not reason:
+        return ReplayStart(at, None, False)
+    last = [(origin[0], origin[1], offset) for origin, offset in sorted(log.gone.items())]
+    return ReplayStart(at, Gap(head, low_epoch, low, epoch, at, last, reason), lapsed)

@@ -1,0 +1,79 @@
+"""Where a newcomer goes: the edges of a cluster as a head sees them, and the placer that chooses among them.
+
+Placements since an edge's last report are counted: a burst of newcomers must not all go to the edge that was the
+emptiest at that time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from plimsoll.core.policies import LeastLoadedPlacer, PlacementTarget, PlacementUnit, Placer
+from plimsoll.core.protocol.wire import WireError
+
+NEWCOMER: Final = PlacementUnit()
+
+
+@dataclass(slots=True)
+class EdgeCandidate:
+    """An edge, where clients reach it, and its load: as reported, and newcomers since."""
+
+    target: PlacementTarget
+    endpoint: str
+    public_key: str
+
+    @property
+    def name(self) -> str:
+        return self.target.name
+
+
+class Placement:
+    """The edges that can take subscribers now."""
+
+    def __init__(self, placer: Placer | None = None) -> None:
+        self.placer = placer or LeastLoadedPlacer()
+        self._candidates: dict[str, EdgeCandidate] = {}
+        self.cordoned: frozenset[str] = frozenset()
+        """Edges that take no newcomers; their subscribers stay."""
+
+    def add(self, name: str, endpoint: str, public_key: str) -> None:
+        self._candidates[name] = EdgeCandidate(PlacementTarget(name), endpoint, public_key)
+
+    def remove(self, name: str) -> None:
+        self._candidates.pop(name, None)
+
+    def update_load(self, report: Mapping[str, Any]) -> None:
+        """Take over the load that an edge reports.
+
+        Raises:
+            WireError: `report`, if it cannot be read. The last load stays.
+
+        """
+        candidate = self._candidates.get(str(report.get("broker")))
+        if candidate is None:
+            return
+        try:
+            utilization = max(float(report["input_utilization"]), float(report["output_utilization"]))
+            capacity, subscribers = float(report.get("capacity", 1.0)), int(report["subscribers"])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise WireError("report", f"the load report of {candidate.name} cannot be read: {error!r}") from error
+        if not (0.0 <= utilization < float("inf") and 0.0 < capacity < float("inf") and subscribers >= 0):
+            raise WireError("report", f"the load report of {candidate.name} has a number out of range")
+        candidate.target = PlacementTarget(candidate.name, utilization, subscribers, capacity)
+
+    def place(self, exclude: Collection[str], prefer: str = "") -> EdgeCandidate | None:
+        """Choose an edge for a newcomer, or None if there is none; `exclude` counts unless nothing else is left."""
+        open_candidates = [candidate for candidate in self._candidates.values() if candidate.name not in self.cordoned]
+        candidates = [candidate for candidate in open_candidates if candidate.name not in exclude] or open_candidates
+        if not candidates:
+            return None
+        by_name = {candidate.name: candidate for candidate in candidates}
+        wanted = {prefer: by_name[prefer]} if prefer in by_name else by_name
+        target = self.placer.place(NEWCOMER, [candidate.target for candidate in wanted.values()])
+        if target is None:
+            return None
+        candidate = wanted[target.name]
+        candidate.target = target.after(NEWCOMER)
+        return candidate

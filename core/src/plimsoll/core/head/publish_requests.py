@@ -1,0 +1,93 @@
+"""What publishers ask of a head: to open, to publish, to close. Each publication is accepted or refused, by number."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Protocol
+
+from plimsoll.core.config import BrokerConfig
+from plimsoll.core.head.distributor import Distributor
+from plimsoll.core.head.publishers import OpenPublisher, PublisherTable
+from plimsoll.core.head.startup import StartupBarrier
+from plimsoll.core.metering.meter import LoadMeter
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.wire import WireError
+from plimsoll.core.transport.link import Link
+
+
+class PublishContext(Protocol):
+    """The parts of a head that decide on a publication."""
+
+    now: float
+    config: BrokerConfig
+    epoch: int
+    publishers: PublisherTable
+    startup: StartupBarrier
+    distributor: Distributor
+    counters: Counter[str]
+    meter: LoadMeter
+
+    def say(self, link: Link, record: Any) -> None: ...
+
+
+class PublishRequests:
+    """Answers to OPEN, PUBLISH and CLOSE. ACCEPTED comes from the publisher table at the end of the round."""
+
+    def __init__(self, host: PublishContext) -> None:
+        self.host = host
+
+    def open(self, link: Link, opening: msg.Open) -> None:
+        host = self.host
+        if host.startup.is_starting:
+            host.startup.wait(link, opening)
+            return
+        try:
+            opened = host.publishers.open(link, opening, host.config.name, host.epoch, host.now)
+        except WireError as error:
+            host.counters["publishers_refused"] += 1
+            host.say(link, msg.Refused(opening.handle, 0, error.code, str(error)))
+            return
+        if opened is None:
+            text = f"publisher {opening.publisher!r} is open in a newer incarnation; give each its own name"
+            host.say(link, msg.Refused(opening.handle, 0, "incarnation", text))
+            return
+        host.say(link, opened)
+        for exception in host.publishers.again(link, opening.handle):
+            host.say(link, exception)
+
+    def close(self, link: Link, closing: msg.Close) -> None:
+        self.host.publishers.close(link, closing.handle)
+
+    def publish(self, link: Link, request: msg.Publish) -> None:
+        host = self.host
+        host.meter.arrivals += 1
+        publisher = host.publishers.get(link, request.handle)
+        if publisher is None:
+            text = "open a publisher with this handle first"
+            host.say(link, msg.Refused(request.handle, request.seq, "not-open", text))
+        elif request.seq <= publisher.last_seq:
+            # A client that reconnects sends what it has no answer to; the answer is repeated, not the publication.
+            host.counters["publications_repeated"] += 1
+            host.publishers.touch(publisher.name)
+        elif request.seq > publisher.through:
+            text = f"number {request.seq} is above the credit of {publisher.through}; wait for CREDIT"
+            host.say(link, msg.Refused(request.handle, request.seq, "over-credit", text))
+        else:
+            self._accept(link, publisher, request)
+
+    def _accept(self, link: Link, publisher: OpenPublisher, request: msg.Publish) -> None:
+        host = self.host
+        size, most = len(memoryview(request.body)), host.config.limits.max_publication_bytes
+        # Its number is used up before it is checked: a refusal is an answer, and the same number does not come again.
+        host.publishers.took(publisher, request.seq, size, host.now)
+        try:
+            if size > most:
+                raise WireError("oversized", f"a publication of {size} bytes; at most {most} are taken")
+            attributes = msg.decode(msg.body, request.body).attributes
+        except WireError as error:
+            host.counters["publications_refused"] += 1
+            refused = msg.Refused(request.handle, request.seq, error.code, str(error))
+            host.publishers.single_out(publisher, refused)
+            host.say(link, refused)
+            return
+        host.distributor.publish(publisher, request, attributes)

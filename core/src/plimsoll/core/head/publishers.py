@@ -1,0 +1,295 @@
+"""Publishers at a head: identity, credit, quota, and an answer for every publication.
+
+Acceptance is cumulative: `ACCEPTED through` answers all numbers up to one, except those refused singly. With
+`confirm: edges` an answer waits until every edge that needs the publication has it, at most `confirm_seconds`; then it
+names the edges that do not.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from plimsoll.core.config import BrokerLimits
+from plimsoll.core.metering.bucket import TokenBucket
+from plimsoll.core.permissions import NOT_PERMITTED, ClientPermissions
+from plimsoll.core.protocol.messages import Accepted, Credit, Open, Opened, Refused, Unconfirmed
+from plimsoll.core.protocol.wire import WireError
+from plimsoll.core.transport.link import Link
+
+REPORTED_AT_MOST = 32
+"""Publishers named in a load report."""
+
+
+@dataclass(slots=True)
+class PendingConfirmation:
+    """A publication that waits for edges: `missing` while some may still confirm it, then `late` names the rest."""
+
+    seq: int
+    missing: bool = True
+    late: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class PublisherQuota:
+    """What may be published per second, shared by `sharers` open publishers."""
+
+    messages: TokenBucket | None
+    bytes: TokenBucket | None
+    sharers: int = 0
+
+    @classmethod
+    def of(cls, messages: float | None, octets: float | None, now: float) -> PublisherQuota:
+        """A second's worth may be saved up; None: not limited."""
+        first, second = (
+            None if rate is None else TokenBucket(rate, max(rate, 1.0), now) for rate in (messages, octets)
+        )
+        return cls(first, second)
+
+
+@dataclass(slots=True)
+class OpenPublisher:
+    """One publisher, as long as the head remembers it. `through`: the highest number it may use."""
+
+    name: str
+    incarnation: int
+    link: Link | None = None
+    handle: int = 0
+    last_seq: int = 0
+    answered: int = 0
+    through: int = 0
+    messages: TokenBucket | None = None
+    bytes: TokenBucket | None = None
+    own: PublisherQuota | None = None
+    shared: PublisherQuota | None = None
+    is_held: bool = False
+    pending: deque[PendingConfirmation] = field(default_factory=deque)
+    singled_out: deque[Refused | Unconfirmed] = field(default_factory=deque)
+    """The last answers to single publications: repeated on a new link, because the old one may have lost them."""
+    seen_at: float = 0.0
+    publications: int = 0
+    published_bytes: int = 0
+    """Both since the last load report."""
+
+
+class PublisherTable:
+    """All publishers of a head, by name, and by link and handle."""
+
+    def __init__(self, limits: BrokerLimits) -> None:
+        self.limits = limits
+        self.by_name: dict[str, OpenPublisher] = {}
+        self._by_handle: dict[tuple[Link, int], OpenPublisher] = {}
+        self._touched: dict[str, OpenPublisher] = {}
+        self._held: dict[str, OpenPublisher] = {}
+        self._counted: list[OpenPublisher] = []
+        self._shared: dict[str, tuple[ClientPermissions, PublisherQuota]] = {}  # by identity
+        self.roles_refused = self.times_held = 0
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    def get(self, link: Link, handle: int) -> OpenPublisher | None:
+        return self._by_handle.get((link, handle))
+
+    def open(self, link: Link, opening: Open, head: str, epoch: int, now: float) -> Opened | None:
+        """Open or re-open a publisher; None if its name is used by a newer incarnation.
+
+        Raises:
+            WireError: `full`, or `role`: its identity may not publish.
+
+        """
+        if why := link.grant.publish_refusal:
+            self.roles_refused += 1
+            raise WireError(NOT_PERMITTED, why)
+        known = self.by_name.get(opening.publisher)
+        if known is not None and known.incarnation > opening.incarnation:
+            return None
+        if known is None and len(self.by_name) >= self.limits.max_publishers:
+            raise WireError("full", f"this head has its {self.limits.max_publishers} publishers; open at another one")
+        if known is not None:
+            self._unbind(known)
+        if (other := self._by_handle.get((link, opening.handle))) is not None:
+            self._unbind(other)
+        if known is None or known.incarnation < opening.incarnation:
+            known = self._new(opening, now)
+        known.link, known.handle, known.seen_at = link, opening.handle, now
+        self._by_handle[link, opening.handle] = known
+        known.through, known.answered = max(known.through, known.last_seq), 0
+        self._share(known, link.grant, now)
+        self._touched[known.name] = known
+        self._grant(known, now)
+        return Opened(opening.handle, head, epoch, known.last_seq, known.through)
+
+    def _unbind(self, publisher: OpenPublisher) -> None:
+        if publisher.link is not None:
+            self._by_handle.pop((publisher.link, publisher.handle), None)
+            publisher.link = None
+            if publisher.shared is not None:
+                publisher.shared.sharers -= 1
+                publisher.shared = None
+
+    def _new(self, opening: Open, now: float) -> OpenPublisher:
+        limits = self.limits
+        own = PublisherQuota.of(limits.publisher_rate_per_second, limits.publisher_bytes_per_second, now)
+        publisher = OpenPublisher(opening.publisher, opening.incarnation, own=own)
+        self.by_name[opening.publisher] = publisher
+        return publisher
+
+    def close(self, link: Link, handle: int) -> None:
+        if (publisher := self._by_handle.get((link, handle))) is not None:
+            self._unbind(publisher)
+
+    def lost(self, link: Link) -> None:
+        """A link is over; its publishers are remembered in case they open again."""
+        for publisher in self._of(link):
+            self._unbind(publisher)
+
+    def _of(self, link: Link) -> list[OpenPublisher]:
+        return [publisher for (at, _), publisher in self._by_handle.items() if at is link]
+
+    # -- what an identity may do
+
+    def regranted(self, link: Link, now: float) -> Iterator[Refused]:
+        """Apply the new permissions of a link: a new quota, or a REFUSED for each if it may not publish."""
+        for publisher in self._of(link):
+            if why := link.grant.publish_refusal:
+                self.roles_refused += 1
+                self._unbind(publisher)
+                yield Refused(publisher.handle, 0, NOT_PERMITTED, why)
+            else:
+                self._share(publisher, link.grant, now)
+
+    def _share(self, publisher: OpenPublisher, grant: ClientPermissions, now: float) -> None:
+        """Let a publisher draw on the quota of its identity where that has one, else on its own."""
+        known = self._shared.get(grant.identity)
+        if known is None or known[0] != grant:
+            quota = PublisherQuota.of(grant.publications_per_second, grant.bytes_per_second, now)
+            known = self._shared[grant.identity] = (grant, quota)
+        shared, own = known[1], publisher.own or PublisherQuota(None, None)
+        if publisher.shared is not shared:
+            if publisher.shared is not None:
+                publisher.shared.sharers -= 1
+            publisher.shared = shared
+            shared.sharers += 1
+        publisher.messages, publisher.bytes = shared.messages or own.messages, shared.bytes or own.bytes
+
+    def forget_idle(self, now: float, seconds: float) -> None:
+        """Forget publishers that have been away for more than `seconds`."""
+        for name in [n for n, p in self.by_name.items() if p.link is None and now - p.seen_at > seconds]:
+            del self.by_name[name]
+
+    def again(self, link: Link, handle: int) -> Iterator[Refused | Unconfirmed]:
+        """The single answers that a publisher must have before the cumulative one, whose exceptions they are."""
+        publisher = self._by_handle[link, handle]
+        for answer in publisher.singled_out:
+            yield msgspec.structs.replace(answer, handle=handle)
+
+    # -- one publication
+
+    def single_out(self, publisher: OpenPublisher, answer: Refused | Unconfirmed) -> None:
+        """Remember an exception to cumulative acceptance; a client has at most a window of unanswered publications."""
+        publisher.singled_out.append(answer)
+        if len(publisher.singled_out) > self.limits.publisher_window:
+            publisher.singled_out.popleft()
+
+    def took(self, publisher: OpenPublisher, seq: int, size: int, now: float) -> None:
+        """A publication has been logged, or refused for good."""
+        publisher.last_seq, publisher.seen_at = seq, now
+        if not publisher.publications:
+            self._counted.append(publisher)
+        publisher.publications += 1
+        publisher.published_bytes += size
+        if publisher.messages is not None:
+            publisher.messages.spend(1, now)
+        if publisher.bytes is not None:
+            publisher.bytes.spend(size, now)
+        self._touched[publisher.name] = publisher
+
+    def await_edges(self, publisher: OpenPublisher, seq: int) -> PendingConfirmation:
+        """Let the answer to this publication, and to those after it, wait."""
+        pending = PendingConfirmation(seq)
+        publisher.pending.append(pending)
+        self._touched[publisher.name] = publisher
+        return pending
+
+    def touch(self, name: str) -> None:
+        """Look at this publisher again at the end of the round."""
+        publisher = self.by_name.get(name)
+        if publisher is not None:
+            self._touched[name] = publisher
+
+    def rates(self, seconds: float) -> dict[str, int | dict[str, float]]:
+        """The publishers of a load report: their number, and the rates of those that sent most in these `seconds`.
+
+        Counting starts over.
+        """
+        counted, self._counted = self._counted, []
+        most = heapq.nsmallest(REPORTED_AT_MOST, counted, key=lambda each: (-each.publications, each.name))
+        found: dict[str, int | dict[str, float]] = {
+            "publishers": len(self.by_name),
+            "publisher_rates": {each.name: each.publications / seconds for each in most},
+            "publisher_bytes_per_second": {each.name: each.published_bytes / seconds for each in most},
+        }
+        for each in counted:
+            each.publications = each.published_bytes = 0
+        return found
+
+    # -- answers, at the end of a round
+
+    def answers(self, now: float) -> Iterator[tuple[Link, Accepted | Credit | Unconfirmed]]:
+        """The answers that are due at the end of this round."""
+        touched = {**self._touched, **self._held}
+        self._touched, self._held = {}, {}
+        for publisher in touched.values():
+            if publisher.link is not None:
+                yield from self._answer(publisher, publisher.link, now)
+
+    def _answer(
+        self, publisher: OpenPublisher, link: Link, now: float
+    ) -> Iterator[tuple[Link, Accepted | Credit | Unconfirmed]]:
+        while publisher.pending and not publisher.pending[0].missing:
+            first = publisher.pending.popleft()
+            if first.late:
+                unconfirmed = Unconfirmed(publisher.handle, first.seq, first.late)
+                self.single_out(publisher, unconfirmed)
+                yield link, unconfirmed
+        through = publisher.pending[0].seq - 1 if publisher.pending else publisher.last_seq
+        if through > publisher.answered:
+            publisher.answered = through
+            yield link, Accepted(publisher.handle, through)
+        if self._grant(publisher, now):
+            yield link, Credit(publisher.handle, publisher.through)
+
+    def _grant(self, publisher: OpenPublisher, now: float) -> bool:
+        """Raise the credit once half is used; over its quota a publisher waits until its buckets have refilled."""
+        window = self.limits.publisher_window
+        if publisher.through - publisher.last_seq > window // 2:
+            return False
+        if not all(bucket is None or bucket.open(now) for bucket in (publisher.messages, publisher.bytes)):
+            self._held[publisher.name] = publisher
+            if publisher.through <= publisher.last_seq and not publisher.is_held:
+                publisher.is_held = True
+                self.times_held += 1
+            return False
+        publisher.is_held = False
+        if publisher.messages is not None:
+            sharers = publisher.shared.sharers if publisher.shared and publisher.shared.messages else 1
+            window = max(1, min(window, int(publisher.messages.burst) // sharers))
+        through = publisher.last_seq + window
+        if through <= publisher.through:
+            return False
+        publisher.through = through
+        return True
+
+    def wake_at(self, now: float) -> float:
+        """When a publisher over its quota may be given credit again; infinity if none is."""
+        at = float("inf")
+        for publisher in self._held.values():
+            for bucket in (publisher.messages, publisher.bytes):
+                if bucket is not None:
+                    at = min(at, bucket.ready_at(now))
+        return max(at, now + 0.001) if at != float("inf") else at

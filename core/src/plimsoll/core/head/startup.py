@@ -1,0 +1,121 @@
+"""A head that starts waits until all edges and neighbours have reported what they hold, or their lease has passed.
+
+docs/handover.md, Restart of a head: until then no commands, no publications accepted, no COVER sent, no SUBACK. OPENs
+and relayed publications wait here. Of what was lost meanwhile the head may not know; it logs a gap for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from plimsoll.core.head.cover_updates import CoverUpdates
+from plimsoll.core.head.distributor import Distributor
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport.link import Link
+
+
+class HeldRelay(NamedTuple):
+    """A publication or gap of a neighbour that came too early. `link_id`: of the incarnation that it came on."""
+
+    link: Link
+    link_id: int
+    message: msg.Pub | msg.Gap
+    ends_frame: bool
+
+
+class StartupBarrier:
+    """`missing`: edges and neighbours that have not reported; `on_ready` is called when none is left.
+
+    A neighbour or edge that reports again later passes through `reported`, too: then nothing is waiting.
+    """
+
+    def __init__(
+        self, expected: Iterable[str], covers: CoverUpdates, distributor: Distributor, on_ready: Callable[[], None]
+    ) -> None:
+        self.missing = set(expected)
+        self.covers, self.distributor, self.on_ready = covers, distributor, on_ready
+        self.waiting: list[tuple[Link, msg.Open]] = []
+        self._held: list[HeldRelay] = []
+        self._epochs: dict[str, int] = {}
+        self._restarted: set[str] = set()
+        self._known: set[str] = set()
+        self._is_restart = self._welcomed_early = False
+
+    @property
+    def is_starting(self) -> bool:
+        return bool(self.missing)
+
+    # -- what waits
+
+    def wait(self, link: Link, opening: msg.Open) -> None:
+        """Keep an OPEN until the head is ready."""
+        self.waiting.append((link, opening))
+
+    def hold(self, link: Link, message: msg.Pub | msg.Gap, *, ends_frame: bool) -> None:
+        """Keep what a neighbour relays: which links need it is not known yet.
+
+        Its frame is not acknowledged as taken, so the link's credit bounds what is held.
+        """
+        self._held.append(HeldRelay(link, link.id, message, ends_frame))
+
+    def forget(self, link: Link) -> None:
+        """A client's link is over: its OPENs are void."""
+        self.waiting = [(at, opening) for at, opening in self.waiting if at is not link]
+
+    def take_held(self) -> list[HeldRelay]:
+        """What was held and came on a link that is still the same."""
+        held, self._held = self._held, []
+        return [each for each in held if each.link.id == each.link_id]
+
+    def take_waiting(self) -> list[tuple[Link, msg.Open]]:
+        waiting, self.waiting = self.waiting, []
+        return waiting
+
+    # -- reports
+
+    def neighbor_connected(self, neighbor: Info) -> None:
+        """Note whether a neighbour has restarted, and has lost what it had for this head: a gap when it reports.
+
+        The gap waits for the report because a neighbour reports when all behind it have: nothing is lost there later
+        that the gap would not cover.
+        """
+        before = self._epochs.get(neighbor.name)
+        self._epochs[neighbor.name] = neighbor.incarnation
+        if before is not None and before != neighbor.incarnation:
+            self._restarted.add(neighbor.name)
+
+    def neighbor_reported(self, name: str, *, holds_cover: bool) -> None:
+        """A neighbour's report has been applied. `holds_cover`: it has subscriptions, so it was at work before."""
+        # The lease of this neighbour had passed before it reported: whether it restarted meanwhile is not known either.
+        is_late = self._is_restart and name not in self._known and name not in self.missing
+        if name in self._restarted or is_late:
+            self.distributor.log_uncertainty(name)
+        self._restarted.discard(name)
+        self._known.add(name)
+        # It had something for a head that has just started: so this head has been here before.
+        self._is_restart |= bool(self.missing and holds_cover)
+        self.reported(name)
+
+    def edge_reported(self, name: str, *, has_owners: bool) -> None:
+        """An edge's report has been applied and its WELCOME sent. `has_owners`: some edge serves a subscriber."""
+        if has_owners and self.missing & self.covers.routes.neighbors.keys():
+            self._is_restart = self._welcomed_early = True
+        self.reported(name)
+
+    def lease_passed(self) -> None:
+        """Wait no longer for those that have not reported."""
+        for name in sorted(self.missing):
+            self.reported(name)
+
+    def reported(self, name: str) -> None:
+        self.missing.discard(name)
+        self.covers.report_to_neighbors(self.missing)
+        if self.missing:
+            return
+        if self._welcomed_early:
+            # WELCOME gave subscribers a gap up to its own position. What neighbours lost after that is not in it.
+            self._welcomed_early = False
+            self.distributor.log_uncertainty("")
+        self.on_ready()

@@ -1,0 +1,117 @@
+"""Rates, delays and utilisations of one broker: counted per publication or frame, folded into one report per interval.
+
+All averaging of load lives here. Times are seconds, sizes bytes; a utilisation is a ratio. It may exceed 1 at the
+input, where work queues up, but not at the output, which the bandwidth bounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll.core.metering.service_queue import ServicedItem
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSample:
+    """Load over one interval. Input utilisation = arrival rate x matching delay, output = bytes/s / bandwidth."""
+
+    seconds: float
+    input_rate: float
+    output_rate: float
+    output_bytes_per_second: float
+    match_delay_seconds: float
+    index_delay_seconds: float
+    input_utilization: float
+    output_utilization: float
+    input_queue_delay_seconds: float
+    output_queue_delay_seconds: float
+
+
+@dataclass(slots=True)
+class FrameCounts:
+    """Records sealed into frames since the last report, over all links of a node."""
+
+    frames: int = 0
+    records: int = 0
+    bytes: int = 0
+
+
+@dataclass(slots=True)
+class LoadMeter:
+    """Counts since the last report. The hot path adds to the fields; `sample` makes a `LoadSample` and starts over."""
+
+    started: float = 0.0
+    arrivals: int = 0
+    served: int = 0
+    service_seconds: float = 0.0
+    index_seconds: float = 0.0
+    indexed: int = 0
+    deliveries: int = 0
+    bytes_out: int = 0
+    input_wait_seconds: float = 0.0
+    input_waits: int = 0
+    output_wait_seconds: float = 0.0
+    output_waits: int = 0
+    total: dict[str, int] = field(default_factory=dict)
+    total_served: int = 0
+    total_service_seconds: float = 0.0
+    _last_match_delay: float = 0.0
+    _last_subscriptions: int = 0
+
+    def count_serviced(self, done: ServicedItem[Any]) -> None:
+        """Count an item that an emulated or limited broker has finished."""
+        self.input_wait_seconds += done.waited_seconds
+        self.input_waits += 1
+        if done.is_publication:
+            self.service_seconds += done.cost_seconds
+            self.served += 1
+
+    def take_frame_counts(self, sealed: FrameCounts) -> None:
+        """Add the counts of the node's links and reset them."""
+        self.bytes_out += sealed.bytes
+        self.output_waits += sealed.frames
+        sealed.frames = sealed.records = sealed.bytes = 0
+
+    def sample(self, now: float, bandwidth: float | None, subscriptions: int = 0) -> LoadSample:
+        """The load since the last sample. `bandwidth` in bytes per second, or None if output is not limited.
+
+        If nothing was served, the matching delay is the last known one, scaled with `subscriptions`.
+        """
+        seconds = max(now - self.started, 1e-9)
+        if self.served:
+            self._last_match_delay, self._last_subscriptions = self.service_seconds / self.served, subscriptions
+        match_delay = self._last_match_delay
+        if not self.served and self._last_subscriptions:
+            match_delay *= subscriptions / self._last_subscriptions  # PADRES 2006, eq. 4
+        bytes_out = self.bytes_out / seconds
+        sample = LoadSample(
+            seconds=seconds,
+            input_rate=self.arrivals / seconds,
+            output_rate=self.deliveries / seconds,
+            output_bytes_per_second=bytes_out,
+            match_delay_seconds=match_delay,
+            index_delay_seconds=self.index_seconds / self.indexed if self.indexed else 0.0,
+            # PADRES 2006, 3.2: I_r = rate of incoming messages / (1 / matching delay)
+            input_utilization=self.arrivals / seconds * match_delay,
+            output_utilization=bytes_out / bandwidth if bandwidth else 0.0,
+            input_queue_delay_seconds=_mean(self.input_wait_seconds, self.input_waits),
+            output_queue_delay_seconds=_mean(self.output_wait_seconds, self.output_waits),
+        )
+        self._start_over(now)
+        return sample
+
+    def _start_over(self, now: float) -> None:
+        for name in ("arrivals", "deliveries", "bytes_out"):
+            self.total[name] = self.total.get(name, 0) + getattr(self, name)
+        self.total_served += self.served
+        self.total_service_seconds += self.service_seconds
+        self.started = now
+        self.arrivals = self.served = self.indexed = self.deliveries = self.bytes_out = 0
+        self.service_seconds = self.index_seconds = 0.0
+        self.input_wait_seconds = self.output_wait_seconds = 0.0
+        self.input_waits = self.output_waits = 0
+
+
+def _mean(total: float, count: int) -> float:
+    return total / count if count else 0.0

@@ -1,0 +1,96 @@
+"""The profile of a source's subscribers before some of them move: a row for each set of subscriptions.
+
+Subscribers with the same subscriptions share a row: they weigh the same, and it does not matter which of them moves.
+Rows know no time; the profiler decides what the samples of its `SampledTraffic` stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from plimsoll.core.policies.model.traffic import SampledTraffic, union_bits
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRow:
+    """Subscribers with the same subscriptions. `key`: these as text; `bits`: the samples that they match.
+
+    `subscriptions`: how many each subscriber has, since a matching engine holds them all.
+    """
+
+    key: str
+    bits: int
+    names: tuple[str, ...]
+    subscriptions: int = 1
+
+    @property
+    def count(self) -> int:
+        """Subscribers in this row."""
+        return len(self.names)
+
+    def without(self, names: Iterable[str]) -> ProfileRow:
+        """The row without these subscribers."""
+        gone = set(names)
+        return replace(self, names=tuple(name for name in self.names if name not in gone))
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionProfile:
+    """The rows of a source, by key. `accepting`: the samples that the target already takes in."""
+
+    traffic: SampledTraffic
+    rows: tuple[ProfileRow, ...]
+    accepting: int = 0
+    overhead_bytes: float = 0.0
+    """Bytes on the wire per delivery, on top of the publication."""
+    rest: int = 0
+    """The samples matched by subscribers that are in no row, and so stay."""
+    takers: tuple[tuple[str, int], ...] = ()
+    """With several targets: the samples that each already takes in."""
+
+    @property
+    def input_rate(self) -> float:
+        """Publications per second that the source takes in for all of its rows and the rest."""
+        return self.traffic.rate(self.rest | union_bits(row.bits for row in self.rows))
+
+    def rate(self, row: ProfileRow) -> float:
+        """Publications per second that match a row. PADRES 2006, eq. 2."""
+        return self.traffic.rate(row.bits)
+
+    def extra_rate(self, row: ProfileRow) -> float:
+        """Publications per second that the target would take in for this row alone. PADRES 2006, eq. 3."""
+        return self.traffic.rate(row.bits & ~self.accepting)
+
+    def saved_rate(self, row: ProfileRow) -> float:
+        """Publications per second that the source would no longer take in if the whole row went."""
+        others = self.rest | union_bits(other.bits for other in self.rows if other.key != row.key)
+        return self.traffic.rate(row.bits & ~others)
+
+    def output_bytes_per_second(self, row: ProfileRow) -> float:
+        """Output that one subscriber of a row costs a broker, in bytes per second."""
+        return self.traffic.bytes_per_second(row.bits) + self.traffic.rate(row.bits) * self.overhead_bytes
+
+    def towards(self, target: str) -> SubscriptionProfile:
+        """The profile for one of several targets; to an unknown target everything is new."""
+        return replace(self, accepting=dict(self.takers).get(target, 0))
+
+    def accepted(self, row: ProfileRow) -> SubscriptionProfile:
+        """The profile once the target takes in this row. PADRES 2006, 4.1: merged by OR, without sampling again."""
+        return replace(self, accepting=self.accepting | row.bits)
+
+
+def profile_rows(asked: Iterable[tuple[str, str, int, int]]) -> tuple[ProfileRow, ...]:
+    """Rows from (subscriber, its subscriptions as text, bits, number of subscriptions), sorted by key and by name.
+
+    Raises:
+        ValueError: two subscribers with the same subscriptions have different bits.
+
+    """
+    names: dict[str, list[str]] = {}
+    first: dict[str, tuple[int, int]] = {}
+    for name, key, bits, subscriptions in sorted(asked):
+        if first.setdefault(key, (bits, subscriptions))[0] != bits:
+            raise ValueError(f"subscribers {names[key][0]} and {name} both ask for {key!r} and match different samples")
+        names.setdefault(key, []).append(name)
+    return tuple(ProfileRow(key, first[key][0], tuple(names[key]), first[key][1]) for key in sorted(names))

@@ -1,0 +1,217 @@
+"""The written form of predicates: `[attribute,operator,operand]`, joined by commas.
+
+    subscription = predicate { "," predicate }
+    predicate    = "[" attribute "," operator [ "," operand ] "]"      no operand after `exists`
+    operand      = literal | "(" literal { "," literal } ")"           the list after `in`, of one kind
+    literal      = string | number | "true" | "false" | [ "-" ] "inf"
+    string       = "'" ... "'" | '"' ... '"'                           escapes \\\\ \\' \\" \\n \\r \\t \\u{hex}
+    attribute    = letter or "_", then letters, digits, "_" "-" "." ":" "/" "$" | string
+
+White space is free between tokens. Every error names the column (from 1), what was found and what was expected.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+
+from plimsoll.core.predicates.canonical_form import OPERATORS, operand_error
+from plimsoll.core.predicates.constraints import Operand, Operator, Value
+
+_BARE = re.compile(r"[^\W\d][\w\-.:/$]*")
+_OPERATOR = re.compile(r"!=|<=|>=|=|<|>|(?:in|prefix|suffix|contains|exists)\b")
+_NUMBER = re.compile(r"[+-]?(?:inf\b|[0-9]+(\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|(\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_TOKEN = re.compile(r"[\w.+\-]+|.", re.DOTALL)
+_ESCAPES = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
+_UNESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_CODE_POINT = re.compile(r"u\{([0-9a-fA-F]{1,6})\}")
+_WORDS = {"true": True, "false": False}
+MAX_DIGITS = 400  # longer integers are no useful quantity and take quadratic time to parse
+
+interned = sys.intern
+
+
+class ParseError(ValueError):
+    """The text is not a subscription: `column` counts from 1, `found` and `expected` say what was wrong there."""
+
+    def __init__(self, column: int, found: str, expected: str) -> None:
+        super().__init__(f"column {column}: found {found}, expected {expected}")
+        self.column = column
+        self.found = found
+        self.expected = expected
+
+    def __reduce__(self) -> tuple[type["ParseError"], tuple[int, str, str]]:
+        return ParseError, (self.column, self.found, self.expected)
+
+
+def parse_triples(written: str) -> Iterator[tuple[str, Operator, Operand]]:
+    """The (attribute, operator, operand) triples of a text, at least one; `ParseError` at the first fault."""
+    reader = _PredicateReader(written)
+    yield reader.predicate()
+    while reader.take(","):
+        yield reader.predicate()
+    if not reader.at_end():
+        raise reader.error("',' or the end of the text")
+
+
+class _PredicateReader:
+    """A cursor over the text; each method reads one rule of the grammar or raises an error at the cursor."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def space(self) -> None:
+        while self.text[self.at : self.at + 1].isspace():
+            self.at += 1
+
+    def at_end(self) -> bool:
+        self.space()
+        return self.at == len(self.text)
+
+    def error(self, expected: str, at: int | None = None) -> ParseError:
+        at = self.at if at is None else at
+        token = _TOKEN.match(self.text, at)
+        shown = token.group()[:40] if token else ""
+        return ParseError(at + 1, repr(shown) if shown else "the end of the text", expected)
+
+    def take(self, mark: str) -> bool:
+        self.space()
+        if not self.text.startswith(mark, self.at):
+            return False
+        self.at += len(mark)
+        return True
+
+    def need(self, mark: str, expected: str = "") -> None:
+        if not self.take(mark):
+            raise self.error(expected or repr(mark))
+
+    def predicate(self) -> tuple[str, Operator, Operand]:
+        self.need("[", "'[' of a predicate")
+        attribute = self.attribute()
+        self.need(",")
+        operator = self.operator()
+        operand: Operand = None
+        if operator != "exists":
+            self.need(",")
+            operand = self.operand(operator)
+        self.need("]")
+        return attribute, operator, operand
+
+    def attribute(self) -> str:
+        self.space()
+        start = self.at
+        name = self.string()
+        if name is None:
+            match = _BARE.match(self.text, self.at)
+            if match is None:
+                raise self.error("an attribute name")
+            self.at, name = match.end(), match.group()
+        if not name:
+            raise self.error("an attribute name that is not empty", start)
+        return interned(name)
+
+    def operator(self) -> Operator:
+        self.space()
+        match = _OPERATOR.match(self.text, self.at)
+        if match is None:
+            raise self.error(f"an operator, one of {' '.join(sorted(OPERATORS))}")
+        self.at = match.end()
+        operator: Operator = match.group()  # type: ignore[assignment]  # the pattern admits operators only
+        return operator
+
+    def operand(self, operator: Operator) -> Operand:
+        self.space()
+        start = self.at
+        operand: Operand
+        if operator == "in":
+            self.need("(", "'(' of a list of values")
+            values = [self.literal()]
+            while self.take(","):
+                values.append(self.literal())
+            self.need(")", "',' or ')'")
+            operand = tuple(values)
+        else:
+            operand = self.literal()
+        wanted = operand_error(operator, operand)
+        if wanted:
+            raise self.error(f"{wanted} after {operator!r}", start)
+        return operand
+
+    def literal(self) -> Value:
+        self.space()
+        string = self.string()
+        if string is not None:
+            return string
+        for word, value in _WORDS.items():
+            if re.compile(word + r"\b").match(self.text, self.at):
+                self.at += len(word)
+                return value
+        return self.number()
+
+    def number(self) -> int | float:
+        match = _NUMBER.match(self.text, self.at)
+        # `5x` and `1.2.3` are one wrong token, not a number with something after it.
+        if match is None or re.compile(r"[\w.]").match(self.text, match.end()):
+            raise self.error("a quoted string, a number, true or false")
+        if _INTEGER.fullmatch(match.group()):
+            if len(match.group()) > MAX_DIGITS:
+                raise self.error(f"an integer of at most {MAX_DIGITS} digits")
+            number: int | float = int(match.group())
+        else:
+            number = float(match.group())
+            if number in (float("inf"), float("-inf")) and "inf" not in match.group():
+                raise self.error("a number that a float can hold (write inf for infinity)")
+        self.at = match.end()
+        return number
+
+    def string(self) -> str | None:
+        """A quoted string, or None if none starts here."""
+        quote = self.text[self.at : self.at + 1]
+        if quote not in ("'", '"'):
+            return None
+        start = self.at
+        parts: list[str] = []
+        self.at += 1
+        while True:
+            char = self.text[self.at : self.at + 1]
+            if not char:
+                raise self.error(f"the closing {quote} of the string that starts at column {start + 1}")
+            self.at += 1
+            if char == quote:
+                return "".join(parts)
+            parts.append(self.escape() if char == "\\" else char)
+
+    def escape(self) -> str:
+        char = self.text[self.at : self.at + 1]
+        if char in _ESCAPES:
+            self.at += 1
+            return _ESCAPES[char]
+        match = _CODE_POINT.match(self.text, self.at)
+        if match is None or int(match.group(1), 16) > sys.maxunicode:
+            raise self.error("an escape: \\\\ \\' \\\" \\n \\r \\t or \\u{hex} up to \\u{10ffff}")
+        self.at = match.end()
+        return chr(int(match.group(1), 16))
+
+
+def format_predicate(attribute: str, operator: Operator, operand: Operand) -> str:
+    """One predicate as text that `parse_triples` reads back."""
+    name = attribute if _BARE.fullmatch(attribute) else _quoted(attribute)
+    if operator == "exists":
+        return f"[{name},exists]"
+    if isinstance(operand, tuple):
+        return f"[{name},{operator},({','.join(map(_literal, operand))})]"
+    return f"[{name},{operator},{_literal(operand)}]"
+
+
+def _literal(value: Value | None) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value)
+
+
+def _quoted(string: str) -> str:
+    """In single quotes, with unprintable characters (control characters, lone surrogates) escaped."""
+    return "'" + "".join(_UNESCAPES.get(c) or (c if c.isprintable() else f"\\u{{{ord(c):x}}}") for c in string) + "'"

@@ -1,0 +1,337 @@
+"""The messages of protocol version 1 between brokers and clients, by number.
+
+Numbers are never reused. Fields may be added at the end of a message, with a default. docs/protocol.md says who sends
+which message, when, and what the answer is.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from plimsoll.core.protocol.messages.balancing import (
+    ActionItem,
+    BlockItem,
+    BrokerState,
+    CoverQuery,
+    CoverReply,
+    LoadReport,
+    Metric,
+    PeerClusterLoads,
+    PeerLoads,
+    ProfileBody,
+    ProfileQuery,
+    ProfileReply,
+    Reservation,
+    ReservationReply,
+    RowItem,
+    TakerItem,
+    Trigger,
+)
+from plimsoll.core.protocol.messages.control import (
+    AuditItem,
+    ClusterMembers,
+    Command,
+    HandoverPlan,
+    Identify,
+    Leave,
+    ListSubscribers,
+    LoadUpdate,
+    Outcome,
+    Revoke,
+    StatusQuery,
+    StatusReply,
+    SubscriberPage,
+)
+from plimsoll.core.protocol.messages.handover import (
+    COUNTED_MARKS_AT_MOST,
+    Abort,
+    Attach,
+    AttachItem,
+    AuditQuery,
+    AuditQueryItem,
+    AuditReply,
+    AuditReplyItem,
+    AuditRequestItem,
+    AuditSummary,
+    AuditSummaryItem,
+    Cut,
+    CutRequest,
+    Done,
+    End,
+    ExpectedCount,
+    ExpectedDeliveries,
+    ExpectedItem,
+    ForceDetach,
+    Go,
+    GoItem,
+    HandoverRejected,
+    Held,
+    HeldItem,
+    Install,
+    Installed,
+    JoinFor,
+    Marker,
+    MediatorEpoch,
+    MemberItem,
+    MoveTo,
+    MoveToItem,
+    Orphan,
+    PlacedFor,
+    Prepare,
+    Route,
+    Slot,
+    StartMove,
+    Stay,
+    TargetAttached,
+)
+from plimsoll.core.protocol.messages.overlay import (
+    Confirmed,
+    Cover,
+    CoverAck,
+    CoverItem,
+    EdgeReport,
+    Expire,
+    Fetch,
+    Fetched,
+    Forget,
+    Leaving,
+    NeighborReport,
+    OwnedItem,
+    Release,
+    Replay,
+    ResumedDown,
+    ResumeUp,
+    Welcome,
+    replay_prefix,
+)
+from plimsoll.core.protocol.messages.publications import (
+    Accepted,
+    Body,
+    Close,
+    Credit,
+    Deliver,
+    Gap,
+    Open,
+    Opened,
+    Progress,
+    Pub,
+    Publish,
+    PubOpen,
+    Refused,
+    Unconfirmed,
+)
+from plimsoll.core.protocol.messages.subscribers import (
+    AttachmentClosed,
+    Continue,
+    Detach,
+    Epoch,
+    Join,
+    Moved,
+    Pause,
+    Placed,
+    Policy,
+    Resume,
+    Resumed,
+    Suback,
+    SubRefused,
+    Subs,
+    SubscriptionItem,
+    Unplaced,
+)
+from plimsoll.core.protocol.wire import WireError
+
+__all__ = [
+    "COUNTED_MARKS_AT_MOST",
+    "PUB_TAG",
+    "Abort",
+    "Accepted",
+    "ActionItem",
+    "Attach",
+    "AttachItem",
+    "AttachmentClosed",
+    "AuditItem",
+    "AuditQuery",
+    "AuditQueryItem",
+    "AuditReply",
+    "AuditReplyItem",
+    "AuditRequestItem",
+    "AuditSummary",
+    "AuditSummaryItem",
+    "BetweenHeads",
+    "BlockItem",
+    "Body",
+    "BrokerState",
+    "Close",
+    "ClusterMembers",
+    "Command",
+    "Confirmed",
+    "Continue",
+    "ControlRecord",
+    "Cover",
+    "CoverAck",
+    "CoverItem",
+    "CoverQuery",
+    "CoverReply",
+    "Credit",
+    "Cut",
+    "CutRequest",
+    "Deliver",
+    "Detach",
+    "Done",
+    "EdgeReport",
+    "End",
+    "Epoch",
+    "ExpectedCount",
+    "ExpectedDeliveries",
+    "ExpectedItem",
+    "Expire",
+    "Fetch",
+    "Fetched",
+    "ForceDetach",
+    "Forget",
+    "FromClient",
+    "FromEdge",
+    "Gap",
+    "Go",
+    "GoItem",
+    "HandoverPlan",
+    "HandoverRejected",
+    "Held",
+    "HeldItem",
+    "Identify",
+    "Install",
+    "Installed",
+    "Join",
+    "JoinFor",
+    "Leave",
+    "Leaving",
+    "ListSubscribers",
+    "LoadReport",
+    "LoadUpdate",
+    "Marker",
+    "MediatorEpoch",
+    "MemberItem",
+    "Metric",
+    "MoveTo",
+    "MoveToItem",
+    "Moved",
+    "NeighborReport",
+    "Open",
+    "Opened",
+    "Orphan",
+    "Outcome",
+    "OwnedItem",
+    "Pause",
+    "PeerClusterLoads",
+    "PeerLoads",
+    "Placed",
+    "PlacedFor",
+    "Policy",
+    "Prepare",
+    "ProfileBody",
+    "ProfileQuery",
+    "ProfileReply",
+    "Progress",
+    "Pub",
+    "PubOpen",
+    "Publish",
+    "Refused",
+    "Release",
+    "Replay",
+    "Reservation",
+    "ReservationReply",
+    "Resume",
+    "ResumeUp",
+    "Resumed",
+    "ResumedDown",
+    "Revoke",
+    "Route",
+    "Routed",
+    "RowItem",
+    "Slot",
+    "StartMove",
+    "StatusQuery",
+    "StatusReply",
+    "Stay",
+    "SubRefused",
+    "Suback",
+    "Subs",
+    "SubscriberPage",
+    "SubscriptionItem",
+    "TakerItem",
+    "TargetAttached",
+    "ToClient",
+    "ToEdge",
+    "Trigger",
+    "Unconfirmed",
+    "Unplaced",
+    "Welcome",
+    "between_heads",
+    "body",
+    "control",
+    "decode",
+    "from_client",
+    "from_edge",
+    "profile",
+    "replay_prefix",
+    "routed",
+    "to_client",
+    "to_edge",
+]
+
+FromClient = (
+    Publish | Open | Close | Join | Resume | Subs | Detach | Pause | Continue | Attach | Go | AuditReply
+)  # fmt: skip
+ToClient = (
+    Deliver | Progress | Opened | Accepted | Refused | Credit | Unconfirmed | Placed | Unplaced | Resumed | Suback |
+    AttachmentClosed | Moved | SubRefused | Epoch | MoveTo | Held | Stay | End | AuditQuery
+)  # fmt: skip
+FromEdge = (
+    Cover | ResumeUp | Fetch | Expire | EdgeReport | Forget | Leaving | Slot | TargetAttached | CutRequest | Done |
+    HandoverRejected | AuditSummary
+)  # fmt: skip
+ToEdge = (
+    PubOpen | Gap | Progress | CoverAck | ResumedDown | Release | Replay | Fetched | Welcome | Prepare | StartMove |
+    Install | Installed | Cut | Abort | ForceDetach | Orphan | MediatorEpoch | ExpectedDeliveries
+)  # fmt: skip
+BetweenHeads = Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed | Route | MediatorEpoch
+Routed = (
+    Prepare | Install | Abort | ForceDetach | Slot | TargetAttached | Marker | Done | HandoverRejected | JoinFor |
+    PlacedFor | ExpectedDeliveries | AuditSummary
+)  # fmt: skip
+ControlRecord = (
+    Identify | LoadUpdate | StatusQuery | StatusReply | Leave | Revoke | ClusterMembers | Command | Outcome |
+    ListSubscribers | SubscriberPage | PeerLoads | Reservation | ReservationReply | Trigger | ProfileQuery |
+    ProfileReply | PeerClusterLoads | CoverQuery | CoverReply
+)  # fmt: skip
+
+from_client: Final = msgspec.msgpack.Decoder(FromClient)
+to_client: Final = msgspec.msgpack.Decoder(ToClient)
+from_edge: Final = msgspec.msgpack.Decoder(FromEdge)
+to_edge: Final = msgspec.msgpack.Decoder(ToEdge)
+between_heads: Final = msgspec.msgpack.Decoder(BetweenHeads)
+routed: Final = msgspec.msgpack.Decoder(Routed)
+control: Final = msgspec.msgpack.Decoder(ControlRecord)
+body: Final = msgspec.msgpack.Decoder(Body)
+profile: Final = msgspec.msgpack.Decoder(ProfileBody)
+
+PUB_TAG: Final = 2
+
+
+_T = TypeVar("_T")
+
+
+def decode(decoder: msgspec.msgpack.Decoder[_T], data: bytes | Raw) -> _T:
+    """Decode one record.
+
+    Raises:
+        WireError: `malformed`.
+
+    """
+    try:
+        return decoder.decode(data)
+    except (msgspec.MsgspecError, RecursionError, ValueError, OverflowError) as error:
+        raise WireError("malformed", f"record: {error}") from error

@@ -1,0 +1,148 @@
+"""Messages between edges and their head, and between heads."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from plimsoll.core.protocol.messages.publications import Gap, PubOpen
+from plimsoll.core.protocol.wire import U32, U63, Name, OwnerEpoch, Text, Token
+
+
+class CoverItem(Struct, array_like=True, frozen=True):
+    id: U63
+    text: Text
+
+
+class Cover(Struct, array_like=True, frozen=True, tag=50):
+    """A numbered change of the cover of this link, applied in one step.
+
+    With `more` it is only a part, and the next message has the next part, itself or as its own cover.
+    """
+
+    seq: U63
+    adds: list[CoverItem]
+    removes: list[U63]
+    more: bool = False
+
+
+class CoverAck(Struct, array_like=True, frozen=True, tag=51):
+    seq: U63
+    unreached: list[Name]
+
+
+class ResumeUp(Struct, array_like=True, frozen=True, tag=52):
+    subscriber: Name
+    epoch: OwnerEpoch
+    cover: Cover
+    token: Token | None
+    session: Name | None = None
+
+
+class ResumedDown(Struct, array_like=True, frozen=True, tag=53):
+    """The edge serves from `start`: the position of the token, or of the end of the gap."""
+
+    subscriber: Name
+    epoch: OwnerEpoch
+    position: U63
+    start: U63
+    since: tuple[U63, U63]
+    gap: Gap | None
+    lapsed: bool
+
+
+class Release(Struct, array_like=True, frozen=True, tag=54):
+    subscriber: Name
+    epoch: OwnerEpoch
+
+
+class Fetch(Struct, array_like=True, frozen=True, tag=55):
+    """Read the head's log after `after`, for these filters if any are given, else for the link's whole cover."""
+
+    cursor: U32
+    after: U63
+    filters: list[Text] = []
+
+
+class Replay(Struct, array_like=True, frozen=True, tag=56):
+    """A log entry for one cursor. Entries that the log no longer has come first, as a gap."""
+
+    cursor: U32
+    item: PubOpen | Gap
+
+
+_REPLAY_HEADER = bytes((0x93, 56, 0xCE))
+"""MessagePack of a REPLAY before its cursor: an array of three, the tag, and the marker of a 32-bit number."""
+
+
+def replay_prefix(cursor: int) -> bytes:
+    """Encode a REPLAY up to its item.
+
+    The item follows as the bytes that the log holds, so that an entry is encoded once however often it is replayed.
+    """
+    return _REPLAY_HEADER + cursor.to_bytes(4, "big")
+
+
+class Fetched(Struct, array_like=True, frozen=True, tag=57):
+    """A slice has ended at `to`. With `done` it is the end of the log: the stream continues from there."""
+
+    cursor: U32
+    to: U63
+    done: bool
+
+
+class Expire(Struct, array_like=True, frozen=True, tag=58):
+    subscriber: Name
+    epoch: OwnerEpoch
+
+
+class OwnedItem(Struct, array_like=True, frozen=True):
+    subscriber: Name
+    epoch: OwnerEpoch
+    since: tuple[U63, U63]
+
+
+class EdgeReport(Struct, array_like=True, frozen=True, tag=59):
+    """The first record of an edge on a new link to its head: where clients reach it, and whom it serves.
+
+    With `more` another EDGE_REPORT continues it; the cover is in the last one, after any parts of its own.
+    `mediator` is the highest mediator epoch that the edge knows.
+    """
+
+    endpoint: Text
+    public_key: Text
+    cover: Cover
+    owned: list[OwnedItem]
+    more: bool = False
+    mediator: U63 = 0
+
+
+class Welcome(Struct, array_like=True, frozen=True, tag=60):
+    position: U63
+
+
+class NeighborReport(Struct, array_like=True, frozen=True, tag=61):
+    """The first record of a head on a new link to a neighbour: the whole cover of this link.
+
+    Messages that the neighbour had not acknowledged follow; it drops duplicates. `mediator`: as in EDGE_REPORT.
+    """
+
+    cover: Cover
+    mediator: U63 = 0
+
+
+class Confirmed(Struct, array_like=True, frozen=True, tag=63):
+    """Positions of the receiver that every edge behind the sender has, except the edges named."""
+
+    positions: list[U63]
+    missing: list[Name]
+
+
+class Forget(Struct, array_like=True, frozen=True, tag=64):
+    """The subscriber has left for good."""
+
+    subscriber: Name
+    epoch: OwnerEpoch
+
+
+class Leaving(Struct, array_like=True, frozen=True, tag=65):
+    """The edge is leaving: place no subscribers here."""

@@ -1,0 +1,124 @@
+"""Messages of publishers, and the stream from head to head, edge and subscriber."""
+
+from __future__ import annotations
+
+from msgspec import Raw, Struct
+
+from plimsoll.core.protocol.wire import U32, U63, Name, Scalar, Text, Token
+
+
+class Body(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """The application's content: typed attributes and an opaque payload.
+
+    Unknown fields are refused: a nested one that this broker can skip may overflow the deeper call stack of another.
+    """
+
+    attributes: dict[str, Scalar]
+    payload: bytes = b""
+
+
+class Publish(Struct, array_like=True, frozen=True, tag=1):
+    handle: U32
+    seq: U63
+    flags: int
+    sent_us: U63
+    body: Raw
+
+
+class Pub(Struct, array_like=True, frozen=True, tag=2):
+    """A publication in transit: position in the sender's log, origin, identity, and the body as received."""
+
+    position: U63
+    head: Name
+    epoch: U63
+    offset: U63
+    publisher: Name
+    incarnation: U63
+    seq: U63
+    flags: int
+    sent_us: U63
+    body: Raw
+
+
+class PubOpen(Struct, array_like=True, frozen=True, tag=2):
+    """The same message with the body decoded, for edges and clients, which read it at once and forward its bytes."""
+
+    position: U63
+    head: Name
+    epoch: U63
+    offset: U63
+    publisher: Name
+    incarnation: U63
+    seq: U63
+    flags: int
+    sent_us: U63
+    body: Body
+
+
+class Gap(Struct, array_like=True, frozen=True, tag=4):
+    """Positions `low` to `high` of a head's log that the receiver will not get.
+
+    `last` is the last offset lost per origin. `low` may belong to an older epoch of the head than `high`: then
+    everything since is in doubt.
+    """
+
+    head: Name
+    low_epoch: U63
+    low: U63
+    epoch: U63
+    high: U63
+    last: list[Token]
+    reason: Name
+
+
+class Deliver(Struct, array_like=True, frozen=True, tag=3):
+    attachment: U32
+    item: PubOpen | Gap
+
+
+class Progress(Struct, array_like=True, frozen=True, tag=6):
+    """The receiver has all that it should have up to `position`, except on the attachments named."""
+
+    position: U63
+    behind: list[U32] = []
+
+
+class Open(Struct, array_like=True, frozen=True, tag=10):
+    handle: U32
+    publisher: Name
+    incarnation: U63
+
+
+class Opened(Struct, array_like=True, frozen=True, tag=11):
+    handle: U32
+    head: Name
+    epoch: U63
+    last_seq: U63
+    through: U63
+
+
+class Accepted(Struct, array_like=True, frozen=True, tag=12):
+    handle: U32
+    through: U63
+
+
+class Refused(Struct, array_like=True, frozen=True, tag=13):
+    handle: U32
+    seq: U63
+    code: Name
+    text: Text
+
+
+class Credit(Struct, array_like=True, frozen=True, tag=14):
+    handle: U32
+    through: U63
+
+
+class Unconfirmed(Struct, array_like=True, frozen=True, tag=15):
+    handle: U32
+    seq: U63
+    edges: list[Name]
+
+
+class Close(Struct, array_like=True, frozen=True, tag=16):
+    handle: U32

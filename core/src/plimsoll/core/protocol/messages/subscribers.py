@@ -1,0 +1,125 @@
+"""How subscribers find an edge, attach to it and change their subscriptions."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from plimsoll.core.protocol.messages.publications import Gap
+from plimsoll.core.protocol.wire import U32, U63, Name, Options, OwnerEpoch, Text, Token
+
+
+class Join(Struct, array_like=True, frozen=True, tag=20):
+    """Ask a head for an edge: not one of `exclude`, `prefer` if possible, and of the head `head` if one is named."""
+
+    subscriber: Name
+    exclude: list[Name] = []
+    prefer: Text = ""
+    head: Text = ""
+
+
+class Placed(Struct, array_like=True, frozen=True, tag=21):
+    subscriber: Name
+    edge: Name
+    endpoint: Text
+    public_key: Text
+
+
+class Unplaced(Struct, array_like=True, frozen=True, tag=22):
+    subscriber: Name
+    text: Text
+    retry_seconds: float
+
+
+class SubscriptionItem(Struct, array_like=True, frozen=True):
+    """One subscription of a subscriber. `options` has room for `latency_seconds`, `group` and `priority`."""
+
+    id: U32
+    text: Text
+    options: Options = {}
+
+
+class Policy(Struct, frozen=True):
+    """What happens when the subscriber cannot keep up. Zero stands for the broker's limits."""
+
+    slow: Text = ""
+    queue_bytes: U63 = 0
+    block_seconds: float = 0.0
+
+
+class Resume(Struct, array_like=True, frozen=True, tag=30):
+    """Attach a subscriber to this edge, starting at `token`; without one, from now on."""
+
+    attachment: U32
+    subscriber: Name
+    epoch: OwnerEpoch
+    version: U63
+    subscriptions: list[SubscriptionItem]
+    policy: Policy
+    token: Token | None
+    watermarks: list[Token]
+    session: Name | None = None
+
+
+class Resumed(Struct, array_like=True, frozen=True, tag=31):
+    attachment: U32
+    head: Name
+    epoch: U63
+    position: U63
+    gap: Gap | None
+    lapsed: bool
+
+
+class Suback(Struct, array_like=True, frozen=True, tag=32):
+    attachment: U32
+    version: U63
+    unreached: list[Name]
+
+
+class Subs(Struct, array_like=True, frozen=True, tag=33):
+    attachment: U32
+    version: U63
+    adds: list[SubscriptionItem]
+    removes: list[U32]
+
+
+class Detach(Struct, array_like=True, frozen=True, tag=34):
+    attachments: list[U32]
+    withdraw: bool
+
+
+class AttachmentClosed(Struct, array_like=True, frozen=True, tag=35):
+    attachment: U32
+    code: Name
+    text: Text
+
+
+class Moved(Struct, array_like=True, frozen=True, tag=36):
+    """These attachments are closed: continue at this edge, or at one that the head names."""
+
+    attachments: list[U32]
+    edge: Text
+    endpoint: Text
+    public_key: Text
+    session: Name | None = None
+
+
+class Pause(Struct, array_like=True, frozen=True, tag=37):
+    attachment: U32
+
+
+class Continue(Struct, array_like=True, frozen=True, tag=38):
+    attachment: U32
+
+
+class SubRefused(Struct, array_like=True, frozen=True, tag=39):
+    attachment: U32
+    version: U63
+    id: U32
+    text: Text
+
+
+class Epoch(Struct, array_like=True, frozen=True, tag=40):
+    """The head has restarted: publications that it had and this subscriber had not received may be lost."""
+
+    attachment: U32
+    gap: Gap

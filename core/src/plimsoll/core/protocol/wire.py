@@ -1,0 +1,227 @@
+"""Frames and records: all that crosses a socket.
+
+A *frame* is one ZeroMQ message part: a msgpack array that starts with the protocol version and the frame's kind. A
+DATA frame carries a batch of *records*, msgpack arrays that start with the record's type. Both are described in
+docs/protocol.md. This module encodes and decodes; it keeps no state and decides nothing. It never unpickles, and every
+field is typed and bounded, so depth is bounded by the types and size by the frame.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+VERSION: Final = 1
+
+DATA, ACK, HELLO, HELLO_OK, WHO, PING, PONG, BYE, CONTROL, REFUSE = range(10)
+FLAG_ACK_NOW: Final = 1
+FLAG_CONFIRM_EDGES: Final = 1
+
+Name = Annotated[str, Meta(min_length=1, max_length=253)]
+Text = Annotated[str, Meta(max_length=65536)]
+U32 = Annotated[int, Meta(ge=0, le=2**32 - 1)]
+U63 = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Scalar = str | int | float | bool
+Options = dict[str, Scalar]
+Token = tuple[Name, U63, U63]
+"""A place in a head's log: (head, head epoch, position)."""
+OwnerEpoch = tuple[U63, U63]
+"""(incarnation of the subscriber, number within it); compared in that order."""
+
+
+class WireError(ValueError):
+    """A frame or record that is not of this protocol. `code` is one of the names in docs/protocol.md."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+# -- frames
+
+
+class Info(Struct, frozen=True):
+    """The party at one end of a link."""
+
+    name: Name
+    role: Literal["client", "edge", "head"]
+    incarnation: U63
+
+
+class Data(Struct, array_like=True, frozen=True):
+    version: int
+    kind: int
+    link: U32
+    flags: int
+    seq: U63
+    ack: U63
+    credit: U63
+    records: list[Raw]
+
+
+class Ack(Struct, array_like=True, frozen=True):
+    version: int
+    kind: int
+    link: U32
+    ack: U63
+    credit: U63
+
+
+class Hello(Struct, array_like=True, frozen=True):
+    """`known`: the sender has opened this link before, so the receiver should know it."""
+
+    version: int
+    kind: int
+    link: U32
+    received: U63
+    known: bool
+    info: Info
+
+
+class HelloOk(Struct, array_like=True, frozen=True):
+    """`lost`: HELLO named a known link that the sender of this frame does not know any more."""
+
+    version: int
+    kind: int
+    link: U32
+    received: U63
+    lost: bool
+    info: Info
+
+
+class Who(Struct, array_like=True, frozen=True):
+    version: int
+    kind: int
+
+
+class Beat(Struct, array_like=True, frozen=True):
+    """PING and PONG: the pinging side's time in microseconds, returned unchanged."""
+
+    version: int
+    kind: int
+    link: U32
+    time_us: U63
+
+
+class Bye(Struct, array_like=True, frozen=True):
+    version: int
+    kind: int
+    link: U32
+    reason: Text
+
+
+class Control(Struct, array_like=True, frozen=True):
+    version: int
+    kind: int
+    records: list[Raw]
+
+
+class Refuse(Struct, array_like=True, frozen=True):
+    version: int
+    kind: int
+    link: U32
+    code: Name
+    text: Text
+
+
+Frame = Data | Ack | Hello | HelloOk | Who | Beat | Bye | Control | Refuse
+_FRAMES: Final[tuple[type[Any], ...]] = (Data, Ack, Hello, HelloOk, Who, Beat, Beat, Bye, Control, Refuse)
+_FRAME_DECODERS: Final = tuple(msgspec.msgpack.Decoder(kind) for kind in _FRAMES)
+_encoder: Final = msgspec.msgpack.Encoder()
+_DATA_START: Final = int.from_bytes((0x98, VERSION, DATA, 0xCE), "big")
+_pack_link: Final = struct.Struct(">IIBB").pack
+_pack_answer: Final = struct.Struct(">BQBQB").pack
+_DATA_HEAD: Final = struct.Struct(">10sQ19sI")
+data_head: Final = _DATA_HEAD.pack
+"""The head of a DATA frame: (`data_link`, number, `data_answer`, count of records). A sender keeps the outer two."""
+
+DATA_HEAD_BYTES: Final = _DATA_HEAD.size
+
+
+def frame_kind(data: bytes) -> int:
+    """The kind of a frame, read from its first three bytes.
+
+    Raises:
+        WireError: `malformed` or `version`.
+
+    """
+    if len(data) < 3 or data[0] & 0xF0 != 0x90:
+        raise WireError("malformed", "a frame is a msgpack array of at least two elements, with a one-byte header")
+    if data[1] != VERSION:
+        raise WireError("version", f"protocol version {data[1]} is not known here; this side speaks version {VERSION}")
+    if data[2] >= len(_FRAMES):
+        raise WireError("malformed", f"frame kind {data[2]} is not known; kinds are 0 to {len(_FRAMES) - 1}")
+    return data[2]
+
+
+def decode_frame(data: bytes) -> Frame:
+    """Decode one frame of any kind.
+
+    Raises:
+        WireError: `malformed` or `version`.
+
+    """
+    kind = frame_kind(data)
+    try:
+        return _FRAME_DECODERS[kind].decode(data)  # type: ignore[no-any-return]
+    except (msgspec.MsgspecError, RecursionError, ValueError, OverflowError) as error:
+        raise WireError("malformed", f"frame of kind {kind}: {error}") from error
+
+
+def data_frame(link: int, flags: int, seq: int, ack: int, credit: int, chunks: list[bytes], count: int) -> bytes:
+    """A DATA frame around records that are already encoded; a chunk may be a record or a part of one, in order."""
+    return data_head(data_link(link, flags), seq, data_answer(ack, credit), count) + b"".join(chunks)
+
+
+def data_link(link: int, flags: int) -> bytes:
+    """The part of a DATA frame's head that stays the same as long as link and flags do."""
+    return _pack_link(_DATA_START, link, flags, 0xCF)
+
+
+def data_answer(ack: int, credit: int) -> bytes:
+    """The part of a DATA frame's head that stays the same until something is received."""
+    return _pack_answer(0xCF, ack, 0xCF, credit, 0xDD)
+
+
+def ack_frame(link: int, ack: int, credit: int) -> bytes:
+    return _encoder.encode(Ack(VERSION, ACK, link, ack, credit))
+
+
+def hello_frame(link: int, received: int, known: bool, info: Info) -> bytes:
+    return _encoder.encode(Hello(VERSION, HELLO, link, received, known, info))
+
+
+def hello_ok_frame(link: int, received: int, lost: bool, info: Info) -> bytes:
+    return _encoder.encode(HelloOk(VERSION, HELLO_OK, link, received, lost, info))
+
+
+def who_frame() -> bytes:
+    return _encoder.encode(Who(VERSION, WHO))
+
+
+def ping_frame(link: int, time_us: int) -> bytes:
+    return _encoder.encode(Beat(VERSION, PING, link, time_us))
+
+
+def pong_frame(link: int, time_us: int) -> bytes:
+    return _encoder.encode(Beat(VERSION, PONG, link, time_us))
+
+
+def bye_frame(link: int, reason: str) -> bytes:
+    return _encoder.encode(Bye(VERSION, BYE, link, reason))
+
+
+def refuse_frame(link: int, code: str, text: str) -> bytes:
+    return _encoder.encode(Refuse(VERSION, REFUSE, link, code, text))
+
+
+def control_frame(*records: Struct) -> bytes:
+    return _encoder.encode((VERSION, CONTROL, records))
+
+
+def encode(record: Struct) -> bytes:
+    """One record, as it appears in a DATA or CONTROL frame."""
+    return _encoder.encode(record)

@@ -1,0 +1,91 @@
+"""Loads and policies as sessions see them: an edge's answer to a reservation, or else its last load report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.core.policies.model.load import BrokerLoad
+from plimsoll.core.policies.model.match_delay import FittedMatchDelay
+from plimsoll.core.policies.registry import BalancingPolicy, policy_of_spec
+from plimsoll.core.session.context.reservations import AnsweredReservation
+from plimsoll.core.session.inputs import EngineSettings, FleetView
+from plimsoll.core.session.state import LoadFigures, Session
+
+LEAST_ANSWER_SECONDS = 1.0
+"""Machines do not answer faster where the clock of a fleet runs faster."""
+
+
+@dataclass(frozen=True)
+class EdgeLoads:
+    """The loads of edges at one time. `answered`: the last answer of each edge to a reservation."""
+
+    fleet: FleetView
+    observed_at: float
+    answered: Mapping[str, AnsweredReservation]
+    settings: EngineSettings
+    now: float
+
+    def policy_of(self, edge: str) -> BalancingPolicy | None:
+        """The policy of an edge's cluster, on this fleet's clock."""
+        spec = self.fleet.policy_of(edge)
+        return policy_of_spec(spec, self.settings.time_factor) if spec is not None else None
+
+    @property
+    def answer_seconds(self) -> float:
+        """How long an edge may take to answer a reservation."""
+        return max(self.settings.scaled.answer, LEAST_ANSWER_SECONDS)
+
+    def settle_seconds(self, session: Session) -> float:
+        """From the last move to the measurement: with a policy as long as both edges stabilise."""
+        policy = self.policy_of(session.sources[0]) if session.chooses_by_policy else None
+        return self.settings.scaled.settle if policy is None else policy.parameters.stabilize_seconds
+
+    def current(self, edge: str) -> BrokerLoad | None:
+        """The load of an edge: the average in its answer if that is recent, else its last report; None without both."""
+        answer = self.answered.get(edge)
+        if answer is not None and self.now - answer.at <= self.settings.scaled.busy:
+            return self._parse(edge, answer.report)
+        return self.reported(edge)
+
+    def reported(self, edge: str) -> BrokerLoad | None:
+        """The load in an edge's last report; None without a report that can be read."""
+        return self._parse(edge, self.fleet.report_of(edge))
+
+    def is_reported_since(self, edge: str, at: float) -> bool:
+        """Whether the interval of an edge's last report began at `at` or later."""
+        known, report = self.fleet.edges.get(edge), self.fleet.report_of(edge)
+        interval = report.get("interval_seconds", 0.0)
+        if known is None or not report or not isinstance(interval, int | float):
+            return False
+        return self.observed_at - known.report_age_seconds - interval >= at
+
+    def _parse(self, edge: str, report: Mapping[str, Any]) -> BrokerLoad | None:
+        if not report:
+            return None
+        known, spec = self.fleet.edges.get(edge), self.fleet.policy_of(edge)
+        model = _fitted_delay(report) if spec is not None and spec.estimation.match_delay == "Fitted" else None
+        bandwidth = known.output_bytes_per_second if known is not None else None
+        try:
+            return BrokerLoad.from_report(report, bandwidth=bandwidth, delay=model)
+        except (TypeError, ValueError):  # missing: a session that needs it waits for another, and says so
+            return None
+
+
+def _fitted_delay(report: Mapping[str, Any]) -> FittedMatchDelay | None:
+    """The line that a broker has fitted, at its present rate of matching."""
+    names = ("match_base_seconds", "match_seconds_per_match", "input_rate", "output_rate")
+    base, slope, arrivals, deliveries = (report.get(name) for name in names)
+    if not all(isinstance(each, int | float) for each in (base, slope, arrivals, deliveries)) or not arrivals:
+        return None
+    return FittedMatchDelay(float(base or 0.0), float(slope or 0.0), float(deliveries or 0.0) / float(arrivals))
+
+
+def load_figures_of(load: BrokerLoad) -> LoadFigures:
+    """The figures of a load that a policy balances, as they are stored."""
+    return LoadFigures(
+        input=round(load.input_utilization, 4),
+        output=round(load.output_utilization, 4),
+        match_seconds=round(load.match_delay_seconds, 6),
+    )

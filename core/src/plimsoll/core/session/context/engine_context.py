@@ -1,0 +1,66 @@
+"""A mediator's knowledge in one life, beside its sessions. None of it is stored: a new life queries it again."""
+
+from __future__ import annotations
+
+from plimsoll.core.protocol.messages import Trigger
+from plimsoll.core.session.context.command_outbox import CommandOutbox
+from plimsoll.core.session.context.edge_loads import EdgeLoads
+from plimsoll.core.session.context.listings import SubscriberListings
+from plimsoll.core.session.context.profile_queries import ProfileQueries
+from plimsoll.core.session.context.reservations import SessionReservations
+from plimsoll.core.session.context.watched_clusters import WatchedCluster
+from plimsoll.core.session.inputs import EngineSettings, FleetView, SessionRequest, Timings
+from plimsoll.core.session.state import Session
+from plimsoll.core.session.table import SessionTable
+
+
+class EngineContext:
+    """What the steps of a session read: requests, the fleet, all sessions, replies; and the outbox they write to."""
+
+    def __init__(self, epoch: int, settings: EngineSettings) -> None:
+        self.settings = settings
+        self.timings: Timings = settings.scaled
+        self.started_at = 0.0
+        self.fleet = FleetView()
+        self.fleet_observed_at = float("-inf")
+        """When `fleet` came. Minus infinity before the first: 0.0 would be fresh on a clock that begins near 0."""
+        self.requests: dict[str, SessionRequest] = {}
+        self.table = SessionTable()
+        self.confirmed_batches: set[str] = set()
+        """Batches that began in this life, or of which a head has sent an OUTCOME in it."""
+        self.outbox = CommandOutbox(epoch, self.timings)
+        self.listings = SubscriberListings(self.outbox)
+        self.reservations = SessionReservations(self.outbox)
+        self.profile_queries = ProfileQueries(self.outbox)
+        self.last_triggers: dict[str, tuple[int, int]] = {}
+        """The epoch and the number of the last trigger of each edge."""
+        self.waiting_triggers: dict[str, tuple[float, Trigger]] = {}
+        """The last trigger of each edge that has not become a session, and when it came."""
+        self.watched_clusters: dict[str, WatchedCluster] = {}
+
+    @property
+    def now(self) -> float:
+        return self.outbox.now
+
+    @property
+    def loads(self) -> EdgeLoads:
+        """The loads of edges as of now."""
+        return EdgeLoads(self.fleet, self.fleet_observed_at, self.reservations.answered, self.settings, self.now)
+
+    def observe(self, fleet: FleetView) -> None:
+        """Take in the fleet as it is now."""
+        self.fleet, self.fleet_observed_at = fleet, self.now
+
+    @property
+    def is_fleet_known(self) -> bool:
+        """Whether the fleet has been observed in this life."""
+        return self.fleet_observed_at > float("-inf")
+
+    def waiting_since(self, session: Session) -> float:
+        """Since when a session waits in its phase for brokers: this life sent them nothing before it began."""
+        return max(session.phase_at, self.started_at)
+
+    def forget_answers(self, uid: str) -> None:
+        """Drop listings and profiles for a session, so that its next question is queried again."""
+        self.listings.forget(uid)
+        self.profile_queries.forget_session(uid)

@@ -1,0 +1,260 @@
+"""From an approved plan to its end: one batch after the other, then the measurement.
+
+A batch begins only if the deadline leaves enough time for it, and its head is given no more than that. A session that
+is stopped or out of time begins no further batch: before its cut a batch is undone, after it the batch is finished.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from plimsoll.core.session import admission
+from plimsoll.core.session.completion import closing_seconds, end_attempt, end_by_verdict
+from plimsoll.core.session.context import edge_loads
+from plimsoll.core.session.context.engine_context import EngineContext
+from plimsoll.core.session.execute import batches
+from plimsoll.core.session.inputs import SessionRequest
+from plimsoll.core.session.request import lifecycle
+from plimsoll.core.session.request.planner import placer_port
+from plimsoll.core.session.state import Batch, Forecast, PlannedPair, Session, SessionVerdict
+
+BATCH_BYTES = 256 * 1024
+"""The most bytes that the names of a batch may take: a command is one frame of a control socket."""
+
+PACE_SECONDS = 5
+"""With a limited rate a batch has the members that may move in this time."""
+
+REPORTS_AWAITED = 3.0
+"""Report intervals for which a session waits, after loads have settled, for a report that covers no earlier time."""
+
+
+def step_moving(context: EngineContext, request: SessionRequest, session: Session) -> Session:
+    """One step of a session that moves subscribers between two edges."""
+    batch = session.batch
+    if batch is None:
+        return _begin_next_batch(context, request, session)
+    if context.now >= session.deadline_at:
+        return _end_at_deadline(context, session, batch)
+    session = _with_deadline_verdict(context, session, 0.0)
+    after = batches.advance(context, batch, stopping=session.verdict is not None)
+    return session if after is batch else session.with_batch(after, context.now)
+
+
+def _with_deadline_verdict(context: EngineContext, session: Session, needed: float) -> Session:
+    if context.now < session.deadline_at - closing_seconds(context, session) - needed:
+        return session
+    return session.stopped("DeadlineExceeded", "the deadline leaves no time for more moves", again=True)
+
+
+def _end_at_deadline(context: EngineContext, session: Session, batch: Batch) -> Session:
+    """End the batch at the deadline; outcomes that are not known by now stay unknown."""
+    batch = replace(batch, reason=batch.reason or f"{batch.head} had not reported the outcome by the deadline")
+    return session.with_batch(batches.end_batch(context, batch, "unknown"), context.now)
+
+
+# ---------------------------------------------------------------- from batch to batch
+
+
+def _begin_next_batch(context: EngineContext, request: SessionRequest, session: Session) -> Session:
+    pair = session.only_pair
+    left = session.pending_members
+    if left:  # a batch needs some time to be worth beginning
+        session = _with_deadline_verdict(
+            context, session, min(2 * context.timings.repeat, closing_seconds(context, session))
+        )
+    if session.verdict is not None or not left:
+        return _after_last_batch(context, request, session, len(left))
+    why = admission.unready_source(context, pair.source) or admission.unready_target(context, pair.target)
+    if why is not None:
+        if context.now < max(_idle_since(session), context.started_at) + context.timings.negotiate:
+            return session.because(why.reason, why.message)
+        return session.stopped(why.reason, why.message, again=True)
+    choice = lifecycle.handover_method_of(context, request.spec.handover, pair.source, pair.target)
+    if choice.refused:
+        return session.stopped("LogTooShort", choice.why, again=True)
+    if context.now < _next_batch_at(context, request, session):
+        return session.because("Paced", f"limits.maxMovesPerMinute is {request.spec.limits.max_moves_per_minute}")
+    times = _batch_times(context, session)
+    batch = _new_batch(context, pair, _fit_batch(left, _batch_limit(request)), times)
+    batch = replace(batch, replay=choice.replay, why=choice.why, predicted_seconds=choice.drain_seconds)
+    context.confirmed_batches.add(batch.id)
+    session = replace(session, batches=[*session.batches, batch]).because("", "")
+    return session if session.phase == "Preparing" else session.entered("Preparing", context.now)
+
+
+def _idle_since(session: Session) -> float:
+    ended = session.batches[-1].ended_at if session.batches else None
+    return session.phase_at if ended is None else ended
+
+
+def _batch_limit(request: SessionRequest) -> int:
+    """The most members of a batch; with a limited rate, those that may move in PACE_SECONDS."""
+    limits = request.spec.limits
+    if limits.max_moves_per_minute is None:
+        return limits.max_in_flight
+    return max(1, min(limits.max_in_flight, int(limits.max_moves_per_minute * PACE_SECONDS / 60)))
+
+
+def _next_batch_at(context: EngineContext, request: SessionRequest, session: Session) -> float:
+    """The earliest begin of the next batch, so that the rate of moves stays below its limit."""
+    rate = request.spec.limits.max_moves_per_minute
+    if rate is None or not session.batches:
+        return float("-inf")
+    last = session.batches[-1]
+    return last.begun_at + 60 * context.settings.time_factor * len(last.members) / rate
+
+
+def _fit_batch(names: list[str], most: int) -> list[str]:
+    fitting: list[str] = []
+    room = BATCH_BYTES
+    for name in names[:most]:
+        room -= len(name.encode()) + 16
+        if room < 0 and fitting:
+            break
+        fitting.append(name)
+    return fitting
+
+
+@dataclass(frozen=True)
+class _BatchTimes:
+    prepare: float
+    drain: float
+
+
+def _batch_times(context: EngineContext, session: Session) -> _BatchTimes:
+    """How long a batch may take, so that its head ends it before the deadline even if commands arrive late."""
+    left = session.deadline_at - closing_seconds(context, session) - context.now
+    return _BatchTimes(min(context.timings.prepare, 0.3 * left), min(context.timings.drain, 0.5 * left))
+
+
+def _new_batch(context: EngineContext, pair: PlannedPair, names: list[str], times: _BatchTimes) -> Batch:
+    return Batch(
+        id=context.outbox.next_batch_id(),
+        head=pair.source_head,
+        head_epoch=context.fleet.heads[pair.source_head].epoch,
+        source=pair.source,
+        target=pair.target,
+        target_head=pair.target_head,
+        replay=False,
+        prepare_seconds=times.prepare,
+        drain_seconds=times.drain,
+        begun_at=context.now,
+        since=context.now,
+        members=dict.fromkeys(names, ""),
+    )
+
+
+# ---------------------------------------------------------------- the end
+
+
+def _after_last_batch(context: EngineContext, request: SessionRequest, session: Session, left: int) -> Session:
+    counts = session.counts()
+    planned_members = session.plan.members if session.plan is not None else 0
+    if session.verdict is not None and counts["moved"] < planned_members:
+        message = f"{session.verdict.message}; {outcomes_text(counts, left)}"
+        return end_by_verdict(context, request, session, replace(session.verdict, message=message))
+    if not counts["moved"]:
+        why = next((batch.reason for batch in session.batches if batch.reason), "no subscriber could be moved")
+        verdict = SessionVerdict(reason="NobodyMoved", message=f"{why}; {outcomes_text(counts, left)}", again=True)
+        return end_by_verdict(context, request, session, verdict)
+    return session.entered("Stabilizing", context.now, "Settling", "loads settle, then they are measured")
+
+
+def step_stabilizing(context: EngineContext, request: SessionRequest, session: Session) -> Session:
+    """Measure the loads once they have settled; a child leaves that to its parent."""
+    is_over = session.verdict is not None or bool(session.parent) or _is_preempted(context, session)
+    if not is_over and is_settling(context, session):
+        return session
+    return finish_session(context, request, with_measurements(context, session))
+
+
+def is_settling(context: EngineContext, session: Session) -> bool:
+    """Whether loads still settle, or an edge has not yet reported a load that was measured since the last move."""
+    settled = session.phase_at + context.loads.settle_seconds(session)
+    if context.now < min(settled, session.deadline_at):
+        return True
+    closing = session.deadline_at - closing_seconds(context, session) / 2
+    if context.now >= min(settled + REPORTS_AWAITED * _report_seconds(context, session), closing):
+        return False
+    return not all(
+        context.loads.is_reported_since(edge, session.phase_at) for edge in _reporting_edges(context, session)
+    )
+
+
+def _reporting_edges(context: EngineContext, session: Session) -> list[str]:
+    """The edges of its forecasts that report."""
+    edges = context.fleet.edges
+    planned = session.plan.forecasts if session.plan is not None else []
+    return [one.edge for one in planned if one.edge in edges and edges[one.edge].report]
+
+
+def _report_seconds(context: EngineContext, session: Session) -> float:
+    """The longest interval between load reports of its edges."""
+    edges = context.fleet.edges
+    told = (edges[name].report.get("interval_seconds") for name in _reporting_edges(context, session))
+    return max((float(each) for each in told if isinstance(each, int | float)), default=0.0)
+
+
+def _is_preempted(context: EngineContext, session: Session) -> bool:
+    """PADRES 2006, 3.2: a broker that stabilises begins no session, unless it is overloaded; then it does not wait."""
+    return session.kind == "balance" and any(
+        not other.is_over
+        and other.phase == "Requested"
+        and _is_overload_trigger(context.requests.get(other.uid), session.brokers)
+        for other in context.table.open_sessions()
+    )
+
+
+def _is_overload_trigger(request: SessionRequest | None, brokers: set[str]) -> bool:
+    if request is None or request.spec.trigger is None or request.spec.trigger.broker not in brokers:
+        return False
+    return any(candidate.overloaded for candidate in request.spec.candidates)
+
+
+def with_measurements(context: EngineContext, session: Session) -> Session:
+    """The session with the loads of its edges as measured since the last move, beside those predicted.
+
+    An edge that has not reported such a load in time has no measurement: its load before the move is none.
+    """
+    if session.plan is None:
+        return session
+    forecasts = [_measured_forecast(context, one, session.phase_at) for one in session.plan.forecasts]
+    if forecasts == session.plan.forecasts:
+        return session
+    return replace(session, plan=replace(session.plan, forecasts=forecasts))
+
+
+def _measured_forecast(context: EngineContext, forecast: Forecast, since: float) -> Forecast:
+    if not context.loads.is_reported_since(forecast.edge, since):
+        return forecast
+    if forecast.before is None:
+        port = placer_port(context.fleet.edges[forecast.edge])
+        higher = round(port.utilization, 4)
+        return replace(forecast, utilization_measured=higher, subscribers_measured=port.subscribers)
+    if (load := context.loads.reported(forecast.edge)) is None:
+        return forecast
+    higher = max(load.input_utilization, load.output_utilization)
+    return replace(
+        forecast, utilization_measured=round(higher, 4), subscribers_measured=load.subscribers,
+        measured=edge_loads.load_figures_of(load),
+    )  # fmt: skip
+
+
+def finish_session(context: EngineContext, request: SessionRequest, session: Session) -> Session:
+    """End a session that has moved what it could."""
+    counts = session.counts()
+    planned_members = session.plan.members if session.plan is not None else 0
+    reason = "Moved" if counts["moved"] == planned_members else "Partial"
+    return end_attempt(
+        context, request, session, "Succeeded", SessionVerdict(reason=reason, message=outcomes_text(counts, 0))
+    )
+
+
+def outcomes_text(counts: dict[str, int], left: int) -> str:
+    """The counts of outcomes in one line."""
+    parts = [f"{number} {state}" for state, number in counts.items() if number]
+    if left:
+        parts.append(f"{left} not begun")
+    return ", ".join(parts) or "no subscriber was moved"

@@ -1,0 +1,202 @@
+"""Inputs of the session engine: requests, the observed fleet, timings and settings.
+
+All values are frozen, and come from a shell; a time is in seconds since 1970, a duration in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from plimsoll.core.policies import LeastLoadedPlacer, Placer
+from plimsoll.core.spec.brokers import head_name
+from plimsoll.core.spec.kinds import LoadBalancingSessionSpec, PolicySpec
+from plimsoll.core.spec.quantities import Duration
+from plimsoll.core.spec.types.cluster import MaintenanceWindow
+
+
+@dataclass(frozen=True)
+class SessionRequest:
+    """A LoadBalancingSession object as it is stored now.
+
+    `parent` is the uid of the session that owns it, or empty. `deleting`: its deletion has been asked for, and waits
+    until the session has ended.
+    """
+
+    name: str
+    uid: str
+    generation: int
+    spec: LoadBalancingSessionSpec
+    parent: str = ""
+    deleting: bool = False
+
+
+@dataclass(frozen=True)
+class HeadView:
+    """A head. `reachable`: it answers, and knows the state of its edges and neighbours. `epoch`: the last known one."""
+
+    name: str
+    cluster: str
+    epoch: int
+    reachable: bool = True
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EdgeView:
+    """An edge. `report` is its last load report, empty if there is none that is fresh; `report_age_seconds`: how long
+    before this view it came.
+
+    `ready`: it is up and joined to its head. `leaving`: it is being removed, and is no target.
+    `output_bytes_per_second` is its bandwidth, None if it is not limited.
+    """
+
+    name: str
+    cluster: str
+    head: str
+    ready: bool = True
+    cordoned: bool = False
+    leaving: bool = False
+    subscribers: int = 0
+    report: Mapping[str, Any] = field(default_factory=dict)
+    output_bytes_per_second: float | None = None
+    report_age_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class ClusterComparison:
+    """The comparison of clusters, every `seconds`.
+
+    `loads`: the load of each cluster, as the fields of a load report, by a collector or a Spark job; for a cluster that
+    is missing there, the report of its head counts. `source`: where the numbers come from, in a word.
+    """
+
+    seconds: float
+    loads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    source: str = "heads"
+
+
+@dataclass(frozen=True)
+class FleetView:
+    """The fleet as the shell knows it, by name; `policies` are those of clusters that have one.
+
+    `neighbors`: the clusters whose heads are linked. `overview`: how clusters are balanced with one another; None: they
+    are not. `windows`: when triggers may balance a cluster; at any time if it has none.
+    """
+
+    heads: Mapping[str, HeadView] = field(default_factory=dict)
+    edges: Mapping[str, EdgeView] = field(default_factory=dict)
+    policies: Mapping[str, PolicySpec] = field(default_factory=dict)
+    neighbors: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    overview: ClusterComparison | None = None
+    windows: Mapping[str, tuple[MaintenanceWindow, ...]] = field(default_factory=dict)
+
+    def policy_of(self, edge: str) -> PolicySpec | None:
+        """The policy of an edge's cluster."""
+        known = self.edges.get(edge)
+        return self.policies.get(known.cluster) if known is not None else None
+
+    def report_of(self, edge: str) -> Mapping[str, Any]:
+        """The last load report of an edge; empty if there is none."""
+        known = self.edges.get(edge)
+        return known.report if known is not None else {}
+
+    def is_cluster(self, name: str) -> bool:
+        """Whether a cluster of this name has edges."""
+        return any(edge.cluster == name for edge in self.edges.values())
+
+    def edges_of(self, clusters: Iterable[str]) -> list[EdgeView]:
+        """The edges of some clusters, by name."""
+        wanted = set(clusters)
+        return [edge for _, edge in sorted(self.edges.items()) if edge.cluster in wanted]
+
+    def resolve(self, name: str) -> list[str]:
+        """The edges for a name in a specification: those of a cluster, or the one of that name."""
+        return [edge.name for edge in self.edges_of([name])] or [name]
+
+    def clusters_of(self, names: Iterable[str]) -> set[str]:
+        """The clusters that names of edges and of clusters belong to; unknown names are left out."""
+        named = set(names)
+        clusters = {edge.cluster for edge in self.edges.values()}
+        return {self.edges[name].cluster for name in named & self.edges.keys()} | (named & clusters)
+
+    def nearby_clusters(self, cluster: str) -> list[str]:
+        """The clusters with edges that are one hop away; PADRES 2006, 3.3. A cluster without edges is no hop."""
+        having = {edge.cluster for edge in self.edges.values()}
+        found: set[str] = set()
+        seen, ahead = {cluster}, [cluster]
+        while ahead:
+            for other in sorted(self.neighbors.get(ahead.pop(), frozenset()) - seen):
+                seen.add(other)
+                if other in having:
+                    found.add(other)
+                else:
+                    ahead.append(other)
+        return sorted(found)
+
+    def reported_cluster_load(self, cluster: str) -> Mapping[str, Any] | None:
+        """The load of a cluster, by the overview or else by its head; None without both."""
+        if self.overview is not None and cluster in self.overview.loads:
+            return self.overview.loads[cluster]
+        head = self.heads.get(head_name(cluster))
+        load = head.report.get("cluster_load") if head is not None else None
+        return load if isinstance(load, Mapping) else None
+
+
+@dataclass(frozen=True)
+class Timings:
+    """How long things may take, and how often messages are repeated, in seconds.
+
+    `gather`: how long a batch waits for its other members to attach once the first has. `settle`: from the last move
+    to the measurement. `answer`: how long an edge may take to answer a reservation. `busy`: how long an edge stays
+    reserved without a repeat. `view`: the age beyond which an observed fleet is too old.
+    """
+
+    repeat: float = 0.5
+    ask: float = 1.0
+    save: float = 1.0
+    negotiate: float = 15.0
+    sample: float = 15.0
+    prepare: float = 10.0
+    gather: float = 2.0
+    cut: float = 5.0
+    drain: float = 30.0
+    resolve: float = 15.0
+    settle: float = 3.0
+    retry: float = 5.0
+    answer: float = 3.0
+    busy: float = 15.0
+    view: float = 15.0
+
+    def scaled(self, factor: float) -> Timings:
+        return replace(self, **{item.name: getattr(self, item.name) * factor for item in fields(self)})
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """Settings of a mediator.
+
+    `max_sessions`: the most sessions that move subscribers at one time, in the whole fleet. A hand-over goes by replay
+    if its source would need longer than `drain_limit_seconds` to drain, and the head's log lasts `log_margin` times as
+    long as the predicted catch-up. `drain_rounds`: the most rounds of a drain, with pauses that double: a client that
+    is away keeps its place for its lease, and only then counts as gone.
+    """
+
+    timings: Timings = Timings()
+    time_factor: float = 1.0
+    max_sessions: int = 5
+    sessions_per_broker: int = 1
+    drain_limit_seconds: float = 2.0
+    log_margin: float = 2.0
+    drain_rounds: int = 12
+    placer: Placer = LeastLoadedPlacer()  # noqa: RUF009  a frozen value
+
+    @property
+    def scaled(self) -> Timings:
+        """The timings on this fleet's clock."""
+        return self.timings.scaled(self.time_factor)
+
+    def seconds(self, duration: Duration) -> float:
+        """A duration of a specification on this fleet's clock."""
+        return duration.seconds * self.time_factor

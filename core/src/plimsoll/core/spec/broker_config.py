@@ -1,0 +1,195 @@
+"""From resources to the configuration of each broker process (`BrokerConfig`), in starting order: heads first.
+
+Pure: the caller provides addresses and keys. `wanted_ports` lists the ports that it must find first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.core.config import (
+    BrokerConfig,
+    BrokerHardware,
+    BrokerLimits,
+    HardwareEmulation,
+    LinkSecurity,
+    PeerBroker,
+    SlowPolicy,
+)
+from plimsoll.core.spec import head_tree
+from plimsoll.core.spec.brokers import DeclaredBroker, declared_brokers, head_name
+from plimsoll.core.spec.kinds import HardwareProfileSpec, ListenerSpec, PolicySpec, WhenSlow
+from plimsoll.core.spec.quantities import Quantity
+from plimsoll.core.spec.resources import Resources, to_mapping
+from plimsoll.core.spec.validation import consistency
+
+_SLOW: dict[WhenSlow, SlowPolicy] = {"Block": "block", "DropOldest": "drop-oldest", "Disconnect": "disconnect"}
+
+
+@dataclass(frozen=True)
+class WantedPorts:
+    """The ports that a broker wants on an address; 0 means any free one."""
+
+    bind_address: str
+    data_port: int
+    control_port: int
+
+
+@dataclass(frozen=True)
+class BrokerEndpoints:
+    """Where a broker's two sockets listen, as ZeroMQ endpoints, and its CURVE key and files (empty without CURVE).
+
+    `reach_data` and `reach_control` are the endpoints that others dial if these differ, as for a socket on every
+    interface.
+    """
+
+    data: str
+    control: str
+    public_key: str = ""
+    secret_key_file: str = ""
+    authorized_keys_file: str = ""
+    reach_data: str = ""
+    reach_control: str = ""
+
+
+def wanted_ports(resources: Resources) -> dict[str, WantedPorts]:
+    """The ports that each broker of the fleet wants; an empty address stands for the caller's default."""
+    return {
+        place.name: WantedPorts(
+            bind_address=resources.clusters[place.cluster].spec.listeners.bind_address,
+            data_port=_listener(resources, place).data_port,
+            control_port=_listener(resources, place).control_port,
+        )
+        for place in declared_brokers(resources)
+    }
+
+
+def broker_configs(resources: Resources, addresses: Mapping[str, BrokerEndpoints]) -> tuple[BrokerConfig, ...]:
+    """The configuration of every broker, in starting order."""
+    return tuple(_config(resources, place, addresses) for place in declared_brokers(resources))
+
+
+def log_bytes(resources: Resources, cluster: str) -> int:
+    """The size of a head's log: as specified, else a quarter of its memory, or more if re-attaching needs more."""
+    given, _, _ = consistency.log_setting(resources, resources.clusters[cluster])
+    if given is not None:
+        return given.whole
+    profile = resources.profiles[resources.clusters[cluster].spec.head.profile].spec
+    quarter = profile.memory.value / consistency.DEFAULT_LOG_SHARE
+    return int(max(quarter, consistency.log_needed(resources, resources.clusters[cluster]) or 0))
+
+
+def carried_bytes_per_second(resources: Resources, cluster: str) -> float:
+    """The input rate up to which a head's log outlasts twice the re-attach deadline."""
+    return log_bytes(resources, cluster) / (2 * resources.fleet.spec.defaults.timing.reattach_within.seconds)
+
+
+def _config(resources: Resources, place: DeclaredBroker, addresses: Mapping[str, BrokerEndpoints]) -> BrokerConfig:
+    fleet, own = resources.fleet.spec, addresses[place.name]
+    return BrokerConfig(
+        name=place.name,
+        role=place.role,
+        cluster=place.cluster,
+        fleet=resources.fleet.name,
+        data=own.data,
+        control=own.control,
+        advertised_data=_advertised(_listener(resources, place), own),
+        head=_peer(head_name(place.cluster), addresses) if place.role == "edge" else None,
+        edges=_edges(resources, place) if place.role == "head" else (),
+        neighbors=_neighbors(resources, place, addresses) if place.role == "head" else (),
+        hardware=_hardware(resources.profiles[place.profile].spec),
+        limits=_limits(resources, place),
+        security=LinkSecurity(
+            plain=fleet.security.plain,
+            secret_key_file=own.secret_key_file,
+            authorized_keys_file=own.authorized_keys_file,
+        ),
+        time_factor=fleet.time_scale_percent / 100,
+        policy=_policy(resources, place),
+    )
+
+
+def policy_of(resources: Resources, cluster: str) -> PolicySpec | None:
+    """The balancing policy of a cluster: its own, or else the fleet's."""
+    return resources.clusters[cluster].spec.policy or resources.fleet.spec.defaults.policy
+
+
+def _policy(resources: Resources, place: DeclaredBroker) -> dict[str, Any] | None:
+    policy = policy_of(resources, place.cluster)
+    return None if policy is None else to_mapping(policy)
+
+
+def _listener(resources: Resources, place: DeclaredBroker) -> ListenerSpec:
+    listeners = resources.clusters[place.cluster].spec.listeners.brokers
+    return next((item for item in listeners if item.name == place.name), ListenerSpec(name=place.name))
+
+
+def _advertised(listener: ListenerSpec, own: BrokerEndpoints) -> str:
+    if not listener.advertised_host and not listener.advertised_port:
+        return own.reach_data
+    host, _, port = (own.reach_data or own.data).removeprefix("tcp://").rpartition(":")
+    return f"tcp://{listener.advertised_host or host}:{listener.advertised_port or port}"
+
+
+def _peer(name: str, addresses: Mapping[str, BrokerEndpoints]) -> PeerBroker:
+    address = addresses[name]
+    data, control = address.reach_data or address.data, address.reach_control or address.control
+    return PeerBroker(name=name, data=data, control=control, public_key=address.public_key)
+
+
+def _edges(resources: Resources, place: DeclaredBroker) -> tuple[str, ...]:
+    return tuple(
+        other.name for other in declared_brokers(resources) if (other.role, other.cluster) == ("edge", place.cluster)
+    )
+
+
+def _neighbors(
+    resources: Resources, place: DeclaredBroker, addresses: Mapping[str, BrokerEndpoints]
+) -> tuple[PeerBroker, ...]:
+    linked = head_tree.neighbors_by_cluster(resources.clusters)[place.cluster]
+    return tuple(_peer(head_name(cluster), addresses) for cluster in linked)
+
+
+def _hardware(profile: HardwareProfileSpec) -> BrokerHardware:
+    emulation = profile.emulation
+    return BrokerHardware(
+        output_bytes_per_second=_rate(profile.bandwidth.output_bytes_per_second),
+        input_bytes_per_second=_rate(profile.bandwidth.input_bytes_per_second),
+        memory_bytes=profile.memory.whole,
+        cpu_millicores=profile.cpu.milli,
+        emulation=None
+        if emulation is None
+        else HardwareEmulation(
+            base_seconds=emulation.base.seconds,
+            per_subscription_seconds=emulation.per_subscription.seconds,
+        ),
+    )
+
+
+def _rate(quantity: Quantity | None) -> float | None:
+    return None if quantity is None else float(quantity.value)
+
+
+def _limits(resources: Resources, place: DeclaredBroker) -> BrokerLimits:
+    fleet = resources.fleet.spec
+    defaults = fleet.defaults
+    subscribers, publishers, timing = defaults.subscribers, defaults.publishers, defaults.timing
+    return BrokerLimits(
+        max_publication_bytes=publishers.max_publication_size.whole,
+        log_bytes=log_bytes(resources, place.cluster),
+        queue_bytes=subscribers.queue_size.whole,
+        slow_policy=_SLOW[subscribers.when_slow],
+        block_seconds=subscribers.block_for.seconds,
+        max_subscriptions_per_subscriber=subscribers.max_subscriptions,
+        publisher_window=publishers.window,
+        publisher_rate_per_second=_rate(publishers.publications_per_second),
+        publisher_bytes_per_second=_rate(publishers.bytes_per_second),
+        confirm_seconds=publishers.confirm_within.seconds,
+        lease_seconds=timing.reattach_within.seconds,
+        heartbeat_seconds=timing.heartbeat.seconds,
+        dead_seconds=timing.dead_after.seconds,
+        progress_seconds=timing.progress.seconds,
+        report_seconds=fleet.telemetry.report_interval.seconds,
+    )

@@ -1,0 +1,159 @@
+"""Rules between fields as CEL expressions, enforced by an API server as `validation` enforces them on one machine.
+
+A rule belongs to the block that it constrains; `ROOT` has the rules of whole objects, which may refer to their status
+and to their previous state. Rules over several objects are in `validation` only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.core.spec.field_info import camel_case
+from plimsoll.core.spec.types.cluster import BrokerClusterSpec
+from plimsoll.core.spec.types.policy import EstimationSpec, OverloadThresholds, PolicySpec
+from plimsoll.core.spec.types.session import LoadBalancingSessionSpec, SelectSpec
+
+
+@dataclass(frozen=True)
+class CelRule:
+    """`cel` must be true, or the object is refused with `message` at `path`, which begins with a dot."""
+
+    cel: str
+    message: str
+    path: str = ""
+
+    def written(self) -> dict[str, Any]:
+        """The rule as an entry of `x-kubernetes-validations`."""
+        found = {"rule": self.cel, "message": self.message, "fieldPath": self.path}
+        return {key: value for key, value in found.items() if value}
+
+
+def _block_of(type_name: str, block: str) -> CelRule:
+    """In a union, only the block of the chosen type may be present."""
+    return CelRule(
+        f"!has(self.{block}) || self.type == '{type_name}'",
+        f"these are parameters of {type_name}, and `type` is another one: remove them, or change `type`",
+        f".{block}",
+    )
+
+
+def _unchanged(field: str) -> CelRule:
+    """A field that a plan is made from: it must not change while the plan is in force."""
+    name = camel_case(field)
+    new, old = f"self.spec.{name}", f"oldSelf.spec.{name}"
+    return CelRule(
+        f"!has(oldSelf.status) || !has(oldSelf.status.planHash) || (has({new}) ? has({old}) && {new} == {old}"
+        f" : !has({old}))",
+        "there is a plan (status.planHash), and what it is made from does not change: stop this session, or create"
+        " another one",
+        f".spec.{name}",
+    )
+
+
+IMMUTABLE_FIELDS = ("scope", "source", "target", "action", "select", "candidates", "trigger", "exclusions", "handover")
+"""The fields that plans are made from."""
+
+BLOCK_RULES: dict[type, tuple[CelRule, ...]] = {
+    OverloadThresholds: (
+        CelRule(
+            "quantity(string(self.lower)).compareTo(quantity(string(self.higher))) <= 0",
+            "`lower` is above `higher`: lower it, or raise `higher`",
+            ".lower",
+        ),
+    ),
+    EstimationSpec: (_block_of("Ring", "ring"), _block_of("Press", "press")),
+    PolicySpec: tuple(
+        _block_of(name, block)
+        for name, block in (
+            ("Padres", "padres"), ("Random", "random"), ("LeastLoaded", "leastLoaded"), ("Greedy", "greedy"),
+        )
+    ),
+    BrokerClusterSpec: (
+        CelRule(
+            "!has(self.scale) || (has(self.edges) && self.edges.exists(e, has(e.replicas) &&"
+            " (!has(self.scale.group) || self.scale.group == '' || e.name == self.scale.group)))",
+            "no group of that name has `replicas`: give one of `edges` its `replicas`, or remove `scale`",
+            ".scale",
+        ),
+        CelRule(
+            "!has(self.edges) || self.edges.all(e, !has(e.replicas) || e.replicas == 0 ||"
+            " size(e.name) + 1 + size(string(e.replicas - 1)) <= 63)",
+            "NAME-0, NAME-1, ... would have more than 63 characters: shorten the name of the group",
+            ".edges",
+        ),
+    ),
+    SelectSpec: (
+        CelRule(
+            "[has(self.count), has(self.sharePercent), has(self.names) && size(self.names) > 0]"
+            ".filter(given, given).size() == 1",
+            "write one of `count`, `sharePercent` and `names`",
+        ),
+    ),
+    LoadBalancingSessionSpec: (
+        CelRule("self.action != 'Drain' || has(self.source)", "say what to drain: `source` is missing", ".source"),
+        CelRule(
+            "self.action != 'Shuffle' || has(self.source)",
+            "say which cluster to shuffle: `source` is missing",
+            ".source",
+        ),
+        CelRule(
+            "self.action != 'Shuffle' || has(self.target) == (self.scope == 'Global')",
+            "a Local shuffle names its cluster as `source` and no `target`; a Global one names two clusters",
+            ".target",
+        ),
+        CelRule(
+            "!has(self.source) || !has(self.target) || self.source.name != self.target.name",
+            "target is source: name another one, or none",
+            ".target",
+        ),
+        CelRule(
+            "!has(self.select) || self.action == 'Rebalance'",
+            "Drain and Shuffle select by themselves: remove it, or use `action: Rebalance`",
+            ".select",
+        ),
+        CelRule(
+            "self.handover != 'Replay' || self.scope == 'Local'",
+            "replay works within a cluster only: use `handover: Auto`",
+            ".handover",
+        ),
+        *(
+            CelRule(
+                f"!has(self.{role}) || !has(self.exclusions.brokers) || !(self.{role}.name in self.exclusions.brokers)",
+                "it is in exclusions.brokers: take it out of one of the two",
+                f".{role}",
+            )
+            for role in ("source", "target")
+        ),
+    ),
+}  # fmt: skip
+
+ROOT_RULES: dict[str, tuple[CelRule, ...]] = {
+    "BrokerCluster": (
+        CelRule(
+            "!has(self.spec.neighbors) || self.spec.neighbors.all(n, n.name != self.metadata.name)",
+            "a cluster cannot be its own neighbor: remove this item",
+            ".spec.neighbors",
+        ),
+        CelRule(
+            "size(self.metadata.name) <= 58",
+            "NAME-head, its head, would have more than 63 characters: shorten the name",
+            ".metadata.name",
+        ),
+    ),
+    "EdgeBroker": (
+        CelRule(
+            "self.spec.clusterRef.name == oldSelf.spec.clusterRef.name",
+            "an edge does not change its cluster: delete it, and create one there",
+            ".spec.clusterRef.name",
+        ),
+    ),
+    "LoadBalancingSession": (
+        *(_unchanged(field) for field in IMMUTABLE_FIELDS),
+        CelRule(
+            "self.spec.approval.planHash in ['', oldSelf.spec.approval.planHash, self.?status.?planHash.orValue('')]",
+            "this is not the plan that stands now (status.planHash): look at it, and approve that one",
+            ".spec.approval.planHash",
+        ),
+    ),
+}

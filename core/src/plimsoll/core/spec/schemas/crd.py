@@ -1,0 +1,222 @@
+"""CustomResourceDefinitions of the five kinds: names, columns, subresources, and the schemas of the described fields.
+
+Columns summarise an object in one line; those shown only by `kubectl get -o wide` have priority 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from plimsoll.core.spec.field_info import NAME
+from plimsoll.core.spec.kinds import GROUP, KINDS, VERSION, ResourceKind
+from plimsoll.core.spec.schemas.cel_rules import ROOT_RULES
+from plimsoll.core.spec.schemas.openapi import Schema, block_schema
+from plimsoll.core.spec.status.objects import ClusterStatus, EdgeStatus, FleetStatus, ProfileStatus
+from plimsoll.core.spec.status.session import SessionStatus
+
+CATEGORY = "plimsoll"
+
+STATUSES: dict[str, type] = {
+    "BrokerFleet": FleetStatus,
+    "BrokerCluster": ClusterStatus,
+    "EdgeBroker": EdgeStatus,
+    "HardwareProfile": ProfileStatus,
+    "LoadBalancingSession": SessionStatus,
+}
+
+
+@dataclass(frozen=True)
+class PrinterColumn:
+    """One column of `kubectl get`."""
+
+    name: str
+    path: str
+    text: str
+    type: str = "string"
+    wide: bool = False
+
+    def written(self) -> dict[str, Any]:
+        """The column as written in a definition."""
+        found = {"name": self.name, "type": self.type, "description": self.text, "jsonPath": self.path}
+        return {**found, "priority": 1} if self.wide else found
+
+
+def _condition(type_: str, part: str = "status") -> str:
+    return f'.status.conditions[?(@.type=="{type_}")].{part}'
+
+
+_AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "How long it has been there.", "date")
+
+
+def _column(name: str, path: str, text: str, type_: str = "string") -> PrinterColumn:
+    return PrinterColumn(name, path, text, type_)
+
+
+def _wide(name: str, path: str, text: str, type_: str = "string") -> PrinterColumn:
+    return PrinterColumn(name, path, text, type_, wide=True)
+
+
+_LOAD = ".status.load"
+
+COLUMNS: dict[str, tuple[PrinterColumn, ...]] = {
+    "BrokerFleet": (
+        _column("Clusters", ".status.clusters", "Its clusters.", "integer"),
+        _column("Brokers", ".status.brokers.desired", "Brokers that there should be.", "integer"),
+        _column("Up", ".status.brokers.ready", "Brokers that are ready.", "integer"),
+        _column("Ready", _condition("Ready"), "Whether all brokers are ready."),
+        _column("Reason", _condition("Ready", "reason"), "Why."),
+        _column("Fresh", _condition("LoadDataFresh"), "Whether load reports of all brokers are recent."),
+        _column("Source", ".status.telemetry.source", "Whose figures clusters are compared by: Spark or Fold."),
+        _wide("Snapshot-s", ".status.telemetry.snapshotAgeSeconds", "The age of Spark's snapshot, seconds.", "integer"),
+        _wide("Security", ".status.security", "How links are protected."),
+        _wide("Epoch", ".status.mediatorEpoch", "The life of its mediator.", "integer"),
+        _wide("Message", _condition("Ready", "message"), "Why, in a sentence."),
+        _AGE,
+    ),
+    "BrokerCluster": (
+        _column("Edges", ".status.edges.desired", "Edges that there should be.", "integer"),
+        _column("Up", ".status.edges.ready", "Edges that are ready.", "integer"),
+        _column("Ready", _condition("Ready"), "Whether head and edges are ready."),
+        _column("Reason", _condition("Ready", "reason"), "Why."),
+        _column("Balanced", _condition("Balanced"), "Whether its edges carry alike."),
+        _column("Imbalance%", ".status.imbalancePercent", "How far its edges are apart.", "integer"),
+        _column("Subs", ".status.subscribers", "Subscribers that its edges serve.", "integer"),
+        _column("LastSession", ".status.lastSession.reason", "How the last session of its edges ended."),
+        _wide("Session", ".status.lastSession.name", "The session of its edges that ended last."),
+        _wide("Endpoint", ".status.endpoint", "Where publishers connect."),
+        _wide("Message", _condition("Ready", "message"), "Why, in a sentence."),
+        _AGE,
+    ),
+    "EdgeBroker": (
+        _column("Cluster", ".spec.clusterRef.name", "Its cluster."),
+        _column("Profile", ".spec.profile", "Its hardware."),
+        _column("Ready", _condition("Ready"), "Whether it serves."),
+        _column("Reason", _condition("Ready", "reason"), "Why."),
+        _column("State", ".status.state", "Its own word for whether it takes part in balancing."),
+        _column("Cordoned", ".spec.cordoned", "Whether newcomers are placed elsewhere.", "boolean"),
+        _column("Subs", ".status.subscribers", "Subscribers that it serves.", "integer"),
+        _column("In%", f"{_LOAD}.inputUtilizationPercent", "Input utilisation.", "integer"),
+        _column("Out%", f"{_LOAD}.outputUtilizationPercent", "Output utilisation.", "integer"),
+        _wide("CPU%", f"{_LOAD}.cpuPercent", "Processor time by what the profile allows.", "integer"),
+        _wide("Mem%", f"{_LOAD}.memoryPercent", "Memory by what the profile allows.", "integer"),
+        _wide("Match-us", f"{_LOAD}.matchDelayMicroseconds", "Microseconds to match a publication.", "integer"),
+        _wide("Pub/s", f"{_LOAD}.publicationsPerSecond", "Publications that come in.", "integer"),
+        _wide("Del/s", f"{_LOAD}.deliveriesPerSecond", "Deliveries that go out.", "integer"),
+        _wide("Restarts", ".status.restarts", "How often it was started again.", "integer"),
+        _wide("Node", ".status.node", "The node of its pod."),
+        _AGE,
+    ),
+    "HardwareProfile": (
+        _column("CPU", ".spec.cpu", "Cores."),
+        _column("Memory", ".spec.memory", "Memory."),
+        _column("In", ".spec.bandwidth.inputBytesPerSecond", "Bytes per second into the broker."),
+        _column("Out", ".spec.bandwidth.outputBytesPerSecond", "Bytes per second out of the broker."),
+        _column("Brokers", ".status.brokers", "Brokers that run with it.", "integer"),
+        _column("Match-ns", ".status.calibrated.matchNanoseconds", "Nanoseconds of a match.", "integer"),
+        _column("Err%", ".status.calibrated.errorPercent", "How far that is off.", "integer"),
+        _wide("Publication-ns", ".status.calibrated.publicationNanoseconds", "Without matches.", "integer"),
+        _wide("Emulated", ".spec.emulation.base", "Time of a publication on emulated hardware."),
+        _AGE,
+    ),
+    "LoadBalancingSession": (
+        _column("Source", ".status.source", "Who gives."),
+        _column("Target", ".status.target", "Who takes."),
+        _column("Mode", ".spec.mode", "Whether it is carried out."),
+        _column("Phase", ".status.phase", "Where it is."),
+        _column("Reason", ".status.reason", "Why it is there."),
+        _column("Moved", ".status.progress.moved", "Subscribers that have moved.", "integer"),
+        _column("Planned", ".status.progress.planned", "Subscribers that are to move.", "integer"),
+        _column("Lost", ".status.audit.lost", "Deliveries that the audited did not get.", "integer"),
+        _column("ETA", ".status.progress.etaSeconds", "Seconds until the rest has moved.", "integer"),
+        _column("Err%", ".status.measured.errorPercentMax", "Measured against predicted utilisation.", "integer"),
+        _wide("Audited", ".status.audit.subscribers", "Moved ones that have counted their deliveries.", "integer"),
+        _wide("Duplicated", ".status.audit.duplicated", "Deliveries that the audited got twice.", "integer"),
+        _wide("Reordered", ".status.audit.reordered", "Deliveries that the audited got out of order.", "integer"),
+        _wide("Succeeded", _condition("Succeeded"), "Whether it came to a good end; Unknown until its end."),
+        _wide("Action", ".spec.action", "What it does."),
+        _wide("Trigger", ".spec.trigger.broker", "The broker that wanted it."),
+        _wide("Plan", ".status.planHash", "The plan that stands now."),
+        _wide("Message", ".status.message", "Why it is there, in a sentence."),
+        _AGE,
+    ),
+}
+
+
+def crd(kind: ResourceKind) -> dict[str, Any]:
+    """The CustomResourceDefinition of a kind."""
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{kind.plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": {
+                "kind": kind.name,
+                "listKind": f"{kind.name}List",
+                "plural": kind.plural,
+                "singular": kind.name.lower(),
+                "shortNames": [kind.short],
+                "categories": [CATEGORY],
+            },
+            "versions": [
+                {
+                    "name": VERSION,
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": object_schema(kind)},
+                    "subresources": _subresources(kind),
+                    "additionalPrinterColumns": [column.written() for column in COLUMNS[kind.name]],
+                }
+            ],
+        },
+    }
+
+
+def all_crds() -> dict[str, dict[str, Any]]:
+    """The definitions of all kinds, by the kind's name."""
+    return {name: crd(kind) for name, kind in KINDS.items()}
+
+
+def object_schema(kind: ResourceKind) -> Schema:
+    """The schema of whole objects of a kind."""
+    spec, status = block_schema(kind.spec), block_schema(STATUSES[kind.name], status=True)
+    schema: Schema = {
+        "description": _root_rules(kind.spec),
+        "type": "object",
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {
+                "type": "object",
+                "properties": {"name": {"type": "string", "maxLength": 63, "pattern": f"^{NAME}$"}},
+            },
+            "spec": {"description": "The desired state.", **_defaulted(spec)},
+            "status": {"description": "The observed state.", **status},
+        },
+    }
+    if "default" not in schema["properties"]["spec"]:
+        schema["required"] = ["spec"]
+    rules = ROOT_RULES.get(kind.name, ())
+    return {**schema, "x-kubernetes-validations": [rule.written() for rule in rules]} if rules else schema
+
+
+def _defaulted(spec: Schema) -> Schema:
+    """A specification without required fields may be left out, and then has its defaults."""
+    return spec if "required" in spec else {**spec, "default": {}}
+
+
+def _root_rules(kind: type) -> str:
+    return " ".join((kind.__doc__ or "").split())
+
+
+def _subresources(kind: ResourceKind) -> dict[str, Any]:
+    if kind.name != "BrokerCluster":
+        return {"status": {}}
+    scale = {
+        "specReplicasPath": ".spec.scale.replicas",
+        "statusReplicasPath": ".status.replicas",
+        "labelSelectorPath": ".status.selector",
+    }
+    return {"status": {}, "scale": scale}

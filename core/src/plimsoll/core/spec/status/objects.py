@@ -1,0 +1,228 @@
+"""The status of brokers, clusters, fleets and profiles, field by field; the schemas are generated from it.
+
+An API server drops fields that are not listed here. No field is required, as a status grows with what is known.
+Amounts are whole numbers, with their unit in the name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from plimsoll.core.spec.field_info import FieldInfo
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConditionStatus:
+    """A condition, by the conventions of Kubernetes."""
+
+    type: Annotated[str, FieldInfo("The type of the condition.")]
+    status: Annotated[Literal["True", "False", "Unknown"], FieldInfo("Whether it holds.")]
+    reason: Annotated[str, FieldInfo("Why, in one word; docs/reasons.md lists all with their remedies.")]
+    message: Annotated[str, FieldInfo("Why, in a sentence.")]
+    observed_generation: Annotated[int, FieldInfo("The generation of the spec that it was observed for.")]
+    last_transition_time: Annotated[str, FieldInfo("When the status last changed.", format="date-time")]
+
+
+CONDITIONS = FieldInfo("The conditions, each with its reason.", key="type")
+GENERATION = FieldInfo("The generation of the spec that this status is about.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadStatus:
+    """The last load report of a broker, averaged over the interval of reports."""
+
+    input_utilization_percent: Annotated[int, FieldInfo("Arrival rate x matching delay.", unit="percent")]
+    output_utilization_percent: Annotated[int, FieldInfo("Bytes per second / bandwidth.", unit="percent")]
+    match_delay_microseconds: Annotated[int, FieldInfo("Time to match a publication.", unit="microseconds")]
+    publications_per_second: Annotated[int, FieldInfo("Incoming publications.", unit="publications/s")]
+    deliveries_per_second: Annotated[int, FieldInfo("Outgoing deliveries.", unit="deliveries/s")]
+    output_bytes_per_second: Annotated[int, FieldInfo("Outgoing bytes.", unit="bytes/s")]
+    input_queue_delay_milliseconds: Annotated[
+        int, FieldInfo("How long publications wait for matching.", unit="milliseconds")
+    ]
+    output_queue_delay_milliseconds: Annotated[
+        int, FieldInfo("How long deliveries wait to be sent.", unit="milliseconds")
+    ]
+    input_queue_messages: Annotated[int, FieldInfo("Publications waiting for matching.")]
+    output_queue_messages: Annotated[int, FieldInfo("Deliveries waiting to be sent.")]
+    output_queue_bytes: Annotated[int, FieldInfo("Bytes waiting to be sent.", unit="bytes")]
+    cpu_percent: Annotated[int, FieldInfo("CPU time / the profile's limit.", unit="percent")]
+    memory_percent: Annotated[int, FieldInfo("Memory / the profile's limit.", unit="percent")]
+    subscriptions: Annotated[int, FieldInfo("Subscriptions that are matched.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointsStatus:
+    """The addresses of a broker."""
+
+    data: Annotated[str, FieldInfo("Where clients and other brokers connect.")]
+    control: Annotated[str, FieldInfo("Where the mediator connects.")]
+    public_key: Annotated[str, FieldInfo("Its public CURVE key; empty without CURVE.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerStatus:
+    """What the status of each broker has."""
+
+    state: Annotated[
+        str, FieldInfo("Whether it can take part in balancing: OK, BUSY, STABILIZING or N/A.")
+    ]  # fmt: skip
+    profile: Annotated[str, FieldInfo("Its hardware profile.", refers="HardwareProfile")]
+    endpoints: Annotated[EndpointsStatus, FieldInfo("Its addresses.")]
+    restarts: Annotated[int, FieldInfo("Number of restarts.")]
+    last_end: Annotated[str, FieldInfo("How it last ended.")]
+    pid: Annotated[int, FieldInfo("Its process; on one machine only.")]
+    pod: Annotated[str, FieldInfo("Its pod; on Kubernetes only.")]
+    node: Annotated[str, FieldInfo("The node of its pod; on Kubernetes only.")]
+    subscribers: Annotated[int, FieldInfo("Number of its subscribers.")]
+    load: Annotated[LoadStatus, FieldInfo("Its last load report.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EdgeStatus(BrokerStatus):
+    """The status of an edge."""
+
+    observed_generation: Annotated[int, GENERATION]
+    conditions: Annotated[tuple[ConditionStatus, ...], CONDITIONS]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadStatus(BrokerStatus):
+    """The status of the head of a cluster."""
+
+    name: Annotated[str, FieldInfo("The broker.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountStatus:
+    """A number of brokers."""
+
+    desired: Annotated[int, FieldInfo("The desired number.")]
+    ready: Annotated[int, FieldInfo("The number that answer and are connected to their peers.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LastSessionStatus:
+    """The last session that ended."""
+
+    name: Annotated[str, FieldInfo("The session.", refers="LoadBalancingSession")]
+    phase: Annotated[str, FieldInfo("How it ended.")]
+    reason: Annotated[str, FieldInfo("Why, in one word.")]
+    moved: Annotated[int, FieldInfo("Number of subscribers that it moved.")]
+    ended_at: Annotated[str, FieldInfo("When it ended.", format="date-time")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterStatus:
+    """The status of a cluster."""
+
+    observed_generation: Annotated[int, GENERATION]
+    conditions: Annotated[tuple[ConditionStatus, ...], CONDITIONS]
+    head: Annotated[HeadStatus, FieldInfo("Its head.")]
+    endpoint: Annotated[str, FieldInfo("Where publishers connect.")]
+    edges: Annotated[CountStatus, FieldInfo("Its edges.")]
+    replicas: Annotated[int, FieldInfo("Number of edges in the group that is scaled.")]
+    selector: Annotated[str, FieldInfo("Label selector of the pods of that group, for autoscalers.")]
+    subscribers: Annotated[int, FieldInfo("Number of subscribers of its edges.")]
+    load: Annotated[LoadStatus, FieldInfo("The average of its edges' loads.")]
+    imbalance_percent: Annotated[
+        int, FieldInfo("The largest difference of a utilisation between two edges.", unit="percent")
+    ]
+    last_session: Annotated[LastSessionStatus, FieldInfo("The last session of its edges that ended.")]
+    next_window: Annotated[
+        str, FieldInfo("When the next maintenance window opens; absent while one is open, or without any.",
+                   format="date-time")
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessStatus:
+    """A process or pod beside the brokers."""
+
+    pid: Annotated[int, FieldInfo("Its process; on one machine only.")]
+    pod: Annotated[str, FieldInfo("Its pod; on Kubernetes only.")]
+    restarts: Annotated[int, FieldInfo("Number of restarts.")]
+    last_end: Annotated[str, FieldInfo("How it last ended.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectorStatus:
+    """One collector of telemetry."""
+
+    name: Annotated[str, FieldInfo("Its name.")]
+    http: Annotated[str, FieldInfo("Address of its snapshots, as HOST:PORT; absent while it has none.")]
+    pid: Annotated[int, FieldInfo("Its process; on one machine only.")]
+    restarts: Annotated[int, FieldInfo("Number of restarts.")]
+    last_end: Annotated[str, FieldInfo("How it last ended.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkStatus:
+    """The live job on Spark, judged by its snapshot."""
+
+    launcher: Annotated[
+        Literal["Process", "Kubernetes", "SparkOperator", "SparkApplication"], FieldInfo("How it runs.")
+    ]
+    state: Annotated[
+        Literal["Missing", "Starting", "Fresh", "Incomplete", "Late", "Dead"],
+        FieldInfo("State of the job: with Missing it cannot be started; with Dead it is about to be restarted."),
+    ]
+    message: Annotated[str, FieldInfo("Why, in a sentence.")]
+    driver: Annotated[str, FieldInfo("The pod of its driver; on Kubernetes only.")]
+    pid: Annotated[int, FieldInfo("Its process; on one machine only.")]
+    restarts: Annotated[int, FieldInfo("Number of restarts.")]
+    last_end: Annotated[str, FieldInfo("How it last ended; on one machine only.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TelemetryStatus:
+    """The collectors, and the snapshot that is used."""
+
+    folder: Annotated[str, FieldInfo("Where the files are; on one machine only.")]
+    collectors: Annotated[tuple[CollectorStatus, ...], FieldInfo("The collectors.", key="name")]
+    source: Annotated[Literal["Spark", "Fold"], FieldInfo("The source of the snapshot that is used.")]
+    reason: Annotated[str, FieldInfo("Why the snapshot is not Spark's, as `Fault: sentence`; empty if it is.")]
+    snapshot_age_seconds: Annotated[
+        int, FieldInfo("Time since the end of its window; absent for Fold.", unit="seconds")
+    ]
+    brokers_seen: Annotated[int, FieldInfo("Brokers with recent reports.")]
+    brokers_expected: Annotated[int, FieldInfo("Brokers that should report.")]
+    spark: Annotated[SparkStatus, FieldInfo("The live job; absent if there is none.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetStatus:
+    """The status of a fleet."""
+
+    observed_generation: Annotated[int, GENERATION]
+    conditions: Annotated[tuple[ConditionStatus, ...], CONDITIONS]
+    clusters: Annotated[int, FieldInfo("Its clusters.")]
+    brokers: Annotated[CountStatus, FieldInfo("Its brokers, heads and edges.")]
+    subscribers: Annotated[int, FieldInfo("Number of its subscribers.")]
+    security: Annotated[Literal["Curve", "Plain"], FieldInfo("How its links are protected.")]
+    supervisor: Annotated[ProcessStatus, FieldInfo("The supervisor of its brokers; on one machine only.")]
+    mediator: Annotated[ProcessStatus, FieldInfo("The mediator, which runs its sessions.")]
+    mediator_epoch: Annotated[int, FieldInfo("The epoch of its mediator: heads obey the highest only.")]
+    draining: Annotated[tuple[str, ...], FieldInfo("Edges that are being drained, and take no new subscribers.")]
+    telemetry: Annotated[TelemetryStatus, FieldInfo("Collectors and the snapshot; absent without collectors.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibratedStatus:
+    """Measurements of brokers with a profile."""
+
+    brokers: Annotated[int, FieldInfo("Number of brokers with measurements.")]
+    publication_nanoseconds: Annotated[int, FieldInfo("Time per publication without matches.", unit="nanoseconds")]
+    match_nanoseconds: Annotated[int, FieldInfo("Time per match.", unit="nanoseconds")]
+    error_percent: Annotated[int, FieldInfo("The largest deviation from the last measurements.", unit="percent")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileStatus:
+    """The status of a profile."""
+
+    observed_generation: Annotated[int, GENERATION]
+    conditions: Annotated[tuple[ConditionStatus, ...], CONDITIONS]
+    brokers: Annotated[int, FieldInfo("Number of brokers with this profile.")]
+    calibrated: Annotated[CalibratedStatus, FieldInfo("The average of their measurements.")]

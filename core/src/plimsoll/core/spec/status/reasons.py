@@ -1,0 +1,372 @@
+"""All reasons of conditions, sessions and events, with cause and remedy; docs/reasons.md is generated from them.
+
+A reason is one word that says why, never a state. A test fails if the code gives a reason that is not listed here, or
+if one is listed that the code never gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class StatusReason:
+    """A reason, its cause, and what to do about it; `remedy` is empty if there is nothing to do.
+
+    `of` is the condition or the phase that has it. `again`: another attempt may succeed, if `retries` allows one.
+    """
+
+    name: str
+    of: str
+    cause: str
+    remedy: str = ""
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class ReasonSection:
+    """A table of reasons; `of` is the title of its second column."""
+
+    title: str
+    of: str
+    text: str
+    reasons: tuple[StatusReason, ...]
+
+
+BROKERS = ReasonSection(
+    "Brokers, clusters and fleets",
+    "condition",
+    "Reasons of `Ready`, `Progressing`, `Degraded` and `LoadDataFresh`. A cluster or a fleet has the reasons of its"
+    " brokers, failures first.",
+    (
+        StatusReason("AllReady", "Ready", "every broker answers and is connected to its peers"),
+        StatusReason("Answering", "Ready", "the broker answers and is connected to its peers"),
+        StatusReason(
+            "Starting",
+            "Ready, Progressing",
+            "the broker has been started and does not answer yet",
+            "Wait; if it lasts for more than a minute, read the broker's log.",
+        ),
+        StatusReason(
+            "WaitingForPeers",
+            "Ready, Progressing",
+            "the broker answers and is waiting for its head, or a head for its neighbours; the message names them",
+            "Check the brokers that it names: one of them is down.",
+        ),
+        StatusReason(
+            "NotAnswering",
+            "Ready, Degraded",
+            "the broker runs and no longer answers the mediator",
+            "Read its log; check whether a NetworkPolicy or a firewall blocks port 7401 for the mediator.",
+        ),
+        StatusReason(
+            "BackOff",
+            "Ready, Degraded",
+            "the broker fails repeatedly and is restarted after a pause that grows; the message says how it ended",
+            "Read its log; if it ran out of memory, give its profile more.",
+        ),
+        StatusReason("Stopping", "Ready, Progressing", "the broker lets its subscribers move elsewhere, then ends"),
+        StatusReason(
+            "Stopped",
+            "Ready",
+            "the broker does not run and is not about to be started",
+            "On one machine: run `plimsoll up`. On Kubernetes: check whether the operator runs.",
+        ),
+        StatusReason(
+            "Unschedulable",
+            "Ready, Degraded",
+            "no node fits the pod; the message says why",
+            "Add nodes, or reduce `cpu`, `memory` or `nodeSelector` of its profile.",
+        ),
+        StatusReason(
+            "Rolling",
+            "Progressing",
+            "brokers are replaced one after the other, each after its subscribers have moved;"
+            " the message says what they wait for",
+        ),
+        StatusReason("Settled", "Progressing", "no broker is starting, stopping or being replaced"),
+        StatusReason("AsExpected", "Degraded", "no broker has failed, and all that run answer"),
+        StatusReason(
+            "InvalidSpec",
+            "Degraded, event",
+            "the objects of the namespace contradict each other; the message lists each problem"
+            " with its remedy. Nothing is changed until they are corrected",
+            "Correct the object that it names.",
+        ),
+        StatusReason(
+            "NoCluster",
+            "Degraded, event",
+            "an EdgeBroker that a user created names a cluster that does not exist",
+            "Create the cluster, or delete the edge.",
+        ),
+        StatusReason(
+            "NoFleet",
+            "Ready, Degraded, event",
+            "the namespace has clusters and no BrokerFleet",
+            "Create a BrokerFleet in it; its spec may be empty.",
+        ),
+        StatusReason(
+            "NameTaken",
+            "Degraded, event",
+            "an object that is needed exists and is not managed by the operator",
+            "Rename or delete that object, or rename the broker.",
+        ),
+        StatusReason(
+            "Refused",
+            "Degraded, event",
+            "the API server refuses a write of the operator; the message says which and why",
+            "Grant the operator the permission that it names, or correct the admission policy that refuses.",
+        ),
+        StatusReason(
+            "Reporting", "LoadDataFresh", "the last load report of every broker is at most three intervals old"
+        ),
+        StatusReason(
+            "NoReports",
+            "LoadDataFresh, Balanced",
+            "a broker has not reported its load since it started",
+            "Wait for one `telemetry.reportInterval`; if it lasts, check whether the broker is Ready.",
+        ),
+        StatusReason(
+            "Stale",
+            "LoadDataFresh",
+            "a broker has not reported its load for three intervals",
+            "Check whether it is Ready: it is overloaded or unreachable.",
+        ),
+        StatusReason(
+            "NotSupervised",
+            "all",
+            "on one machine: no supervisor runs, so the status may be out of date",
+            "Run `plimsoll up`.",
+        ),
+    ),
+)
+
+SPARK = ReasonSection(
+    "Spark over telemetry",
+    "condition",
+    "Reasons of `SparkReady`, of fleets with Spark. While it is not True the fleet uses the collectors'"
+    " own figures, and loses nothing else.",
+    (
+        StatusReason("Fresh", "SparkReady", "the snapshot of the live job is recent and complete"),
+        StatusReason(
+            "Starting",
+            "SparkReady",
+            "the live job was started and has not written a snapshot yet; `status.telemetry.spark.message` says"
+            " what its driver waits for",
+            "Wait three minutes; then check the events and the log of the driver's pod.",
+        ),
+        StatusReason(
+            "Incomplete",
+            "SparkReady",
+            "the snapshot contains fewer than 95 % of the expected brokers",
+            "Check which collectors and brokers are not ready; collectors and driver must share the volume claim.",
+        ),
+        StatusReason("Late", "SparkReady", "the newest snapshot is older than 45 s, so it is not used"),
+        StatusReason(
+            "Dead",
+            "SparkReady",
+            "the newest snapshot is older than 90 s, although the driver runs; the driver is restarted, at most three"
+            " times an hour",
+            "Read the driver's log; a file that is not Parquet of the schema stops it: remove that file.",
+        ),
+        StatusReason(
+            "NoCollectors",
+            "SparkReady",
+            "there is no collector to store load reports for Spark",
+            "Set `telemetry.collectors.replicas`.",
+        ),
+        StatusReason(
+            "ManyCollectors",
+            "SparkReady",
+            "a process beside one of several collectors would see only that collector's share",
+            "Use one collector, or the launcher `Kubernetes` and a volume that all share.",
+        ),
+        StatusReason(
+            "NoVolume",
+            "SparkReady",
+            "a driver in its own pod cannot read the files of collectors: they share no volume",
+            "Set `telemetry.collectors.volumeClaim`, or use the launcher `Process`.",
+        ),
+        StatusReason(
+            "NotAllowed",
+            "SparkReady",
+            "the operator has no permission to create Spark's objects",
+            "Install the chart with `rbac.spark: true`.",
+        ),
+        StatusReason(
+            "NotServed",
+            "SparkReady",
+            "the API server does not serve the kind of the chosen Spark operator",
+            "Install that operator, or use the launcher `Kubernetes`.",
+        ),
+        StatusReason(
+            "NameTaken",
+            "SparkReady",
+            "a SparkApplication of that name exists and is not managed by the operator",
+            "Rename or delete it.",
+        ),
+        StatusReason(
+            "NoSpark",
+            "SparkReady, event",
+            "on one machine: Java or PySpark is missing; the message says which",
+            "Install Java 17 or 21 and `plimsoll-operator[spark]`, and start the fleet again.",
+        ),
+    ),
+)
+
+BALANCE = ReasonSection(
+    "Balance of clusters",
+    "condition",
+    "Reasons of `Balanced`. If the last session moved nothing, its reason is given: see below.",
+    (
+        StatusReason(
+            "NoTrigger",
+            "Balanced",
+            "no edge is overloaded, or carries more than another by more than the policy's trigger",
+        ),
+        StatusReason(
+            "OneEdge", "Balanced", "there is no other edge to move subscribers to", "Add edges if it is overloaded."
+        ),
+        StatusReason("Balancing", "Balanced", "a session is open; the message names it"),
+        StatusReason(
+            "Unbalanced",
+            "Balanced",
+            "an edge carries more than another by more than the policy's trigger; the message names both",
+            "If it lasts, run `explain` on the cluster's last session: it says why nothing was moved.",
+        ),
+        StatusReason(
+            "Overloaded",
+            "Balanced",
+            "an edge is above an overload threshold, and no session has relieved it yet",
+            "If it lasts, run `explain` on the cluster's last session; add edges if all are overloaded.",
+        ),
+    ),
+)
+
+PROFILES = ReasonSection(
+    "Hardware",
+    "condition",
+    "Reasons of `Calibrated`, of HardwareProfiles.",
+    (
+        StatusReason("Measured", "Calibrated", "brokers with this profile have measured their matching time"),
+        StatusReason(
+            "NotMeasured",
+            "Calibrated",
+            "no broker with this profile has measured its matching time",
+            "Wait for publications. Only edges of clusters with a policy measure it.",
+        ),
+    ),
+)
+
+PODS = ReasonSection(
+    "Pods",
+    "condition",
+    "Kubernetes' own reasons for a container that does not run, passed on in `Ready` and `Degraded`.",
+    (
+        StatusReason(
+            "ImagePullBackOff",
+            "Ready, Degraded",
+            "the image cannot be pulled",
+            "Correct `pods.image`, or the pull secret of the registry.",
+        ),
+        StatusReason(
+            "ErrImagePull",
+            "Ready, Degraded",
+            "the image cannot be pulled",
+            "Correct `pods.image`, or the pull secret of the registry.",
+        ),
+        StatusReason(
+            "InvalidImageName", "Ready, Degraded", "the name of the image is invalid", "Correct `pods.image`."
+        ),
+        StatusReason(
+            "CrashLoopBackOff",
+            "Ready, Degraded",
+            "the broker fails repeatedly; the message says how",
+            "Read its log: `kubectl logs POD --previous`.",
+        ),
+        StatusReason(
+            "CreateContainerConfigError",
+            "Ready, Degraded",
+            "its ConfigMap or its Secret does not exist",
+            "Check whether the operator runs and may create Secrets and ConfigMaps.",
+        ),
+        StatusReason(
+            "RunContainerError",
+            "Ready, Degraded",
+            "the container could not be started; the message says why",
+            "Check the events of the pod.",
+        ),
+    ),
+)
+
+EVENTS = ReasonSection(
+    "Events of brokers",
+    "type",
+    "Events are written once; repeats are counted.",
+    (
+        StatusReason("Ready", "Normal", "a broker has become ready"),
+        StatusReason("Started", "Normal", "a broker's process was started"),
+        StatusReason(
+            "Exited",
+            "Warning",
+            "a broker's process has ended by itself; it is restarted",
+            "Read its log if it happens again.",
+        ),
+        StatusReason("Killed", "Warning", "a broker's process did not end in time and was killed"),
+        StatusReason("Stopped", "Normal", "a broker's process has ended as requested"),
+        StatusReason(
+            "MalformedAnswer",
+            "Warning",
+            "a broker sent an invalid answer or report, as a text in place of a number; the message names the"
+            " broker and the field. It is ignored, so the broker may count as not answering",
+            "Check whether it runs the image of the fleet; read its log.",
+        ),
+        StatusReason(
+            "Evacuating", "Normal", "a session moves the subscribers of an edge before it leaves or is replaced"
+        ),
+        StatusReason("Restarting", "Normal", "a pod is replaced; the message says why"),
+        StatusReason("MediatorStarted", "Normal", "the mediator was started"),
+        StatusReason(
+            "MediatorExited",
+            "Warning",
+            "the mediator has failed; it is restarted and resumes its sessions",
+            "Read its log if it happens again.",
+        ),
+        StatusReason("CollectorStarted", "Normal", "a collector of telemetry was started"),
+        StatusReason(
+            "CollectorExited",
+            "Warning",
+            "a collector of telemetry has ended; it is restarted",
+            "Read its log if it happens again.",
+        ),
+        StatusReason("SparkStarted", "Normal", "the live job on Spark was started"),
+        StatusReason(
+            "SparkExited",
+            "Warning",
+            "the live job on Spark has ended; it is restarted",
+            "Read its log if it happens again.",
+        ),
+        StatusReason(
+            "SparkRestarting",
+            "Warning",
+            "the live job on Spark runs and writes no snapshots; it is restarted",
+            "Read the driver's log if it happens again.",
+        ),
+        StatusReason(
+            "PlanLost",
+            "Warning",
+            "the ConfigMaps with a session's plan are gone or belong to another session; the session is planned again",
+            "Find out what deletes ConfigMaps in this namespace.",
+        ),
+    ),
+)
+
+
+def reason_table(section: ReasonSection) -> str:
+    """A section as Markdown: title, text, and a row for each reason."""
+    lines = [f"## {section.title}", "", section.text, ""]
+    lines += [f"| reason | {section.of} | cause | remedy |", "|---|---|---|---|"]
+    for each in section.reasons:
+        remedy = " ".join(part for part in (each.remedy, "*again*" if each.again else "") if part)
+        lines.append(f"| `{each.name}` | {each.of} | {each.cause} | {remedy} |")
+    return "\n".join(lines)

@@ -1,0 +1,210 @@
+"""Clusters, their edges, listeners and maintenance windows, and the hardware of brokers."""
+
+# ruff: noqa: RUF009  quantities and durations are immutable values, safe as defaults
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from plimsoll.core.spec.cron import CRON, CronSchedule
+from plimsoll.core.spec.field_info import NAME, FieldInfo, NamedReference, name_field
+from plimsoll.core.spec.quantities import Duration, Quantity
+from plimsoll.core.spec.types.policy import PolicySpec
+
+PORT = FieldInfo("", low=0, high=65535)
+HOST = r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\[?[0-9a-fA-F:]+\]?"
+LABEL = r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
+LABEL_VALUE = r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListenerSpec:
+    """Ports of one broker, and the address that clients connect to."""
+
+    name: Annotated[str, name_field("The broker's name.")]
+    data_port: Annotated[
+        int, FieldInfo("Port of the data socket; 0 for any free one.", low=PORT.low, high=PORT.high)
+    ] = 0
+    control_port: Annotated[
+        int, FieldInfo("Port of the control socket; 0 for any free one.", low=PORT.low, high=PORT.high)
+    ] = 0
+    advertised_host: Annotated[
+        str,
+        FieldInfo(
+            "Host that clients connect to; empty: the bound one.",
+            pattern=HOST + "|",
+            form="a host name or address",
+            max_length=253,
+        ),
+    ] = ""
+    advertised_port: Annotated[
+        int, FieldInfo("Port that clients connect to; 0: the bound one.", low=PORT.low, high=PORT.high)
+    ] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListenersSpec:
+    """Where a cluster's brokers listen."""
+
+    bind_address: Annotated[
+        str,
+        FieldInfo(
+            "Address that sockets bind; empty: 127.0.0.1 on one machine, every interface in a pod.",
+            pattern=HOST + r"|\*|",
+            form="an address of this machine, or *",
+            max_length=253,
+        ),
+    ] = ""
+    brokers: Annotated[
+        tuple[ListenerSpec, ...],
+        FieldInfo("Brokers with their own ports or advertised addresses.", key="name", max_items=1000),
+    ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaintenanceWindow:
+    """A recurring period in which automatic balancing may move subscribers."""
+
+    name: Annotated[str, name_field("The window's name.")]
+    schedule: Annotated[
+        str,
+        FieldInfo(
+            "When it opens, as five cron fields in UTC.",
+            pattern=CRON,
+            form="five cron fields, as '0 2 * * 6' for Saturdays at 02:00",
+            check=CronSchedule.parse,
+            max_length=256,
+        ),
+    ]
+    duration: Annotated[Duration, FieldInfo("How long it stays open.", low=60, high=31 * 86_400)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadSpec:
+    """The head of a cluster; its broker is called `CLUSTER-head`."""
+
+    profile: Annotated[str, name_field("Its hardware profile.", refers="HardwareProfile")]
+    log_size: Annotated[
+        Quantity | None, FieldInfo("Size of its log; absent: the fleet's default.", unit="bytes", above=0)
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EdgeGroup:
+    """Edges with the same hardware profile; each becomes an EdgeBroker."""
+
+    name: Annotated[str, name_field("Name of the edge, or of the group of edges NAME-0, NAME-1, ...")]
+    profile: Annotated[str, name_field("Their hardware profile.", refers="HardwareProfile")]
+    replicas: Annotated[
+        int | None,
+        FieldInfo("Number of edges, called NAME-0, NAME-1, ...; absent: a single edge called NAME.", low=0, high=1000),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleSpec:
+    """Overrides the number of edges of a group, as `kubectl scale` and autoscalers do."""
+
+    group: Annotated[
+        str, FieldInfo("The group; empty: the first one with `replicas`.", pattern=NAME + "|",
+                   form="the name of a group", max_length=63)
+    ] = ""  # fmt: skip
+    replicas: Annotated[int, FieldInfo("Number of edges in the group.", low=0, high=1000)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerClusterSpec:
+    """One head and its edges, and the heads that it is linked to."""
+
+    head: Annotated[HeadSpec, FieldInfo("The broker that publishers connect to.")]
+    edges: Annotated[
+        tuple[EdgeGroup, ...], FieldInfo("The brokers that subscribers connect to.", key="name", max_items=256)
+    ] = ()
+    scale: Annotated[
+        ScaleSpec | None,
+        FieldInfo(
+            "Overrides the replicas of one group; written by `kubectl scale` and by autoscalers. Absent: as in `edges`."
+        ),
+    ] = None
+    neighbors: Annotated[
+        tuple[NamedReference, ...],
+        FieldInfo(
+            "Clusters whose heads are linked to this one; either side may name the other. All links form a tree.",
+            key="name",
+            refers="BrokerCluster",
+            max_items=256,
+        ),
+    ] = ()
+    listeners: Annotated[ListenersSpec, FieldInfo("Ports and advertised addresses.")] = ListenersSpec()
+    policy: Annotated[PolicySpec | None, FieldInfo("Balancing policy; absent: the fleet's.")] = None
+    maintenance_windows: Annotated[
+        tuple[MaintenanceWindow, ...],
+        FieldInfo(
+            "When automatic balancing may move subscribers; empty: always. Drains and sessions that users create do"
+            " not wait for a window.",
+            key="name",
+            max_items=32,
+        ),
+    ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class EdgeBrokerSpec:
+    """One edge: created by its cluster, or by a user to add other hardware."""
+
+    cluster_ref: Annotated[NamedReference, FieldInfo("The cluster of the edge; immutable.", refers="BrokerCluster")]
+    profile: Annotated[str, name_field("Its hardware profile.", refers="HardwareProfile")]
+    cordoned: Annotated[bool, FieldInfo("New subscribers are placed on other edges; present ones stay.")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class BandwidthSpec:
+    """Network bandwidth of a broker, which the broker enforces with a token bucket."""
+
+    input_bytes_per_second: Annotated[
+        Quantity | None, FieldInfo("Into the broker; absent: unlimited.", unit="bytes/s", above=0)
+    ] = None
+    output_bytes_per_second: Annotated[
+        Quantity | None, FieldInfo("Out of the broker; absent: unlimited.", unit="bytes/s", above=0)
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulationSpec:
+    """Emulated hardware: a publication occupies the broker for `base + subscriptions x perSubscription`."""
+
+    base: Annotated[Duration, FieldInfo("Fixed time per publication.")] = Duration.parse("0s")
+    per_subscription: Annotated[Duration, FieldInfo("Additional time per subscription of the broker.")] = (
+        Duration.parse("0s")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeLabel:
+    """A label that a node must have."""
+
+    name: Annotated[
+        str,
+        FieldInfo("The label's key.", pattern=LABEL, form="a label's key, as node.kubernetes.io/instance-type",
+              max_length=317),
+    ]  # fmt: skip
+    value: Annotated[
+        str, FieldInfo("The label's value.", pattern=LABEL_VALUE + "|", form="a label's value", max_length=63)
+    ] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardwareProfileSpec:
+    """Hardware limits of a broker."""
+
+    cpu: Annotated[Quantity, FieldInfo("CPU limit.", unit="cores", above=0)] = Quantity.parse("1")
+    memory: Annotated[Quantity, FieldInfo("Memory limit.", unit="bytes", low=32 * 1024 * 1024)] = Quantity.parse(
+        "256Mi"
+    )
+    bandwidth: Annotated[BandwidthSpec, FieldInfo("Network bandwidth.")] = BandwidthSpec()
+    node_selector: Annotated[
+        tuple[NodeLabel, ...],
+        FieldInfo("Labels that the nodes of its brokers must have. Kubernetes only.", key="name", max_items=64),
+    ] = ()
+    emulation: Annotated[EmulationSpec | None, FieldInfo("Emulates slower hardware, for experiments.")] = None

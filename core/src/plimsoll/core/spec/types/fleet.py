@@ -1,0 +1,253 @@
+"""Settings of a whole fleet: security, defaults, telemetry, pods, balancing between clusters."""
+
+# ruff: noqa: RUF009  quantities and durations are immutable values, safe as defaults
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from plimsoll.core.spec.field_info import FieldInfo, name_field
+from plimsoll.core.spec.quantities import Duration, Quantity
+from plimsoll.core.spec.types.policy import PolicySpec
+
+WhenSlow = Literal["Block", "DropOldest", "Disconnect"]
+ClientRole = Literal["Publish", "Subscribe"]
+SparkLauncher = Literal["None", "Process", "Kubernetes", "SparkOperator", "SparkApplication"]
+VolumeAccess = Literal["ReadWriteOnce", "ReadWriteMany"]
+
+IMAGE = r"[A-Za-z0-9][-A-Za-z0-9._/:@]*"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodsSpec:
+    """Pods of brokers; without effect on one machine, where brokers are processes."""
+
+    image: Annotated[
+        str, FieldInfo("Image of the brokers; empty: the operator's default. Kubernetes only.", pattern=IMAGE + "|",
+                   form="an image, as registry/name:tag", max_length=512)
+    ] = ""  # fmt: skip
+    lost_node_after: Annotated[
+        Duration,
+        FieldInfo(
+            "How long a node may be unreachable or not ready before its pods are moved. Kubernetes only.",
+            low=0,
+            high=3600,
+        ),
+    ] = Duration.parse("10s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientSpec:
+    """An identity of applications: its key pair is in the Secret `plimsoll-client-NAME`."""
+
+    name: Annotated[str, name_field("The identity's name.")]
+    roles: Annotated[
+        tuple[ClientRole, ...], FieldInfo("What it may do; absent: both, empty: nothing.", max_items=2)
+    ] = (
+        "Publish",
+        "Subscribe",
+    )
+    publications_per_second: Annotated[
+        Quantity | None,
+        FieldInfo("Quota of publications, for all its connections to one broker together; absent: none.",
+              unit="publications/s", above=0),
+    ] = None  # fmt: skip
+    bytes_per_second: Annotated[
+        Quantity | None,
+        FieldInfo(
+            "Quota of published bytes, for all its connections to one broker together; absent: none.",
+            unit="bytes/s",
+            above=0,
+        ),
+    ] = None
+    max_subscriptions: Annotated[
+        int | None,
+        FieldInfo(
+            "Highest number of subscriptions of each of its subscribers; absent: the fleet's limit.",
+            low=1,
+            high=1_000_000,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecuritySpec:
+    """How links are protected."""
+
+    plain: Annotated[
+        bool,
+        FieldInfo(
+            "Plain TCP without keys instead of CURVE: anyone who can reach a port may publish, read and send commands."
+        ),
+    ] = False
+    clients: Annotated[
+        tuple[ClientSpec, ...],
+        FieldInfo("Identities of applications, for which keys are created. Kubernetes only: on one machine the"
+              " command line creates keys.", key="name", max_items=256),
+    ] = ()  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubscriberDefaults:
+    """Limits of a subscriber."""
+
+    queue_size: Annotated[
+        Quantity, FieldInfo("Limit of the queue of one subscriber at its edge.", unit="bytes", above=0)
+    ] = Quantity.parse("1Mi")
+    when_slow: Annotated[
+        WhenSlow,
+        FieldInfo(
+            "What happens when the queue is full: Block fetches the rest from the log later, for at most blockFor, and"
+            " then reports a gap; DropOldest reports a gap at once; Disconnect ends the subscriber."
+        ),
+    ] = "Block"
+    block_for: Annotated[Duration, FieldInfo("How long Block may last before it ends in a gap.", above=0)] = (
+        Duration.parse("30s")
+    )
+    max_subscriptions: Annotated[
+        int, FieldInfo("Highest number of subscriptions of one subscriber.", low=1, high=1_000_000)
+    ] = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublisherDefaults:
+    """Limits of a publisher."""
+
+    window: Annotated[int, FieldInfo("Publications in flight: sent and not accepted yet.", low=1, high=1_000_000)] = (
+        1024
+    )
+    max_publication_size: Annotated[
+        Quantity, FieldInfo("Largest size of a publication.", unit="bytes", above=0, high=256 * 1024)
+    ] = Quantity.parse("256Ki")
+    publications_per_second: Annotated[
+        Quantity | None, FieldInfo("Quota of publications; absent: none.", unit="publications/s", above=0)
+    ] = None
+    bytes_per_second: Annotated[
+        Quantity | None, FieldInfo("Quota of bytes; absent: none.", unit="bytes/s", above=0)
+    ] = None
+    confirm_within: Annotated[
+        Duration, FieldInfo("How long `confirm: edges` waits before it reports edges as unconfirmed.", above=0)
+    ] = Duration.parse("10s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimingDefaults:
+    """Heartbeats and leases."""
+
+    reattach_within: Annotated[
+        Duration, FieldInfo("How long a head keeps publications for a subscriber that is disconnected.", above=0)
+    ] = Duration.parse("30s")
+    heartbeat: Annotated[Duration, FieldInfo("Interval of heartbeats on an idle link.", above=0)] = Duration.parse("1s")
+    dead_after: Annotated[Duration, FieldInfo("A peer that sent nothing for this long counts as gone.", above=0)] = (
+        Duration.parse("10s")
+    )
+    progress: Annotated[
+        Duration, FieldInfo("Interval at which idle subscribers are told the position of the stream.", above=0)
+    ] = Duration.parse("250ms")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetDefaults:
+    """Defaults for all clusters."""
+
+    policy: Annotated[PolicySpec | None, FieldInfo("Balancing policy; absent: no balancing.")] = None
+    subscribers: Annotated[SubscriberDefaults, FieldInfo("Limits of a subscriber.")] = SubscriberDefaults()
+    publishers: Annotated[PublisherDefaults, FieldInfo("Limits of a publisher.")] = PublisherDefaults()
+    timing: Annotated[TimingDefaults, FieldInfo("Heartbeats and leases.")] = TimingDefaults()
+    log_size: Annotated[
+        Quantity | None,
+        FieldInfo(
+            "Size of a head's log; absent: a quarter of its memory, or more if re-attaching needs it.",
+            unit="bytes",
+            above=0,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectorsSpec:
+    """Collectors of telemetry: pods, or processes, that receive load reports and store them."""
+
+    replicas: Annotated[int, FieldInfo("Number of collectors; 0: load reports are not stored.", low=0, high=100)] = 0
+    interval: Annotated[Duration, FieldInfo("Interval at which collected reports are written.", low=1, high=3600)] = (
+        Duration.parse("10s")
+    )
+    retain: Annotated[Duration, FieldInfo("How long files are kept.", above=0)] = Duration.parse("168h")
+    volume_claim: Annotated[
+        str, FieldInfo("On Kubernetes, the PersistentVolumeClaim for the files; empty: they go with their pod.",
+                   pattern="[a-z0-9]([a-z0-9.-]*[a-z0-9])?|", form="the name of a claim", max_length=253)
+    ] = ""  # fmt: skip
+    volume_access: Annotated[
+        VolumeAccess, FieldInfo("How nodes may use the claim: one alone, so that Spark's pods are placed beside the"
+                            " collectors, or many. Kubernetes only."),
+    ] = "ReadWriteOnce"  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkSpec:
+    """Spark jobs over telemetry."""
+
+    launcher: Annotated[
+        SparkLauncher,
+        FieldInfo("How the jobs are started: not at all; in the collector's own pod (Process); as pods by Spark itself"
+              " (Kubernetes); or as an object of the operator of Kubeflow (SparkOperator) or of Apache"
+              " (SparkApplication). On one machine all but None are a process beside the collector."),
+    ] = "Kubernetes"  # fmt: skip
+    executors: Annotated[int, FieldInfo("How many executors; a process has two cores and none.", low=1, high=1000)] = 2
+    image: Annotated[
+        str, FieldInfo("Image of driver and executors; empty: the operator's default.", pattern=IMAGE + "|",
+                   form="an image, as registry/name:tag", max_length=512)
+    ] = ""  # fmt: skip
+    trigger: Annotated[Duration, FieldInfo("Interval of micro-batches.", low=1, high=3600)] = Duration.parse("5s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TelemetrySpec:
+    """Load reports and their storage."""
+
+    report_interval: Annotated[Duration, FieldInfo("Interval of a broker's load reports.", low=1, high=300)] = (
+        Duration.parse("1s")
+    )
+    collectors: Annotated[CollectorsSpec, FieldInfo("Collectors, which store load reports as Parquet.")] = (
+        CollectorsSpec()
+    )
+    spark: Annotated[SparkSpec | None, FieldInfo("Spark jobs over the stored reports; absent: none.")] = None
+
+    @property
+    def launcher(self) -> SparkLauncher:
+        """How Spark jobs are started."""
+        return self.spark.launcher if self.spark is not None else "None"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlobalBalancingSpec:
+    """Balancing between neighboring clusters, by the averages of each."""
+
+    enabled: Annotated[
+        bool, FieldInfo("Whether to balance clusters whose averages differ by more than the policy's trigger.")
+    ] = False
+    interval: Annotated[
+        Duration,
+        FieldInfo(
+            "Interval at which clusters are compared, and over which their loads are averaged.", low=1, high=3600
+        ),
+    ] = Duration.parse("30s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerFleetSpec:
+    """A connected set of clusters: one namespace, one security domain."""
+
+    security: Annotated[SecuritySpec, FieldInfo("How links are protected.")] = SecuritySpec()
+    defaults: Annotated[FleetDefaults, FieldInfo("Defaults for all clusters.")] = FleetDefaults()
+    telemetry: Annotated[TelemetrySpec, FieldInfo("Load reports and their storage.")] = TelemetrySpec()
+    global_balancing: Annotated[GlobalBalancingSpec, FieldInfo("Balancing between neighboring clusters.")] = (
+        GlobalBalancingSpec()
+    )
+    pods: Annotated[PodsSpec, FieldInfo("Pods of brokers. Kubernetes only.")] = PodsSpec()
+    time_scale_percent: Annotated[
+        int,
+        FieldInfo("Scales all durations and rates of the brokers, for experiments: 200 is half as fast.",
+              unit="percent", low=1, high=10_000),
+    ] = 100  # fmt: skip

@@ -1,0 +1,168 @@
+"""The balancing policy of a fleet or cluster: when brokers ask for balance, how load is estimated, and who decides.
+
+Detection and estimation are the same for every type, so that policies can be compared. Defaults are the paper's
+(PADRES 2006, 3.2, 4.1 and 5.1) if it has one. Ratios are quantities: `900m` is 0.9.
+"""
+
+# ruff: noqa: RUF009  quantities and durations are immutable values, safe as defaults
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from plimsoll.core.spec.field_info import FieldInfo
+from plimsoll.core.spec.quantities import Duration, Quantity
+
+PolicyType = Literal["Padres", "Random", "LeastLoaded", "Greedy"]
+
+
+def _ratio(text: str, high: int = 1) -> FieldInfo:
+    return FieldInfo(text, unit="(ratio)", above=0, high=high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverloadThresholds:
+    """Thresholds of one resource."""
+
+    lower: Annotated[Quantity, _ratio("Above it the broker is N/A: it takes no more load.")] = Quantity.parse("900m")
+    higher: Annotated[Quantity, _ratio("Above it the broker is overloaded and asks for balancing at once.")] = (
+        Quantity.parse("950m")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverloadSpec:
+    """Overload thresholds of each resource."""
+
+    input: Annotated[OverloadThresholds, FieldInfo("For input utilisation: arrival rate x matching delay.")] = (
+        OverloadThresholds()
+    )
+    output: Annotated[OverloadThresholds, FieldInfo("For output utilisation: bytes per second / bandwidth.")] = (
+        OverloadThresholds()
+    )
+    cpu: Annotated[OverloadThresholds, FieldInfo("For CPU time / the profile's limit.")] = OverloadThresholds()
+    memory: Annotated[OverloadThresholds, FieldInfo("For memory / the profile's limit.")] = OverloadThresholds()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalTrigger:
+    """Difference between edges of a cluster that triggers balancing."""
+
+    ratio: Annotated[Quantity, _ratio("In input or output utilisation.")] = Quantity.parse("100m")
+    delay: Annotated[Quantity, _ratio("In matching delay, divided by `normalization`.", high=1000)] = Quantity.parse(
+        "100m"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlobalTrigger:
+    """Difference between the averages of neighbouring clusters that triggers balancing."""
+
+    ratio: Annotated[Quantity, _ratio("In input or output utilisation.")] = Quantity.parse("150m")
+    delay: Annotated[Quantity, _ratio("In matching delay, divided by `normalization`.", high=1000)] = Quantity.parse(
+        "150m"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DetectionSpec:
+    """When a broker asks for balance."""
+
+    interval: Annotated[
+        Duration, FieldInfo("Interval at which a broker checks its load, and over which loads are averaged.", above=0)
+    ] = Duration.parse("5s")
+    reports_valid_for: Annotated[
+        Duration, FieldInfo("How long the load report of another broker is valid.", above=0)
+    ] = Duration.parse("15s")  # fmt: skip
+    overload: Annotated[OverloadSpec, FieldInfo("Overload thresholds of each resource.")] = OverloadSpec()
+    local_trigger: Annotated[LocalTrigger, FieldInfo("Difference that triggers balancing within a cluster.")] = (
+        LocalTrigger()
+    )
+    global_trigger: Annotated[GlobalTrigger, FieldInfo("Difference that triggers balancing between clusters.")] = (
+        GlobalTrigger()
+    )
+    normalization: Annotated[
+        Duration,
+        FieldInfo("N_f: the difference in matching delay that counts as much as a utilisation of 1.", above=0),
+    ] = Duration.parse("100ms")
+    stabilize_for: Annotated[
+        Duration,
+        FieldInfo(
+            "How long both brokers of a session take no load and, unless overloaded, do not ask for balancing.", above=0
+        ),
+    ] = Duration.parse("30s")
+    stabilize_change: Annotated[
+        Quantity, _ratio("A broker is stable when no metric changes by more than this between two checks.")
+    ] = Quantity.parse("50m")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RingParameters:
+    """The last publications of each publisher, which are always kept."""
+
+    samples: Annotated[int, FieldInfo("Publications kept per publisher.", low=1, high=4096)] = 64
+    rate_over: Annotated[
+        Duration, FieldInfo("Period over which a publisher's rate is counted; shorter if the rate changes.", above=0)
+    ] = Duration.parse("600s")  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class PressParameters:
+    """The next publications after a session asks for samples."""
+
+    samples: Annotated[int, FieldInfo("N: the number of publications.", low=1, high=65536)] = 50
+    timeout: Annotated[Duration, FieldInfo("T: how long to wait for them at most.", above=0)] = Duration.parse("30s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimationSpec:
+    """How the load of subscriptions is estimated."""
+
+    type: Annotated[Literal["Ring", "Press"], FieldInfo("Which publications are sampled.")] = "Ring"
+    ring: Annotated[RingParameters | None, FieldInfo("Parameters of Ring.")] = None
+    press: Annotated[PressParameters | None, FieldInfo("Parameters of Press.")] = None
+    match_delay: Annotated[
+        Literal["Linear", "Fitted"],
+        FieldInfo("How matching delay grows: Linear, with the number of subscriptions, as in the paper and on emulated"
+              " hardware; Fitted, with the matches of a publication, by the measurements of the broker's index."),
+    ] = "Linear"  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class PadresParameters:
+    """Parameters of PADRES load balancing."""
+
+    balance_threshold: Annotated[Quantity, _ratio("A session ends when the metric differs by no more than this.")] = (
+        Quantity.parse("5m")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomParameters:
+    """Parameters of random balancing."""
+
+    seed: Annotated[int, FieldInfo("Seed of the random choices.", low=0, high=2**31 - 1)] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeastLoadedParameters:
+    """Least-loaded balancing has no parameters of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GreedyParameters:
+    """Greedy balancing has no parameters of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicySpec:
+    """The balancing policy, with its parameters in the block of its name."""
+
+    type: Annotated[PolicyType, FieldInfo("The policy; the block of its name may hold its parameters.")]
+    detection: Annotated[DetectionSpec, FieldInfo("When a broker asks for balance.")] = DetectionSpec()
+    estimation: Annotated[EstimationSpec, FieldInfo("How the load of subscriptions is estimated.")] = EstimationSpec()
+    padres: Annotated[PadresParameters | None, FieldInfo("Parameters of Padres.")] = None
+    random: Annotated[RandomParameters | None, FieldInfo("Parameters of Random.")] = None
+    least_loaded: Annotated[LeastLoadedParameters | None, FieldInfo("Parameters of LeastLoaded.")] = None
+    greedy: Annotated[GreedyParameters | None, FieldInfo("Parameters of Greedy.")] = None

@@ -1,0 +1,166 @@
+"""Balancing sessions: source and target, how many subscribers, how fast, and whose approval."""
+
+# ruff: noqa: RUF009  quantities and durations are immutable values, safe as defaults
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from plimsoll.core.spec.field_info import FieldInfo, NamedReference, name_field
+from plimsoll.core.spec.quantities import Duration, Quantity
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApprovalSpec:
+    """Approval of a plan."""
+
+    policy: Annotated[
+        Literal["Automatic", "Manual"],
+        FieldInfo("With Manual a session waits in `Planned` until planHash names its plan."),
+    ] = "Automatic"
+    plan_hash: Annotated[
+        str,
+        FieldInfo(
+            "Hash of the approved plan; no other plan is executed.",
+            pattern="[0-9a-f]*",
+            form="hex digits",
+            max_length=64,
+        ),
+    ] = ""
+    within: Annotated[Duration, FieldInfo("A plan that is not approved within this time is rejected.", above=0)] = (
+        Duration.parse("24h")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectSpec:
+    """The subscribers to move, by one of the three."""
+
+    count: Annotated[int | None, FieldInfo("This number of subscribers, the first by name.", low=1, high=1_000_000)] = (
+        None
+    )
+    share_percent: Annotated[
+        int | None, FieldInfo("This share of the source's subscribers.", unit="percent", low=1, high=100)
+    ] = None
+    names: Annotated[tuple[str, ...], FieldInfo("These subscribers.", max_length=256, max_items=100_000)] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateSpec:
+    """An edge that may take subscribers, and the metric to balance with it."""
+
+    name: Annotated[str, name_field("The edge.")]
+    metric: Annotated[
+        Literal["Input", "Output", "Match"],
+        FieldInfo("The metric to balance: input or output utilisation, or matching delay."),
+    ]
+    difference: Annotated[
+        Quantity,
+        FieldInfo("Difference between the two, of utilisations, or of delays divided by `normalization`.", low=0),
+    ] = Quantity.parse("0")
+    overloaded: Annotated[
+        tuple[Literal["Input", "Output", "Cpu", "Memory"], ...],
+        FieldInfo("Overloaded resources of the source.", max_items=4),
+    ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriggerSpec:
+    """The broker that asked for a session, and why; absent if a user created it."""
+
+    broker: Annotated[str, name_field("The edge.")]
+    reason: Annotated[str, FieldInfo("Its observation.", max_length=1024)] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionLimits:
+    """Limits of a session."""
+
+    max_moves: Annotated[
+        int | None, FieldInfo("Highest number of subscribers to move; absent: as planned.", low=1, high=1_000_000)
+    ] = None
+    max_in_flight: Annotated[
+        int, FieldInfo("Highest number of subscribers in hand-over at a time.", low=1, high=100_000)
+    ] = 256
+    max_moves_per_minute: Annotated[
+        int | None,
+        FieldInfo("Highest rate of moves; absent: unlimited.", unit="subscribers/min", low=1, high=1_000_000),
+    ] = None
+    move_interval: Annotated[
+        Duration, FieldInfo("A subscriber that was moved within this time is not moved again, except by a drain.")
+    ] = Duration.parse("30s")
+    queue_for: Annotated[
+        Duration, FieldInfo("How long it may wait for other sessions of its brokers before it is rejected.", above=0)
+    ] = Duration.parse("1h")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionExclusions:
+    """What a session must not touch."""
+
+    subscribers: Annotated[
+        tuple[str, ...], FieldInfo("Subscribers that are not moved.", max_length=256, max_items=100_000)
+    ] = ()
+    brokers: Annotated[
+        tuple[str, ...], name_field("Brokers that take no part, neither as source nor as target.", max_items=1000)
+    ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadBalancingSessionSpec:
+    """A balancing session between edges of a cluster (Local) or between clusters (Global)."""
+
+    scope: Annotated[
+        Literal["Local", "Global"],
+        FieldInfo(
+            "Local names EdgeBrokers of one cluster, or the BrokerCluster to shuffle; Global names BrokerClusters, or"
+            " EdgeBrokers of two of them."
+        ),
+    ]
+    source: Annotated[
+        NamedReference | None, FieldInfo("The edge or cluster that gives subscribers; absent: the policy chooses.")
+    ] = None
+    target: Annotated[
+        NamedReference | None, FieldInfo("The edge or cluster that takes them; absent: the policy chooses.")
+    ] = None
+    action: Annotated[
+        Literal["Rebalance", "Drain", "Shuffle"],
+        FieldInfo("Rebalance moves the subscribers of `select`, or those that the policy chooses; Drain moves all from"
+              " the source; Shuffle plans for all edges of one or two clusters at once, to minimise the highest load."),
+    ] = "Rebalance"  # fmt: skip
+    select: Annotated[SelectSpec | None, FieldInfo("What Rebalance moves; absent: the policy chooses.")] = None
+    candidates: Annotated[
+        tuple[CandidateSpec, ...],
+        FieldInfo("Edges to ask, in this order; absent: all that carry less than the source.", max_items=1000),
+    ] = ()  # fmt: skip
+    trigger: Annotated[
+        TriggerSpec | None, FieldInfo("The broker that asked for this session; absent if a user created it.")
+    ] = None
+    mode: Annotated[
+        Literal["DryRun", "Execute", "Simulate"],
+        FieldInfo("DryRun and Simulate end with a plan and its predicted effect; Execute carries the plan out."),
+    ] = "DryRun"
+    handover: Annotated[
+        Literal["Auto", "Drain", "Replay"],
+        FieldInfo(
+            "Drain: the source delivers its queue first. Replay, within a cluster: the target gets it from the head's"
+            " log. Auto: Replay if the source would take long."
+        ),
+    ] = "Auto"
+    approval: Annotated[ApprovalSpec, FieldInfo("Approval of the plan.")] = ApprovalSpec()
+    limits: Annotated[SessionLimits, FieldInfo("Limits of the session.")] = SessionLimits()
+    exclusions: Annotated[SessionExclusions, FieldInfo("What the session must not touch.")] = SessionExclusions()
+    stop: Annotated[
+        bool,
+        FieldInfo(
+            "Stop after the current batch: hand-overs before their cut are undone, those behind it are completed."
+        ),
+    ] = False
+    retries: Annotated[
+        int, FieldInfo("Number of further attempts after one that failed or was rolled back.", low=0, high=100)
+    ] = 0
+    deadline: Annotated[Duration, FieldInfo("Time limit of each attempt.", above=0)] = Duration.parse("10m")
+    ttl: Annotated[Duration, FieldInfo("How long the object is kept after the end of the session.", above=0)] = (
+        Duration.parse("168h")
+    )

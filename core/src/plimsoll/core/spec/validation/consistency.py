@@ -1,0 +1,284 @@
+"""Consistency between the objects of one fleet: names, references, the tree of heads, logs, ports.
+
+Each check is a generator of problems and judges one thing; `check_resources` runs them in such an order that no check
+fails because of a fault that another one reports.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from fractions import Fraction
+
+from plimsoll.core.spec import brokers, head_tree
+from plimsoll.core.spec.field_info import camel_case
+from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec, LoadBalancingSessionSpec
+from plimsoll.core.spec.problems import Path, ResourceProblem, suggestion
+from plimsoll.core.spec.quantities import Quantity, bytes_text, seconds_text
+from plimsoll.core.spec.resources import Resource, Resources
+from plimsoll.core.spec.types.policy import PolicySpec
+
+LOG_SHARE = 2  # a head's log may take at most 1/LOG_SHARE of its memory
+DEFAULT_LOG_SHARE = 4  # and takes 1/DEFAULT_LOG_SHARE by default
+
+
+def check_unique(objects: Iterable[Resource[AnySpec]]) -> Iterator[ResourceProblem]:
+    """One object per kind and name, one fleet, one namespace."""
+    seen: dict[tuple[str, str], Resource[AnySpec]] = {}
+    first_fleet: Resource[AnySpec] | None = None
+    namespace: Resource[AnySpec] | None = None
+    for item in objects:
+        first = seen.setdefault((item.kind, item.name), item)
+        if first is not item:
+            where = f"{first.document.file}:{first.document.line_of(('metadata', 'name')) or '?'}"
+            yield item.problem(("metadata", "name"), f"this object is already defined at {where}", "Remove one.")
+        elif item.kind == "BrokerFleet":
+            if first_fleet is not None:
+                found = f"a second fleet beside BrokerFleet/{first_fleet.name}"
+                yield item.problem(("metadata", "name"), found, "Run each fleet by itself.")
+            first_fleet = first_fleet or item
+        if item.namespace:
+            namespace = namespace or item
+            if item.namespace != namespace.namespace:
+                found = f'"{item.namespace}", while {namespace.subject} is in "{namespace.namespace}"'
+                yield item.problem(("metadata", "namespace"), found, "A fleet is one namespace: name the same one.")
+
+
+def check_resources(resources: Resources) -> Iterator[ResourceProblem]:
+    """All checks between objects."""
+    problems = [*_policies(resources), *_references(resources), *_sessions(resources)]
+    if not problems:
+        problems = [*_names(resources), *_tree(resources), *_logs(resources), *_listeners(resources)]
+    yield from problems
+
+
+def _policies(resources: Resources) -> Iterator[ResourceProblem]:
+    yield from _policy(resources.fleet, resources.fleet.spec.defaults.policy, ("spec", "defaults", "policy"))
+    for cluster in resources.clusters.values():
+        yield from _policy(cluster, cluster.spec.policy, ("spec", "policy"))
+
+
+def _policy(owner: Resource[AnySpec], policy: PolicySpec | None, path: Path) -> Iterator[ResourceProblem]:
+    if policy is None:
+        return
+    overload = policy.detection.overload
+    for name, limits in ((each.name, getattr(overload, each.name)) for each in fields(overload)):
+        if limits.lower > limits.higher:
+            found = f"{limits.lower} is above `higher`, which is {limits.higher}"
+            yield owner.problem((*path, "detection", "overload", name, "lower"), found, "Lower it, or raise `higher`.")
+    estimation = policy.estimation
+    if (estimation.ring if estimation.type == "Press" else estimation.press) is not None:
+        other = "ring" if estimation.type == "Press" else "press"
+        remedy = f"Move them into `{estimation.type.lower()}:`, or change `type`."
+        found = f"parameters of another estimation than {estimation.type}"
+        yield owner.problem((*path, "estimation", other), found, remedy)
+    own = policy.type[:1].lower() + policy.type[1:]
+    for name in ("padres", "random", "least_loaded", "greedy"):
+        if getattr(policy, name) is not None and camel_case(name) != own:
+            found = f"parameters of another policy than {policy.type}"
+            yield owner.problem((*path, camel_case(name)), found, f"Move them into `{own}:`, or change `type`.")
+
+
+def _references(resources: Resources) -> Iterator[ResourceProblem]:
+    path: Path
+    for cluster in resources.clusters.values():
+        yield from _profile(resources, cluster, cluster.spec.head.profile, ("spec", "head", "profile"))
+        for index, group in enumerate(cluster.spec.edges):
+            yield from _profile(resources, cluster, group.profile, ("spec", "edges", index, "profile"))
+        for index, neighbor in enumerate(cluster.spec.neighbors):
+            path = ("spec", "neighbors", index, "name")
+            if neighbor.name == cluster.name:
+                yield cluster.problem(path, "a cluster cannot be its own neighbor", "Remove this item.")
+            else:
+                yield from _reference(cluster, neighbor.name, "BrokerCluster", list(resources.clusters), path)
+        yield from _scale(cluster)
+    for edge in resources.edges.values():
+        yield from _profile(resources, edge, edge.spec.profile, ("spec", "profile"))
+        path = ("spec", "clusterRef", "name")
+        yield from _reference(edge, edge.spec.cluster_ref.name, "BrokerCluster", list(resources.clusters), path)
+
+
+def _scale(cluster: Resource[BrokerClusterSpec]) -> Iterator[ResourceProblem]:
+    scale = cluster.spec.scale
+    if scale is None or brokers.scaled_group(cluster.spec) is not None:
+        return
+    countable = [group.name for group in cluster.spec.edges if group.replicas is not None]
+    if not countable:
+        found, remedy = "there is no group to scale", "Give one of `edges` its `replicas`, or remove `scale`."
+        yield cluster.problem(("spec", "scale"), found, remedy)
+    else:
+        found = f'no group "{scale.group}" has `replicas`'
+        yield cluster.problem(("spec", "scale", "group"), found, suggestion(scale.group, countable, "group"))
+
+
+def _profile(resources: Resources, owner: Resource[AnySpec], name: str, path: Path) -> Iterator[ResourceProblem]:
+    yield from _reference(owner, name, "HardwareProfile", list(resources.profiles), path)
+
+
+def _reference(
+    owner: Resource[AnySpec], name: str, kind: str, known: list[str], path: Path
+) -> Iterator[ResourceProblem]:
+    if name not in known:
+        yield owner.problem(path, f'there is no {kind} "{name}"', suggestion(name, known, kind))
+
+
+def _sessions(resources: Resources) -> Iterator[ResourceProblem]:
+    for session in resources.sessions.values():
+        yield from _session(resources, session)
+
+
+def _session(resources: Resources, session: Resource[LoadBalancingSessionSpec]) -> Iterator[ResourceProblem]:
+    spec = session.spec
+    edges = {edge.name: edge.spec.cluster_ref.name for edge in brokers.edge_brokers(resources)}
+    places = edges if spec.scope == "Local" else {**edges, **{name: name for name in resources.clusters}}
+    kind = "EdgeBroker" if spec.scope == "Local" else "BrokerCluster or EdgeBroker"
+    if spec.action == "Shuffle":
+        places, kind = {name: name for name in resources.clusters}, "BrokerCluster"
+    for role, party in (("source", spec.source), ("target", spec.target)):
+        if party is not None:
+            path: Path = ("spec", role, "name")
+            yield from _reference(session, party.name, kind, list(places), path)
+            if party.name in spec.exclusions.brokers:
+                yield session.problem(path, f"{party.name} is in exclusions.brokers", "Take it out of one of the two.")
+    if spec.source is not None and spec.target is not None:
+        if spec.source == spec.target:
+            yield session.problem(("spec", "target", "name"), "target is source", "Name another one, or none.")
+        elif (
+            spec.action != "Shuffle"
+            and spec.scope == "Local"
+            and edges.get(spec.source.name) != edges.get(spec.target.name)
+        ):
+            found = "source and target are in different clusters"
+            yield session.problem(("spec", "target", "name"), found, "Use `scope: Global`.")
+    if spec.action == "Drain" and spec.source is None:
+        yield session.problem(("spec", "source"), "this field is missing", "Say what to drain.")
+    yield from _shuffle(session)
+    yield from _selection(session)
+
+
+def _shuffle(session: Resource[LoadBalancingSessionSpec]) -> Iterator[ResourceProblem]:
+    spec = session.spec
+    if spec.action == "Shuffle" and spec.source is None:
+        yield session.problem(("spec", "source"), "this field is missing", "Say which cluster to shuffle.")
+    if spec.action == "Shuffle" and (spec.target is not None) != (spec.scope == "Global"):
+        found = (
+            "a Local shuffle is of one cluster" if spec.target is not None else "a Global shuffle is of two clusters"
+        )
+        remedy = "Remove it, or use `scope: Global`." if spec.target is not None else "Name the other, or use Local."
+        yield session.problem(("spec", "target"), found, remedy)
+
+
+def _selection(session: Resource[LoadBalancingSessionSpec]) -> Iterator[ResourceProblem]:
+    spec = session.spec
+    path: Path = ("spec", "select")
+    if spec.select is not None:
+        given = [spec.select.count is not None, spec.select.share_percent is not None, bool(spec.select.names)]
+        if sum(given) != 1:
+            found = "nothing is selected" if not any(given) else "more than one way to select"
+            yield session.problem(path, found, "Write one of `count`, `sharePercent` and `names`.")
+        if spec.action != "Rebalance":
+            remedy = "Remove it, or use `action: Rebalance`."
+            yield session.problem(path, f"{spec.action} selects by itself", remedy)
+    if spec.handover == "Replay" and spec.scope == "Global":
+        remedy = "Use `handover: Auto`."
+        yield session.problem(("spec", "handover"), "replay works within a cluster only", remedy)
+
+
+def _names(resources: Resources) -> Iterator[ResourceProblem]:
+    """Broker names are unique in the fleet: they are objects of one namespace, and identities on the wire."""
+    counts = Counter(place.name for place in brokers.declared_brokers(resources))
+    for place in brokers.declared_brokers(resources):
+        if len(place.name) > 63:
+            found = f'its broker would be called "{place.name}", which has {len(place.name)} characters'
+            yield place.owner.problem(place.path, found, "Use a shorter name: brokers' names have at most 63.")
+        elif counts[place.name] > 1:
+            found = f'the broker name "{place.name}" is used {counts[place.name]} times in this fleet'
+            yield place.owner.problem(place.path, found, "Give each edge or group of the fleet a name of its own.")
+
+
+def _tree(resources: Resources) -> Iterator[ResourceProblem]:
+    for ring, owner, path in head_tree.head_tree_cycles(resources.clusters):
+        shown = " - ".join((*ring, ring[0]))
+        yield owner.problem(path, f"this closes a cycle of heads: {shown}", "Remove one link: heads must form a tree.")
+
+
+def _logs(resources: Resources) -> Iterator[ResourceProblem]:
+    """The log of a head holds at least 2 x re-attach deadline x input rate, and leaves room for the rest."""
+    for cluster in resources.clusters.values():
+        profile = resources.profiles[cluster.spec.head.profile]
+        given, owner, path = log_setting(resources, cluster)
+        most = Fraction(profile.spec.memory.value, LOG_SHARE)
+        needed = log_needed(resources, cluster)
+        if given is not None and given.value > most:
+            found = f"a log of {given} leaves too little of the {profile.spec.memory} of profile {profile.name}"
+            yield owner.problem(path, found, f"Write at most {bytes_text(most)}, or give the profile more memory.")
+        elif needed is not None and needed > (most if given is None else given.value):
+            yield _small_log(resources, cluster, needed)
+
+
+def _small_log(resources: Resources, cluster: Resource[BrokerClusterSpec], needed: Fraction) -> ResourceProblem:
+    given, owner, path = log_setting(resources, cluster)
+    profile = resources.profiles[cluster.spec.head.profile]
+    spec, most = profile.spec, Fraction(profile.spec.memory.value, LOG_SHARE)
+    deadline = resources.fleet.spec.defaults.timing.reattach_within
+    rate = spec.bandwidth.input_bytes_per_second
+    have = f"its log has {given}" if given is not None else f"the {spec.memory} of profile {profile.name} allow"
+    have += "" if given is not None else f" {bytes_text(most)}"
+    room = most if given is None else given.value
+    found = (
+        f"{cluster.subject}: the head needs a log of {bytes_text(needed)} = 2 x reattachWithin {deadline} x "
+        f"inputBytesPerSecond {rate}, but {have}"
+    )
+    first = f"Raise memory to {bytes_text(needed * LOG_SHARE * Fraction(21, 20))}"
+    if needed <= most:
+        first = f"Raise logSize to {bytes_text(needed * Fraction(21, 20))}"
+    remedy = (
+        f"{first}, lower inputBytesPerSecond to {int(room / (2 * deadline.value))}, "
+        f"or lower the fleet's timing.reattachWithin to {seconds_text(room * deadline.value / needed)}."
+    )
+    return owner.problem(path, found, remedy)
+
+
+def log_setting(
+    resources: Resources, cluster: Resource[BrokerClusterSpec]
+) -> tuple[Quantity | None, Resource[AnySpec], Path]:
+    """The specified log size, if any, and where it is written."""
+    if cluster.spec.head.log_size is not None:
+        return cluster.spec.head.log_size, cluster, ("spec", "head", "logSize")
+    default = resources.fleet.spec.defaults.log_size
+    if default is not None:
+        return default, resources.fleet, ("spec", "defaults", "logSize")
+    return None, cluster, ("spec", "head", "profile")
+
+
+def log_needed(resources: Resources, cluster: Resource[BrokerClusterSpec]) -> Fraction | None:
+    """Bytes of log that re-attaching needs at the head's input bandwidth; None if that is unlimited."""
+    rate = resources.profiles[cluster.spec.head.profile].spec.bandwidth.input_bytes_per_second
+    return None if rate is None else 2 * resources.fleet.spec.defaults.timing.reattach_within.value * rate.value
+
+
+def _listeners(resources: Resources) -> Iterator[ResourceProblem]:
+    used: dict[tuple[str, int], str] = {}
+    members = brokers.cluster_brokers(resources)
+    for cluster in resources.clusters.values():
+        listeners = cluster.spec.listeners
+        for index, listener in enumerate(listeners.brokers):
+            path: Path = ("spec", "listeners", "brokers", index)
+            known = members[cluster.name]
+            if listener.name not in known and not _may_come(cluster.spec, listener.name):
+                found = f'cluster {cluster.name} has no broker "{listener.name}"'
+                yield cluster.problem((*path, "name"), found, suggestion(listener.name, known, "broker"))
+            for port, key in ((listener.data_port, "dataPort"), (listener.control_port, "controlPort")):
+                taken = f"{listener.name}'s {key}"
+                first = used.setdefault((listeners.bind_address, port), taken) if port else taken
+                if first != taken:
+                    found = f"port {port} is already {first}"
+                    yield cluster.problem((*path, key), found, "Choose another, or 0 for any free one.")
+
+
+def _may_come(cluster: BrokerClusterSpec, name: str) -> bool:
+    """Whether scaling a group of edges may have made, or may make, an edge of this name."""
+    groups = {each.name for each in cluster.edges if each.replicas is not None}
+    group, _, index = name.rpartition("-")
+    return group in groups and index.isascii() and index.isdecimal()

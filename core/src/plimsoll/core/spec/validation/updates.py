@@ -1,0 +1,100 @@
+"""Changes allowed while a fleet runs: edges come and go; the configuration of a running broker stays.
+
+Each refusal names the changed field, so that a user knows that the change did not happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plimsoll.core.spec import head_tree
+from plimsoll.core.spec.broker_config import policy_of
+from plimsoll.core.spec.brokers import declared_brokers
+from plimsoll.core.spec.field_info import camel_case
+from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec
+from plimsoll.core.spec.problems import Path, ResourceProblem
+from plimsoll.core.spec.resources import Resource, Resources
+
+REMEDY = "Take the change back; or stop the fleet with `plimsoll down`, and start it with the changed files."
+
+
+def refused_changes(running: Resources, wanted: Resources) -> Iterator[ResourceProblem]:
+    """The parts of the wanted resources that would require running brokers to stop."""
+    yield from _fleet(running, wanted)
+    yield from _clusters(running, wanted)
+    yield from _brokers(running, wanted)
+
+
+def _fleet(running: Resources, wanted: Resources) -> Iterator[ResourceProblem]:
+    old, new = running.fleet, wanted.fleet
+    if old.name != new.name:
+        yield _refusal(new, ("metadata", "name"), f"the running fleet is called {old.name}")
+    for field in ("security", "telemetry", "time_scale_percent"):
+        if getattr(old.spec, field) != getattr(new.spec, field):
+            yield _refusal(new, ("spec", camel_case(field)), "this cannot change while the fleet runs")
+    for field in ("subscribers", "publishers", "timing", "log_size"):
+        if getattr(old.spec.defaults, field) != getattr(new.spec.defaults, field):
+            yield _refusal(new, ("spec", "defaults", camel_case(field)), "this cannot change while the fleet runs")
+
+
+def _clusters(running: Resources, wanted: Resources) -> Iterator[ResourceProblem]:
+    before, after = head_tree.neighbors_by_cluster(running.clusters), head_tree.neighbors_by_cluster(wanted.clusters)
+    for name, old in sorted(running.clusters.items()):
+        new = wanted.clusters.get(name)
+        if new is None:
+            if before[name]:
+                found = f"this cluster is linked to {', '.join(before[name])}"
+                yield _refusal(old, ("metadata", "name"), f"{found}, which cannot change while the fleet runs")
+            continue
+        if before[name] != after[name] and all(other in wanted.clusters for other in before[name]):
+            found = f"neighbors were {_listed(before[name])} and would be {_listed(after[name])}"
+            yield _refusal(new, ("spec", "neighbors"), f"{found}; links of running heads cannot change")
+        if old.spec.head != new.spec.head:
+            yield _refusal(new, ("spec", "head"), "the head cannot change while it runs")
+        if old.spec.listeners.bind_address != new.spec.listeners.bind_address:
+            yield _refusal(new, ("spec", "listeners", "bindAddress"), "this cannot change while brokers listen on it")
+        if policy_of(running, name) != policy_of(wanted, name):
+            yield _refusal(new, ("spec", "policy"), "the policy cannot change while its brokers run")
+        staying = {place.name for place in declared_brokers(running)} & {
+            place.name for place in declared_brokers(wanted)
+        }
+        yield from _listeners(staying, old, new)
+
+
+def _listeners(
+    staying: set[str], old: Resource[BrokerClusterSpec], new: Resource[BrokerClusterSpec]
+) -> Iterator[ResourceProblem]:
+    before = {item.name: item for item in old.spec.listeners.brokers}
+    after = {item.name: item for item in new.spec.listeners.brokers}
+    for broker in sorted(staying & (before.keys() | after.keys())):
+        if before.get(broker) != after.get(broker):
+            found = f"the listener of {broker} cannot change while it runs"
+            yield _refusal(new, ("spec", "listeners", "brokers"), found)
+
+
+def _brokers(running: Resources, wanted: Resources) -> Iterator[ResourceProblem]:
+    before = {place.name: place for place in declared_brokers(running)}
+    changed: set[str] = set()
+    for place in declared_brokers(wanted):
+        old = before.get(place.name)
+        if old is None or place.role == "head":
+            pass
+        elif old.cluster != place.cluster:
+            found = f"{place.name} belongs to cluster {old.cluster} and cannot change to {place.cluster} while it runs"
+            yield _refusal(place.owner, place.path, found)
+        elif old.profile != place.profile:
+            found = f"{place.name} runs with profile {old.profile} and cannot change to {place.profile}"
+            yield _refusal(place.owner, place.path, found)
+        if old is not None and running.profiles[old.profile].spec != wanted.profiles[place.profile].spec:
+            changed.add(place.profile if old.profile == place.profile else "")
+    for name in sorted(changed - {""}):
+        users = _listed([place.name for place in before.values() if place.profile == name])
+        yield _refusal(wanted.profiles[name], ("spec",), f"{users} run with this profile; it cannot change meanwhile")
+
+
+def _refusal(owner: Resource[AnySpec], path: Path, found: str) -> ResourceProblem:
+    return owner.problem(path, found, REMEDY)
+
+
+def _listed(names: tuple[str, ...] | list[str]) -> str:
+    return ", ".join(names) if names else "none"

@@ -1,0 +1,259 @@
+"""Links of an overlay node from HELLO to BYE: dialled, accepted, resumed on another connection, refused, lost.
+
+A connection and a link are two things. The dialling side says HELLO on every new connection; the accepting side knows
+the link by the peer's name and the link's number, and takes it up where it was. A link ends with BYE or REFUSE, with a
+HELLO that starts over, or with silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import assert_never
+
+from plimsoll.core.permissions import NO_PERMISSIONS
+from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.wire import Info, WireError
+from plimsoll.core.transport.flusher import Flusher
+from plimsoll.core.transport.hooks import NodeHooks
+from plimsoll.core.transport.link import Link, LinkLimits, Peer
+
+HandshakeFrame = wire.Hello | wire.HelloOk | wire.Who | wire.Beat | wire.Bye | wire.Refuse
+
+
+class Handshakes:
+    """The links of one node. `links`: by the connection that carries each; `dialled`: by the name of the peer.
+
+    Peers that this side dials have strings as names; the addresses of those that dial in are no strings.
+    """
+
+    def __init__(
+        self,
+        hooks: NodeHooks,
+        flusher: Flusher,
+        out: list[tuple[Peer, bytes]],
+        *,
+        info: Info,
+        limits: LinkLimits,
+        new_id: Callable[[], int],
+    ) -> None:
+        self._hooks, self._flusher, self._out = hooks, flusher, out
+        self._info, self._limits, self._new_id = info, limits, new_id
+        self.links: dict[Peer, Link] = {}
+        self.dialled: dict[str, Link] = {}
+        self._accepted: dict[tuple[str, int], Link] = {}
+        self.next_beat_at = 0.0
+
+    # -- for the machine
+
+    def dial(self, peer: str) -> Link:
+        """A new link; it says HELLO until it is answered."""
+        link = self._new_link(peer, initiator=True)
+        self.dialled[peer] = self.links[peer] = link
+        self._send(link, link.hello(self._hooks.now))
+        return link
+
+    def hang_up(self, peer: str, reason: str) -> bool:
+        """Close a link that was dialled, in good order; returns whether there was one."""
+        link = self.dialled.pop(peer, None)
+        if link is None:
+            return False
+        if link.was_open:
+            self.send_bye(link, reason)
+        self._forget(link)
+        return True
+
+    def reopen(self, link: Link, reason: str) -> None:
+        """Give up a dialled link whose stream cannot be read, and open another: both sides start over."""
+        self.send_bye(link, reason)
+        self._restart(link)
+        self._hooks.on_lost(link)
+        self._send(link, link.hello(self._hooks.now))
+
+    def close(self, link: Link, reason: str) -> None:
+        """End an accepted link."""
+        self.send_bye(link, reason)
+        self._lose(link)
+
+    def expel(self, link: Link, text: str) -> None:
+        """End the link of a peer that may no longer be here, and send it the reason."""
+        self._send(link, wire.refuse_frame(link.id, "refused", text))
+        self._lose(link)
+
+    def send_bye(self, link: Link, reason: str) -> None:
+        self._send(link, wire.bye_frame(link.id, reason))
+
+    def accepted_links(self) -> list[Link]:
+        return list(self._accepted.values())
+
+    def knows(self, link: Link) -> bool:
+        return self._accepted.get((link.name, link.id)) is link or self.dialled.get(str(link.peer)) is link
+
+    def regrant(self, link: Link) -> None:
+        """Apply the permissions that the peer has now."""
+        granted = self._hooks.grant_of(link.peer)
+        if granted is not None and granted != link.grant:
+            link.grant = granted
+            self._hooks.on_granted(link)
+
+    # -- frames
+
+    def receive(self, peer: Peer, frame: HandshakeFrame) -> None:
+        """Take a frame that opens, keeps up or ends a link.
+
+        Raises:
+            WireError: `misplaced`.
+
+        """
+        link = self.links.get(peer)
+        match frame:
+            case wire.Hello():
+                self._on_hello(peer, frame)
+            case wire.HelloOk():
+                if link is not None and link.initiator:
+                    self._on_hello_ok(link, frame)
+            case wire.Who():
+                if link is not None and link.initiator:
+                    self._send(link, link.hello(self._hooks.now))
+            case wire.Beat() | wire.Bye() | wire.Refuse():
+                if link is not None and frame.link == link.id:
+                    self._on_link_frame(link, frame)
+                elif isinstance(frame, wire.Beat):
+                    self.ask_who(peer)
+            case _:
+                assert_never(frame)
+
+    def ask_who(self, peer: Peer) -> None:
+        """Ask a peer on an unknown link for a HELLO. A dialling side does not ask: its own HELLO is on its way."""
+        if not isinstance(peer, str):
+            self._out.append((peer, wire.who_frame()))
+
+    def resync(self, link: Link) -> None:
+        """Numbers do not fit, or nothing moves: start over from what the other side has received."""
+        if (frame := link.resync(self._hooks.now)) is not None:
+            self._send(link, frame)
+
+    def _on_link_frame(self, link: Link, frame: wire.Beat | wire.Bye | wire.Refuse) -> None:
+        if isinstance(frame, wire.Beat):
+            link.last_heard = self._hooks.now
+            if frame.kind == wire.PING:
+                self._send(link, wire.pong_frame(link.id, frame.time_us))
+            else:
+                link.rtt_seconds = max(0.0, self._hooks.now - frame.time_us / 1e6)
+        elif isinstance(frame, wire.Refuse):
+            self._hooks.counters["refused_by_peer"] += 1
+            self._hooks.on_refused(link, frame.code, frame.text)
+        elif link.initiator:
+            link.over(self._hooks.now)
+            self._hooks.on_lost(link)
+        else:
+            self._lose(link)
+
+    # -- accepting
+
+    def _on_hello(self, peer: Peer, hello: wire.Hello) -> None:
+        if isinstance(peer, str):
+            raise WireError("misplaced", "HELLO is said by the side that dials")
+        if why := self._hooks.admits(hello.info):
+            self._hooks.counters["peers_refused"] += 1
+            self._out.append((peer, wire.refuse_frame(hello.link, "refused", why)))
+            return
+        link = self._accepted.get((hello.info.name, hello.link))
+        if link is None and hello.known:
+            # The peer expects a state that is gone here; with `lost` it starts a new link, and its machine learns it.
+            self._out.append((peer, wire.hello_ok_frame(hello.link, 0, True, self._info)))
+            return
+        fresh = link is None
+        if link is None:
+            self._end_older(hello.info.name)
+            link = self._accepted[hello.info.name, hello.link] = self._new_link(peer, initiator=False)
+        self._bind(link, peer)
+        self._out += [(peer, frame) for frame in link.on_hello(hello, self._hooks.now)]
+        if fresh:
+            link.grant = self._hooks.grant_of(peer) or NO_PERMISSIONS
+            self._hooks.on_open(link)
+        else:
+            self.regrant(link)
+            self._flusher.on_room(link)
+
+    def _end_older(self, name: str) -> None:
+        """A peer that starts over has lost what it had before: its older link is over."""
+        for key in [key for key in self._accepted if key[0] == name]:
+            self._lose(self._accepted[key])
+
+    def _bind(self, link: Link, peer: Peer) -> None:
+        """The link is carried by this connection from now on, and by no other."""
+        if self.links.get(link.peer) is link:
+            del self.links[link.peer]
+        other = self.links.get(peer)
+        if other is not None and other is not link:
+            # A connection carries one link: a peer that opens another one on it has given the first one up.
+            self._lose(other)
+        link.peer = peer
+        self.links[peer] = link
+
+    # -- dialling
+
+    def _on_hello_ok(self, link: Link, answer: wire.HelloOk) -> None:
+        known = link.was_open
+        lost, frames = link.on_hello_ok(answer, self._hooks.now)
+        self._out += [(link.peer, frame) for frame in frames]
+        if lost:
+            self._flusher.drop(link)
+            self._hooks.on_lost(link)
+        elif frames:
+            self._flusher.on_room(link) if known else self._hooks.on_open(link)
+
+    # -- time
+
+    def beat(self) -> None:
+        """Send heartbeats, repeat unanswered HELLOs, resynchronise stalled links and give up silent ones."""
+        now = self._hooks.now
+        self.next_beat_at = now + self._limits.heartbeat_seconds
+        time_us = int(now * 1e6)
+        for link in [*self._accepted.values(), *self.dialled.values()]:
+            # A dialled link that was never open is not lost by silence: it goes on saying HELLO.
+            if link.dead(now) and (link.was_open or not link.initiator):
+                self._on_dead(link)
+            elif link.initiator and not link.open:
+                self._send(link, link.hello(now))
+            elif link.open:
+                self._send(link, wire.ping_frame(link.id, time_us))
+                if link.stalled(now):
+                    self.resync(link)
+
+    def _on_dead(self, link: Link) -> None:
+        known = link.was_open
+        if link.initiator:
+            self._restart(link)
+            self._send(link, link.hello(self._hooks.now))
+        else:
+            self._forget(link)
+        if known:
+            self._hooks.counters["links_lost"] += 1
+            self._hooks.on_lost(link)
+
+    # -- parts of the above
+
+    def _send(self, link: Link, frame: bytes) -> None:
+        self._out.append((link.peer, frame))
+
+    def _new_link(self, peer: Peer, *, initiator: bool) -> Link:
+        return Link(
+            peer, local=self._info, limits=self._limits, initiator=initiator, new_id=self._new_id, now=self._hooks.now
+        )  # fmt: skip
+
+    def _restart(self, link: Link) -> None:
+        link.over(self._hooks.now)
+        self._flusher.drop(link)
+
+    def _lose(self, link: Link) -> None:
+        self._forget(link)
+        self._hooks.on_lost(link)
+
+    def _forget(self, link: Link) -> None:
+        link.open = False
+        if self.links.get(link.peer) is link:
+            del self.links[link.peer]
+        if link.remote is not None:
+            self._accepted.pop((link.name, link.id), None)
+        self._flusher.drop(link)

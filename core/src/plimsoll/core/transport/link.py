@@ -1,0 +1,365 @@
+"""The reliable link: ZeroMQ drops silently on a reconnect and at its high-water marks; a link does not.
+
+Rules of the place:
+- Frames of records are numbered from 1. The receiver takes them in order and exactly once, and acknowledges
+  cumulatively.
+- Unacknowledged frames are kept, at most `window_bytes`, and are sent again only after a HELLO has said what arrived.
+- The receiver's credit (the highest number that may be sent) holds the sender when the application behind it is slow.
+- A link has one identity from HELLO to its end. A side that has lost its state answers `lost`; then both start a new
+  link, and the machine above learns that the old one is over. Nothing is ever delivered from one link to the next.
+
+Pure: frames in, frames out, time as an argument. Numbers count frames, not records.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+
+from plimsoll.core.permissions import ALL_PERMISSIONS
+from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.wire import Info
+
+Peer = Hashable
+
+FRAME_BYTES = 64 * 1024
+"""A frame is closed when it has reached this size; a single larger record still travels in a frame of its own."""
+
+NEVER = float("inf")
+JOINED_RECORDS = 256
+"""Records that are joined before it is known whether they fit into one frame; nearly always they do."""
+
+ACK_EVERY_FRAMES = 32
+ACK_EVERY_BYTES = 128 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class LinkLimits:
+    """Bounds of a link. `window_bytes`: unacknowledged bytes of the sender. `window_frames`: the receiver's credit."""
+
+    window_bytes: int = 1024 * 1024
+    window_frames: int = 1024
+    heartbeat_seconds: float = 1.0
+    dead_seconds: float = 10.0
+    ack_seconds: float = 0.02
+
+
+class Link:
+    """One side of a reliable link.
+
+    `flags` go with every frame. `unacked` are the frames after `acked`, in order. `on_sealed` is told how many records
+    each frame has. `is_stuck`: the round has ended and something was left. `buffer` holds encoded records that wait
+    for the end of the round; the list stays the same object for the life of the link.
+    """
+
+    __slots__ = (
+        "_answer",
+        "_flags",
+        "_new_id",
+        "_start_of_head",
+        "ack_due_at",
+        "acked",
+        "buffer",
+        "consumed",
+        "credit",
+        "credit_told",
+        "expected",
+        "grant",
+        "id",
+        "inflight_bytes",
+        "initiator",
+        "is_stuck",
+        "last_heard",
+        "last_hello",
+        "last_progress",
+        "limits",
+        "local",
+        "next_seq",
+        "on_sealed",
+        "open",
+        "owner",
+        "peer",
+        "remote",
+        "resync_asked",
+        "rtt_seconds",
+        "stats",
+        "unacked",
+        "unacked_in_bytes",
+        "unacked_in_frames",
+        "was_open",
+    )
+
+    def __init__(
+        self, peer: Peer, *, local: Info, limits: LinkLimits, initiator: bool, new_id: Callable[[], int], now: float
+    ) -> None:
+        self.peer, self.local, self.limits, self.initiator, self._new_id = peer, local, limits, initiator, new_id
+        self.remote: Info | None = None
+        self.owner: object = None
+        self.grant = ALL_PERMISSIONS
+        self.rtt_seconds = 0.0
+        self._flags = 0
+        self.is_stuck = False
+        self.on_sealed: Callable[[int], None] | None = None
+        self.last_heard = self.last_progress = now
+        self.last_hello = float("-inf")
+        self.stats = LinkStats()
+        self.buffer: list[bytes] = []
+        self._start(new_id() if initiator else 0)
+
+    def _start(self, link_id: int) -> None:
+        self.id = link_id
+        self._start_of_head, self._answer = wire.data_link(link_id, self._flags), b""
+        self.open = self.was_open = False
+        self.next_seq, self.acked, self.credit = 1, 0, 0
+        self.unacked: deque[bytes] = deque()
+        self.inflight_bytes = 0
+        self.buffer.clear()
+        self.expected, self.consumed, self.credit_told = 1, 0, 0
+        self.unacked_in_frames = self.unacked_in_bytes = 0
+        self.ack_due_at = float("inf")
+        self.resync_asked = float("-inf")
+
+    @property
+    def name(self) -> str:
+        """The name of the other side, or an empty string before it has said HELLO."""
+        return self.remote.name if self.remote else ""
+
+    @property
+    def incarnation(self) -> int:
+        """The incarnation of the other side, or 0 before it has said HELLO."""
+        return self.remote.incarnation if self.remote else 0
+
+    # -- sending
+
+    @property
+    def flags(self) -> int:
+        return self._flags
+
+    @flags.setter
+    def flags(self, flags: int) -> None:
+        if flags != self._flags:
+            self._flags, self._start_of_head = flags, wire.data_link(self.id, flags)
+
+    def writable_bytes(self) -> int:
+        """How many bytes may be sent now; zero or less when the link is closed, out of credit or its window is full."""
+        if not self.open or self.next_seq > self.credit:
+            return 0
+        return self.limits.window_bytes - self.inflight_bytes
+
+    def seal(self, chunks: list[bytes], now: float) -> bytes:
+        """Number a frame of these records, keep it until it is acknowledged, and return it to be sent."""
+        answer = self._answer or self._say_answer()
+        head = wire.data_head(self._start_of_head, self.next_seq, answer, len(chunks))
+        frame = head + (chunks[0] if len(chunks) == 1 else b"".join(chunks))
+        if not self.unacked:
+            self.last_progress = now
+        self.unacked.append(frame)
+        self.next_seq += 1
+        self.inflight_bytes += len(frame)
+        if self.unacked_in_frames:
+            self._ack_sent()
+        return frame
+
+    def _say_answer(self) -> bytes:
+        """The fields of frames about the other direction; cached until something is received or taken."""
+        self._answer = wire.data_answer(self.expected - 1, self._grant())
+        return self._answer
+
+    def _grant(self) -> int:
+        self.credit_told = self.consumed + self.limits.window_frames
+        return self.credit_told
+
+    def _ack_sent(self) -> None:
+        self.unacked_in_frames = self.unacked_in_bytes = 0
+        self.ack_due_at = NEVER
+
+    # -- receiving
+
+    def accept(self, frame: wire.Data, size: int, now: float) -> bool:
+        """Whether this frame is the next one, and so is received. Its acknowledgement counts in either case."""
+        self.last_heard = now
+        self.acknowledged(frame.ack, frame.credit, now)
+        if frame.seq != self.expected or frame.seq > self.credit_told:
+            self.stats.frames_refused += 1
+            if frame.seq < self.expected:
+                # It was sent again, so the acknowledgement was lost: acknowledge now, or it comes once more.
+                self.ack_due_at = now
+            return False
+        self.expected += 1
+        self._answer = b""
+        self.stats.frames_in += 1
+        self.stats.records_in += len(frame.records)
+        self.stats.bytes_in += size
+        self.unacked_in_frames += 1
+        self.unacked_in_bytes += size
+        if (
+            frame.flags & wire.FLAG_ACK_NOW
+            or self.unacked_in_frames >= ACK_EVERY_FRAMES
+            or self.unacked_in_bytes >= ACK_EVERY_BYTES
+        ):
+            self.ack_due_at = now
+        elif self.ack_due_at == float("inf"):
+            self.ack_due_at = now + self.limits.ack_seconds
+        return True
+
+    def took(self, frames: int, now: float) -> None:
+        """The application has dealt with this many frames; their credit goes back with the next acknowledgement."""
+        self.consumed += frames
+        self._answer = b""
+        if self.consumed + self.limits.window_frames - self.credit_told >= self.limits.window_frames // 2:
+            self.ack_due_at = now
+
+    def acknowledged(self, ack: int, credit: int, now: float) -> bool:
+        """Take a cumulative acknowledgement and credit. True when either moved forward."""
+        moved = credit > self.credit
+        if moved:
+            self.credit = credit
+        if self.acked < ack < self.next_seq:
+            self._drop_acked(ack)
+            self.last_progress = now
+            moved = True
+        return moved
+
+    def _drop_acked(self, ack: int) -> None:
+        if ack == self.next_seq - 1:
+            self.unacked.clear()
+            self.inflight_bytes = 0
+        else:
+            take = self.unacked.popleft
+            for _ in range(ack - self.acked):
+                self.inflight_bytes -= len(take())
+        self.acked = ack
+
+    def ack(self) -> bytes:
+        """An acknowledgement on its own."""
+        self._ack_sent()
+        self.stats.acks_out += 1
+        return wire.ack_frame(self.id, self.expected - 1, self._grant())
+
+    # -- handshake
+
+    def hello(self, now: float) -> bytes:
+        """Initiator: who this is and what has arrived, at the start, after a reconnect or when numbers do not fit."""
+        self.last_hello = now
+        self.open = False
+        return wire.hello_frame(self.id, self.expected - 1, self.was_open, self.local)
+
+    def on_hello(self, hello: wire.Hello, now: float) -> list[bytes]:
+        """Acceptor: the other side is there (again); returns the answer and what it has not received."""
+        if not self.was_open:
+            # Resumed links keep their numbers and what is unacknowledged; only a new one starts from 1.
+            self._start(hello.link)
+        self._opened(hello.info, hello.received, now)
+        return [wire.hello_ok_frame(self.id, self.expected - 1, False, self.local), self.ack(), *self._again()]
+
+    def on_hello_ok(self, answer: wire.HelloOk, now: float) -> tuple[bool, list[bytes]]:
+        """Initiator: returns (lost, frames). `lost`: the other side had lost the link; a new one is being opened."""
+        if answer.link != self.id or self.open:
+            return False, []
+        if answer.lost:
+            if not self.was_open:
+                return False, []
+            self._start(self._new_id())
+            self.last_heard = now
+            return True, [self.hello(now)]
+        self._opened(answer.info, answer.received, now)
+        return False, [self.ack(), *self._again()]
+
+    def _opened(self, info: Info, received: int, now: float) -> None:
+        self.remote, self.open, self.was_open = info, True, True
+        self.last_heard = self.last_progress = now
+        self.resync_asked = float("-inf")
+        self.acknowledged(received, self.credit, now)
+
+    def _again(self) -> list[bytes]:
+        self.stats.frames_again += len(self.unacked)
+        return list(self.unacked)
+
+    def over(self, now: float) -> None:
+        """Initiator: the link is over; the next HELLO opens a new one."""
+        self._start(self._new_id())
+        self.last_heard = now
+
+    # -- time
+
+    def resync(self, now: float) -> bytes | None:
+        """Numbers do not fit, or nothing has been acknowledged for long: start over from what the other side has."""
+        if now - self.resync_asked < self.limits.heartbeat_seconds:
+            return None
+        self.resync_asked = now
+        return self.hello(now) if self.initiator else wire.who_frame()
+
+    def stalled(self, now: float) -> bool:
+        """Whether nothing has moved for three heartbeats: what was sent is unacknowledged, or nothing may be sent.
+
+        Credit that was given and got lost on its way is given again with the answer to a HELLO.
+        """
+        waits = bool(self.unacked) or self.next_seq > self.credit
+        return self.open and waits and now - self.last_progress > 3 * self.limits.heartbeat_seconds
+
+    def dead(self, now: float) -> bool:
+        """Whether the other side has been silent for `dead_seconds`."""
+        return now - self.last_heard > self.limits.dead_seconds
+
+
+def seal_small(links: Iterable[Link], now: float, out: list[tuple[Peer, bytes]]) -> tuple[list[Link], int, int]:
+    """Hot path of a fan-out: one frame for each link whose buffer fits into one and that may send.
+
+    Does what `Link.seal` does, written out: at one record a frame, its calls cost as much as its work. Returns the
+    links that want more care, and how many records and bytes were sealed.
+    """
+    rest: list[Link] = []
+    records = size = 0
+    head, join, most = wire.data_head, b"".join, FRAME_BYTES + wire.DATA_HEAD_BYTES
+    for link in links:
+        buffer = link.buffer
+        count, seq = len(buffer), link.next_seq
+        if (
+            not 0 < count <= JOINED_RECORDS
+            or link.is_stuck
+            or not link.open
+            or seq > link.credit
+            or link.inflight_bytes >= link.limits.window_bytes
+        ):
+            rest.append(link)
+            continue
+        start = head(link._start_of_head, seq, link._answer or link._say_answer(), count)
+        frame = start + (buffer[0] if count == 1 else join(buffer))
+        length = len(frame)
+        if length > most and count > 1:
+            rest.append(link)
+            continue
+        if not link.unacked:
+            link.last_progress = now
+        link.unacked.append(frame)
+        link.next_seq = seq + 1
+        link.inflight_bytes += length
+        if link.unacked_in_frames:
+            link._ack_sent()
+        buffer.clear()
+        if link.on_sealed is not None:
+            link.on_sealed(count)
+        out.append((link.peer, frame))
+        records += count
+        size += length
+    return rest, records, size
+
+
+class LinkStats:
+    """Counters of one side of a link, since it was made; they count frames and bytes, and records inside frames."""
+
+    __slots__ = (
+        "acks_out",
+        "bytes_in",
+        "frames_again",
+        "frames_in",
+        "frames_refused",
+        "records_in",
+    )
+
+    def __init__(self) -> None:
+        self.acks_out = self.bytes_in = self.frames_again = self.frames_in = self.frames_refused = self.records_in = 0
+
+    def as_dict(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in self.__slots__}

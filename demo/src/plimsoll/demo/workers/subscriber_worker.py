@@ -1,0 +1,171 @@
+"""A process of many subscribers on one connection: each joins at its time, and all it receives is recorded.
+
+    python -m plimsoll.demo.workers.subscriber_worker     (started by the demo; its orders come on standard input)
+
+The head assigns an edge to each newcomer; one link per edge serves all its subscribers.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from plimsoll import client
+from plimsoll.core.verify import observations as seen
+from plimsoll.demo import quotes, workload
+from plimsoll.demo.analysis import delays
+from plimsoll.demo.journal import DeliveryJournal, JournalAttachment
+from plimsoll.demo.workers.worker_process import connect
+from plimsoll.demo.workers.worker_protocol import FINISH, WorkerPipe, run_worker
+
+ROUND_SECONDS = 0.02
+INCARNATION = 1
+"""Every subscriber of the demo has one life."""
+
+ReceivedBatch = Sequence[client.Delivery | client.GapNotice]
+
+
+class JournaledSubscribers:
+    """Some subscribers of a plan, in the order of joining. Callbacks come on the connection's thread."""
+
+    def __init__(
+        self,
+        plan: Sequence[workload.PlannedSubscriber],
+        connection: client.Connection,
+        journal: DeliveryJournal,
+        prefer: str = "",
+    ) -> None:
+        self._plan, self._connection, self._journal = list(reversed(plan)), connection, journal
+        self._prefer = prefer
+        self._lock = threading.Lock()
+        self._subscribers: list[client.Subscriber] = []
+        self._counts: Counter[str] = Counter()
+        self._attached: set[str] = set()
+        self._delays: list[float] = []
+
+    def join(self, start: float) -> None:
+        """Start the subscribers whose time to join has come."""
+        while self._plan and start + self._plan[-1].joins_at <= time.monotonic():
+            self._join(self._plan.pop())
+
+    def state(self) -> dict[str, Any]:
+        """The counts so far; the positions of the subscribers; the delays since the last call."""
+        standing = [(token[2], one.name) for one in self._subscribers if (token := one.token) is not None]
+        positions = [position for position, _ in standing]
+        with self._lock:
+            counts, recent = dict(self._counts), self._delays
+            self._delays = []
+        return {
+            "ready": True,
+            **counts,
+            "started": len(self._subscribers),
+            "said": {name: n for name, n in self._connection.status()["counters"].items() if name.startswith("said_")},
+            "subscribers": len(self._attached),
+            "unsettled": len(self._subscribers) - counts.get("acknowledged", 0),
+            "lowest_position": min(positions, default=0),
+            "furthest_behind": min(standing, default=(0, ""))[1],
+            "highest_position": max(positions, default=0),
+            "delay_p99": delays.summary(recent)["p99"],
+        }
+
+    def close(self) -> dict[str, int]:
+        """Close all, and record the library's counters, which the audit compares."""
+        total: Counter[str] = Counter()
+        for one in self._subscribers:
+            statistics = one.statistics()
+            one.close()
+            for what in ("delivered", "gaps"):
+                self._journal.note(
+                    seen.CounterObserved(one.name, INCARNATION, what, statistics[what], time.monotonic())
+                )
+            for name in ("duplicates_suppressed", "gaps_known", "reconnects", "redirects", "pauses"):
+                total[name] += statistics[name]
+        return {f"subscribers_{name}": count for name, count in total.items()}
+
+    def _join(self, plan: workload.PlannedSubscriber) -> None:
+        name = plan.name
+        with self._lock:  # so that the subscription is recorded before anything of it
+            at = time.monotonic()
+            one = client.Subscriber(
+                self._connection,
+                name=name,
+                prefer=self._prefer,
+                on_batch=lambda items: self._on_batch(name, items),
+                on_state=lambda state: self._on_state(name, state),
+            )
+            number = one.subscribe(plan.text, wait=False).id
+            # The audit asks only filters whose first equality holds; the symbol is more selective than the class.
+            self._journal.note(seen.SubscriptionObserved(name, INCARNATION, number, plan.predicates[::-1], at))
+            self._subscribers.append(one)
+
+    def _on_batch(self, name: str, items: ReceivedBatch) -> None:
+        at, now_us = time.monotonic(), time.time_ns() // 1000
+        with self._lock:
+            for item in items:
+                if isinstance(item, client.Delivery):
+                    self._journal.delivered((name, INCARNATION), item.identity, item.origin, item.token, at)
+                    self._delays.append((now_us - item.sent_us) / 1e6)
+                    self._counts["delivered"] += 1
+                else:
+                    self._counts["gaps"] += 1
+                    last = [(head, epoch, offset) for head, epoch, offset in item.last]
+                    gap = seen.GapObserved(
+                        name,
+                        INCARNATION,
+                        item.head,
+                        item.low_epoch,
+                        item.low,
+                        item.epoch,
+                        item.high,
+                        last,
+                        item.reason,
+                        at,
+                    )
+                    self._journal.note(gap)
+
+    def _on_state(self, name: str, state: Any) -> None:
+        at, counts = time.monotonic(), self._counts
+        with self._lock:
+            if isinstance(state, client.Attached):
+                self._journal.attached(JournalAttachment(name, state.edge, at))
+                self._attached.add(name)
+            elif isinstance(state, client.Detached):
+                self._attached.discard(name)
+            elif isinstance(state, client.Acknowledged):
+                self._journal.note(
+                    seen.AcknowledgementObserved(name, INCARNATION, state.ids, state.head, state.unreached, at)
+                )
+                counts["acknowledged"] += len(state.ids)
+            elif isinstance(state, client.Lapsed):
+                self._journal.note(seen.LeaseEndObserved(name, INCARNATION, at))
+                counts["acknowledged"] -= 1
+            elif isinstance(state, client.SubscriptionRefused | client.Failed):
+                raise RuntimeError(f"subscriber {name}: {state}")
+
+
+def run(orders: WorkerPipe) -> None:
+    """Run from the first order to the last."""
+    task = orders.task()
+    plan = workload.plan_workload(task.scenario, quotes.load()).subscribers[task.part :: task.of]
+    with DeliveryJournal(Path(task.journal)) as journal, connect(task, f"subscribing-{task.part}") as connection:
+        orders.await_open(connection)
+        subscribing = JournaledSubscribers(plan, connection, journal, task.scenario.prefer)
+        orders.say(subscribing.state())
+        start = float(orders.next())
+        while True:
+            subscribing.join(start)
+            if orders.is_time_to_say:
+                orders.say(subscribing.state())
+            if orders.wait(ROUND_SECONDS) == FINISH:
+                break
+        state = subscribing.state()
+        orders.say({**state, "counters": subscribing.close()})
+
+
+if __name__ == "__main__":
+    sys.exit(run_worker(run))

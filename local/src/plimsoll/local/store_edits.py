@@ -1,0 +1,62 @@
+"""Requests to the mediator of a local fleet: each creates or edits an object, as applying YAML does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from plimsoll.core.spec import SourceDocument
+from plimsoll.local import runtime
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.object_store import Object, ObjectConflictError, ObjectStore
+from plimsoll.mediator import spec_edits
+from plimsoll.mediator.session_objects import SESSION_KIND
+
+COMMAND_LINE_SOURCE = "<command>"
+
+
+def create_session(folder: FleetFolder, name: str, spec: Mapping[str, Any]) -> str:
+    """Create a session; returns its object's name. Raises as `runtime.apply` does, and `ObjectConflictError`."""
+    with ObjectStore(folder.store) as store:
+        known = {item["metadata"]["name"] for item in store.objects(SESSION_KIND)[1]}
+    if name in known:
+        raise ObjectConflictError(f"there is already a session {name}: choose another name")
+    runtime.apply(folder, [SourceDocument(spec_edits.session_object(name, dict(spec)), COMMAND_LINE_SOURCE)])
+    return name
+
+
+def stop_session(folder: FleetFolder, name: str) -> None:
+    """Stop a session after its current batch; raises `ObjectMissingError`, and as `spec_edits.stopped_spec` does."""
+    _update_session(folder, name, spec_edits.stopped_spec)
+
+
+def approve_session(folder: FleetFolder, name: str, plan_hash: str = "") -> str:
+    """Approve the plan of a session, by its hash or as it is now. Returns the hash.
+
+    Raises `ObjectMissingError`, and as `spec_edits.approved_spec` does.
+    """
+    found = ""
+
+    def change(item: Object) -> dict[str, Any]:
+        nonlocal found
+        spec, found = spec_edits.approved_spec(item, plan_hash)
+        return spec
+
+    _update_session(folder, name, change)
+    return found
+
+
+def _update_session(folder: FleetFolder, name: str, change: Callable[[Object], dict[str, Any]]) -> None:
+    with ObjectStore(folder.store) as store, store.transaction():
+        item = store.get(SESSION_KIND, name)
+        store.update({**item, "spec": change(item)})
+
+
+def set_cordoned(folder: FleetFolder, edge: str, *, cordoned: bool) -> bool:
+    """Set whether an edge takes new subscribers; whether that changed anything. Raises `ObjectMissingError`."""
+    with ObjectStore(folder.store) as store, store.transaction():
+        item = store.get("EdgeBroker", edge)
+        spec = spec_edits.cordoned_spec(item, cordoned=cordoned)
+        if spec is not None:
+            store.update({**item, "spec": spec})
+        return spec is not None

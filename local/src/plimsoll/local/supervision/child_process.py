@@ -1,0 +1,98 @@
+"""Starting and ending one broker process: its own session, its log file, and its death with ours.
+
+Each broker leads a session of its own, so a terminal's Ctrl-C reaches only the supervisor, which decides the order in
+which brokers leave.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+BrokerCommand = Callable[[Path], Sequence[str]]
+"""What runs a broker that is configured by a file; the first word is a path."""
+
+LEAVE_SECONDS = "10"
+"""Seconds that a broker may take to let its subscribers go elsewhere."""
+LOG_BYTES = 4 * 1024 * 1024
+_DEATH_SIGNAL_SCRIPT = str(Path(__file__).with_name("parent_death_signal.py"))
+
+
+def broker_command(config: Path) -> Sequence[str]:
+    """The command that starts this installation's broker."""
+    own = str(os.getpid())
+    return (
+        sys.executable,
+        "-m",
+        "plimsoll.broker",
+        "--config",
+        str(config),
+        "--parent-pid",
+        own,
+        "--leave-seconds",
+        LEAVE_SECONDS,
+    )
+
+
+class ChildProcess:
+    """One run of a program. `environment`: its whole environment; None: ours."""
+
+    def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> None:
+        self._log = log
+        _rotate(log)
+        with log.open("ab") as output:
+            self._start = output.tell()
+            self._popen = subprocess.Popen(
+                [sys.executable, "-I", "-S", _DEATH_SIGNAL_SCRIPT, str(os.getpid()), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=environment,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    def exit_code(self) -> int | None:
+        """Its exit code if it has ended: negative for the signal that ended it."""
+        return self._popen.poll()
+
+    def terminate(self) -> None:
+        """Ask it to leave."""
+        if self._popen.poll() is None:
+            self._popen.terminate()
+
+    def kill(self) -> None:
+        """End it now, and wait until it has."""
+        if self._popen.poll() is None:
+            self._popen.kill()
+        self._popen.wait()
+
+    def last_output_line(self, limit: int = 400) -> str:
+        """The end of this run's output, in one line: usually the reason for its exit."""
+        with self._log.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(self._start, size - 4096))
+            lines = [line.strip() for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]
+        return lines[-1][:limit] if lines else ""
+
+
+def describe_exit(code: int) -> str:
+    """An exit code in words."""
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+def _rotate(log: Path) -> None:
+    if log.exists() and log.stat().st_size > LOG_BYTES:
+        log.replace(log.with_suffix(".log.1"))

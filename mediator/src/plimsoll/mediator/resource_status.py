@@ -1,0 +1,270 @@
+"""Status and conditions of brokers, clusters and fleets: pure functions of observations.
+
+Amounts are whole numbers with their unit in the name, as the custom resources have no floating-point numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from plimsoll.core.config import Role
+from plimsoll.core.spec.status.conditions import Condition, merge_conditions
+
+UNANSWERED_SECONDS = 5.0
+"""A ready broker that has not answered for this long is no longer ready."""
+
+
+@dataclass(frozen=True)
+class ObservedBroker:
+    """The observed state of one broker. Ages are in seconds, None without a message."""
+
+    name: str
+    role: Role
+    cluster: str
+    profile: str
+    data: str
+    control: str
+    public_key: str
+    pid: int | None = None
+    restarts: int = 0
+    last_end: str = ""
+    answer_age: float | None = None
+    serving: bool = False
+    waiting_for: str = ""
+    report_age: float | None = None
+    report: Mapping[str, Any] = field(default_factory=dict)
+    stopping: bool = False
+    waiting_seconds: float | None = None
+    pod: str = ""
+    node: str = ""
+    trouble: tuple[str, str] = ("", "")
+    """Why its pod does not run, as a reason and a message; empty if it runs or is about to."""
+
+    @property
+    def runs_as(self) -> str:
+        """Its process or pod as text; empty if it has none."""
+        if self.pod:
+            return f"pod {self.pod}"
+        return "" if self.pid is None else f"process {self.pid}"
+
+    @property
+    def failing(self) -> bool:
+        """Whether it is down and waiting alone will not help."""
+        return bool(self.trouble[0]) or self.readiness().reason in ("BackOff", "NotAnswering")
+
+    @property
+    def ready(self) -> bool:
+        return self._readiness()[0]
+
+    def _readiness(self) -> tuple[bool, str, str]:
+        if self.stopping:
+            return False, "Stopping", "it lets its subscribers go elsewhere"
+        if self.trouble[0]:
+            return False, *self.trouble
+        if not self.runs_as:
+            return self._waiting()
+        if self.answer_age is None:
+            return False, "Starting", f"{self.runs_as} does not answer yet"
+        if self.answer_age > UNANSWERED_SECONDS:
+            return False, "NotAnswering", f"{self.runs_as} no longer answers on {self.control}"
+        if not self.serving:
+            return (
+                False,
+                "WaitingForPeers",
+                f"waiting for {self.waiting_for or ('its head' if self.role == 'edge' else 'its neighbours')}",
+            )
+        return True, "Answering", f"{self.runs_as} answers on {self.control}"
+
+    def _waiting(self) -> tuple[bool, str, str]:
+        """Why nothing runs."""
+        if self.waiting_seconds is None:
+            return False, "Stopped", "nothing runs"
+        if not self.last_end:
+            return False, "Starting", "it starts as soon as the others have read its key"
+        return False, "BackOff", f"it {self.last_end}; starts again after {self.waiting_seconds:.0f} s"
+
+    def readiness(self) -> Condition:
+        ready, reason, message = self._readiness()
+        return Condition("Ready", "True" if ready else "False", reason, message)
+
+
+def freshness_condition(brokers: Sequence[ObservedBroker], interval_seconds: float) -> Condition:
+    """Whether load reports of all brokers are recent: at most three intervals old."""
+    limit = 3 * interval_seconds
+    missing = [b.name for b in brokers if b.report_age is None]
+    stale = [b.name for b in brokers if b.report_age is not None and b.report_age > limit]
+    if missing:
+        return Condition("LoadDataFresh", "False", "NoReports", f"no load report yet from {_name_list(missing)}")
+    if stale:
+        return Condition("LoadDataFresh", "False", "Stale", f"no load report for {limit:g} s from {_name_list(stale)}")
+    return Condition(
+        "LoadDataFresh", "True", "Reporting", f"{len(brokers)} brokers report every {interval_seconds:g} s"
+    )
+
+
+def edge_status(
+    edge: Mapping[str, Any], seen: ObservedBroker, interval_seconds: float, time: str, others: Sequence[Condition] = ()
+) -> dict[str, Any]:
+    """The status of an EdgeBroker; `others` take precedence."""
+    generation = int(edge["metadata"].get("generation", 1))
+    progressing = not seen.ready and seen.readiness().reason in ("Starting", "WaitingForPeers", "Stopping", "BackOff")
+    found = [
+        seen.readiness(),
+        _progressing_condition(progressing, seen.readiness().reason if progressing else "Settled"),
+        freshness_condition([seen], interval_seconds),
+        *others,
+    ]
+    return {"observedGeneration": generation, **broker_status(seen), **merged_conditions(edge, found, time)}
+
+
+def cluster_status(
+    cluster: Mapping[str, Any],
+    head: ObservedBroker,
+    edges: Sequence[ObservedBroker],
+    interval_seconds: float,
+    time: str,
+    others: Sequence[Condition] = (),
+) -> dict[str, Any]:
+    """The status of a BrokerCluster; `others` take precedence."""
+    generation = int(cluster["metadata"].get("generation", 1))
+    brokers = [head, *edges]
+    return {
+        "observedGeneration": generation,
+        "head": {"name": head.name, **broker_status(head)},
+        "endpoint": head.data,
+        "edges": {"desired": len(edges), "ready": sum(edge.ready for edge in edges)},
+        "subscribers": sum(int(edge.report.get("subscribers", 0)) for edge in edges),
+        **merged_conditions(cluster, [*broker_conditions(brokers, interval_seconds), *others], time),
+    }
+
+
+def fleet_status(
+    fleet: Mapping[str, Any],
+    brokers: Sequence[ObservedBroker],
+    *,
+    plain: bool,
+    pid: int,
+    mediator: Mapping[str, Any],
+    interval_seconds: float,
+    time: str,
+    telemetry: Mapping[str, Any] = MappingProxyType({}),
+    others: Sequence[Condition] = (),
+) -> dict[str, Any]:
+    """The status of a BrokerFleet; fields of the mediator are kept, and `others` take precedence."""
+    old = fleet.get("status", {})
+    found = [*with_load_source(broker_conditions(brokers, interval_seconds), telemetry), *others]
+    kept = fleet if any(each.type == "SparkReady" for each in others) else without_condition(fleet, "SparkReady")
+    return {
+        "observedGeneration": int(fleet["metadata"].get("generation", 1)),
+        "clusters": len({broker.cluster for broker in brokers}),
+        "brokers": {"desired": len(brokers), "ready": sum(broker.ready for broker in brokers)},
+        "security": "Plain" if plain else "Curve",
+        "supervisor": {"pid": pid},
+        "mediator": dict(mediator),
+        "mediatorEpoch": old.get("mediatorEpoch", 0),
+        "draining": old.get("draining", []),
+        **({"telemetry": dict(telemetry)} if telemetry else {}),
+        **merged_conditions(kept, found, time),
+    }
+
+
+def broker_status(seen: ObservedBroker) -> dict[str, Any]:
+    """The fields that the status of each broker has."""
+    status: dict[str, Any] = {
+        "state": seen.report.get("state", "N/A") if seen.ready else "N/A",
+        "profile": seen.profile,
+        "endpoints": {"data": seen.data, "control": seen.control, "publicKey": seen.public_key},
+        "restarts": seen.restarts,
+        "load": load_summary(seen.report),
+    }
+    for name, value in (("pid", seen.pid), ("pod", seen.pod), ("node", seen.node)):
+        if value:
+            status[name] = value
+    if seen.last_end:
+        status["lastEnd"] = seen.last_end
+    if "subscribers" in seen.report:
+        status["subscribers"] = int(seen.report["subscribers"])
+    return status
+
+
+def load_summary(report: Mapping[str, Any]) -> dict[str, int]:
+    """A load report in whole numbers; missing fields are left out."""
+    scales = {
+        "input_utilization": ("inputUtilizationPercent", 100),
+        "output_utilization": ("outputUtilizationPercent", 100),
+        "match_delay_seconds": ("matchDelayMicroseconds", 1_000_000),
+        "input_rate": ("publicationsPerSecond", 1),
+        "output_rate": ("deliveriesPerSecond", 1),
+        "output_bytes_per_second": ("outputBytesPerSecond", 1),
+        "input_queue_delay_seconds": ("inputQueueDelayMilliseconds", 1000),
+        "output_queue_delay_seconds": ("outputQueueDelayMilliseconds", 1000),
+        "input_queue_messages": ("inputQueueMessages", 1),
+        "output_queue_messages": ("outputQueueMessages", 1),
+        "output_queue_bytes": ("outputQueueBytes", 1),
+        "cpu_ratio": ("cpuPercent", 100),
+        "memory_ratio": ("memoryPercent", 100),
+        "subscriptions": ("subscriptions", 1),
+    }
+    return {
+        name: round(report[key] * scale)
+        for key, (name, scale) in scales.items()
+        if isinstance(report.get(key), int | float)
+    }
+
+
+def broker_conditions(brokers: Sequence[ObservedBroker], interval_seconds: float) -> list[Condition]:
+    """Conditions of a group of brokers."""
+    waiting = [broker for broker in brokers if not broker.ready]
+    failing = [broker for broker in waiting if broker.failing]
+    moving = [broker for broker in waiting if broker not in failing]
+    ready = Condition("Ready", "True", "AllReady", f"{len(brokers)} of {len(brokers)} brokers are ready")
+    if waiting:
+        reason = failing[0].readiness().reason if failing else moving[0].readiness().reason
+        count = len(brokers) - len(waiting)
+        message = f"{count} of {len(brokers)} brokers are ready; not ready: {_name_list(b.name for b in waiting)}"
+        ready = Condition("Ready", "False", reason, message)
+    degraded = Condition("Degraded", "False", "AsExpected")
+    if failing:
+        words = "; ".join(f"{broker.name}: {broker.readiness().message}" for broker in failing[:3])
+        degraded = Condition("Degraded", "True", failing[0].readiness().reason, words)
+    reason = moving[0].readiness().reason if moving else "Settled"
+    return [
+        ready,
+        degraded,
+        _progressing_condition(bool(moving), reason),
+        freshness_condition(brokers, interval_seconds),
+    ]
+
+
+def with_load_source(found: Iterable[Condition], telemetry: Mapping[str, Any]) -> Iterator[Condition]:
+    """Conditions of a fleet; `LoadDataFresh` also names the source of the figures that compare clusters."""
+    source = {"Spark": "Spark's snapshot", "Fold": "the collectors' fold"}.get(telemetry.get("source", ""))
+    for each in found:
+        said = each.type == "LoadDataFresh" and source is not None
+        yield replace(each, message=f"{each.message}; clusters are compared by {source}") if said else each
+
+
+def without_condition(owner: Mapping[str, Any], type_: str) -> dict[str, Any]:
+    """An object without its condition of a type that no longer applies."""
+    status = owner.get("status", {})
+    kept = [each for each in status.get("conditions", []) if each["type"] != type_]
+    return {**owner, "status": {**status, "conditions": kept}}
+
+
+def _progressing_condition(moving: bool, reason: str) -> Condition:
+    return Condition("Progressing", "True" if moving else "False", reason)
+
+
+def merged_conditions(owner: Mapping[str, Any], found: Iterable[Condition], time: str) -> dict[str, Any]:
+    """The conditions of an object, merged with its stored ones; of one type the last given counts."""
+    old = owner.get("status", {}).get("conditions", [])
+    last = {condition.type: condition for condition in found}
+    return {"conditions": merge_conditions(old, last.values(), int(owner["metadata"].get("generation", 1)), time)}
+
+
+def _name_list(names: Iterable[str]) -> str:
+    known = list(names)
+    return ", ".join(known[:3]) + (f" and {len(known) - 3} more" if len(known) > 3 else "")

@@ -1,0 +1,142 @@
+"""A Lease, by which one of several operators mediates in a fleet while the others wait.
+
+It only avoids useless work: clocks differ and a process may be suspended, so a lease cannot fence off a mediator;
+epochs do. The holder therefore goes on while the API server does not answer, and stops when it reads that another
+operator holds the lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError, Object
+
+LEASE_KIND = "Lease"
+T = TypeVar("T")
+
+
+class LeaseLostError(RuntimeError):
+    """Another operator holds the lease now."""
+
+
+class Lease:
+    """A Lease as one operator sees it; `seconds` after its last renewal another operator may take it.
+
+    `owner` is the owner reference: the Lease is garbage-collected with its fleet.
+    """
+
+    def __init__(
+        self, api: Api, namespace: str, name: str, holder: str, seconds: float = 15.0, *, owner: Object | None = None
+    ) -> None:
+        self._api, self._namespace, self._name = api, namespace, name
+        self._holder, self._seconds, self._owners = holder, seconds, [owner] if owner is not None else []
+        self._seen: tuple[Any, ...] = ()
+        self._seen_at = self._renewed_at = float("-inf")
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it was renewed so recently that no other operator can have taken it, by the local clock."""
+        return asyncio.get_running_loop().time() - self._renewed_at < self._seconds
+
+    async def run_while_held(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for the lease, then do the work while holding it; release it at the end.
+
+        Raises:
+            LeaseLostError: another operator has taken it; the work is cancelled.
+
+        """
+        try:
+            await self.acquire()
+        except BaseException:
+            work.close()
+            raise
+        working = asyncio.create_task(work)
+        keeping = asyncio.create_task(self._renew())
+        try:
+            await asyncio.wait((working, keeping), return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                await keeping  # it only ends by raising
+            return await working
+        finally:
+            for task in (working, keeping):
+                task.cancel()
+            await asyncio.gather(working, keeping, return_exceptions=True)
+            with contextlib.suppress(ApiError, ApiNotFoundError, ApiConflictError, LeaseLostError, TimeoutError):
+                async with asyncio.timeout(self._seconds / 3):
+                    await self._write(release=True)
+
+    async def acquire(self) -> None:
+        """Wait until this operator holds the lease."""
+        while True:
+            with contextlib.suppress(LeaseLostError, ApiConflictError, ApiNotFoundError):
+                await self._write(release=False)
+                return
+            await asyncio.sleep(self._seconds / 5)
+
+    async def _renew(self) -> None:
+        """Renew it until cancelled. After a conflict it is read again, and its stored holder decides."""
+        while True:
+            await asyncio.sleep(self._seconds / 3)
+            for pause in self._api.pauses():
+                with contextlib.suppress(ApiConflictError, ApiNotFoundError):
+                    await self._write(release=False)
+                    break
+                await asyncio.sleep(pause)
+
+    async def _write(self, *, release: bool) -> None:
+        """Renew it, take it if it is free, or release it; raises LeaseLostError while another operator holds it."""
+        asked_at = asyncio.get_running_loop().time()
+        try:
+            item = await self._api.get(LEASE_KIND, self._namespace, self._name, retry=not release)
+        except ApiNotFoundError:
+            if not release:
+                await self._api.create(self._made(), retry=True)
+                self._renewed_at = asked_at
+            return
+        spec = item.get("spec", {})
+        holder = spec.get("holderIdentity") or ""
+        if holder not in ("", self._holder) and not self._is_over(spec):
+            raise LeaseLostError(f"{holder} holds the lease {self._namespace}/{self._name}")
+        if release and holder != self._holder:
+            return
+        changes = int(spec.get("leaseTransitions") or 0) + (holder not in ("", self._holder))
+        acquired = spec.get("acquireTime") if holder == self._holder else _now()
+        wanted = self._spec("" if release else self._holder, acquired or _now(), changes)
+        metadata: Object = {"resourceVersion": item["metadata"]["resourceVersion"]}
+        if self._owners and item["metadata"].get("ownerReferences") != self._owners:
+            metadata["ownerReferences"] = self._owners
+        patch = {"metadata": metadata, "spec": wanted}
+        await self._api.patch(LEASE_KIND, self._namespace, self._name, patch, retry=not release)
+        self._renewed_at = asked_at if not release else float("-inf")
+
+    def _is_over(self, spec: Object) -> bool:
+        """Whether its holder has not renewed it in time, by the local clock alone: clocks of nodes may differ."""
+        seen = (spec.get("holderIdentity"), spec.get("renewTime"))
+        now = asyncio.get_running_loop().time()
+        if seen != self._seen:
+            self._seen, self._seen_at = seen, now
+        return now - self._seen_at > float(spec.get("leaseDurationSeconds") or self._seconds)
+
+    def _made(self) -> Object:
+        metadata: Object = {"name": self._name, "namespace": self._namespace}
+        if self._owners:
+            metadata["ownerReferences"] = self._owners
+        spec = self._spec(self._holder, _now(), 0)
+        return {"apiVersion": "coordination.k8s.io/v1", "kind": LEASE_KIND, "metadata": metadata, "spec": spec}
+
+    def _spec(self, holder: str, acquired: str, changes: int) -> Object:
+        return {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": max(1, round(self._seconds)),
+            "acquireTime": acquired,
+            "renewTime": _now(),
+            "leaseTransitions": changes,
+        }
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,162 @@
+"""Kubernetes objects as plain mappings: their names, their owners, and whether they are as desired.
+
+An object is written only if it differs: its annotation has another hash of the desired object, or another client has
+changed it so that it no longer contains all desired fields.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from plimsoll.core.spec import head_name
+from plimsoll.core.spec.quantities import Quantity
+from plimsoll.operator.names import DESIRED_HASH, MANAGER, Object
+
+Ref = tuple[str, str]
+"""Kind and name."""
+
+
+def ref(item: Mapping[str, Any]) -> Ref:
+    """Kind and name of an object."""
+    return str(item["kind"]), str(item["metadata"]["name"])
+
+
+def uid(item: Mapping[str, Any]) -> str:
+    """The uid of an object; empty if it was never stored."""
+    return str(item["metadata"].get("uid", ""))
+
+
+def annotation(item: Mapping[str, Any], key: str) -> str:
+    """The text of an annotation; empty if there is none."""
+    return str((item["metadata"].get("annotations") or {}).get(key, ""))
+
+
+def is_leaving(item: Mapping[str, Any]) -> bool:
+    """Whether an object is being deleted."""
+    return "deletionTimestamp" in item["metadata"]
+
+
+def digest(value: Any) -> str:
+    """A short hash of a value that is written as JSON; the same for equal values."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def owner(item: Mapping[str, Any]) -> Object:
+    """The owner reference of a child, which is garbage-collected after its owner."""
+    return {
+        "apiVersion": item["apiVersion"],
+        "kind": item["kind"],
+        "name": item["metadata"]["name"],
+        "uid": uid(item),
+        "controller": True,
+    }
+
+
+def tolerations(lost_node_after_seconds: float) -> list[Object]:
+    """Tolerations that keep a pod on a lost node for this long."""
+    return [
+        {
+            "key": f"node.kubernetes.io/{trouble}",
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": round(lost_node_after_seconds),
+        }
+        for trouble in ("not-ready", "unreachable")
+    ]
+
+
+_POD_SPECS = {
+    "StatefulSet": ("spec", "template", "spec"),
+    "Deployment": ("spec", "template", "spec"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+}
+
+
+def pulled_with(item: Object, secrets: Sequence[str]) -> Object:
+    """An object whose pods pull images with these Secrets; a change of them restarts no broker."""
+    if not secrets or item["kind"] not in _POD_SPECS:
+        return item
+    return _with_at(item, _POD_SPECS[item["kind"]], {"imagePullSecrets": [{"name": name} for name in secrets]})
+
+
+def _with_at(item: Object, path: Sequence[str], more: Object) -> Object:
+    if not path:
+        return {**item, **more}
+    return {**item, path[0]: _with_at(item[path[0]], path[1:], more)}
+
+
+def with_desired_hash(item: Object) -> Object:
+    """A desired object, annotated with its own hash."""
+    metadata = item["metadata"]
+    annotations = {**metadata.get("annotations", {}), DESIRED_HASH: digest(item)}
+    return {**item, "metadata": {**metadata, "annotations": annotations}}
+
+
+def is_ours(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether a stored object may be written: the operator manages it, for the same owner."""
+    labels = live["metadata"].get("labels") or {}
+    if labels.get("app.kubernetes.io/managed-by") != MANAGER:
+        return False
+    owners = {each["uid"] for each in wanted["metadata"].get("ownerReferences", [])}
+    controllers = {each["uid"] for each in live["metadata"].get("ownerReferences", []) if each.get("controller")}
+    return not controllers or not owners or bool(owners & controllers)
+
+
+def needs_write(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether a stored object differs from the desired one."""
+    return annotation(live, DESIRED_HASH) != annotation(wanted, DESIRED_HASH) or not is_subset(live, wanted)
+
+
+def is_subset(live: Any, wanted: Any) -> bool:
+    """Whether a stored value contains all of the desired one; anything else was added by defaults or other clients."""
+    if live == wanted:
+        return True
+    if isinstance(wanted, Mapping):
+        return isinstance(live, Mapping) and all(
+            is_subset(live.get(key), value) for key, value in wanted.items() if not _is_empty(value) or key in live
+        )
+    if isinstance(wanted, Sequence) and not isinstance(wanted, str):
+        if not isinstance(live, Sequence) or isinstance(live, str):
+            return False
+        return all(each in live or any(is_subset(there, each) for there in live) for each in wanted)
+    return _same_amount(live, wanted)
+
+
+def by_ref(items: Iterable[Object]) -> dict[Ref, Object]:
+    """Objects by kind and name."""
+    return {ref(item): item for item in items}
+
+
+def object_of_broker(items: Iterable[Object], broker: str, cluster: str = "") -> Object | None:
+    """The object that stands for a broker in Events: an edge's own, a head's cluster, or else the fleet.
+
+    `cluster`: the cluster of an edge that may have no object yet.
+    """
+    known = by_ref(items)
+    edge = known.get(("EdgeBroker", broker))
+    clusters = (item for (kind, name), item in known.items() if kind == "BrokerCluster" and head_name(name) == broker)
+    found = edge or next(clusters, None) or known.get(("BrokerCluster", cluster))
+    return found or next((item for (kind, _), item in known.items() if kind == "BrokerFleet"), None)
+
+
+_BEGINS_AMOUNTS = tuple("+-.0123456789")
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value in ({}, [], "")
+
+
+def _same_amount(live: Any, wanted: Any) -> bool:
+    """Whether two quantities are equal: the API server normalizes them, and 1000m comes back as 1."""
+    if not isinstance(live, str) and not isinstance(wanted, str):
+        return False
+    if not all(str(each).startswith(_BEGINS_AMOUNTS) for each in (live, wanted)):
+        return False
+    try:
+        return Quantity.parse(str(live)).value == Quantity.parse(str(wanted)).value
+    except ValueError:
+        return False

@@ -1,0 +1,132 @@
+"""Services, disruption budgets and network policies of brokers and collectors."""
+
+from __future__ import annotations
+
+from plimsoll.core.config import BrokerConfig
+from plimsoll.core.spec.kinds import ListenerSpec
+from plimsoll.operator import names
+from plimsoll.operator.names import Object
+from plimsoll.operator.objects.pods import port_of
+
+NODE_PORTS = range(30000, 32768)
+"""The default range of node ports; an API server may be configured with another one."""
+OPERATOR_LABELS = {"app.kubernetes.io/name": "plimsoll-operator"}
+DNS = [{"port": port, "protocol": protocol} for port in (53, 5353) for protocol in ("UDP", "TCP")]
+"""Ports of DNS pods; policies match the pod's port, not the Service's, and OpenShift's resolvers listen on 5353."""
+
+
+def service(config: BrokerConfig, metadata: Object) -> Object:
+    """The Service of a broker. It has an address before the pod is ready, because peers connect in advance."""
+    ports = {"data": port_of(config.data), "control": port_of(config.control), "http": names.HTTP_PORT}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {**metadata, "name": config.name, "labels": _labels(config)},
+        "spec": {
+            "type": "ClusterIP",
+            "publishNotReadyAddresses": True,
+            "selector": {names.BROKER: config.name},
+            "ports": [
+                {"name": name, "port": port, "targetPort": name, "protocol": "TCP"} for name, port in ports.items()
+            ],
+        },
+    }
+
+
+def external_service(config: BrokerConfig, listener: ListenerSpec, metadata: Object) -> Object | None:
+    """The Service of a broker's data socket for clients outside the cluster, if it is requested.
+
+    A port in the range of node ports is opened on every node; another one requests a load balancer. Without a port
+    users route the advertised host themselves.
+    """
+    port = listener.advertised_port
+    if not listener.advertised_host or not port:
+        return None
+    opened = {"name": "data", "port": port, "targetPort": "data", "protocol": "TCP"}
+    spec: Object = {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "ports": [opened]}
+    if port in NODE_PORTS:
+        opened = {**opened, "port": port_of(config.data), "nodePort": port}
+        spec = {"type": "NodePort", "ports": [opened]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {**metadata, "name": names.external_of(config.name), "labels": _labels(config)},
+        "spec": {**spec, "publishNotReadyAddresses": True, "selector": {names.BROKER: config.name}},
+    }
+
+
+def disruption_budget(fleet: str, cluster: str, *, at_most: int, metadata: Object) -> Object:
+    """How many edges of a cluster may be evicted at once; with 0, only those that the operator has emptied."""
+    selected = {names.CLUSTER: cluster, "app.kubernetes.io/component": "edge"}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {
+            **metadata,
+            "name": f"{cluster}-edges",
+            "labels": {**names.fleet_labels(fleet), names.CLUSTER: cluster},
+        },
+        "spec": {
+            "maxUnavailable": at_most,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": {
+                "matchLabels": selected,
+                "matchExpressions": [{"key": names.EVICTABLE, "operator": "DoesNotExist"}],
+            },
+        },
+    }
+
+
+def network_policy(fleet: str, ports: frozenset[tuple[int, int]], metadata: Object) -> Object:
+    """Clients and Prometheus reach a broker; its control port is for brokers, collectors and the operator.
+
+    `ports`: the data and control ports in use.
+    """
+    brokers, collectors = _pods(fleet, "plimsoll-broker"), _pods(fleet, "plimsoll-collector")
+    operator = {"namespaceSelector": {}, "podSelector": {"matchLabels": OPERATOR_LABELS}}
+    data, control = sorted({data for data, _ in ports}), sorted({control for _, control in ports})
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {**metadata, "name": names.NETWORK_POLICY, "labels": names.fleet_labels(fleet)},
+        "spec": {
+            "podSelector": brokers["podSelector"],
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [
+                {"ports": _ports([*data, names.HTTP_PORT])},
+                {"from": [brokers, collectors, operator], "ports": _ports(control)},
+            ],
+            "egress": [{"to": [brokers], "ports": _ports(sorted({*data, *control}))}, {"ports": DNS}],
+        },
+    }
+
+
+def collector_policy(fleet: str, http: int, control: frozenset[int], metadata: Object) -> Object:
+    """All pods may reach a collector's one port; it may reach the control ports of brokers, and nothing else.
+
+    Its volume is mounted by the node, which no policy concerns.
+    """
+    brokers, collectors = _pods(fleet, "plimsoll-broker"), _pods(fleet, "plimsoll-collector")
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {**metadata, "name": names.COLLECTOR_POLICY, "labels": names.fleet_labels(fleet)},
+        "spec": {
+            "podSelector": collectors["podSelector"],
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"ports": _ports([http])}],
+            "egress": [{"to": [brokers], "ports": _ports(sorted(control))}, {"ports": DNS}],
+        },
+    }
+
+
+def _pods(fleet: str, name: str) -> Object:
+    return {"podSelector": {"matchLabels": {names.FLEET: fleet, "app.kubernetes.io/name": name}}}
+
+
+def _ports(numbers: list[int]) -> list[Object]:
+    return [{"port": number, "protocol": "TCP"} for number in numbers]
+
+
+def _labels(config: BrokerConfig) -> dict[str, str]:
+    return names.broker_labels(config.fleet, config.cluster, config.name, config.role)

@@ -1,0 +1,210 @@
+"""The pods of a fleet: for each broker a StatefulSet of one pod, and its mounts.
+
+A StatefulSet keeps its pod running while no operator does, and never has two pods of one name. With `OnDelete` it
+replaces a pod only after its deletion, so the operator can evacuate an edge first. A pod has no privileges that a
+broker does not need: no access to the API server, no root, no writable disk but /tmp, no more than its profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from plimsoll.core import config as configuration
+from plimsoll.core.config import BrokerConfig, PeerBroker
+from plimsoll.core.spec.brokers import GROUP_LABEL
+from plimsoll.core.spec.kinds import HardwareProfileSpec
+from plimsoll.operator import names
+from plimsoll.operator.names import Object
+from plimsoll.operator.objects.manifest import digest, tolerations
+
+LEAVE_SECONDS = 30
+"""Time for a terminated broker to let its subscribers move elsewhere."""
+GRACE_SECONDS = LEAVE_SECONDS + 5
+CPU_REQUEST_SHARE, MEMORY_REQUEST_SHARE = 10, 4
+"""A pod requests this fraction of its CPU limit (1/n)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerPodSpec:
+    """The inputs of a broker's pod. `keyed`: it has a key pair, and reads the authorized keys."""
+
+    config: BrokerConfig
+    profile: HardwareProfileSpec
+    image: str
+    public_key: str = ""
+    lost_node_after_seconds: float = 10.0
+    group: str = ""
+    """The group of edges that it belongs to; autoscalers select by it."""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        config = self.config
+        return names.broker_labels(config.fleet, config.cluster, config.name, config.role)
+
+    @property
+    def keyed(self) -> bool:
+        return not self.config.security.plain
+
+
+def port_of(endpoint: str) -> int:
+    """The port of `tcp://HOST:PORT`."""
+    return int(endpoint.rpartition(":")[2])
+
+
+def config_map(wanted: BrokerPodSpec, metadata: Object) -> Object:
+    """The broker's configuration file, which it reads once, at its start."""
+    text = configuration.encode(wanted.config).decode()
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {**metadata, "name": names.config_of(wanted.config.name), "labels": wanted.labels},
+        "data": {names.CONFIG_FILE: text},
+    }
+
+
+def restart_hash(wanted: BrokerPodSpec) -> str:
+    """A hash of all settings that a running broker cannot take; a change restarts it.
+
+    A head's own key is left out: it reads it again, and peers find its keys among the authorised ones.
+    """
+    said_again = {"edges"}  # sent as MEMBERS, with those that take no new subscribers
+    config = wanted.config
+    head = None if config.head is None else _unkeyed(config.head)
+    config = msgspec.structs.replace(config, head=head, neighbors=tuple(map(_unkeyed, config.neighbors)))
+    told = {name: value for name, value in msgspec.to_builtins(config).items() if name not in said_again}
+    return digest([told, "" if config.role == "head" else wanted.public_key, _pod_spec(wanted)])
+
+
+def _unkeyed(peer: PeerBroker) -> PeerBroker:
+    return msgspec.structs.replace(peer, public_key="")
+
+
+def stateful_set(wanted: BrokerPodSpec, metadata: Object) -> Object:
+    """The StatefulSet of a broker, which has the broker's name."""
+    annotations = {names.RESTART_HASH: restart_hash(wanted)}
+    if wanted.keyed:
+        annotations[names.KEY] = wanted.public_key
+    grouped = {GROUP_LABEL: wanted.group} if wanted.group else {}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {**metadata, "name": wanted.config.name, "labels": wanted.labels},
+        "spec": {
+            "replicas": 1,
+            "revisionHistoryLimit": 1,
+            "serviceName": wanted.config.name,
+            "podManagementPolicy": "Parallel",
+            "updateStrategy": {"type": "OnDelete"},
+            "selector": {"matchLabels": {names.BROKER: wanted.config.name}},
+            "template": {
+                "metadata": {"labels": {**wanted.labels, **grouped}, "annotations": annotations},
+                "spec": _pod_spec(wanted),
+            },
+        },
+    }
+
+
+def _pod_spec(wanted: BrokerPodSpec) -> Object:
+    config = wanted.config
+    return {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": names.USER,
+            "runAsGroup": names.USER,
+            "fsGroup": names.USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "tolerations": tolerations(wanted.lost_node_after_seconds),
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": {names.CLUSTER: config.cluster}},
+            }
+        ],
+        **_node_selector(wanted.profile),
+        "containers": [_container(wanted)],
+        "volumes": _volumes(wanted),
+    }
+
+
+def _container(wanted: BrokerPodSpec) -> Object:
+    config = wanted.config
+    ports = {"data": port_of(config.data), "control": port_of(config.control), "http": names.HTTP_PORT}
+    file = f"{names.CONFIG_FOLDER}/{names.CONFIG_FILE}"
+    return {
+        "name": names.CONTAINER,
+        "image": wanted.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["python", "-m", "plimsoll.broker", "--config", file, "--leave-seconds", str(LEAVE_SECONDS)],
+        "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports.items()],
+        "resources": container_resources(wanted.profile),
+        "startupProbe": {**_probe("/livez"), "periodSeconds": 1, "failureThreshold": 60},
+        "readinessProbe": {**_probe("/readyz"), "periodSeconds": 2, "failureThreshold": 2},
+        "livenessProbe": {**_probe("/livez"), "periodSeconds": 10, "failureThreshold": 6},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "runAsNonRoot": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108  # a volume of the pod's own
+            {"name": "config", "mountPath": names.CONFIG_FOLDER, "readOnly": True},
+            *(
+                [
+                    {"name": "keys", "mountPath": names.KEYS_FOLDER, "readOnly": True},
+                    {"name": "authorized", "mountPath": names.AUTHORIZED_FOLDER, "readOnly": True},
+                ]
+                if wanted.keyed
+                else []
+            ),
+        ],
+    }
+
+
+def container_resources(profile: HardwareProfileSpec) -> Object:
+    """Limits are the profile's; requests are lower, so that an idle fleet fits on a small test cluster."""
+    milli, memory = profile.cpu.milli, profile.memory.whole
+    return {
+        "limits": {"cpu": f"{milli}m", "memory": str(memory)},
+        "requests": {
+            "cpu": f"{max(1, milli // CPU_REQUEST_SHARE)}m",
+            "memory": str(max(1, memory // MEMORY_REQUEST_SHARE)),
+        },
+    }
+
+
+def _probe(path: str) -> Object:
+    return {"httpGet": {"path": path, "port": "http"}, "timeoutSeconds": 5}
+
+
+def _volumes(wanted: BrokerPodSpec) -> list[Object]:
+    name = wanted.config.name
+    volumes: list[Object] = [
+        {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
+        {"name": "config", "configMap": {"name": names.config_of(name)}},
+    ]
+    if wanted.keyed:
+        secret = {"key": names.SECRET_FILE, "path": names.SECRET_FILE}
+        volumes += [
+            {
+                "name": "keys",
+                "secret": {"secretName": names.keys_of(name), "items": [secret], "defaultMode": 0o400},
+            },
+            {"name": "authorized", "configMap": {"name": names.AUTHORIZED_KEYS}},
+        ]
+    return volumes
+
+
+def _node_selector(profile: HardwareProfileSpec) -> Mapping[str, Any]:
+    chosen = {each.name: each.value for each in profile.node_selector}
+    return {"nodeSelector": chosen} if chosen else {}

@@ -1,0 +1,327 @@
+"""The objects that a fleet should consist of: a pure function of its resources, its keys and the stored owners.
+
+Objects of an edge are owned by its EdgeBroker, those of a head or a cluster by the BrokerCluster, the rest by the
+BrokerFleet: so each is garbage-collected with its owner, even while no operator runs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import msgspec
+
+from plimsoll.core.config import BrokerConfig, Role
+from plimsoll.core.spec import BrokerEndpoints, Resources, broker_configs, declared_brokers, edge_brokers, wanted_ports
+from plimsoll.core.spec.broker_config import WantedPorts
+from plimsoll.core.spec.brokers import DeclaredBroker
+from plimsoll.core.spec.types.cluster import ListenerSpec
+from plimsoll.core.spec.types.fleet import ClientSpec
+from plimsoll.operator import names
+from plimsoll.operator.names import Object
+from plimsoll.operator.objects import collectors, network, pods, spark_jobs
+from plimsoll.operator.objects.manifest import Ref, digest, owner, pulled_with, uid, with_desired_hash
+from plimsoll.operator.security import authorized_keys
+from plimsoll.operator.security.keys import StoredKeys, base64_text
+from plimsoll.operator.settings import OperatorSettings
+
+
+@dataclass(frozen=True)
+class DesiredBroker:
+    """One broker: its configuration, and its objects in the order of writing."""
+
+    config: BrokerConfig
+    profile: str
+    public_key: str
+    restart_hash: str
+    objects: tuple[Object, ...]
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+    @property
+    def role(self) -> Role:
+        return self.config.role
+
+    @property
+    def cluster(self) -> str:
+        return self.config.cluster
+
+
+@dataclass(frozen=True)
+class DesiredFleet:
+    """A fleet as it should be. `brokers`: those whose owners exist, heads first."""
+
+    namespace: str
+    resources: Resources
+    brokers: Mapping[str, DesiredBroker] = field(default_factory=dict)
+    edges: tuple[Object, ...] = ()
+    shared: tuple[Object, ...] = ()
+    authorized_hash: str = ""
+
+    @property
+    def fleet(self) -> str:
+        return self.resources.fleet.name
+
+    @cached_property
+    def places(self) -> Mapping[str, DeclaredBroker]:
+        """All desired brokers, whether or not they can be created yet."""
+        return {place.name: place for place in declared_brokers(self.resources)}
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Their names."""
+        return frozenset(self.places)
+
+    def objects(self) -> Iterator[Object]:
+        """All objects but pods and secrets of brokers."""
+        yield from self.shared
+        for broker in self.brokers.values():
+            yield from broker.objects
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesiredInputs:
+    """The inputs of desired objects, beside the resources.
+
+    `stored`: fleet, clusters and EdgeBrokers as stored. `keys`: of brokers, of the mediator, and of clients by the name
+    of their Secret. `lingering`: brokers that are no longer desired and still exist.
+    """
+
+    namespace: str
+    stored: Mapping[Ref, Object]
+    keys: Mapping[str, StoredKeys]
+    lingering: Mapping[str, Role] = field(default_factory=dict)
+
+
+def desired_fleet(resources: Resources, known: DesiredInputs, settings: OperatorSettings) -> DesiredFleet:
+    """The fleet as it should be."""
+    held = _key_holders(resources, known)
+    lines = "" if held is None else authorized_keys.authorized_keys_text(held)
+    addresses = {name: _address(resources, name, ports, known) for name, ports in wanted_ports(resources).items()}
+    configs = {config.name: config for config in broker_configs(resources, addresses)}
+    brokers = {
+        place.name: _desired_broker(resources, place, configs[place.name], known, settings)
+        for place in declared_brokers(resources)
+        if _owner(place, known) is not None and (_is_plain(resources) or _public_key(place.name, known))
+    }
+    return DesiredFleet(
+        namespace=known.namespace,
+        resources=resources,
+        brokers=brokers,
+        edges=tuple(_edge_objects(resources, known)),
+        shared=_with_hash(_shared_objects(resources, known, configs.values(), lines, settings), settings),
+        authorized_hash=digest(lines) if lines else "",
+    )
+
+
+def key_identities(resources: Resources, live: Mapping[Ref, Object]) -> Iterator[tuple[str, Object, dict[str, str]]]:
+    """The identities that need a key pair: the name of the Secret, its owner and its labels."""
+    if _is_plain(resources):
+        return
+    fleet = live.get(("BrokerFleet", resources.fleet.name))
+    if fleet is not None:
+        yield names.MEDIATOR_KEYS, fleet, names.fleet_labels(resources.fleet.name)
+        if resources.fleet.spec.telemetry.collectors.replicas:
+            yield names.COLLECTOR_KEYS, fleet, names.fleet_labels(resources.fleet.name)
+        for client in resources.fleet.spec.security.clients:
+            labels = {**names.fleet_labels(resources.fleet.name), names.CLIENT: client.name}
+            yield names.client_keys(client.name), fleet, labels
+    for place in declared_brokers(resources):
+        found = live.get(_owner_ref(place))
+        if found is not None:
+            labels = names.broker_labels(resources.fleet.name, place.cluster, place.name, place.role)
+            yield names.keys_of(place.name), found, labels
+
+
+# -- brokers
+
+
+def _desired_broker(
+    resources: Resources, place: DeclaredBroker, config: BrokerConfig, known: DesiredInputs, settings: OperatorSettings
+) -> DesiredBroker:
+    spec = resources.fleet.spec.pods
+    config = msgspec.structs.replace(config, http=f"tcp://0.0.0.0:{names.HTTP_PORT}")
+    profile = resources.profiles[place.profile].spec
+    wanted = pods.BrokerPodSpec(
+        config=config,
+        profile=profile,
+        image=spec.image or settings.broker_image,
+        public_key=_public_key(place.name, known),
+        group=_group(resources, place),
+        lost_node_after_seconds=spec.lost_node_after.seconds,
+    )
+    live = _owner(place, known)
+    metadata = {"namespace": known.namespace, "ownerReferences": [owner(live)] if live is not None else []}
+    external = network.external_service(config, _listener(resources, place), metadata)
+    items = [
+        pods.config_map(wanted, metadata),
+        network.service(config, metadata),
+        *([external] if external is not None else []),
+        pods.stateful_set(wanted, metadata),
+    ]
+    asked = _with_hash(items, settings)
+    return DesiredBroker(config, place.profile, wanted.public_key, pods.restart_hash(wanted), asked)
+
+
+def _with_hash(items: Iterable[Object], settings: OperatorSettings) -> tuple[Object, ...]:
+    return tuple(with_desired_hash(pulled_with(item, settings.pull_secrets)) for item in items)
+
+
+def _address(resources: Resources, name: str, ports: WantedPorts, known: DesiredInputs) -> BrokerEndpoints:
+    bind = ports.bind_address or "*"
+    data, control = ports.data_port or names.DATA_PORT, ports.control_port or names.CONTROL_PORT
+    host = names.host_of(name, known.namespace)
+    files = (f"{names.KEYS_FOLDER}/{names.SECRET_FILE}", f"{names.AUTHORIZED_FOLDER}/{names.AUTHORIZED_FILE}")
+    secret, allowed = ("", "") if _is_plain(resources) else files
+    return BrokerEndpoints(
+        data=f"tcp://{bind}:{data}",
+        control=f"tcp://{bind}:{control}",
+        public_key=_public_key(name, known),
+        secret_key_file=secret,
+        authorized_keys_file=allowed,
+        reach_data=f"tcp://{host}:{data}",
+        reach_control=f"tcp://{host}:{control}",
+    )
+
+
+def _listener(resources: Resources, place: DeclaredBroker) -> ListenerSpec:
+    listeners = resources.clusters[place.cluster].spec.listeners.brokers
+    return next((item for item in listeners if item.name == place.name), ListenerSpec(name=place.name))
+
+
+def _group(resources: Resources, place: DeclaredBroker) -> str:
+    """The group of an edge that its cluster makes; empty for others."""
+    if place.role == "head" or place.owner.kind != "BrokerCluster":
+        return ""
+    named = {group.name for group in resources.clusters[place.cluster].spec.edges}
+    return place.name if place.name in named else place.name.rpartition("-")[0]
+
+
+def _edge_objects(resources: Resources, known: DesiredInputs) -> Iterator[Object]:
+    """The EdgeBrokers of clusters, without those being deleted: they cannot be created again before they are gone."""
+    for edge in edge_brokers(resources):
+        cluster = known.stored.get(("BrokerCluster", edge.spec.cluster_ref.name))
+        live = known.stored.get(("EdgeBroker", edge.name))
+        if edge.owner is None or cluster is None or (live is not None and "deletionTimestamp" in live["metadata"]):
+            continue
+        written = edge.mapping()  # without `cordoned`, which is its users' to set
+        labels = {**edge.labels, "app.kubernetes.io/managed-by": names.MANAGER, names.FLEET: resources.fleet.name}
+        metadata = {
+            "name": edge.name,
+            "namespace": known.namespace,
+            "labels": labels,
+            "finalizers": [names.FINALIZER],
+            "ownerReferences": [owner(cluster)],
+        }
+        yield with_desired_hash({**written, "metadata": metadata})
+
+
+def _owner_ref(place: DeclaredBroker) -> Ref:
+    return ("BrokerCluster", place.cluster) if place.role == "head" else ("EdgeBroker", place.name)
+
+
+def _owner(place: DeclaredBroker, known: DesiredInputs) -> Object | None:
+    found = known.stored.get(_owner_ref(place))
+    return found if found is not None and uid(found) and "deletionTimestamp" not in found["metadata"] else None
+
+
+# -- shared objects
+
+
+def _shared_objects(
+    resources: Resources, known: DesiredInputs, configs: Iterable[BrokerConfig], lines: str, settings: OperatorSettings
+) -> Iterator[Object]:
+    fleet = known.stored.get(("BrokerFleet", resources.fleet.name))
+    if fleet is None:
+        return
+    metadata: Object = {"namespace": known.namespace, "ownerReferences": [owner(fleet)]}
+    if lines:
+        labels = names.fleet_labels(resources.fleet.name)
+        yield {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {**metadata, "name": names.AUTHORIZED_KEYS, "labels": labels},
+            "data": {names.AUTHORIZED_FILE: lines},
+        }
+    told = list(configs)
+    ports = frozenset((pods.port_of(config.data), pods.port_of(config.control)) for config in told)
+    if told:
+        yield network.network_policy(resources.fleet.name, ports, metadata)
+    for name in sorted(resources.clusters):
+        cluster = known.stored.get(("BrokerCluster", name))
+        if cluster is not None and uid(cluster):
+            owned = {"namespace": known.namespace, "ownerReferences": [owner(cluster)]}
+            at_most = 0 if settings.read_nodes else 1
+            yield network.disruption_budget(resources.fleet.name, name, at_most=at_most, metadata=owned)
+    if told and (_is_plain(resources) or names.COLLECTOR_KEYS in known.keys):
+        keyed = [(config, _public_key(config.name, known)) for config in told]
+        beside = spark_jobs.spark_sidecar(resources, settings, metadata)
+        yield from collectors.collector_objects(resources, keyed, settings.collector_image, metadata, beside)
+        yield from spark_jobs.spark_objects(resources, settings, metadata)
+    heads = {config.cluster: config for config in told if config.role == "head"}
+    for client in resources.fleet.spec.security.clients:
+        if not _is_plain(resources) and names.client_keys(client.name) in known.keys:
+            yield _client_config_map(resources, client, heads, known, metadata)
+
+
+def _client_config_map(
+    resources: Resources, client: ClientSpec, heads: Mapping[str, BrokerConfig], known: DesiredInputs, metadata: Object
+) -> Object:
+    """The addresses of the heads, in a ConfigMap beside a client's Secret, which is written only once."""
+    found = {
+        cluster: {"endpoint": config.advertised, "publicKey": _public_key(config.name, known)}
+        for cluster, config in sorted(heads.items())
+    }
+    labels = {**names.fleet_labels(resources.fleet.name), names.CLIENT: client.name}
+    keys = {f"{config.name}.key": _accepted_keys(config.name, known) for _, config in sorted(heads.items())}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {**metadata, "name": names.client_keys(client.name), "labels": labels},
+        "type": "Opaque",
+        "data": {
+            "heads.json": base64_text(json.dumps(found, indent=2) + "\n"),
+            **{file: base64_text("".join(f"{key}\n" for key in keys_now)) for file, keys_now in keys.items()},
+        },
+    }
+
+
+# -- keys
+
+
+def _is_plain(resources: Resources) -> bool:
+    return resources.fleet.spec.security.plain
+
+
+def _public_key(broker: str, known: DesiredInputs) -> str:
+    found = known.keys.get(names.keys_of(broker))
+    return found.public if found is not None else ""
+
+
+def _accepted_keys(broker: str, known: DesiredInputs) -> list[str]:
+    """The keys that a broker may answer with: the one in force, and during a replacement the next one."""
+    found = known.keys.get(names.keys_of(broker))
+    return [] if found is None else [found.public, *([found.next] if found.next else [])]
+
+
+def _key_holders(resources: Resources, known: DesiredInputs) -> list[authorized_keys.KeyHolder] | None:
+    """All identities with a key; brokers that still run keep theirs, since they need their head until they exit."""
+    if _is_plain(resources):
+        return None
+    roles: dict[str, Role] = {**known.lingering, **{place.name: place.role for place in declared_brokers(resources)}}
+    found: list[authorized_keys.KeyHolder] = []
+    for name, role in roles.items():
+        if (held := known.keys.get(names.keys_of(name))) is not None:
+            found.append(authorized_keys.KeyHolder(name, role, held.publics))
+    if (held := known.keys.get(names.MEDIATOR_KEYS)) is not None:
+        found.append(authorized_keys.KeyHolder(names.MEDIATOR, "mediator", held.publics))
+    if (held := known.keys.get(names.COLLECTOR_KEYS)) is not None:
+        found.append(authorized_keys.KeyHolder(names.COLLECTOR, "collector", held.publics))
+    for client in resources.fleet.spec.security.clients:
+        if (held := known.keys.get(names.client_keys(client.name))) is not None:
+            found.append(authorized_keys.KeyHolder(client.name, "client", held.publics, client))
+    return found

@@ -1,0 +1,176 @@
+"""A fleet as observed: its objects, and the meaning of pod and node states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from types import MappingProxyType
+
+from plimsoll.core.config import Role
+from plimsoll.operator import names
+from plimsoll.operator.names import Object
+from plimsoll.operator.objects.manifest import Ref, annotation, is_leaving
+
+NOT_READY_SECONDS = 30.0
+"""An edge that has not been ready for this long, while its head is, counts as out of service."""
+STUCK_SECONDS = 60.0
+"""An edge that has not been ready for this long, while its head is, has lost it for good and is restarted."""
+_TAINTED = "DeletionByTaintManager"
+
+
+@dataclass(frozen=True)
+class ObservedObjects:
+    """The objects of one namespace, by kind and name; `nodes` is None if the operator may not read nodes."""
+
+    objects: Mapping[Ref, Object]
+    nodes: Mapping[str, Object] | None = None
+
+    def kind(self, kind: str) -> Iterator[Object]:
+        """The objects of a kind, by name."""
+        return iter(self._by_kind.get(kind, ()))
+
+    @cached_property
+    def _by_kind(self) -> Mapping[str, list[Object]]:
+        """Cached: a plan asks for kinds many times, and a large fleet has thousands of objects."""
+        found: dict[str, list[Object]] = {}
+        for ref in sorted(self.objects):
+            found.setdefault(ref[0], []).append(self.objects[ref])
+        return found
+
+    def get(self, kind: str, name: str) -> Object | None:
+        return self.objects.get((kind, name))
+
+    def pod(self, broker: str) -> Object | None:
+        """The pod of a broker."""
+        found = self.get("Pod", names.pod_of(broker))
+        return found if found is not None and label(found, names.BROKER) == broker else None
+
+    def node_of(self, pod: Object) -> Object | None:
+        """The node of a pod, if nodes are watched."""
+        return (self.nodes or {}).get(str(pod.get("spec", {}).get("nodeName", "")))
+
+    def brokers(self) -> dict[str, Role]:
+        """Brokers that have a StatefulSet or a pod."""
+        found: dict[str, Role] = {}
+        for kind in ("StatefulSet", "Pod"):
+            for item in self.kind(kind):
+                name, role = label(item, names.BROKER), label(item, "app.kubernetes.io/component")
+                if name and label(item, "app.kubernetes.io/managed-by") == names.MANAGER:
+                    found[name] = "head" if role == "head" else "edge"
+        return found
+
+
+def label(item: Mapping[str, object], key: str) -> str:
+    """The value of a label; empty if there is none."""
+    metadata = item.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
+    return str((labels or {}).get(key, ""))
+
+
+def unix_seconds(time: str) -> float:
+    """A time of the API server, in seconds since 1970."""
+    return datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp()
+
+
+def rfc3339(at: float) -> str:
+    """A time in seconds since 1970 as the API server writes it."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# -- pods
+
+
+def condition(item: Object, type_: str) -> Mapping[str, str]:
+    """A condition of an object's status; empty if it has none of this type."""
+    found = (each for each in item.get("status", {}).get("conditions") or [] if each.get("type") == type_)
+    return next(found, {})
+
+
+def is_ready(pod: Object | None) -> bool:
+    """Whether a pod is ready and not being deleted."""
+    return pod is not None and not is_leaving(pod) and condition(pod, "Ready").get("status") == "True"
+
+
+def broker_container(pod: Object) -> Object:
+    """The state of the broker's container; empty before there is one."""
+    states = pod.get("status", {}).get("containerStatuses") or []
+    return dict(next((each for each in states if each.get("name") == names.CONTAINER), {}))
+
+
+def pod_trouble(pod: Object) -> tuple[str, str]:
+    """Why a pod does not run, as a reason and a message; both empty if it runs or is about to."""
+    if condition(pod, "PodScheduled").get("status") == "False":
+        return "Unschedulable", condition(pod, "PodScheduled").get("message", "no node fits")
+    waiting = broker_container(pod).get("state", {}).get("waiting") or {}
+    if waiting and waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
+        return str(waiting["reason"]), str(
+            waiting.get("message", "") or last_termination(pod) or "its container is waiting"
+        )
+    return "", ""
+
+
+def last_termination(pod: Object) -> str:
+    """How the container last ended, as the predicate of a sentence."""
+    ended = broker_container(pod).get("lastState", {}).get("terminated") or {}
+    if not ended:
+        return ""
+    if ended.get("reason") == "OOMKilled":
+        return "was killed because it used more memory than its profile allows"
+    return f"was killed by signal {ended['signal']}" if ended.get("signal") else f"exited with {ended.get('exitCode')}"
+
+
+def is_broken(pod: Object, now: float) -> bool:
+    """Whether a pod can be replaced without loss: its container does not run, or has long not been ready."""
+    if is_ready(pod):
+        return False
+    since = condition(pod, "Ready").get("lastTransitionTime")
+    return bool(pod_trouble(pod)[0]) or (since is not None and now - unix_seconds(since) >= NOT_READY_SECONDS)
+
+
+def is_out_of_service(pod: Object | None, head: Object | None, now: float) -> bool:
+    """Whether an edge can be ended without moving subscribers: it is down, or long not ready while its head is."""
+    if pod is None or is_ready(pod):
+        return pod is None
+    return bool(pod_trouble(pod)[0]) or (is_ready(head) and is_broken(pod, now))
+
+
+def is_stuck(pod: Object, now: float) -> bool:
+    """Whether a pod has not been ready for so long that only a restart will help."""
+    ready = condition(pod, "Ready")
+    since = ready.get("lastTransitionTime")
+    return ready.get("status") == "False" and since is not None and now - unix_seconds(since) >= STUCK_SECONDS
+
+
+def is_lost(pod: Object, node: Object | None, now: float) -> bool:
+    """Whether a pod is being deleted and its node is lost, so that no kubelet will confirm its end."""
+    if not is_leaving(pod):
+        return False
+    tainted = condition(pod, "DisruptionTarget").get("reason") == _TAINTED
+    gone = node is not None and condition(node, "Ready").get("status") != "True"
+    if tainted or gone:
+        return True
+    return now - unix_seconds(pod["metadata"]["deletionTimestamp"]) > NOT_READY_SECONDS  # the end of its grace period
+
+
+# -- nodes
+
+
+def is_unschedulable(node: Object | None) -> bool:
+    """Whether a node is cordoned, as `kubectl drain` does first."""
+    return node is not None and bool(node.get("spec", {}).get("unschedulable", False))
+
+
+def accepts_pods(node: Object, selector: Mapping[str, str] = MappingProxyType({})) -> bool:
+    """Whether a pod with this node selector and without tolerations can be placed on a node."""
+    if is_unschedulable(node) or condition(node, "Ready").get("status") != "True":
+        return False
+    taints = node.get("spec", {}).get("taints") or []
+    labels = node.get("metadata", {}).get("labels") or {}
+    return selector.items() <= labels.items() and all(each.get("effect") == "PreferNoSchedule" for each in taints)
+
+
+def pod_restart_hash(pod: Object) -> str:
+    """The hash of the start parameters of a pod."""
+    return annotation(pod, names.RESTART_HASH)

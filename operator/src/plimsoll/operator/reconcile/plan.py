@@ -1,0 +1,186 @@
+"""The steps from the observed fleet to the desired one: a pure function, in an order that loses no subscriber.
+
+Every step has a reason. An object that is as desired needs no step, so reconciling a settled fleet writes nothing. An
+object that is not the operator's is never touched: its name is reported as taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from plimsoll.core.spec import head_name
+from plimsoll.operator import names
+from plimsoll.operator.names import Object
+from plimsoll.operator.objects.manifest import annotation, is_leaving, is_ours, needs_write, ref
+from plimsoll.operator.reconcile import edge_removal, rollout
+from plimsoll.operator.reconcile.desired import DesiredBroker, DesiredFleet
+from plimsoll.operator.reconcile.drain import ReconcileContext
+from plimsoll.operator.reconcile.observed import (
+    ObservedObjects,
+    broker_container,
+    is_lost,
+    label,
+    rfc3339,
+    unix_seconds,
+)
+from plimsoll.operator.reconcile.steps import Apply, Delete, NameTaken, Patch, ReconcileStep, StepBlocked
+
+GARBAGE_KINDS = (
+    "StatefulSet", "Deployment", "CronJob", "Service", "ConfigMap", "Secret", "PodDisruptionBudget", "NetworkPolicy",
+    "RoleBinding", "Role", "ServiceAccount",
+)  # fmt: skip
+"""Kinds of which the operator deletes its own objects when they are no longer desired."""
+
+
+KEYS_MOUNT_SECONDS = 4.0
+"""Time from the annotation of a pod until its broker has read new authorized keys: the kubelet writes the file first,
+then the broker, which checks it every second, reads it."""
+
+
+def plan_steps(desired: DesiredFleet, observed: ObservedObjects, context: ReconcileContext) -> list[ReconcileStep]:
+    """The steps to execute now, in this order, and what the blocked ones wait for."""
+    found = _FleetPlan(desired, observed, context)
+    return [*found.all()]
+
+
+def lost_pod_steps(observed: ObservedObjects, context: ReconcileContext) -> Iterator[ReconcileStep]:
+    """Deletes pods of lost nodes, whatever else is desired."""
+    for pod in observed.kind("Pod"):
+        ours = label(pod, "app.kubernetes.io/managed-by") == names.MANAGER
+        if ours and is_lost(pod, observed.node_of(pod), context.now):
+            yield Delete(pod, "its node is lost, so no kubelet will confirm its end", grace_seconds=0)
+
+
+@dataclass(frozen=True)
+class _FleetPlan:
+    desired: DesiredFleet
+    observed: ObservedObjects
+    context: ReconcileContext
+    written: set[str] = field(default_factory=set)
+
+    def all(self) -> Iterator[ReconcileStep]:
+        edges = list(self._edges())
+        yield from edges
+        if any(isinstance(step, Apply) for step in edges) and not any(True for _ in self.observed.kind("EdgeBroker")):
+            return  # the EdgeBrokers come first: they own keys, and the first authorized keys should name all edges
+        for item in self.desired.shared:
+            yield from self._write(item)
+        yield from self._keys_read()
+        yield from self._head_keys()
+        for broker in self.desired.brokers.values():
+            yield from self._broker(broker)
+        yield from edge_removal.removal_steps(self.desired, self.observed, self.context)
+        yield from rollout.rollout_steps(self.desired, self.observed, self.context)
+        yield from lost_pod_steps(self.observed, self.context)
+        yield from self._leftovers()
+
+    def _broker(self, broker: DesiredBroker) -> Iterator[ReconcileStep]:
+        """Write a broker's objects. A new edge waits until its head has its key: libzmq gives up after one refusal."""
+        is_new = self.observed.get("StatefulSet", broker.name) is None
+        if is_new and broker.role == "edge" and not self._is_known(head_name(broker.cluster)):
+            yield StepBlocked(("EdgeBroker", broker.name), f"waiting for {head_name(broker.cluster)} to read its key")
+            return
+        for item in broker.objects:
+            yield from self._write(item)
+
+    def _is_known(self, head: str) -> bool:
+        """Whether a running head has read the present authorized keys."""
+        pod, wanted = self.observed.pod(head), self.desired.authorized_hash
+        if pod is None or not wanted or "running" not in broker_container(pod).get("state", {}):
+            return True
+        told = annotation(pod, names.KEYS_AT)
+        current = annotation(pod, names.KEYS_HASH) == wanted and bool(told)
+        return current and self.context.now - unix_seconds(told) >= KEYS_MOUNT_SECONDS
+
+    def _write(self, wanted: Object) -> Iterator[ReconcileStep]:
+        """Write an object that differs from the desired one."""
+        live = self.observed.objects.get(ref(wanted))
+        if live is None:
+            yield Apply(wanted, "it does not exist")
+        elif is_leaving(live):
+            yield StepBlocked(ref(wanted), "waiting for its deletion, to create it again")
+        elif not is_ours(live, wanted) and label(live, "app.kubernetes.io/managed-by") == names.MANAGER:
+            yield StepBlocked(ref(wanted), "waiting for the garbage collector: its former owner is deleted")
+        elif not is_ours(live, wanted):
+            yield NameTaken(
+                ref(wanted), f"{wanted['kind']}/{wanted['metadata']['name']} exists and is not managed by the operator"
+            )
+        elif needs_write(live, wanted):
+            old, new = annotation(live, names.DESIRED_HASH), annotation(wanted, names.DESIRED_HASH)
+            yield Apply(wanted, "its spec has changed" if old != new else "it was changed by another client")
+
+    def _edges(self) -> Iterator[ReconcileStep]:
+        """Create the EdgeBrokers of clusters, and delete those that their clusters no longer have."""
+        for edge in self.desired.edges:
+            yield from self._write(edge)
+        wanted = self.desired.names
+        for edge in self.observed.kind("EdgeBroker"):
+            name = edge["metadata"]["name"]
+            made = any(each.get("kind") == "BrokerCluster" for each in edge["metadata"].get("ownerReferences", []))
+            if is_leaving(edge):
+                continue
+            if made and name not in wanted:
+                yield Delete(edge, "its cluster no longer has it")
+            elif names.FINALIZER not in edge["metadata"].get("finalizers", []):
+                finalizers = [*edge["metadata"].get("finalizers", []), names.FINALIZER]
+                version = edge["metadata"]["resourceVersion"]
+                patch = {"metadata": {"finalizers": finalizers, "resourceVersion": version}}
+                yield Patch(edge, patch, "its subscribers have to be moved before it may be deleted")
+
+    def _keys_read(self) -> Iterator[ReconcileStep]:
+        """Annotate pods after a change of the authorized keys: that makes the kubelet update mounted files at once."""
+        wanted = self.desired.authorized_hash
+        stored = self.observed.get("ConfigMap", names.AUTHORIZED_KEYS)
+        if not wanted or stored is None:
+            return
+        told = [item for item in self.desired.shared if ref(item) == ("ConfigMap", names.AUTHORIZED_KEYS)]
+        if any(needs_write(stored, item) for item in told):
+            return
+        for broker in self.observed.brokers():
+            pod = self.observed.pod(broker)
+            if pod is not None and not is_leaving(pod) and annotation(pod, names.KEYS_HASH) != wanted:
+                now = {names.KEYS_HASH: wanted, names.KEYS_AT: rfc3339(self.context.now)}
+                patch = {"metadata": {"annotations": now}}
+                yield Patch(pod, patch, "the authorized keys have changed")
+
+    def _head_keys(self) -> Iterator[ReconcileStep]:
+        """Annotate heads with their new key, which they take while they run: the kubelet then updates the file."""
+        for broker in self.desired.brokers.values():
+            pod = self.observed.pod(broker.name)
+            if broker.role != "head" or pod is None or is_leaving(pod):
+                continue
+            if broker.public_key and annotation(pod, names.KEY) != broker.public_key:
+                yield Patch(pod, {"metadata": {"annotations": {names.KEY: broker.public_key}}}, "its key was replaced")
+
+    def _leftovers(self) -> Iterator[ReconcileStep]:
+        """Delete the operator's objects that are no longer desired, but for those of brokers that are still leaving."""
+        asked = {ref(item) for item in self.desired.objects()} | self._secrets()
+        staying = self._brokers()
+        made = frozenset(self.desired.brokers)
+        for kind in GARBAGE_KINDS:
+            for item in self.observed.kind(kind):
+                broker = label(item, names.BROKER)
+                if ref(item) in asked or is_leaving(item) or label(item, names.FLEET) != self.desired.fleet:
+                    continue
+                if label(item, "app.kubernetes.io/managed-by") != names.MANAGER or broker in staying - made:
+                    continue
+                yield Delete(item, "it is no longer desired")
+
+    def _brokers(self) -> frozenset[str]:
+        """The desired brokers, and edges that still exist."""
+        return self.desired.names | {str(edge["metadata"]["name"]) for edge in self.observed.kind("EdgeBroker")}
+
+    def _secrets(self) -> set[tuple[str, str]]:
+        fleet = self.desired.resources.fleet.spec
+        brokers = self._brokers()
+        clients = (client.name for client in fleet.security.clients)
+        return {
+            ("Secret", name)
+            for name in (
+                names.MEDIATOR_KEYS,
+                *([names.COLLECTOR_KEYS] if fleet.telemetry.collectors.replicas else []),
+                *(names.keys_of(broker) for broker in brokers),
+                *(names.client_keys(client) for client in clients),
+            )
+        }

@@ -1,0 +1,54 @@
+"""The lines of the authorized-keys file, from keys and the fleet's clients.
+
+A line is `Z85-public-key role name`, for clients followed by permissions and quotas. A name may have several keys:
+during a replacement the old one and the new one are both valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from plimsoll.core.spec.quantities import Quantity
+from plimsoll.core.spec.types.fleet import ClientSpec
+
+KeyHolderRole = Literal["head", "edge", "mediator", "client", "collector"]
+
+
+@dataclass(frozen=True)
+class KeyHolder:
+    """A name, its role, and its public keys. `client`: a client's permissions."""
+
+    name: str
+    role: KeyHolderRole
+    keys: tuple[str, ...]
+    client: ClientSpec | None = None
+
+
+def authorized_keys_text(holders: Iterable[KeyHolder]) -> str:
+    """The file: sorted by role and name, so that it changes only when its meaning does."""
+    lines = [
+        " ".join([key, holder.role, holder.name, *_permissions(holder.client)])
+        for holder in sorted(holders, key=lambda holder: (holder.role, holder.name))
+        for key in holder.keys
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _permissions(client: ClientSpec | None) -> list[str]:
+    """A client's permissions and quotas, as the broker reads them; empty for a client without restrictions."""
+    if client is None:
+        return []
+    quotas: Mapping[str, object] = {
+        "publications/s": _number(client.publications_per_second),
+        "bytes/s": _number(client.bytes_per_second),
+        "subscriptions": client.max_subscriptions,
+    }
+    given = [f"{name}={value}" for name, value in quotas.items() if value is not None]
+    may = ",".join(sorted(role.lower() for role in client.roles)) or "none"
+    return [may, *given] if given or set(client.roles) != set(ClientSpec(name=client.name).roles) else []
+
+
+def _number(quantity: Quantity | None) -> str | None:
+    return None if quantity is None else f"{float(quantity.value):.15g}"

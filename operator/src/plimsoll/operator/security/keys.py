@@ -1,0 +1,95 @@
+"""CURVE keys of a fleet: one pair per identity, created once, each in its own Secret.
+
+A broker can read only its own secret key. The operator has one identity per fleet, that of the mediator; applications
+have those that the fleet's spec names. During a key replacement (`rotation`) a Secret holds two pairs, and both are
+accepted.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import zmq
+
+from plimsoll.operator import names
+from plimsoll.operator.names import Object
+from plimsoll.operator.reconcile.observed import ObservedObjects
+
+NEXT_SECRET, NEXT_PUBLIC = f"next.{names.SECRET_FILE}", f"next.{names.PUBLIC_FILE}"
+OLD_PUBLIC = f"old.{names.PUBLIC_FILE}"
+
+
+@dataclass(frozen=True)
+class Z85KeyPair:
+    """A key pair as Z85 text."""
+
+    public: str
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class StoredKeys:
+    """What a Secret holds: the pair in use, and other public keys that are accepted, too."""
+
+    public: str
+    secret: str = field(repr=False)
+    others: tuple[str, ...] = ()
+    next: str = ""
+    """The public key that is used next, while a pair is being replaced."""
+
+    @property
+    def publics(self) -> tuple[str, ...]:
+        """All public keys that are accepted from this identity."""
+        return (self.public, *(key for key in self.others if key != self.public))
+
+
+def make_key_pair() -> Z85KeyPair:
+    """Create a key pair."""
+    public, secret = zmq.curve_keypair()
+    return Z85KeyPair(public.decode(), secret.decode())
+
+
+def new_secret(name: str, labels: Mapping[str, str], owner: Object, namespace: str) -> Object:
+    """A Secret with a new pair. It must be created, never applied: that could overwrite the only copy of a key."""
+    pair = make_key_pair()
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": namespace, "labels": dict(labels), "ownerReferences": [owner]},
+        "type": "Opaque",
+        "data": {
+            names.SECRET_FILE: base64_text(pair.secret + "\n"),
+            names.PUBLIC_FILE: base64_text(pair.public + "\n"),
+        },
+    }
+
+
+def read_keys(secret: Object) -> StoredKeys | None:
+    """The keys in a Secret; None if it does not hold a pair."""
+    data = secret.get("data") or {}
+    if names.SECRET_FILE not in data or names.PUBLIC_FILE not in data:
+        return None
+    others = tuple(_decoded(data[key]) for key in (NEXT_PUBLIC, OLD_PUBLIC) if key in data)
+    following = _decoded(data[NEXT_PUBLIC]) if NEXT_PUBLIC in data else ""
+    return StoredKeys(_decoded(data[names.PUBLIC_FILE]), _decoded(data[names.SECRET_FILE]), others, following)
+
+
+def broker_keys(observed: ObservedObjects) -> dict[str, StoredKeys]:
+    """The keys of all brokers that have a StatefulSet or a pod, by the name of their Secret."""
+    found: dict[str, StoredKeys] = {}
+    for broker in observed.brokers():
+        secret = observed.get("Secret", names.keys_of(broker))
+        if secret is not None and (held := read_keys(secret)) is not None:
+            found[names.keys_of(broker)] = held
+    return found
+
+
+def base64_text(text: str) -> str:
+    """Text in the encoding of a Secret's data."""
+    return base64.b64encode(text.encode()).decode()
+
+
+def _decoded(data: str) -> str:
+    return base64.b64decode(data).decode("ascii").strip()

@@ -1,0 +1,45 @@
+"""Law I6 from inside: every queue of a machine against the bound that its configuration states.
+
+A bound is met to within one item, for queues are bounded in bytes and items have sizes; the slack says how large one
+item can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plimsoll.core.edge.machine import Edge
+from plimsoll.core.head.handover.admission import SESSIONS_AT_MOST
+from plimsoll.core.head.handover.outcomes import REMEMBERED_SESSIONS
+from plimsoll.core.head.handover.remote_members import REMOTE_MEMBERS_AT_MOST
+from plimsoll.core.head.log import ENTRY_OVERHEAD_BYTES
+from plimsoll.core.head.machine import Head
+from plimsoll.core.transport.link import FRAME_BYTES
+from plimsoll.core.transport.overlay_node import OverlayNode
+from plimsoll.core.verify import observations as seen
+
+
+def queue_sizes(name: str, node: OverlayNode, at: float, item_bytes: int) -> Iterator[seen.SizeObserved]:
+    """Measure one machine. `item_bytes`: the largest record of this run."""
+    for link in [*node.accepted_links(), *node.dialled.values()]:
+        bound = node.link_limits.window_bytes + FRAME_BYTES
+        yield seen.SizeObserved(name, f"bytes in flight to {link.name or link.peer!r}", link.inflight_bytes, bound, at)
+    if isinstance(node, Head):
+        yield seen.SizeObserved(name, "open hand-overs", len(node.coordinator.sessions), SESSIONS_AT_MOST, at)
+        yield seen.SizeObserved(name, "remembered hand-overs", len(node.coordinator.archive), REMEMBERED_SESSIONS, at)
+        yield seen.SizeObserved(name, "guests", len(node.remote_members), REMOTE_MEMBERS_AT_MOST, at)
+        limit = node.config.limits.log_bytes + item_bytes + ENTRY_OVERHEAD_BYTES
+        yield seen.SizeObserved(name, "log bytes", node.log.bytes, limit, at)
+    if isinstance(node, Edge):
+        places = len(node.attachments.by_subscriber) + len(node.handover_target.slots)
+        yield seen.SizeObserved(name, "records and slots", places, node.config.limits.max_subscribers, at)
+        for attachment in node.attachments.by_subscriber.values():
+            # A round's worth may come before the policy is applied at its end.
+            limit = attachment.queue_limit_bytes + 2 * node.link_limits.window_bytes
+            what = f"queue bytes of {attachment.subscriber}"
+            yield seen.SizeObserved(name, what, sum(map(len, attachment.queue)), limit, at)
+        limit = node.config.limits.link_buffer_bytes + 2 * node.link_limits.window_bytes
+        for port in node.attachments.by_link.values():
+            yield seen.SizeObserved(
+                name, f"buffer bytes to {port.link.name}", sum(map(len, port.link.buffer)), limit, at
+            )

@@ -1,0 +1,119 @@
+"""When a run is over: whether anything is still under way, and what is left over when nothing is.
+
+Law I5: all has healed, so whoever lives is served by one edge, its head knows it, and nothing else is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plimsoll.core import client as c
+from plimsoll.core.edge.attachment import AttachmentState
+from plimsoll.core.edge.machine import Edge
+from plimsoll.core.head.machine import Head
+from plimsoll.core.transport.overlay_node import OverlayNode
+from plimsoll.core.verify import observations as seen
+from plimsoll.simulator.world.applications import SimulatedApplications
+from plimsoll.simulator.world.brokers import SimulatedFleet
+
+
+def leftovers(fleet: SimulatedFleet, apps: SimulatedApplications, at: float) -> Iterator[seen.ResidueObserved]:
+    """Everything that a settled fleet does not have."""
+    served = _served(apps)
+    for name, (edge, settled, phase) in served.items():
+        if not edge:
+            yield seen.ResidueObserved(name, f"subscriber not served, {phase}", 1, at)
+        if not settled:
+            yield seen.ResidueObserved(name, "subscriptions that were never acknowledged", 1, at)
+    yield from _handover_leftovers(fleet, apps, at)
+    homes: dict[str, dict[str, str]] = {}
+    for name, (edge, _, _) in served.items():
+        if edge:
+            homes.setdefault(fleet.brokers[edge].config.head_name, {})[name] = edge
+    for broker in fleet.brokers.values():
+        node = broker.host.node
+        if isinstance(node, Head):
+            owned = {name: entry.key.partition("#")[0] for name, entry in node.owners.entries.items()}
+            wrong = sorted(set(owned.items()) ^ set(homes.get(broker.name, {}).items()))
+            if wrong:
+                yield seen.ResidueObserved(broker.name, f"owner entries too many or too few: {wrong}", len(wrong), at)
+            if node.startup.missing:
+                yield seen.ResidueObserved(broker.name, "unreported edges or neighbours", len(node.startup.missing), at)
+            if node.membership.ghosts:
+                yield seen.ResidueObserved(
+                    broker.name, f"covers of edges that are gone: {sorted(node.membership.ghosts)}", 1, at
+                )
+        elif isinstance(node, Edge):
+            states = sorted(
+                f"{a.subscriber} {a.state.value}"
+                for a in node.attachments.by_subscriber.values()
+                if a.state != AttachmentState.LIVE
+            )
+            if states:
+                yield seen.ResidueObserved(broker.name, f"records that are not live: {states}", len(states), at)
+
+
+def _handover_leftovers(
+    fleet: SimulatedFleet, apps: SimulatedApplications, at: float
+) -> Iterator[seen.ResidueObserved]:
+    """What sessions leave behind: open ones, guests, slots, second attachments."""
+    for broker in fleet.brokers.values():
+        node = broker.host.node
+        if isinstance(node, Head):
+            if node.coordinator.sessions:
+                open_ones = sorted(node.coordinator.sessions)
+                yield seen.ResidueObserved(broker.name, f"open hand-overs: {open_ones}", len(open_ones), at)
+            if len(node.remote_members):
+                yield seen.ResidueObserved(
+                    broker.name, "guests of other heads' hand-overs", len(node.remote_members), at
+                )
+        elif isinstance(node, Edge) and node.handover_target.slots:
+            slots = sorted(f"{name} of {slot.session}" for name, slot in node.handover_target.slots.items())
+            yield seen.ResidueObserved(broker.name, f"slots: {slots}", len(slots), at)
+    for process in apps.processes.values():
+        for name, subscriber in (process.client.subscribers if process.client else {}).items():
+            if subscriber.handover is not None:
+                yield seen.ResidueObserved(name, "a hand-over that neither ends nor is taken back", 1, at)
+
+
+def _served(apps: SimulatedApplications) -> dict[str, tuple[str, bool, str]]:
+    """Of each subscriber that lives: the edge that serves it, if one does, and whether its subscriptions count."""
+    found = {}
+    for process in apps.processes.values():
+        for name, subscriber in (process.client.subscribers if process.client else {}).items():
+            current = subscriber.current
+            live = current is not None and current.state is c.attachment.ClientAttachmentState.LIVE
+            is_settled = subscriber.subscription_list.is_settled
+            found[name] = (current.port.edge if current and live else "", is_settled, subscriber.phase.value)
+    return found
+
+
+def is_busy(fleet: SimulatedFleet, apps: SimulatedApplications) -> bool:
+    """Whether something is being said, waits to be said or waits for its answer."""
+    nodes = [broker.host.node for broker in fleet.brokers.values()]
+    nodes += [process.host.node for process in apps.processes.values()]
+    if any(node is None or _has_traffic(node) for node in nodes):
+        return True
+    return any(process.pending for process in apps.processes.values())
+
+
+def _has_traffic(node: OverlayNode) -> bool:
+    links = [*node.accepted_links(), *node.dialled.values()]
+    if any(link.buffer or link.unacked for link in links):
+        return True
+    if isinstance(node, Head):
+        return any(outbox.backlog for outbox in node.outboxes.by_key.values()) or bool(node.server.queue)
+    if isinstance(node, Edge):
+        return bool(node.cursor.members or node.server.queue) or any(
+            a.queue for a in node.attachments.by_subscriber.values()
+        )
+    return False
+
+
+def serving_edges(fleet: SimulatedFleet, at: float) -> Iterator[seen.ServingEdgeObserved]:
+    """Who delivers from its stream, and to whom, at this moment."""
+    for broker in fleet.edges():
+        if isinstance(node := broker.host.node, Edge):
+            for attachment in node.attachments.by_subscriber.values():
+                if attachment.state is AttachmentState.LIVE:
+                    yield seen.ServingEdgeObserved(broker.name, attachment.subscriber, attachment.epoch, at)

@@ -1,0 +1,152 @@
+"""A process: one machine of the core, its sockets, and the rounds in which a shell would serve it.
+
+A round: control frames first, then data frames grouped by peer in order, then `tick`, then what the machine wants
+sent, control first. Frames that arrive close together share a round, as they do at a poll. A paused host (SIGSTOP)
+keeps its sockets and serves nothing; a host that is down has nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from typing import Protocol
+
+from plimsoll.core.transport.link import NEVER
+from plimsoll.core.transport.overlay_node import Dial, OverlayNode
+from plimsoll.simulator.engine.event_queue import EventQueue
+from plimsoll.simulator.engine.network import SimulatedNetwork
+
+LEAST_WAIT_SECONDS = 0.0001
+"""A machine that wants to be woken at once is woken after this long: a poll takes time, too."""
+
+Peer = Hashable
+
+
+class RoundCallback(Protocol):
+    """Who looks at a machine at the end of each of its rounds: an application at a client, or nobody."""
+
+    def __call__(self) -> None: ...
+
+
+class SimulatedHost:
+    """One process. `poll_seconds`: a round begins so long after the first frame that it serves."""
+
+    def __init__(
+        self, name: str, schedule: EventQueue, network: SimulatedNetwork, poll_seconds: float = 0.0002
+    ) -> None:
+        self.name, self.schedule, self.network, self.poll_seconds = name, schedule, network, poll_seconds
+        self.node: OverlayNode | None = None
+        self.rounds = 0
+        self.is_paused = False
+        self.keeper: RoundCallback | None = None
+        self._data: deque[tuple[Peer, bytes]] = deque()
+        self._control: deque[tuple[Peer, bytes]] = deque()
+        self._due = self._armed = self._later = NEVER
+
+    # -- life
+
+    def start(self, make: Callable[[], OverlayNode], *endpoints: str) -> OverlayNode:
+        """Start the process with a new machine, listening at these endpoints."""
+        self.node = make()
+        self.is_paused = False
+        self.network.listen(self, *endpoints)
+        self.wake()
+        return self.node
+
+    def crash(self) -> None:
+        """SIGKILL."""
+        self.node = None
+        self.keeper = None
+        self._data.clear()
+        self._control.clear()
+        self._due = NEVER
+        self.network.close_all(self)
+
+    def pause(self) -> None:
+        """SIGSTOP."""
+        self.is_paused = True
+        self._due = NEVER
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        self.is_paused = False
+        self.wake()
+
+    # -- rounds
+
+    def on_frame(self, peer: Peer, frame: bytes, control: bool) -> None:
+        if self.node is None:
+            return
+        (self._control if control else self._data).append((peer, frame))
+        self.wake(self.poll_seconds)
+
+    def wake(self, seconds: float = 0.0) -> None:
+        """Have a round within so many seconds."""
+        at = self.schedule.now + seconds
+        if at < self._due and self.node is not None and not self.is_paused:
+            self._due = at
+            self._arm()
+
+    def _arm(self) -> None:
+        """Be called by the time of the next round. An earlier call serves as well, and so does one that is there."""
+        if self._due < self._armed:
+            self._later, self._armed = self._armed, self._due
+            self.schedule.at(self._due, self._on_timer)
+
+    def _on_timer(self) -> None:
+        now = self.schedule.now
+        if now != self._armed:
+            return  # superseded
+        self._armed, self._later = self._later, NEVER
+        if self._due > now:
+            self._arm()
+        else:
+            self._due = NEVER
+            self._round()
+
+    def _round(self) -> None:
+        node, now = self.node, self.schedule.now
+        if node is None:
+            return
+        self.rounds += 1
+        while self._control:
+            peer, frame = self._control.popleft()
+            node.receive_control(peer, frame, now)
+        if self._data:
+            self._receive(node, now)
+        node.poll(now)
+        if self.keeper is not None:
+            self.keeper()
+        self._send(node, now)
+        self.wake(max(node.next_poll_at() - now, LEAST_WAIT_SECONDS))
+
+    def _receive(self, node: OverlayNode, now: float) -> None:
+        grouped: dict[Peer, list[bytes]] = {}
+        for peer, frame in self._data:
+            grouped.setdefault(peer, []).append(frame)
+        self._data.clear()
+        for peer, frames in grouped.items():
+            node.receive(peer, frames, now)
+
+    def _send(self, node: OverlayNode, now: float) -> None:
+        """Dials, farewells to those hung up on, control frames, data frames."""
+        dials, data = node.dials_to_make(), node.data_to_send()
+        for what in dials:
+            if isinstance(what, Dial):
+                self.network.dial(self, what.peer, what.endpoint, what.control)
+            else:
+                if not what.control:
+                    data = self._flush_before_hangup(what.peer, data)
+                self.network.hang_up(self, what.peer, what.control)
+        for peer, frame in node.control_to_send():
+            self.network.send(self, peer, frame, True)
+        for peer, frame in data:
+            if not self.network.send(self, peer, frame, False):
+                node.gone(peer, now)
+
+    def _flush_before_hangup(self, peer: Peer, data: list[tuple[Peer, bytes]]) -> list[tuple[Peer, bytes]]:
+        """Send what there is for a peer before its connection is closed; returns the rest."""
+        for to, frame in data:
+            if to == peer:
+                self.network.send(self, to, frame, False)
+        return [each for each in data if each[0] != peer]

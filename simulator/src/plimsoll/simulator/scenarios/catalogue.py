@@ -1,0 +1,130 @@
+"""Named worlds. Those in which subscribers are moved are in `sessions`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from plimsoll.simulator.engine.network import ConnectionQuality
+from plimsoll.simulator.fault_injection.random_faults import FaultRates
+from plimsoll.simulator.scenarios import handover_scenarios
+from plimsoll.simulator.scenarios.scenario import SimulationScenario
+from plimsoll.simulator.world.brokers import FleetShape
+from plimsoll.simulator.world.workload import WorkloadSize
+
+CALM = FaultRates(reconnect=0.3)
+ROUGH = FaultRates(
+    reconnect=0.3, storm=0.05, pause_client=0.15, pause_edge=0.15, wall=0.1, one_way=0.15, slow=0.15, crash_client=0.05
+)
+
+SIX = WorkloadSize(subscribers=6)
+
+_ALL = [
+    SimulationScenario("calm", "one cluster and no faults: nothing may be lost, late or in doubt"),
+    SimulationScenario(
+        "cluster", "one cluster of three edges, all faults but crashes of brokers", FleetShape(1, 3), fault_rates=ROUGH
+    ),
+    SimulationScenario("chain", "four clusters in a row", FleetShape(4, 1), SIX, fault_rates=ROUGH, processes=4),
+    SimulationScenario(
+        "far-apart",
+        "four clusters in a row and a slow network: subscriptions change while publications are under way",
+        FleetShape(4, 1),
+        WorkloadSize(subscribers=6, publications=80, changes=20),
+        connection=ConnectionQuality(0.05, 0.1),
+        processes=4,
+    ),
+    SimulationScenario(
+        "star", "five clusters, one in the middle", FleetShape(5, 1, "star"), SIX, fault_rates=ROUGH, processes=4
+    ),
+    SimulationScenario(
+        "tree", "a random tree of six clusters", FleetShape(6, 1, "random"), SIX, fault_rates=ROUGH, processes=4
+    ),
+    SimulationScenario(
+        "small-log",
+        "a log so small that who is behind loses what it has evicted, and is told",
+        FleetShape(2, 2),
+        WorkloadSize(publications=200, payload_bytes=300),
+        fault_rates=replace(ROUGH, pause_edge=0.3, slow=0.4, wall=0.2),
+        log_bytes=6_000,
+        window_bytes=2_500,
+    ),
+    SimulationScenario(
+        "edge-restart",
+        "edges are killed and come back",
+        FleetShape(1, 3),
+        fault_rates=replace(CALM, crash_edge=0.5, pause_edge=0.1),
+    ),
+    SimulationScenario(
+        "head-restart",
+        "heads are killed and come back with an empty log",
+        FleetShape(1, 2),
+        fault_rates=replace(CALM, crash_head=0.3),
+    ),
+    SimulationScenario(
+        "head-restart-tree",
+        "heads of a tree are killed and come back",
+        FleetShape(4, 1, "random"),
+        SIX,
+        fault_rates=replace(CALM, crash_head=0.3),
+        processes=4,
+    ),
+    SimulationScenario(
+        "storm",
+        "all clients lose their connections, again and again",
+        FleetShape(2, 2),
+        fault_rates=FaultRates(storm=1.5),
+    ),
+    SimulationScenario(
+        "clients",
+        "applications are killed and come back as new incarnations",
+        FleetShape(1, 2),
+        fault_rates=FaultRates(crash_client=0.8, reconnect=0.2),
+    ),
+    SimulationScenario(
+        "lossy",
+        "single frames are dropped, doubled and overtaken on every link",
+        FleetShape(2, 2),
+        connection=ConnectionQuality(0.002, 0.02, drop=0.03, duplicate=0.03, reorder=0.05),
+        last_seconds=10.0,  # the same frame may be dropped again and again
+    ),
+    SimulationScenario(
+        "everything",
+        "every fault there is, in a random tree",
+        FleetShape(3, 2, "random"),
+        SIX,
+        fault_rates=replace(ROUGH, crash_edge=0.1, crash_head=0.05, pause_head=0.05),
+        log_bytes=30_000,
+        processes=3,
+    ),
+    SimulationScenario(
+        "slow-edge",
+        "one edge has a fraction of the bandwidth that it needs",
+        FleetShape(1, 3),
+        WorkloadSize(publications=150, payload_bytes=400, changes=0, subscribers=8),
+        log_bytes=20_000,
+        processes=4,
+        victim="edge",
+        settle_seconds=30.0,  # what it holds by then takes it seconds
+        last_seconds=10.0,
+        undisturbed_seconds=0.25,
+    ),
+    SimulationScenario(
+        "frozen-subscriber",
+        "one application stands still",
+        FleetShape(1, 2),
+        WorkloadSize(publications=150, payload_bytes=400, changes=0),
+        log_bytes=20_000,
+        processes=4,
+        victim="subscriber",
+        undisturbed_seconds=0.25,
+    ),
+    SimulationScenario(
+        "flooding-publisher",
+        "one publisher says all that it can",
+        FleetShape(2, 2),
+        WorkloadSize(changes=0),
+        victim="publisher",
+        undisturbed_seconds=0.5,
+    ),
+]
+
+SCENARIOS = {scenario.name: scenario for scenario in (*_ALL, *handover_scenarios.HANDOVER_SCENARIOS)}

@@ -1,0 +1,247 @@
+"""Worlds in which subscribers are moved: short runs, for what can go wrong in a hand-over goes wrong within seconds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from plimsoll.core.config import BrokerHardware, HardwareEmulation
+from plimsoll.simulator.engine.network import ConnectionQuality
+from plimsoll.simulator.fault_injection.random_faults import FaultRates
+from plimsoll.simulator.mediators.handover_plan import HandoverMix
+from plimsoll.simulator.mediators.session_mediator import PlannedSessionMix, SimulatedPolicy
+from plimsoll.simulator.scenarios.scenario import SMALL_LIMITS, SimulationScenario
+from plimsoll.simulator.world.brokers import FleetShape
+from plimsoll.simulator.world.workload import WorkloadSize
+
+QUICK = msgspec.structs.replace(
+    SMALL_LIMITS, lease_seconds=2.0, heartbeat_seconds=0.4, dead_seconds=1.2, progress_seconds=0.25, report_seconds=0.5
+)
+
+LOAD = WorkloadSize(subscribers=5, publications=40, seconds=2.0, changes=3)
+SPOTTY = ConnectionQuality(0.001, 0.03, drop=0.15, duplicate=0.15, reorder=0.3)
+"""Control sockets on a bad day: commands are lost, repeated, late and overtaken."""
+
+BUMPY = FaultRates(reconnect=0.5, pause_client=0.2, wall=0.15, one_way=0.15, slow=0.1, seconds=(0.02, 0.8))
+STEADY = WorkloadSize(subscribers=12, publications=900, seconds=9.0, changes=0, zero_traffic=0.0)
+WATCHED = msgspec.structs.replace(QUICK, report_seconds=0.25)
+FAULTY = HandoverMix(3, replay=0.3, aim=0.4)
+EMULATION = HardwareEmulation(base_seconds=0.004, per_subscription_seconds=0.0004)
+QUIET_POLICY = SimulatedPolicy(look=60.0)
+"""Loads are kept and told, and nobody looks: what moves was asked for."""
+
+EDGES = ("subscriber", "source", "target")
+ALL_BROKERS = (*EDGES, "head", "target-head", "neighbor")
+
+
+def _handover_scenario(
+    name: str, about: str, shape: FleetShape, moving: HandoverMix, **more: object
+) -> SimulationScenario:
+    values: dict[str, object] = {"load": LOAD, "control": SPOTTY, "base": QUICK, "settle_seconds": 20.0, **more}
+    return SimulationScenario(f"sessions-{name}", about, shape, handovers=moving, **values)  # type: ignore[arg-type]
+
+
+HANDOVER_SCENARIOS = [
+    _handover_scenario(
+        "calm",
+        "hand-overs by drain and by replay, and nothing else happens",
+        FleetShape(1, 3),
+        HandoverMix(4, replay=0.4),
+        control=None,
+        is_steady=True,
+    ),
+    _handover_scenario(
+        "local",
+        "by drain within a cluster",
+        FleetShape(1, 3),
+        replace(FAULTY, replay=0.0),
+        fault_rates=BUMPY,
+        is_steady=True,
+    ),
+    _handover_scenario(
+        "replay",
+        "by replay within a cluster",
+        FleetShape(1, 3),
+        replace(FAULTY, replay=1.0),
+        fault_rates=BUMPY,
+        is_steady=True,
+    ),
+    _handover_scenario(
+        "across",
+        "between clusters in a row",
+        FleetShape(3, 2),
+        replace(FAULTY, across=0.8),
+        fault_rates=BUMPY,
+        processes=3,
+        is_steady=True,
+    ),
+    _handover_scenario(
+        "tree",
+        "between clusters of a random tree, one edge each",
+        FleetShape(4, 1, "random"),
+        FAULTY,
+        fault_rates=BUMPY,
+        processes=4,
+        is_steady=True,
+    ),
+    _handover_scenario(
+        "batch",
+        "many at once, through small windows",
+        FleetShape(1, 2),
+        replace(FAULTY, batch=10, handovers=2),
+        load=replace(LOAD, subscribers=14),
+        fault_rates=BUMPY,
+        window_bytes=3_000,
+        processes=3,
+        is_steady=True,
+    ),
+    _handover_scenario(
+        "drain-deadline",
+        "deadlines that cannot be kept",
+        FleetShape(2, 2),
+        replace(FAULTY, across=0.3, tight=0.7),
+        fault_rates=replace(BUMPY, pause_client=0.6),
+    ),
+    _handover_scenario(
+        "hold",
+        "queues so small that what is held overflows",
+        FleetShape(2, 2),
+        replace(FAULTY, across=0.3),
+        load=replace(LOAD, publications=80, payload_bytes=200, holds=4),
+        base=msgspec.structs.replace(QUICK, queue_bytes=1_200, link_buffer_bytes=1_500),
+        fault_rates=replace(BUMPY, pause_client=0.6),
+    ),
+    _handover_scenario(
+        "lag",
+        "a log so small that gaps fall into sessions",
+        FleetShape(2, 2),
+        replace(FAULTY, across=0.4),
+        load=replace(LOAD, publications=120, payload_bytes=300, holds=2),
+        log_bytes=4_000,
+        window_bytes=2_500,
+        fault_rates=replace(BUMPY, pause_edge=0.4, slow=0.4, wall=0.3),
+    ),
+    _handover_scenario(
+        "edge-crash",
+        "edges are killed during hand-overs",
+        FleetShape(2, 2),
+        replace(FAULTY, across=0.3, aim=0.7, crashable=EDGES),
+        fault_rates=replace(BUMPY, crash_edge=0.2),
+        is_steady=True,
+    ),
+    _handover_scenario(
+        "head-restart",
+        "heads are killed during hand-overs",
+        FleetShape(2, 2),
+        replace(FAULTY, across=0.5, aim=0.7, crashable=("head", "target-head")),
+        fault_rates=FaultRates(reconnect=0.3, crash_head=0.1),
+    ),
+    _handover_scenario(
+        "mediator",
+        "mediators are killed, and taken for dead",
+        FleetShape(2, 2),
+        replace(FAULTY, across=0.3, handovers=4, lives=1.5, aim=0.2, stale=0.4),
+        fault_rates=FaultRates(reconnect=0.3),
+        is_steady=True,
+    ),
+    _handover_scenario(
+        "slow",
+        "brokers that compute slowly and send little",
+        FleetShape(1, 3),
+        replace(FAULTY, replay=0.6),
+        load=replace(LOAD, publications=80, payload_bytes=200),
+        control=None,
+        slow=BrokerHardware(output_bytes_per_second=20_000, emulation=EMULATION),
+        is_steady=True,
+    ),
+    _handover_scenario(
+        "planned",
+        "sessions of balancing, planned and driven by the mediator of the product",
+        FleetShape(2, 3),
+        HandoverMix(lives=0.4),
+        sessions=PlannedSessionMix(4),
+        fault_rates=BUMPY,
+        processes=3,
+        is_steady=True,
+    ),
+    _handover_scenario(
+        "planned-restarts",
+        "the same, while brokers and mediators are killed",
+        FleetShape(2, 3),
+        HandoverMix(lives=1.0),
+        sessions=PlannedSessionMix(4),
+        fault_rates=replace(BUMPY, crash_edge=0.2, crash_head=0.15),
+        processes=3,
+    ),
+    _handover_scenario(
+        "balanced",
+        "a policy balances edges of unequal hardware, and nothing else happens",
+        FleetShape(1, 3),
+        HandoverMix(),
+        load=STEADY,
+        control=None,
+        policy=SimulatedPolicy(),
+        base=WATCHED,
+        is_steady=True,
+    ),
+    _handover_scenario(
+        "balanced-faults",
+        "the same, while mediators die, and control sockets lose, repeat and delay",
+        FleetShape(2, 3),
+        HandoverMix(lives=0.4),
+        load=STEADY,
+        policy=SimulatedPolicy(),
+        base=WATCHED,
+        fault_rates=BUMPY,
+        processes=3,
+        is_steady=True,
+    ),
+    _handover_scenario(
+        "shuffled",
+        "clusters of unequal hardware are shuffled, and nothing else happens",
+        FleetShape(1, 3),
+        HandoverMix(),
+        load=STEADY,
+        control=None,
+        sessions=PlannedSessionMix(2, shuffle=1.0, stop=0.0),
+        policy=QUIET_POLICY,
+        base=WATCHED,
+        is_steady=True,
+    ),
+    _handover_scenario(
+        "shuffled-faults",
+        "the same in two clusters, while mediators die and control sockets lose, repeat and delay",
+        FleetShape(2, 3),
+        HandoverMix(lives=0.4),
+        load=STEADY,
+        sessions=PlannedSessionMix(3, shuffle=0.9),
+        policy=QUIET_POLICY,
+        base=WATCHED,
+        fault_rates=BUMPY,
+        processes=3,
+        is_steady=True,
+    ),
+    _handover_scenario(
+        "shuffled-restarts",
+        "the same in one cluster, while brokers are killed",
+        FleetShape(1, 3),
+        HandoverMix(lives=0.6),
+        load=STEADY,
+        sessions=PlannedSessionMix(3, shuffle=0.9),
+        policy=QUIET_POLICY,
+        base=WATCHED,
+        fault_rates=replace(BUMPY, crash_edge=0.15, crash_head=0.1),
+        processes=3,
+    ),
+    _handover_scenario(
+        "everything",
+        "every fault there is, and hand-overs in a random tree",
+        FleetShape(3, 2, "random"),
+        replace(FAULTY, across=0.4, handovers=4, tight=0.2, lives=0.3, crashable=ALL_BROKERS),
+        load=replace(LOAD, holds=2),
+        log_bytes=30_000,
+        processes=3,
+        fault_rates=replace(BUMPY, crash_client=0.1, crash_edge=0.15, crash_head=0.1, pause_edge=0.2, pause_head=0.1),
+    ),
+]

@@ -1,0 +1,237 @@
+"""The brokers of a simulated fleet: names, configurations, hosts, and the eyes that write the journal.
+
+Only what a broker does is watched, by looking over its log and its table of owners; nothing is asked of it that a
+process would not be asked.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from plimsoll.core import verify
+from plimsoll.core.config import BrokerConfig, BrokerHardware, BrokerLimits, LinkSecurity, PeerBroker
+from plimsoll.core.edge.machine import Edge
+from plimsoll.core.head.log import LogEntry
+from plimsoll.core.head.machine import Head
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.wire import OwnerEpoch
+from plimsoll.core.transport.overlay_node import OverlayNode
+from plimsoll.core.verify import observations as seen
+from plimsoll.simulator.engine.event_queue import EventQueue
+from plimsoll.simulator.engine.host import SimulatedHost
+from plimsoll.simulator.engine.network import SimulatedNetwork
+
+
+@dataclass(frozen=True, slots=True)
+class FleetShape:
+    """Clusters and how their heads are joined: `chain`, `star` (the first is the middle) or `random` tree."""
+
+    clusters: int = 1
+    edges: int = 2
+    tree: str = "chain"
+
+    def heads(self) -> list[str]:
+        return [f"h{i}" for i in range(self.clusters)]
+
+    def links(self, draw: random.Random) -> list[tuple[str, str]]:
+        return [(f"h{self._parent(i, draw)}", f"h{i}") for i in range(1, self.clusters)]
+
+    def _parent(self, i: int, draw: random.Random) -> int:
+        if self.tree == "random":
+            return draw.randrange(i)
+        return i - 1 if self.tree == "chain" else 0
+
+    def edges_of(self, head: str) -> list[str]:
+        return [f"{head}e{i}" for i in range(self.edges)]
+
+
+class ObservationJournal:
+    """What is observed, in order, on the schedule's clock."""
+
+    def __init__(self, schedule: EventQueue) -> None:
+        self.schedule = schedule
+        self.all: list[verify.Observation] = []
+        self.trace: Callable[[str], None] | None = None
+
+    def add(self, one: verify.Observation) -> None:
+        self.all.append(one)
+        if self.trace is not None:
+            self.trace(f"= {one}")
+
+    @property
+    def now(self) -> float:
+        return self.schedule.now
+
+
+def observe_head(head: Head, journal: ObservationJournal) -> None:
+    """Write each publication that the head logs, and each owner that it makes, into the journal.
+
+    Others hold the same parts: they are watched where they are, not replaced.
+    """
+    owners, cause = head.owners, ["cut"]
+
+    def see(subscriber: str, epoch: OwnerEpoch, edge: str, why: str) -> None:
+        journal.add(seen.OwnerObserved(subscriber, epoch, edge, journal.now, why))
+
+    def owned(subscriber: str, why: str) -> None:
+        entry = owners.entries[subscriber]
+        see(subscriber, entry.epoch, entry.key.partition("#")[0], why)
+
+    def appended(position: int, entry: LogEntry) -> None:
+        pub = None if entry.is_gap else msg.to_edge.decode(entry.record)
+        if isinstance(pub, msg.PubOpen):
+            identity, origin = (pub.publisher, pub.incarnation, pub.seq), (pub.head, pub.epoch, pub.offset)
+            journal.add(seen.LogEntryObserved(head.info.name, head.epoch, position, identity, origin, journal.now))
+
+    def told(_: None, __: str, source: str, record: object) -> None:
+        """The decision on a cut across clusters is what makes the guest the owner."""
+        if isinstance(record, msg.Cut) and record.across:
+            target = head.coordinator.sessions[record.session].plan.target
+            for member in record.members:
+                see(member.subscriber, (member.epoch[0], member.epoch[1] + 1), target, "cut")
+
+    _call_after(head.log, "append", appended)
+    _call_after(owners, "swap", lambda _, subscriber, *__: owned(subscriber, cause[0]))
+    _call_after(owners, "adopt", lambda _, subscriber, *__: owned(subscriber, "report"))
+    _call_after(head.handover_links, "send_to_edge", told)
+    _cause_during(head.membership, "on_resume", cause, "resume")
+    _cause_during(head.remote_members, "on_cut_request", cause, "guest")
+
+
+def _call_after(part: object, name: str, then: Callable[..., None]) -> None:
+    """Call `then` with the result and the arguments after each call of a method of this one object."""
+    method = getattr(part, name)
+
+    def watched(*arguments: Any) -> Any:
+        result = method(*arguments)
+        then(result, *arguments)
+        return result
+
+    setattr(part, name, watched)
+
+
+def _cause_during(part: object, name: str, cause: list[str], why: str) -> None:
+    """Let `why` be the cause of what happens within a method of this one object."""
+    method = getattr(part, name)
+
+    def watched(*arguments: Any) -> Any:
+        before, cause[0] = cause[0], why
+        try:
+            return method(*arguments)
+        finally:
+            cause[0] = before
+
+    setattr(part, name, watched)
+
+
+@dataclass(slots=True)
+class SimulatedBroker:
+    """One broker process and what it is started from."""
+
+    config: BrokerConfig
+    host: SimulatedHost
+    epoch: int = 0
+    starts: int = 0
+    node: OverlayNode | None = field(default=None)
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+    @property
+    def is_head(self) -> bool:
+        return self.config.role == "head"
+
+    @property
+    def is_up(self) -> bool:
+        return self.host.node is not None
+
+
+class SimulatedFleet:
+    """All brokers of a run."""
+
+    def __init__(
+        self,
+        shape: FleetShape,
+        limits: BrokerLimits,
+        hardware: dict[str, BrokerHardware],
+        schedule: EventQueue,
+        network: SimulatedNetwork,
+        journal: ObservationJournal,
+        draw: random.Random,
+        policy: dict[str, Any] | None = None,
+    ) -> None:
+        self.policy = policy
+        self.shape, self.schedule, self.network, self.journal, self.draw = shape, schedule, network, journal, draw
+        self.links = shape.links(draw)
+        self.brokers: dict[str, SimulatedBroker] = {}
+        for head in shape.heads():
+            for config in self._cluster(head, limits, hardware):
+                self.brokers[config.name] = SimulatedBroker(config, SimulatedHost(config.name, schedule, network))
+        journal.add(seen.HeadTreeObserved(self.links))
+
+    def _cluster(self, head: str, limits: BrokerLimits, hardware: dict[str, BrokerHardware]) -> list[BrokerConfig]:
+        neighbors = [b if a == head else a for a, b in self.links if head in (a, b)]
+        edges = self.shape.edges_of(head)
+
+        def config(name: str, **more: Any) -> BrokerConfig:
+            return BrokerConfig(
+                name=name, cluster=head, data=data_endpoint(name), control=control_endpoint(name), limits=limits,
+                hardware=hardware.get(name, BrokerHardware()), security=LinkSecurity(plain=True),
+                policy=self.policy, **more,
+            )  # fmt: skip
+
+        return [
+            config(head, role="head", edges=tuple(edges), neighbors=tuple(map(peer_config, neighbors))),
+            *(config(edge, role="edge", head=peer_config(head)) for edge in edges),
+        ]
+
+    def heads(self) -> list[SimulatedBroker]:
+        return [broker for broker in self.brokers.values() if broker.is_head]
+
+    def edges(self) -> list[SimulatedBroker]:
+        return [broker for broker in self.brokers.values() if not broker.is_head]
+
+    def start(self, name: str) -> None:
+        """Start a process with an epoch of its own, later than all before it."""
+        broker = self.brokers[name]
+        broker.starts += 1
+        broker.epoch = int(self.schedule.now * 1000) * 10 + broker.starts
+        new_id = id_maker(self.draw)
+        config, epoch = broker.config, broker.epoch
+        make: Callable[[], OverlayNode] = (
+            (lambda: self._head(config, epoch, new_id)) if broker.is_head else (lambda: Edge(config, epoch, new_id))
+        )
+        broker.node = broker.host.start(make, config.data, config.control)
+
+    def _head(self, config: BrokerConfig, epoch: int, new_id: Callable[[], int]) -> Head:
+        head = Head(config, epoch, new_id)
+        observe_head(head, self.journal)
+        return head
+
+    def crash(self, name: str) -> None:
+        broker = self.brokers[name]
+        broker.host.crash()
+        if broker.is_head:
+            self.journal.add(seen.HeadEndObserved(name, broker.epoch, self.schedule.now))
+
+
+def data_endpoint(name: str) -> str:
+    return f"sim://{name}/data"
+
+
+def control_endpoint(name: str) -> str:
+    return f"sim://{name}/control"
+
+
+def peer_config(name: str) -> PeerBroker:
+    return PeerBroker(name=name, data=data_endpoint(name), control=control_endpoint(name))
+
+
+def id_maker(draw: random.Random) -> Callable[[], int]:
+    """A source of ids of its own: what one machine draws does not shift what another draws."""
+    mine = random.Random(draw.getrandbits(64))
+    return lambda: mine.getrandbits(32)

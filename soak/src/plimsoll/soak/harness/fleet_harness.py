@@ -1,0 +1,269 @@
+"""A fleet whose brokers this process starts itself, so that it may kill, freeze and restart each of them.
+
+There is no supervisor: a broker comes back only when it is started. Every broker ends with this process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from plimsoll.core import config as broker_config
+from plimsoll.core.config import BrokerConfig, BrokerLimits, PeerBroker
+from plimsoll.core.spec import Resources, SourceDocument, broker_configs, parse, wanted_ports
+from plimsoll.demo.fleet import DemoAccess, DemoBroker
+from plimsoll.local import keys, ports
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.supervision.child_process import ChildProcess, broker_command, describe_exit
+from plimsoll.mediator.control_plane import ClusterEdges, ControlEvent, ControlPlane, MediatorKeyPair, StatusReceived
+
+READY_SECONDS = 30.0
+STOP_SECONDS = 15.0
+ASK_SECONDS = 0.5
+MIB = 1024 * 1024
+
+
+class FleetHarnessError(RuntimeError):
+    """A broker did not come up, or ended by itself."""
+
+
+@dataclass(frozen=True)
+class HarnessLayout:
+    """Clusters with their numbers of edges, in a row of neighbours; and each edge's output limit, None if unlimited.
+
+    `emulated`: seconds that a publication occupies an edge, and seconds more per subscription.
+    """
+
+    clusters: Mapping[str, int]
+    edge_bytes_per_second: int | None = None
+    emulated: tuple[float, float] | None = None
+
+    def resources(self, fleet: str) -> Resources:
+        edge: dict[str, Any] = {"cpu": "1", "memory": "256Mi"}
+        if self.edge_bytes_per_second is not None:
+            edge["bandwidth"] = {"outputBytesPerSecond": str(self.edge_bytes_per_second)}
+        if self.emulated is not None:
+            base, per_subscription = (f"{round(seconds * 1e9)}ns" for seconds in self.emulated)
+            edge["emulation"] = {"base": base, "perSubscription": per_subscription}
+        names = list(self.clusters)
+        items = [
+            _object("BrokerFleet", fleet, {}),
+            _object("HardwareProfile", "head", {"cpu": "1", "memory": "512Mi"}),
+            _object("HardwareProfile", "edge", edge),
+        ]
+        for before, (name, edges) in zip([None, *names], self.clusters.items(), strict=False):
+            spec: dict[str, Any] = {
+                "head": {"profile": "head"},
+                "edges": [{"name": f"{name}-{number}", "profile": "edge"} for number in range(1, edges + 1)],
+            }
+            if before is not None:
+                spec["neighbors"] = [{"name": before}]
+            items.append(_object("BrokerCluster", name, spec))
+        return parse(SourceDocument(item, "<soak>") for item in items)
+
+
+def _object(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": dict(spec),
+    }  # fmt: skip
+
+
+class FleetHarness:
+    """Brokers by name, with the control plane to them. Use it in a `with`: no broker is left when that ends.
+
+    `change`: adjusts the limits of each broker, for example to a shorter lease.
+    """
+
+    def __init__(
+        self, folder: Path, shape: HarnessLayout, change: Callable[[BrokerLimits], BrokerLimits] = lambda limits: limits
+    ) -> None:
+        resources = shape.resources(folder.name)
+        self.folder = FleetFolder(folder)
+        self.folder.make()
+        addresses = ports.assign_addresses(str(folder), wanted_ports(resources), {})
+        names = {config.name: config.role for config in broker_configs(resources, addresses)}
+        keys.write_authorized_keys(self.folder, sorted(names.items()))
+        pairs = {name: keys.key_pair(self.folder, name) for name in names}
+        addresses = {
+            name: replace(
+                address, public_key=pairs[name].public, secret_key_file=str(pairs[name].secret_file),
+                authorized_keys_file=str(self.folder.authorized_keys),
+            )
+            for name, address in addresses.items()
+        }  # fmt: skip
+        self.configs: dict[str, BrokerConfig] = {
+            config.name: msgspec.structs.replace(config, limits=change(config.limits))
+            for config in broker_configs(resources, addresses)
+        }
+        self.brokers = {
+            name: DemoBroker(name, config.role, "", _peer(config, pairs[name].public))
+            for name, config in self.configs.items()
+        }
+        self.statuses: dict[str, Mapping[str, Any]] = {}
+        self._processes: dict[str, ChildProcess] = {}
+        self._frozen: set[str] = set()
+        self._cordoned: frozenset[str] = frozenset()
+        self._ask_at = 0.0
+        own = keys.key_pair(self.folder, keys.SUPERVISOR)
+        self.curve = MediatorKeyPair(own.public, own.secret())
+        # An epoch of zero commands nothing: this line listens, asks, and lists the members of clusters.
+        self.control = ControlPlane(keys.SUPERVISOR, self.curve, 0)
+
+    def __enter__(self) -> FleetHarness:
+        for name in self.brokers:
+            self.start(name)
+        for broker in self.brokers.values():
+            self.control.dial(broker.peer, broker.role)
+        self._await_ready()
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self.control.close()
+        self._end_in_order(hurry=ended[0] is not None)
+
+    # -- brokers and their addresses
+
+    @property
+    def heads(self) -> list[str]:
+        return [name for name, broker in self.brokers.items() if broker.role == "head"]
+
+    def edges(self, head: str | None = None) -> list[str]:
+        """All edges, or those of one head."""
+        return [
+            name for name, config in self.configs.items() if config.role == "edge" and head in (None, config.head_name)
+        ]
+
+    def head_of(self, edge: str) -> str:
+        return self.configs[edge].head_name
+
+    def entry(self, head: str | None = None) -> DemoAccess:
+        """How clients connect."""
+        peer = self.brokers[head or self.heads[0]].peer
+        return DemoAccess(peer.data, peer.public_key, keys.key_pair(self.folder, keys.CLIENTS).secret())
+
+    def epoch_of(self, broker: str) -> int:
+        """Its last known epoch, 0 if it has never answered."""
+        return int(self.statuses.get(broker, {}).get("epoch", 0))
+
+    # -- processes
+
+    def start(self, name: str) -> None:
+        """Start a broker that is not running."""
+        file = self.folder.config(name)
+        keys.write_private(file, broker_config.encode(self.configs[name]).decode())
+        self._processes[name] = ChildProcess(broker_command(file), self.folder.log(name))
+        self.statuses.pop(name, None)
+
+    def pid(self, broker: str) -> int | None:
+        """The process id, None while it has none."""
+        process = self._processes.get(broker)
+        return process.pid if process is not None and process.exit_code() is None else None
+
+    def kill(self, broker: str) -> None:
+        """SIGKILL."""
+        self._processes[broker].kill()
+        self._frozen.discard(broker)
+
+    def freeze(self, broker: str) -> None:
+        """SIGSTOP."""
+        if (pid := self.pid(broker)) is not None:
+            os.kill(pid, signal.SIGSTOP)
+            self._frozen.add(broker)
+
+    def thaw(self, broker: str) -> None:
+        """SIGCONT, if it is frozen."""
+        if broker in self._frozen and (pid := self.pid(broker)) is not None:
+            os.kill(pid, signal.SIGCONT)
+        self._frozen.discard(broker)
+
+    def check(self) -> None:
+        """Raise `FleetHarnessError` if a broker has ended without being told to."""
+        for name, process in self._processes.items():
+            code = process.exit_code()
+            if code is not None and code != -signal.SIGKILL:
+                raise FleetHarnessError(f"{name} {describe_exit(code)}: {process.last_output_line()}")
+
+    def keep_logs(self, folder: Path) -> None:
+        """Move the logs of a fleet that has stopped, and delete the rest of its state, keys included."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for log in sorted((self.folder.path / "logs").iterdir()):
+            shutil.move(log, folder / log.name)
+        shutil.rmtree(self.folder.path)
+
+    # -- status
+
+    def cordon(self, edges: Collection[str]) -> None:
+        """From the next query on these take no newcomers."""
+        self._cordoned, self._ask_at = frozenset(edges), 0.0
+
+    def ask(self) -> None:
+        """Ask every broker for its status; heads learn which edges are theirs."""
+        for name, broker in self.brokers.items():
+            members = None
+            if broker.role == "head":
+                edges = self.edges(name)
+                members = ClusterEdges(tuple(edges), tuple(sorted(self._cordoned.intersection(edges))))
+            self.control.ask(name, members)
+
+    def poll(self, seconds: float) -> Iterator[ControlEvent]:
+        """Answers of brokers within `seconds`; statuses are kept, and asked for repeatedly."""
+        until = time.monotonic() + seconds
+        while True:
+            now = time.monotonic()
+            if now >= self._ask_at:
+                self._ask_at = now + ASK_SECONDS
+                self.ask()
+            for said in self.control.poll(max(0.0, until - now)):
+                if isinstance(said, StatusReceived):
+                    self.statuses[said.broker] = said.status
+                yield said
+            if time.monotonic() >= until:
+                return
+
+    def _await_ready(self) -> None:
+        deadline = time.monotonic() + READY_SECONDS
+        while not all(self.statuses.get(name, {}).get("ready") for name in self.brokers):
+            self.check()
+            if time.monotonic() > deadline:
+                waiting = [name for name in self.brokers if not self.statuses.get(name, {}).get("ready")]
+                raise FleetHarnessError(
+                    f"not ready after {READY_SECONDS:g} s: {', '.join(waiting)}; see {self.folder.path}"
+                )
+            self._ask_at = 0.0
+            for _ in self.poll(0.1):
+                pass
+
+    def _end_in_order(self, hurry: bool) -> None:
+        """Edges first, then heads; a broker that does not leave in time is ended."""
+        for broker in list(self._frozen):
+            self.thaw(broker)
+        for role in ("edge", "head"):
+            wave = [self._processes[name] for name in self.brokers if self.brokers[name].role == role]
+            for process in wave:
+                if hurry:
+                    process.kill()
+                process.terminate()
+            deadline = time.monotonic() + STOP_SECONDS
+            while any(process.exit_code() is None for process in wave) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            for process in wave:
+                process.kill()
+
+
+def _peer(config: BrokerConfig, public_key: str) -> PeerBroker:
+    return PeerBroker(name=config.name, data=config.advertised, control=config.control, public_key=public_key)
+
+
+def remove_folder(folder: Path) -> None:
+    """Delete the leftovers of an earlier run."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(folder)

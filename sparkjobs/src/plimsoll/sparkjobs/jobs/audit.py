@@ -1,0 +1,220 @@
+"""`python -m plimsoll.sparkjobs audit`: what had to come against what came, over tables of any size.
+
+Joins what publishers had accepted, which subscriptions were in force and what was delivered (`journals` says what is in
+the tables), and counts loss, duplicates and order. The rules are those of `plimsoll.core.verify`, which judges a run in
+one process; whether a filter matches is asked of its oracle. What was due and may still have been under way when its
+subscription ended is counted as undecided, never as delivered; what was not surely due is not counted at all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+
+from plimsoll.core.verify.oracle import FilterTable
+from plimsoll.sparkjobs import audit_tables, tables
+from plimsoll.sparkjobs.spark_session import make_spark_session
+
+SUBSCRIBER_KEY: Final = ["subscriber", "incarnation"]
+PUBLICATION_KEY: Final = ["publisher", "publisher_incarnation", "seq"]
+DELIVERY_KEY: Final = [*SUBSCRIBER_KEY, *PUBLICATION_KEY]
+ORIGIN_COLUMNS: Final = ["head", "head_epoch"]
+MATCH_COLUMNS: Final = "publisher STRING, publisher_incarnation BIGINT, seq BIGINT, predicates STRING"
+NAMED_AT_MOST: Final = 20
+
+
+def matching_publications(accepted: DataFrame, subscriptions: DataFrame) -> DataFrame:
+    """MATCHED: each accepted publication with every distinct filter that matches it."""
+    distinct = [row["predicates"] for row in subscriptions.select("predicates").distinct().collect()]
+    asked = accepted.select("publisher", F.col("incarnation").alias("publisher_incarnation"), "seq", "attributes")
+    return asked.mapInArrow(filter_matcher(sorted(distinct)), MATCH_COLUMNS)
+
+
+def filter_matcher(predicates: Sequence[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Asks the oracle, batch by batch. It decides by the definition of the operators alone."""
+    schema = audit_tables.arrow_schema(MATCH_COLUMNS)
+
+    def match(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        filters = FilterTable()
+        texts: dict[int, list[str]] = {}
+        for text in predicates:  # two texts may be one filter, as 1 and 1.0 of a list are not
+            texts.setdefault(filters.number(msgspec.json.decode(text)), []).append(text)
+        for batch in batches:
+            found: list[dict[str, Any]] = []
+            for row in batch.to_pylist():
+                attributes = msgspec.json.decode(row.pop("attributes"))
+                for number in filters.matching(attributes):
+                    found.extend({**row, "predicates": text} for text in texts[number])
+            yield pa.RecordBatch.from_pylist(found, schema)
+
+    return match
+
+
+def due_deliveries(accepted: DataFrame, subscriptions: DataFrame, matched: DataFrame) -> DataFrame:
+    """PAIR, origin, due_until: what had to come to whom, and until when it may have been under way."""
+    items = accepted.withColumnRenamed("incarnation", "publisher_incarnation").drop("attributes")
+    in_force = (F.col("at") >= F.col("live_from")) & (F.col("at") < F.col("live_until"))
+    reached = F.col("head").isNull() & (F.size("not_from") == 0) | ~F.array_contains("not_from", F.col("head"))
+    return (
+        matched.join(subscriptions, "predicates")
+        .join(items, PUBLICATION_KEY)
+        .where(in_force & F.coalesce(reached, F.lit(False)))
+        .groupBy(*DELIVERY_KEY, *ORIGIN_COLUMNS, "origin_offset")
+        .agg(F.max("due_until").alias("due_until"))
+    )
+
+
+def first_deliveries(delivered: DataFrame, accepted: DataFrame) -> DataFrame:
+    """PAIR, place, at, copies, origin: what came to whom for the first time, and how often in all."""
+    items = accepted.select(
+        "publisher", F.col("incarnation").alias("publisher_incarnation"), "seq", *ORIGIN_COLUMNS, "origin_offset",
+        F.col("at").alias("accepted_at"),
+    )  # fmt: skip
+    first = delivered.groupBy(*DELIVERY_KEY).agg(
+        F.min("place").alias("place"), F.min_by("at", "place").alias("at"), F.count(F.lit(1)).alias("copies")
+    )
+    return first.join(items, PUBLICATION_KEY, "left")
+
+
+def reordered_deliveries(came: DataFrame) -> DataFrame:
+    """What came after something later of the same origin, or of the same publisher at that origin."""
+    by_origin = (
+        Window.partitionBy(*SUBSCRIBER_KEY, *ORIGIN_COLUMNS).orderBy("place").rowsBetween(Window.unboundedPreceding, -1)
+    )
+    by_publisher = (
+        Window.partitionBy(*SUBSCRIBER_KEY, *ORIGIN_COLUMNS, "publisher", "publisher_incarnation")
+        .orderBy("place")
+        .rowsBetween(Window.unboundedPreceding, -1)
+    )
+    return (
+        came.where("head is not null")
+        .withColumn("_offset", F.max("origin_offset").over(by_origin))
+        .withColumn("_seq", F.max("seq").over(by_publisher))
+        .where("origin_offset <= _offset or seq <= _seq")
+    )
+
+
+def unwanted_deliveries(came: DataFrame, subscriptions: DataFrame, matched: DataFrame) -> DataFrame:
+    """What came though no subscription of that time asks for it."""
+    lives = subscriptions.select(*SUBSCRIBER_KEY, "predicates", "requested_at", "forgotten_at").distinct()
+    soon = F.least("at", F.coalesce("accepted_at", F.lit(float("inf"))))
+    could = (
+        matched.join(lives, "predicates")
+        .join(came.select(*DELIVERY_KEY, "at", "accepted_at"), DELIVERY_KEY)
+        .where((F.col("requested_at") <= F.col("at")) & (soon <= F.col("forgotten_at")))
+        .select(*DELIVERY_KEY)
+        .distinct()
+    )
+    return came.join(could, DELIVERY_KEY, "left_anti")
+
+
+def missing_deliveries(owed: DataFrame, came: DataFrame, gaps: DataFrame) -> DataFrame:
+    """PAIR, origin, verdict of what did not come: `excused` by a gap that was told of, `lost`, or `undecided`.
+
+    It may still have been under way when its subscription ended, unless something later of the same origin had come
+    before: then order says that it could no longer come.
+    """
+    absent = owed.join(came.select(*DELIVERY_KEY), DELIVERY_KEY, "left_anti")
+    reads = came.where("head is not null").select(
+        *SUBSCRIBER_KEY, *ORIGIN_COLUMNS, "place", F.col("at").alias("came_at"), F.col("origin_offset").alias("reached")
+    )
+    told = _excusing_gaps(gaps, reads)
+    origin = [*SUBSCRIBER_KEY, *ORIGIN_COLUMNS]
+    excused = (
+        absent.join(told, origin)
+        .where("origin_offset <= last_offset and (reached is null or reached < origin_offset)")
+        .select(*DELIVERY_KEY)
+        .distinct()
+        .withColumn("is_excused", F.lit(True))
+    )
+    overtaken = (
+        absent.join(reads, origin)
+        .where("came_at < due_until and reached > origin_offset")
+        .select(*DELIVERY_KEY)
+        .distinct()
+        .withColumn("is_overtaken", F.lit(True))
+    )
+    verdict: Column = (
+        F.when(F.col("is_excused"), "excused")
+        .when((F.col("due_until") == float("inf")) | F.col("is_overtaken"), "lost")
+        .otherwise("undecided")
+    )
+    judged = (
+        absent.join(excused, DELIVERY_KEY, "left").join(overtaken, DELIVERY_KEY, "left").withColumn("verdict", verdict)
+    )
+    return judged.select(*DELIVERY_KEY, *ORIGIN_COLUMNS, "origin_offset", "verdict")
+
+
+def _excusing_gaps(gaps: DataFrame, reads: DataFrame) -> DataFrame:
+    """Each gap with the highest offset of its origin that had come before it."""
+    before = reads.select(*SUBSCRIBER_KEY, *ORIGIN_COLUMNS, "place", "reached")
+    keys = [*SUBSCRIBER_KEY, *ORIGIN_COLUMNS, "after", "last_offset"]
+    inside = (F.col("g.after") > F.col("b.place")) & _columns_equal("g", "b", [*SUBSCRIBER_KEY, *ORIGIN_COLUMNS])
+    joined = gaps.alias("g").join(before.alias("b"), inside, "left")
+    return joined.groupBy(*(F.col(f"g.{key}").alias(key) for key in keys)).agg(F.max("b.reached").alias("reached"))
+
+
+def _columns_equal(one: str, other: str, names: Sequence[str]) -> Column:
+    equal = F.lit(True)
+    for name in names:
+        equal = equal & (F.col(f"{one}.{name}") == F.col(f"{other}.{name}"))
+    return equal
+
+
+def audit_counts(
+    accepted: DataFrame, subscriptions: DataFrame, delivered: DataFrame, gaps: DataFrame
+) -> tuple[dict[str, int], DataFrame]:
+    """Counts over everything, and the pairs that were lost, excused or undecided."""
+    matched = matching_publications(accepted, subscriptions).cache()
+    owed = due_deliveries(accepted, subscriptions, matched).cache()
+    came = first_deliveries(delivered, accepted).cache()
+    absent = missing_deliveries(owed, came, gaps).cache()
+    verdicts = {row["verdict"]: row["count"] for row in absent.groupBy("verdict").count().collect()}
+    lost, excused = verdicts.get("lost", 0), verdicts.get("excused", 0)
+    arrived = owed.join(came.select(*DELIVERY_KEY), DELIVERY_KEY, "left_semi").count()
+    copies = came.agg(F.sum(F.col("copies") - 1)).first()
+    stray = unwanted_deliveries(came, subscriptions, matched).count()
+    counts = {
+        "accepted": accepted.count(),
+        "expected": arrived + lost + excused,
+        "delivered": came.count() - stray,
+        "lost": lost,
+        "excused": excused,
+        "undecided": verdicts.get("undecided", 0),
+        "duplicated": int(copies[0] or 0) if copies else 0,
+        "reordered": reordered_deliveries(came).count(),
+        "unwanted": stray,
+    }
+    return counts, absent
+
+
+def run(spark: SparkSession, folder: Path, output: Path) -> dict[str, int]:
+    """Reads the tables below a folder; writes `audit.json` and `missing` (Parquet)."""
+    frames = [tables.read_table(spark, folder / name, columns) for name, columns in audit_tables.TABLES.items()]
+    counts, absent = audit_counts(*frames)
+    absent.write.mode("overwrite").parquet(str(output / "missing"))
+    tables.write_json(output / "audit.json", counts)
+    return counts
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m plimsoll.sparkjobs audit", description=__doc__)
+    parser.add_argument("folder", type=Path, help="of the tables accepted, subscriptions, delivered and gaps")
+    parser.add_argument("output", type=Path)
+    asked = parser.parse_args(arguments)
+    with make_spark_session("plimsoll-audit") as spark:
+        counts = run(spark, asked.folder, asked.output)
+    sys.stdout.write(", ".join(f"{name} {value}" for name, value in counts.items()) + "\n")
+    return 1 if counts["lost"] or counts["duplicated"] or counts["reordered"] or counts["unwanted"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,158 @@
+"""`python -m plimsoll.sparkjobs compact`: many small files become few large ones, by day and hour, and no row is lost.
+
+Rows are written beside, counted again, and only then named in a manifest; from there on the new files are the true ones
+and the old ones go. Whoever finds a manifest that is not done, finishes it; what was written without one is thrown
+away. Copies of a row stay copies: what they are worth is for readers to say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+
+from plimsoll.sparkjobs import telemetry_source
+from plimsoll.sparkjobs.spark_session import make_spark_session
+from plimsoll.sparkjobs.tables import write_json
+from plimsoll.telemetry.schema import INCOMING, MAJOR
+
+HOURLY_FOLDER: Final = f"raw/v{MAJOR}/loads"
+MANIFEST_FOLDER: Final = f"raw/v{MAJOR}/compactions"
+FILES_AT_MOST: Final = 20_000
+"""A run takes so many files; what is left is for the next one."""
+
+
+class CompactionError(RuntimeError):
+    """What was written is not what was read; nothing has been deleted."""
+
+
+class CompactionManifest(msgspec.Struct):
+    """`sources` and `targets` are paths below the root; a target lies in the staging folder under the same name."""
+
+    id: str
+    rows: int
+    sources: list[str]
+    targets: list[str]
+
+
+def with_hour_columns(loads: DataFrame) -> DataFrame:
+    """With dt (YYYY-MM-DD) and hr (HH) of `at_us`; what has no time goes to 1970."""
+    at = F.timestamp_micros(F.coalesce("at_us", F.lit(0).cast("bigint")))
+    return loads.withColumn("dt", F.date_format(at, "yyyy-MM-dd")).withColumn("hr", F.date_format(at, "HH"))
+
+
+def settled_files(root: Path, older_than_seconds: float, now: float) -> list[Path]:
+    """Files that collectors wrote so long ago that the live job has had them, the oldest first."""
+    found = [(path.stat().st_mtime, path) for path in telemetry_source.finished_files(root / INCOMING)]
+    return [path for at, path in sorted(found) if at <= now - older_than_seconds][:FILES_AT_MOST]
+
+
+def compact(spark: SparkSession, root: Path, files: Sequence[Path], name: str) -> int:
+    """Make these files into one for each hour that they are about; how many rows they had.
+
+    Raises:
+        CompactionError: rows were lost on the way; nothing has changed.
+
+    """
+    if not files:
+        return 0
+    staging = _staging(root, name)
+    loads = telemetry_source.read_files(spark, files, telemetry_source.loads_schema())
+    rows = loads.count()
+    parts = with_hour_columns(loads).repartition("dt", "hr").sortWithinPartitions("at_us")
+    parts.write.option("compression", "zstd").partitionBy("dt", "hr").mode("overwrite").parquet(str(staging))
+    written = spark.read.schema(telemetry_source.loads_schema()).parquet(str(staging)).count()
+    if written != rows:
+        shutil.rmtree(staging)
+        raise CompactionError(f"{rows} rows were read and {written} written: nothing is deleted")
+    targets = _number(staging, name)
+    manifest = CompactionManifest(name, rows, [str(path.relative_to(root)) for path in files], targets)
+    write_json(root / MANIFEST_FOLDER / f"{name}.json", msgspec.to_builtins(manifest))
+    finish_compaction(root, manifest)
+    return rows
+
+
+def _staging(root: Path, name: str) -> Path:
+    return root / MANIFEST_FOLDER / f".{name}"
+
+
+def _number(staging: Path, name: str) -> list[str]:
+    """Give the files of a staging folder names that nothing else has; their paths below it."""
+    targets = []
+    for number, path in enumerate(sorted(staging.rglob("*.parquet"))):
+        renamed = path.with_name(f"{name}-{number:05}.parquet")
+        path.replace(renamed)
+        targets.append(str(renamed.relative_to(staging)))
+    return targets
+
+
+def finish_compaction(root: Path, manifest: CompactionManifest) -> None:
+    """Put the files of a manifest in place and delete their sources; as often as one likes."""
+    staging = _staging(root, manifest.id)
+    for name in manifest.targets:
+        target = root / HOURLY_FOLDER / name
+        if (staging / name).exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (staging / name).replace(target)
+        elif not target.exists():
+            raise CompactionError(f"{name} of compaction {manifest.id} is gone: its sources are kept")
+    for source in manifest.sources:
+        (root / source).unlink(missing_ok=True)
+    shutil.rmtree(staging, ignore_errors=True)
+    (root / MANIFEST_FOLDER / f"{manifest.id}.json").unlink(missing_ok=True)
+
+
+def recover_compactions(root: Path) -> int:
+    """Finish what was begun, throw away what was not; how many compactions were finished."""
+    folder = root / MANIFEST_FOLDER
+    if not folder.exists():
+        return 0
+    manifests = [
+        msgspec.json.decode(path.read_bytes(), type=CompactionManifest) for path in sorted(folder.glob("[!.]*.json"))
+    ]
+    for manifest in manifests:
+        finish_compaction(root, manifest)
+    for staging in folder.glob(".*"):
+        shutil.rmtree(staging, ignore_errors=True) if staging.is_dir() else staging.unlink()
+    return len(manifests)
+
+
+def expire_days(root: Path, before: str) -> list[str]:
+    """Delete the days before this one (YYYY-MM-DD)."""
+    days = [path for path in sorted((root / HOURLY_FOLDER).glob("dt=*")) if path.name.removeprefix("dt=") < before]
+    for path in days:
+        shutil.rmtree(path)
+    return [path.name for path in days]
+
+
+def run(spark: SparkSession, root: Path, older_than_seconds: float, retain_days: int, now: float) -> dict[str, Any]:
+    """One compaction, after whatever an earlier one has left."""
+    recovered = recover_compactions(root)
+    files = settled_files(root, older_than_seconds, now)
+    rows = compact(spark, root, files, f"c{time.time_ns() // 1000:016}")
+    day = time.strftime("%Y-%m-%d", time.gmtime(now - retain_days * 86_400))
+    return {"recovered": recovered, "files": len(files), "rows": rows, "expired": expire_days(root, day)}
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m plimsoll.sparkjobs compact", description=__doc__)
+    parser.add_argument("root", type=Path, help="folder that has raw/")
+    parser.add_argument("--older-than", type=float, default=7200.0, metavar="SECONDS", help="leave newer files alone")
+    parser.add_argument("--retain-days", type=int, default=90)
+    asked = parser.parse_args(arguments)
+    with make_spark_session("plimsoll-compact") as spark:
+        done = run(spark, asked.root, asked.older_than, asked.retain_days, time.time())
+    sys.stdout.write(", ".join(f"{name} {value}" for name, value in done.items()) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

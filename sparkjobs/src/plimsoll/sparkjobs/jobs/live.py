@@ -1,0 +1,260 @@
+"""`python -m plimsoll.sparkjobs live`: snapshots of the fleet, one for each micro-batch, from files as they come.
+
+One stateful operator, keyed by cluster, keeps the last five minutes of rows (`rings`) and says in every batch how each
+cluster is, whether or not there was news of it: silence is reported, too. Windows end `lag` before the batch, so that
+they are complete when the collectors' files have come by then. What has become of every row is kept with the rows, in
+the same transaction: after a crash each row has been counted once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
+
+from plimsoll.sparkjobs import telemetry_source
+from plimsoll.sparkjobs.spark_session import make_spark_session
+from plimsoll.sparkjobs.streaming import block_encoder, checkpoints
+from plimsoll.sparkjobs.streaming.report_buffer import HORIZON_US, SLICE_US, ClusterSummary, ReportBuffer
+from plimsoll.sparkjobs.streaming.snapshot_files import publish_snapshot
+from plimsoll.sparkjobs.tables import struct_type
+from plimsoll.telemetry.fold import SnapshotHeader, assemble_snapshot
+from plimsoll.telemetry.schema import INCOMING
+from plimsoll.telemetry.snapshot import SEEN_SECONDS, WINDOWS_SECONDS, ClusterSnapshot, ReportCounts, TelemetrySnapshot
+
+TTL_MS: Final = 600_000
+"""A slice that nothing has touched for so long is forgotten, should pruning have missed it."""
+FILES_AT_MOST: Final = 600
+START_ATTEMPTS: Final = 5
+WORKER_START_TIMEOUT: Final = "Python worker failed to connect back"
+COUNTS: Final = ("rows_in", "counted", "duplicate", "late", "invalid")
+COUNTS_DDL: Final = ", ".join(f"{name} BIGINT" for name in COUNTS)
+SUMMARY_COLUMNS: Final = f"cluster STRING, end_us BIGINT, body BINARY, {COUNTS_DDL}"
+"""What the operator says of a cluster in a batch: `body` is `rings.Seen`, the counts are since the run began."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveJobSettings:
+    """Where and how a live job works."""
+
+    root: Path
+    fleet: str
+    trigger_seconds: float = 5.0
+    lag_seconds: float = 10.0
+    files_per_batch: int = FILES_AT_MOST
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.root / "checkpoints" / "live-v1"
+
+
+class ClusterProcessor(StatefulProcessor):
+    """The state of each cluster: its slices, and what has become of its rows. It is handed rows of `packing.PACKED`."""
+
+    def __init__(self, lag_us: int) -> None:
+        self.lag_us = lag_us
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.handle = handle
+        self.slices = handle.getMapState("slices", "number BIGINT", "rows BINARY", TTL_MS)
+        self.counts = handle.getValueState("counts", COUNTS_DDL)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
+        yield self._summarize(key[0], rows, timerValues)
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: Any,
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
+    ) -> Iterator[Row]:
+        yield self._summarize(key[0], iter(()), timerValues)
+
+    def close(self) -> None:
+        """Nothing is held beside the state."""
+
+    def _summarize(self, cluster: str, rows: Iterator[Row], times: TimerValues) -> Row:
+        now_ms = times.getCurrentProcessingTimeInMs()
+        end_us = now_ms * 1000 - self.lag_us
+        stored = {number: blob for (number,), (blob,) in self.slices.iterator()}
+        ring = ReportBuffer.load(stored.values())
+        news = list(rows)
+        fresh, changed = ring.add((row["rows"] for row in news if row["rows"] is not None), end_us)
+        ring.prune(end_us)
+        for number in changed:
+            if (blob := ring.encode_slice(number)) is not None:
+                self.slices.updateValue((number,), (blob,))
+        for number in stored:
+            if (number + 1) * SLICE_US <= end_us - HORIZON_US:
+                self.slices.removeKey((number,))
+        late, invalid = (sum(row[name] for row in news) for name in ("late", "invalid"))
+        total = self._add_counts(fresh, late, invalid)
+        # The next batch, whenever it is, finds this timer expired and tells of the cluster again.
+        for timer in list(self.handle.listTimers()):
+            self.handle.deleteTimer(timer)
+        self.handle.registerTimer(now_ms + 1)
+        body = msgspec.msgpack.encode(ring.summarize(end_us))
+        return Row(cluster=cluster, end_us=end_us, body=body, **dict(zip(COUNTS, total, strict=True)))
+
+    def _add_counts(self, fresh: ReportCounts, late: int, invalid: int) -> tuple[int, ...]:
+        before: Sequence[int] = self.counts.get() or (0,) * len(COUNTS)
+        rows_in = fresh.rows_in + late + invalid
+        new = msgspec.structs.replace(fresh, rows_in=rows_in, late=fresh.late + late, invalid=invalid)
+        total = tuple(old + getattr(new, name) for old, name in zip(before, COUNTS, strict=True))
+        self.counts.update(total)
+        return total
+
+
+def cluster_summaries(points: DataFrame, lag_seconds: float) -> DataFrame:
+    """Rows of TOLD: every cluster that was ever heard of, in every batch."""
+    lag_us = int(lag_seconds * 1e6)
+    # The time of the batch, as timers have it, and the same when it is done again.
+    late_us = F.unix_micros(F.current_timestamp()) - F.lit(lag_us + HORIZON_US)
+    return (
+        block_encoder.encode_blocks(points, late_us)
+        .groupBy("cluster")
+        .transformWithState(
+            statefulProcessor=ClusterProcessor(lag_us),
+            outputStructType=struct_type(SUMMARY_COLUMNS),
+            outputMode="Update",
+            timeMode="ProcessingTime",
+        )
+    )
+
+
+def snapshot_of(
+    rows: Sequence[Row], expected: Mapping[str, Sequence[str]], fleet: str, order: tuple[int, int],
+    written_us: int,
+) -> TelemetrySnapshot:  # fmt: skip
+    """What the clusters say together. `rows` are of TOLD, at least one, all of one batch.
+
+    Raises:
+        ValueError: they are not of one moment.
+
+    """
+    ends = {row["end_us"] for row in rows}
+    if len(ends) != 1:
+        raise ValueError(f"one batch tells of {len(ends)} moments: {sorted(ends)[:3]}")
+    # A cluster may be told of twice in a batch, with news and by its timer: what has counted more is the later word.
+    last = {row["cluster"]: row for row in sorted(rows, key=lambda row: row["rows_in"])}
+    told_of = {name: msgspec.msgpack.decode(row["body"], type=ClusterSummary) for name, row in last.items()}
+    present = {name: seen for name, seen in told_of.items() if seen.is_present or name in expected}
+    for name in expected:
+        present.setdefault(name, ReportBuffer().summarize(0))
+    header = SnapshotHeader(
+        source="spark", fleet=fleet, run_us=order[0], batch=order[1], window_end_us=ends.pop(), written_us=written_us
+    )
+    clusters = {name: _cluster(seen, expected.get(name, ())) for name, seen in present.items()}
+    counts = ReportCounts(**{name: sum(row[name] for row in last.values()) for name in COUNTS})
+    return assemble_snapshot(header, clusters, counts, WINDOWS_SECONDS, SEEN_SECONDS)
+
+
+def _cluster(seen: ClusterSummary, expected: Sequence[str]) -> ClusterSnapshot:
+    wanted = set(expected)
+    here = wanted & set(seen.seen)
+    return ClusterSnapshot(
+        seen=len(here), expected=len(wanted), missing=sorted(wanted - here), states=seen.states, windows=seen.windows
+    )
+
+
+def snapshot_writer(settings: LiveJobSettings, run_us: int) -> Callable[[DataFrame, int], None]:
+    """What is done with each batch. Doing it twice does no harm."""
+
+    def write(frame: DataFrame, batch: int) -> None:
+        rows = frame.collect()
+        if not rows:
+            return  # nobody was ever heard of
+        expected = telemetry_source.read_expected(settings.root, settings.fleet)
+        now_us = time.time_ns() // 1000
+        publish_snapshot(settings.root, snapshot_of(rows, expected, settings.fleet, (run_us, batch), now_us))
+
+    return write
+
+
+def start_query(spark: SparkSession, settings: LiveJobSettings, *, available_now: bool = False) -> StreamingQuery:
+    """The query, started. With `available_now` it ends when all files that are there have been read."""
+    # Clusters are told of in every batch, also without news. Where it is to end, that would be without end.
+    spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", str(not available_now).lower())
+    folder = settings.root / INCOMING
+    folder.mkdir(parents=True, exist_ok=True)
+    loads = (
+        spark.readStream.schema(telemetry_source.loads_schema())
+        .option("maxFilesPerTrigger", settings.files_per_batch)
+        .parquet(str(folder))
+    )
+    points = telemetry_source.report_points(loads, settings.fleet)
+    run_us = checkpoints.run_start_us(settings.checkpoint, time.time_ns() // 1000)
+    stream = (
+        cluster_summaries(points, settings.lag_seconds)
+        .writeStream.outputMode("update")
+        .queryName(f"live-{settings.fleet}")
+        .option("checkpointLocation", str(settings.checkpoint))
+        .foreachBatch(snapshot_writer(settings, run_us))
+    )
+    if available_now:
+        return stream.trigger(availableNow=True).start()
+    return stream.trigger(processingTime=f"{round(settings.trigger_seconds * 1000)} milliseconds").start()
+
+
+def run_query(spark: SparkSession, settings: LiveJobSettings, *, available_now: bool = False) -> None:
+    """Run the query to its end.
+
+    Spark gives a Python worker ten seconds to come up when a query starts, whatever else the machine does. A query that
+    has ended for that alone is started anew, some times.
+
+    Raises:
+        StreamingQueryException: the query has failed.
+
+    """
+    for attempt in range(START_ATTEMPTS):
+        try:
+            start_query(spark, settings, available_now=available_now).awaitTermination()
+        except StreamingQueryException as error:
+            if WORKER_START_TIMEOUT not in str(error) or attempt == START_ATTEMPTS - 1:
+                raise
+        else:
+            return
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m plimsoll.sparkjobs live", description=__doc__)
+    parser.add_argument("root", type=Path, help="folder that collectors write raw/ into; agg/ goes there")
+    parser.add_argument("--fleet", required=True)
+    parser.add_argument("--trigger", type=float, default=5.0, metavar="SECONDS", help="interval of micro-batches")
+    parser.add_argument("--lag", type=float, default=10.0, metavar="SECONDS",
+                        help="how long before a batch its windows end: the collectors' interval")  # fmt: skip
+    parser.add_argument("--available-now", action="store_true", help="read what is there, and end")
+    parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS",
+                        help="how long to wait for another one on this checkpoint to end")  # fmt: skip
+    asked = parser.parse_args(arguments)
+    settings = LiveJobSettings(asked.root, asked.fleet, asked.trigger, asked.lag)
+    name = f"plimsoll-live-{asked.fleet}"
+    # Who may wait for another to end is ready to work as soon as it has.
+    early = make_spark_session(name, quick=True) if asked.wait else None
+    try:
+        with checkpoints.checkpoint_lock(settings.checkpoint, asked.wait):
+            run_query(early or make_spark_session(name, quick=True), settings, available_now=asked.available_now)
+    except checkpoints.CheckpointBusyError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,265 @@
+"""`python -m plimsoll.sparkjobs similarity`: who takes nearly the same, and what is published together.
+
+Overlap is that of bit vectors, weighed by rate: of what two take together, the share that both take. Subscribers that
+overlap much cost a broker less together (PADRES 2006, 4.1); brokers that do are where a subscriber moves cheaply (BAD
+2019, similarity-based migration). Between all pairs of a large fleet that is asked by MinHash, which finds a pair the
+more surely the more alike it is; the job says of a sample how many of the pairs that are there it has found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.ml.feature import CountVectorizerModel, MinHashLSH
+from pyspark.ml.functions import vector_to_array
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+
+from plimsoll.sparkjobs import tables
+from plimsoll.sparkjobs.spark_session import make_spark_session
+
+SEED: Final = 20060101
+HASH_TABLES: Final = 8
+"""A pair of Jaccard similarity s is found with 1 - (1 - s)^8: 0.996 at one half."""
+OVERLAP_SCHEMA: Final = pa.schema(
+    [("a", pa.string()), ("b", pa.string()), ("shared", pa.int64()), ("united", pa.int64())]
+    + [(name, pa.float64()) for name in ("jaccard", "shared_rate", "united_rate", "overlap")]
+)
+"""What is said of a pair, by those two functions that judge pairs exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarityOptions:
+    """`threshold`: the least Jaccard similarity of a pair; `sample`: how many sets recall is measured with."""
+
+    threshold: float = 0.5
+    sample: int = 500
+    hash_tables: int = HASH_TABLES
+
+
+def distinct_sets(subscribers: DataFrame) -> DataFrame:
+    """name, items, subscribers: each set that is asked for, named by its first subscriber. Empty ones are like none."""
+    return (
+        subscribers.select("subscriber", F.array_sort(F.array_distinct("items")).alias("items"))
+        .where(F.size("items") > 0)
+        .groupBy("items")
+        .agg(F.min("subscriber").alias("name"), F.count(F.lit(1)).alias("subscribers"))
+    )
+
+
+def broker_sets(subscribers: DataFrame) -> DataFrame:
+    """name, items: what each broker takes in, which is what any of its subscribers takes."""
+    taken = subscribers.select(F.col("broker").alias("name"), F.explode("items").alias("item"))
+    return taken.groupBy("name").agg(F.array_sort(F.collect_set("item")).alias("items"))
+
+
+def exact_overlaps(sets: DataFrame, items: DataFrame, others: DataFrame | None = None) -> DataFrame:
+    """a, b, shared, united, jaccard, shared_rate, united_rate, overlap of every pair that shares an item, exactly.
+
+    `overlap` is shared_rate / united_rate. With `others`, a is of `sets` and b is of them.
+    """
+    one, other = _weighted_items(sets, items), _weighted_items(sets if others is None else others, items)
+    sums = [F.count(F.lit(1)).alias("size"), F.sum("rate").alias("total")]
+    pairs = (
+        one.alias("x")
+        .join(other.alias("y"), (F.col("x.item") == F.col("y.item")) & (_different_names(others)))
+        .groupBy(F.col("x.name").alias("a"), F.col("y.name").alias("b"))
+        .agg(F.count(F.lit(1)).alias("shared"), F.sum("x.rate").alias("shared_rate"))
+    )
+    totals = one.groupBy(F.col("name").alias("a")).agg(*sums)
+    other_totals = other.groupBy(F.col("name").alias("b")).agg(
+        F.count(F.lit(1)).alias("other_size"), F.sum("rate").alias("other_total")
+    )
+    united = F.col("size") + F.col("other_size") - F.col("shared")
+    united_rate = F.col("total") + F.col("other_total") - F.col("shared_rate")
+    return (
+        pairs.join(totals, "a").join(other_totals, "b")
+        .select("a", "b", "shared", united.alias("united"), (F.col("shared") / united).alias("jaccard"),
+                "shared_rate", united_rate.alias("united_rate"))
+        .withColumn("overlap", F.when(F.col("united_rate") > 0, F.col("shared_rate") / F.col("united_rate"))
+                    .otherwise(0.0))
+    )  # fmt: skip
+
+
+def _different_names(others: DataFrame | None) -> Any:
+    return F.col("x.name") < F.col("y.name") if others is None else F.col("x.name") != F.col("y.name")
+
+
+def _weighted_items(sets: DataFrame, items: DataFrame) -> DataFrame:
+    return sets.select("name", F.explode("items").alias("item")).join(items, "item")
+
+
+def dense_overlaps(sets: DataFrame, items: DataFrame) -> pa.Table:
+    """The same as `overlaps` for few sets of many items, as brokers are: there, nearly all pairs share an item.
+
+    A join would have a row for each pair and shared item, a thousand million of them at 1,000 brokers.
+    """
+    known = items.select("item", "rate").toArrow().to_pandas().sort_values("item")
+    taken = sets.select("name", F.explode("items").alias("item")).toArrow().to_pandas()
+    taken = taken[taken["item"].isin(known["item"])]
+    names = np.unique(taken["name"].to_numpy(dtype=object).astype(str))
+    rates = known["rate"].to_numpy(dtype=np.float64)
+    takes = np.zeros((len(names), len(rates)))
+    takes[np.searchsorted(names, taken["name"].astype(str)), np.searchsorted(known["item"], taken["item"])] = 1.0
+    numbers, rated = takes.sum(axis=1), takes @ rates
+    found: list[pa.Table] = []
+    for one in range(len(names) - 1):
+        shared = takes[one + 1 :] @ takes[one]
+        shared_rate = takes[one + 1 :] @ (takes[one] * rates)
+        others = np.flatnonzero(shared > 0)
+        united = numbers[one] + numbers[one + 1 :] - shared
+        united_rate = rated[one] + rated[one + 1 :] - shared_rate
+        overlap = np.divide(shared_rate, united_rate, out=np.zeros_like(shared_rate), where=united_rate > 0)
+        columns = (shared.astype(np.int64), united.astype(np.int64), shared / united, shared_rate, united_rate, overlap)
+        texts = ([str(names[one])] * len(others), names[one + 1 :][others].tolist())
+        found.append(pa.table([*texts, *(column[others] for column in columns)], schema=OVERLAP_SCHEMA))
+    return pa.concat_tables(found) if found else OVERLAP_SCHEMA.empty_table()
+
+
+def similar_pairs(sets: DataFrame, asked: SimilarityOptions) -> DataFrame:
+    """a, b, jaccard of pairs at or above the threshold, found by MinHash: none that is wrong, and not surely all.
+
+    Spark's own join of hashed sets carries whole vectors with each pair that meets in a table, and both orders of it.
+    Here pairs are names until each is known once, and are then judged by their items.
+    """
+    vocabulary = sorted(row["item"] for row in sets.select(F.explode("items").alias("item")).distinct().collect())
+    if not vocabulary:
+        return sets.select(F.col("name").alias("a"), F.col("name").alias("b"), F.lit(0.0).alias("jaccard")).limit(0)
+    texts = sets.select("name", F.col("items").cast("array<string>").alias("texts"))
+    vectors = CountVectorizerModel.from_vocabulary(list(map(str, vocabulary)), "texts", "features").setBinary(True)
+    features = vectors.transform(texts).select("name", F.size("texts").alias("size"), "features")
+    hashing = MinHashLSH(inputCol="features", outputCol="hashes", numHashTables=asked.hash_tables, seed=SEED)
+    hashes = (
+        hashing.fit(features)
+        .transform(features)
+        .select("name", "size", F.posexplode("hashes").alias("table", "hash"))
+        .select("name", "size", "table", vector_to_array(F.col("hash"))[0].alias("hash"))
+        .cache()
+    )
+    # Sets of too different a size are not alike whatever is in them, and most that meet are that.
+    fits = F.least("x.size", "y.size") + 1e-9 >= F.lit(asked.threshold) * F.greatest("x.size", "y.size")
+    meeting = (
+        hashes.alias("x").join(hashes.alias("y"), ["table", "hash"]).where(F.expr("x.name < y.name") & fits)
+        .select(F.col("x.name").alias("a"), F.col("y.name").alias("b")).distinct()
+    )  # fmt: skip
+    one, other = (sets.select(F.col("name").alias(name), F.col("items").alias(f"items_{name}")) for name in ("a", "b"))
+    shared = F.size(F.array_intersect("items_a", "items_b"))
+    jaccard = shared / (F.size("items_a") + F.size("items_b") - shared)
+    return (
+        meeting.join(F.broadcast(one), "a").join(F.broadcast(other), "b")
+        .select("a", "b", jaccard.alias("jaccard")).where(F.col("jaccard") >= asked.threshold)
+    )  # fmt: skip
+
+
+def sampled_recall(
+    sets: DataFrame, items: DataFrame, found: DataFrame, asked: SimilarityOptions
+) -> tuple[int, int, int]:
+    """Of the pairs that a sample of the sets is in, by exact overlap: how many are alike, how many of those were found,
+    and how many were found that are not."""
+    sample = sets.orderBy(F.xxhash64("name", F.lit(SEED))).limit(asked.sample).cache()
+    exact = (
+        exact_overlaps(sample, items.withColumn("rate", F.lit(1.0)), sets)
+        .where(F.col("jaccard") >= asked.threshold)
+        .select(F.least("a", "b").alias("a"), F.greatest("a", "b").alias("b"))
+        .distinct()
+        .cache()
+    )
+    names = sample.select("name")
+    told = found.join(names, found["a"] == names["name"], "left_semi").union(
+        found.join(names, found["b"] == names["name"], "left_semi")
+    )
+    wrong = told.select("a", "b").distinct().join(exact, ["a", "b"], "left_anti").count()
+    return exact.count(), exact.join(found, ["a", "b"], "left_semi").count(), wrong
+
+
+def item_cooccurrence(sets: DataFrame, least: int = 2) -> DataFrame:
+    """a, b, both, lift of pairs of items: how much oftener the same subscriber takes both than chance would have it."""
+    rows = sets.select("name", "subscribers", F.explode("items").alias("item"))
+    everyone = sets.agg(F.sum("subscribers")).first()
+    total = int(everyone[0] or 0) if everyone else 0
+    alone = rows.groupBy("item").agg(F.sum("subscribers").alias("takers"))
+    pairs = (
+        rows.alias("x").join(rows.alias("y"), "name").where("x.item < y.item")
+        .groupBy(F.col("x.item").alias("a"), F.col("y.item").alias("b"))
+        .agg(F.sum("x.subscribers").alias("both"))
+        .where(F.col("both") >= least)
+    )  # fmt: skip
+    lift = F.col("both") * F.lit(float(total)) / (F.col("takers_a") * F.col("takers_b"))
+    return (
+        pairs.join(alone.select(F.col("item").alias("a"), F.col("takers").alias("takers_a")), "a")
+        .join(alone.select(F.col("item").alias("b"), F.col("takers").alias("takers_b")), "b")
+        .select("a", "b", "both", lift.alias("lift"))
+    )
+
+
+def publisher_correlations(rates: DataFrame, bucket_seconds: int, publishers_at_most: int = 500) -> DataFrame:
+    """a, b, correlation, n of pairs of publishers: Pearson, of their mean rates per bucket in which both spoke."""
+    bucketed = (
+        rates.withColumn("bucket", F.expr(f"at_us div {bucket_seconds * 1_000_000}"))
+        .groupBy("publisher", "bucket")
+        .agg(F.avg("publications_per_second").alias("rate"))
+    )
+    busiest = bucketed.groupBy("publisher").agg(F.sum("rate").alias("sum")).orderBy(F.desc("sum"), "publisher")
+    kept = bucketed.join(busiest.limit(publishers_at_most).select("publisher"), "publisher").cache()
+    return (
+        kept.alias("x").join(kept.alias("y"), "bucket").where("x.publisher < y.publisher")
+        .groupBy(F.col("x.publisher").alias("a"), F.col("y.publisher").alias("b"))
+        .agg(F.corr("x.rate", "y.rate").alias("correlation"), F.count(F.lit(1)).alias("n"))
+    )  # fmt: skip
+
+
+def publisher_rates(loads: DataFrame) -> DataFrame:
+    """RATES, from the load reports of heads."""
+    each = loads.where("role = 'head'").select("at_us", F.explode("publisher_rates").alias("one"))
+    return each.select("one.publisher", "at_us", "one.publications_per_second")
+
+
+def run(spark: SparkSession, folder: Path, output: Path, asked: SimilarityOptions) -> dict[str, Any]:
+    """Reads `subscribers` and `items`; writes `alike`, `brokers` and `together` (Parquet) and `similarity.json`."""
+    started = time.monotonic()
+    subscribers = tables.read_table(spark, folder / "subscribers", tables.SUBSCRIBERS)
+    items = tables.read_table(spark, folder / "items", tables.ITEMS)
+    sets = distinct_sets(subscribers).cache()
+    found = similar_pairs(sets, asked).cache()
+    found.write.mode("overwrite").parquet(str(output / "alike"))
+    hashed_seconds = time.monotonic() - started
+    dense = dense_overlaps(broker_sets(subscribers), items)
+    spark.createDataFrame(dense).write.mode("overwrite").parquet(str(output / "brokers"))
+    item_cooccurrence(sets).write.mode("overwrite").parquet(str(output / "together"))
+    rest_seconds = time.monotonic() - started
+    there, of_them, wrong = sampled_recall(sets, items, found, asked)
+    report = {
+        "subscribers": subscribers.count(), "sets": sets.count(), "threshold": asked.threshold,
+        "hashTables": asked.hash_tables, "pairs": found.count(), "sampledPairs": there, "sampledFound": of_them,
+        "recall": of_them / there if there else 1.0, "sampledWrong": wrong,
+        "precision": of_them / (of_them + wrong) if of_them + wrong else 1.0, "hashSeconds": round(hashed_seconds, 3),
+        "checkSeconds": round(time.monotonic() - started - rest_seconds, 3),
+        "seconds": round(time.monotonic() - started, 3),
+    }  # fmt: skip
+    tables.write_json(output / "similarity.json", report)
+    return report
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m plimsoll.sparkjobs similarity", description=__doc__)
+    parser.add_argument("folder", type=Path, help="with tables subscribers and items")
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--threshold", type=float, default=0.5, help="least Jaccard similarity of a pair")
+    parser.add_argument("--hash-tables", type=int, default=HASH_TABLES)
+    parser.add_argument("--sample", type=int, default=500, help="sets that recall is measured with")
+    asked = parser.parse_args(arguments)
+    with make_spark_session("plimsoll-similarity") as spark:
+        run(spark, asked.folder, asked.output, SimilarityOptions(asked.threshold, asked.sample, asked.hash_tables))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,102 @@
+"""Raw telemetry as jobs read it: columns by the shared schema, each row with a word on whether it can be used.
+
+A row that cannot be used is counted, never dropped unseen: `valid` is a column, not a filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql.types import StructType
+
+from plimsoll.sparkjobs.tables import struct_type
+from plimsoll.telemetry.metric_statistics import NANO
+from plimsoll.telemetry.schema import (
+    EXPECTED,
+    LOADS,
+    MAJOR,
+    METRICS,
+    OUTCOMES,
+    SKEW_SECONDS,
+    ExpectedBrokers,
+    spark_ddl,
+)
+
+LARGEST_METRIC: Final = 9.2e9
+"""A metric whose billionths would not fit into 63 bits is no measurement."""
+POINT_COLUMNS: Final = ("cluster", "broker", "role", "state", "epoch", "seq", "received_us", "collector", "at_us")
+
+
+def loads_schema() -> StructType:
+    """Columns of the table `loads`."""
+    return struct_type(spark_ddl(LOADS.fields))
+
+
+def outcomes_schema() -> StructType:
+    """Columns of the table `sessions`."""
+    return struct_type(spark_ddl(OUTCOMES.fields))
+
+
+def read_files(spark: SparkSession, files: Sequence[str | Path], schema: StructType) -> DataFrame:
+    """These Parquet files; of none of them, an empty frame."""
+    if not files:
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).parquet(*map(str, files))
+
+
+def finished_files(folder: Path) -> list[Path]:
+    """The finished files of a folder of collectors: a file that is being written begins with a dot or underscore."""
+    return sorted(path for path in folder.glob("*.parquet") if not path.name.startswith((".", "_")))
+
+
+def is_valid(fleet: str) -> Column:
+    """Whether a row can be used: of this schema and fleet, complete, finite, and dated as the schema says."""
+    skew = int(SKEW_SECONDS * 1e6)
+    rules = [
+        F.col("schema") == MAJOR,
+        F.col("fleet") == fleet,
+        F.col("role").isin("head", "edge"),
+        *(F.length(name) > 0 for name in ("cluster", "broker", "state", "collector")),
+        *(F.col(name) >= low for name, low in (("epoch", 0), ("seq", 1))),
+        F.abs(F.col("at_us") - F.col("received_us")) <= skew,
+        *(F.abs(F.col(name)) <= LARGEST_METRIC for name in METRICS),  # NaN is greater than any number here
+    ]
+    met = rules[0]
+    for rule in rules[1:]:
+        met = met & rule
+    return F.coalesce(met, F.lit(False))
+
+
+def report_points(loads: DataFrame, fleet: str) -> DataFrame:
+    """What aggregates are made of: `valid`, POINT, and METRICS in billionths (whole numbers, half to even).
+
+    A row that is not valid keeps its cluster if it has one, and may have nulls.
+    """
+    # `try_cast`: what is too large for it is not valid, either; asking that first would ask it for each metric again.
+    nanos = [F.rint(F.col(name) * F.lit(float(NANO))).try_cast("bigint").alias(name) for name in METRICS]
+    cluster = F.coalesce(F.col("cluster"), F.lit("")).alias("cluster")
+    return loads.select(is_valid(fleet).alias("valid"), cluster, *POINT_COLUMNS[1:], *nanos)
+
+
+def read_expected(folder: Path, fleet: str) -> dict[str, list[str]]:
+    """The brokers of each cluster that reports are expected from; none where nobody has said so.
+
+    Raises:
+        ValueError: the file is of another fleet or schema, or cannot be read.
+
+    """
+    path = folder / EXPECTED
+    if not path.exists():
+        return {}
+    try:
+        expected = msgspec.json.decode(path.read_bytes(), type=ExpectedBrokers)
+    except msgspec.MsgspecError as error:
+        raise ValueError(f"{path} does not say whom to expect: {error}") from error
+    if (expected.schema, expected.fleet) != (MAJOR, fleet):
+        raise ValueError(f"{path} is of fleet {expected.fleet}, schema {expected.schema}; wanted {fleet}, {MAJOR}")
+    return expected.clusters

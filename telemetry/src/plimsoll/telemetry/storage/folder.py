@@ -1,0 +1,127 @@
+"""The folder of telemetry: one file per collector and interval, whole or absent; old files are removed.
+
+`raw/v1/incoming/<collector>-<t0>-<t1>-<n>.parquet`: load reports that came in [t0, t1], in milliseconds since 1970. The
+folder may be shared by collectors and jobs. A write that fails leaves nothing behind and is reported to the caller,
+which keeps the rows; nothing here stops a collector.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from plimsoll.telemetry.schema import EXPECTED, INCOMING, LATEST, SESSIONS, ExpectedBrokers, TelemetryTable
+from plimsoll.telemetry.storage import parquet
+
+_NAME: Final = re.compile(r"(?P<collector>.+)-(?P<first>\d+)-(?P<last>\d+)-(?P<number>\d+)\.parquet")
+
+
+@dataclass(frozen=True)
+class TelemetryFile:
+    """A file as its name describes it; times in milliseconds since 1970."""
+
+    path: Path
+    collector: str
+    first_ms: int
+    last_ms: int
+
+
+@dataclass
+class TelemetryFolder:
+    """The folder `root`, as one collector writes to it. Raises OSError unless stated otherwise."""
+
+    root: Path
+    collector: str
+    written: int = 0
+    rows: int = 0
+    size_bytes: int = 0
+    failures: int = 0
+    fault: str = ""
+    removed: int = 0
+    _number: int = field(default=0, repr=False)
+
+    def prepare(self) -> None:
+        """Make the folders, and remove partial files of an earlier start of this collector."""
+        for name in (INCOMING, SESSIONS):
+            folder = self.root / name
+            folder.mkdir(parents=True, exist_ok=True)
+            for partial in folder.glob(f".{self.collector}-*{parquet.PARTIAL}"):
+                partial.unlink(missing_ok=True)
+        (self.root / LATEST).parent.mkdir(parents=True, exist_ok=True)
+
+    def write(
+        self, folder: str, table: TelemetryTable, rows: Sequence[tuple[Any, ...]], first_us: int, last_us: int
+    ) -> bool:
+        """Write one file; false if that failed: then `fault` says why, and there is no file."""
+        self._number += 1
+        name = f"{self.collector}-{first_us // 1000}-{last_us // 1000}-{self._number}.parquet"
+        try:
+            self.size_bytes += parquet.write_values(self.root / folder / name, table, rows)
+        except OSError as error:
+            self.failures += 1
+            self.fault = f"{self.root / folder}: {error.strerror or error}"
+            return False
+        self.written += 1
+        self.rows += len(rows)
+        self.fault = ""
+        return True
+
+    def write_expected(self, expected: ExpectedBrokers) -> bool:
+        """Write which brokers should report, for jobs; false if that failed."""
+        path = self.root / EXPECTED
+        partial = path.with_name(f".{path.name}.{self.collector}{parquet.PARTIAL}")
+        try:
+            partial.write_bytes(msgspec.json.encode(expected))
+            partial.replace(path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
+            self.failures += 1
+            self.fault = f"{path}: {error.strerror or error}"
+            return False
+        return True
+
+    def latest(self) -> bytes | None:
+        """Spark's last snapshot as bytes; None without any."""
+        try:
+            return (self.root / LATEST).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def recent_files(self, folder: str, since_us: int) -> Iterator[TelemetryFile]:
+        """The files of this collector that end after a time, oldest first."""
+        found = [each for each in self._stored(folder) if each.collector == self.collector]
+        yield from sorted((s for s in found if s.last_ms * 1000 >= since_us), key=lambda s: (s.last_ms, s.path.name))
+
+    def remove_before(self, before_us: int) -> int:
+        """Remove files of any collector that end before a time; how many. Jobs may have removed them already."""
+        count = 0
+        for folder in (INCOMING, SESSIONS):
+            for stored in self._stored(folder):
+                if stored.last_ms * 1000 < before_us:
+                    stored.path.unlink(missing_ok=True)
+                    count += 1
+        self.removed += count
+        return count
+
+    def _stored(self, folder: str) -> Iterator[TelemetryFile]:
+        for path in (self.root / folder).iterdir():
+            named = _NAME.fullmatch(path.name)
+            if named is not None and not path.name.startswith("."):
+                yield TelemetryFile(path, named["collector"], int(named["first"]), int(named["last"]))
+
+
+def read_expected_file(path: Path) -> ExpectedBrokers:
+    """The brokers that should report.
+
+    Raises:
+        OSError: there is no such file. msgspec.MsgspecError: it has another content.
+
+    """
+    return msgspec.json.decode(path.read_bytes(), type=ExpectedBrokers)

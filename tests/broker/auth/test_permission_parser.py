@@ -1,0 +1,66 @@
+"""What may stand behind a client's name, and what may not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plimsoll.broker.auth.permission_parser import parse_permissions
+from plimsoll.core.permissions import ClientPermissions
+
+
+@pytest.mark.parametrize(
+    ("text", "grant"),
+    [
+        ("", ClientPermissions("ann")),
+        ("publish,subscribe", ClientPermissions("ann")),
+        ("subscribe,publish", ClientPermissions("ann")),
+        ("publish", ClientPermissions("ann", subscribes=False)),
+        ("subscribe", ClientPermissions("ann", publishes=False)),
+        ("none", ClientPermissions("ann", publishes=False, subscribes=False)),
+        ("publications/s=10", ClientPermissions("ann", publications_per_second=10.0)),
+        (
+            "publications=10/s bytes=1e+06/s",
+            ClientPermissions("ann", publications_per_second=10.0, bytes_per_second=1e6),
+        ),
+        ("publish bytes/s=0.5", ClientPermissions("ann", subscribes=False, bytes_per_second=0.5)),
+        ("subscribe subscriptions=7", ClientPermissions("ann", publishes=False, max_subscriptions=7)),
+    ],
+)
+def test_a_grant_is_read(text: str, grant: ClientPermissions):
+    assert parse_permissions(text.split(), "ann") == grant
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("read", "'read': what a client may do is publish, subscribe or none"),
+        ("publish,", "'publish,': what a client may do"),
+        ("publish subscribe", "'subscribe': roles stand once, before the quotas, separated by commas"),
+        ("bytes/s=1 publish", "'publish': roles stand once"),
+        ("none,publish", "'none,publish': what a client may do"),
+        ("bytes/s=1 bytes=1/s", "'bytes=1/s': quotas are publications/s=N, bytes/s=N, subscriptions=N, each once"),
+        ("bytes=1", "'bytes=1': quotas are"),
+        ("subscriptions=1/s", "'subscriptions=1/s': a quota is a whole number above 0"),
+        ("subscriptions=1.5", "'subscriptions=1.5': a quota is a whole number above 0"),
+        ("publications/s=0", "'publications/s=0': a quota is a number above 0"),
+        ("publications/s=nan", "'publications/s=nan': a quota is a number above 0"),
+        ("publications/s=inf", "'publications/s=inf': a quota is a number above 0"),
+        ("publications/s=", "'publications/s=': a quota is a number above 0"),
+    ],
+)
+def test_what_cannot_be_read_is_said(text: str, said: str):
+    with pytest.raises(ValueError) as refused:
+        parse_permissions(text.split(), "ann")
+    assert str(refused.value).startswith(said)
+
+
+@given(st.lists(st.text(alphabet="publishscrb,=/s019.einaf", max_size=20), max_size=4))
+def test_whatever_is_written_is_read_or_refused_in_words(fields: list[str]):
+    try:
+        grant = parse_permissions(fields, "ann")
+    except ValueError as error:
+        assert repr(next(field for field in fields if repr(field) in str(error)))
+    else:
+        assert grant.identity == "ann"

@@ -1,0 +1,166 @@
+"""What is measured and under which names: complete, documented, and with labels that cannot grow."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from plimsoll.broker.monitoring.metrics import PREFIX, render_metrics
+from plimsoll.broker.monitoring.snapshot import BrokerSnapshot
+from plimsoll.broker.monitoring.usage_meter import BOUNDS_SECONDS, RoundDurations
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "broker.md"
+
+
+def snapshot(**given: object) -> BrokerSnapshot:
+    rounds = RoundDurations()
+    for seconds in (0.0002, 0.003, 0.003):
+        rounds.observe(seconds)
+    values = {
+        "at": 5.0,
+        "labels": {"broker": "e", "cluster": "c", "fleet": "f", "role": "edge", "version": "1"},
+        "epoch": 2**60 + 2**20,
+        "unready": "",
+        "report": {
+            "state": "BUSY",
+            "cpu_ratio": 0.5,
+            "subscriptions": 7,
+            "subscribers": 3,
+            "input_queue_messages": 2,
+            "output_queue_bytes": 99,
+        },
+        "counters": {
+            "deliveries_dropped": 4,
+            "gaps_in": 1,
+            "publications_repeated": 2,
+            "relays_repeated": 3,
+            "frames_refused_version": 5,
+            "records_refused_order": 6,
+            "said_Deliver": 1000,
+        },
+        "totals": {"arrivals": 10, "deliveries": 20, "bytes_out": 3000},
+        "served": 10,
+        "service_seconds": 0.25,
+        "links": 8,
+        "sessions": 1,
+        "arriving": 2,
+        "outcomes": {"moved": 11},
+        "process": {"memory_bytes": 1024, "data_connections_accepted": 12, "keys_fault": ""},
+        "quota_holds": 9,
+        "refusals": {"curve": 13, "role": 1},
+        "rounds": rounds,
+        **given,
+    }
+    return BrokerSnapshot(**values)  # type: ignore[arg-type]
+
+
+def families(of: BrokerSnapshot) -> dict[str, Metric]:
+    return {
+        family.name.removeprefix(PREFIX): family
+        for family in text_string_to_metric_families(render_metrics(of).decode())
+    }
+
+
+def value(of: BrokerSnapshot, name: str, **labels: str) -> float:
+    found = [
+        sample.value
+        for family in families(of).values()
+        for sample in family.samples
+        if sample.name == PREFIX + name and sample.labels == labels
+    ]
+    assert len(found) == 1, (name, labels, found)
+    return float(found[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "expected"),
+    [
+        ("messages_received_total", {}, 10),
+        ("messages_delivered_total", {}, 20),
+        ("output_bytes_total", {}, 3000),
+        ("messages_dropped_total", {"reason": "slow-subscriber"}, 4),
+        ("messages_dropped_total", {"reason": "publication-refused"}, 0),
+        ("duplicates_suppressed_total", {}, 5),
+        ("gaps_detected_total", {}, 1),
+        ("match_duration_seconds_sum", {}, 0.25),
+        ("match_duration_seconds_count", {}, 10),
+        ("round_duration_seconds_bucket", {"le": "0.00025"}, 1),
+        ("round_duration_seconds_bucket", {"le": "0.005"}, 3),
+        ("round_duration_seconds_bucket", {"le": "+Inf"}, 3),
+        ("round_duration_seconds_count", {}, 3),
+        ("queue_messages", {"queue": "input"}, 2),
+        ("queue_bytes", {"queue": "output"}, 99),
+        ("subscriptions", {}, 7),
+        ("subscribers", {}, 3),
+        ("links", {}, 8),
+        ("sessions", {}, 1),
+        ("arriving_subscribers", {}, 2),
+        ("session_members_total", {"outcome": "moved"}, 11),
+        ("session_members_total", {"outcome": "returned"}, 0),
+        ("auth_failures_total", {"mechanism": "curve"}, 13),
+        ("auth_failures_total", {"mechanism": "revoked"}, 0),
+        ("refused_total", {"kind": "frame", "reason": "version"}, 5),
+        ("refused_total", {"kind": "record", "reason": "order"}, 6),
+        ("quota_holds_total", {}, 9),
+        ("epoch", {}, 2**60 + 2**20),
+        ("ready", {}, 1),
+        ("state", {"state": "BUSY"}, 1),
+        ("state", {"state": "OK"}, 0),
+        ("cpu_ratio", {}, 0.5),
+        ("resident_memory_bytes", {}, 1024),
+        ("connections_total", {"lane": "data", "event": "accepted"}, 12),
+        ("connections_total", {"lane": "control", "event": "accept_failed"}, 0),
+        ("info", {"broker": "e", "cluster": "c", "fleet": "f", "role": "edge", "version": "1"}, 1),
+    ],
+)
+def test_a_figure_of_the_snapshot_has_its_series(name: str, labels: dict[str, str], expected: float):
+    assert value(snapshot(), name, **labels) == expected
+
+
+def test_a_broker_that_is_not_ready_says_so():
+    assert value(snapshot(unready="leaving"), "ready") == 0
+
+
+def test_a_file_of_keys_that_cannot_be_read_is_seen():
+    assert value(snapshot(process={"keys_fault": "gone"}), "keys_fault") == 1
+
+
+def test_a_broker_that_has_not_reported_yet_has_all_series_already():
+    fresh = snapshot(report={}, counters={}, totals={}, outcomes={}, process={}, refusals={}, rounds=RoundDurations())
+    shapes = [
+        {(s.name, *s.labels.values()) for f in families(of).values() for s in f.samples} for of in (fresh, snapshot())
+    ]
+    assert {shape for shape in shapes[1] - shapes[0] if shape[0] != PREFIX + "refused_total"} == set()
+
+
+def test_no_label_names_what_there_may_be_any_number_of():
+    labels = {label for family in families(snapshot()).values() for sample in family.samples for label in sample.labels}
+    assert labels == {
+        "broker", "cluster", "fleet", "role", "version",  # of info, which has one series
+        "state", "reason", "le", "queue", "outcome", "mechanism", "kind", "lane", "event",
+    }  # fmt: skip
+    series = sum(len(family.samples) for family in families(snapshot()).values())
+    assert series < 120
+
+
+def test_every_metric_is_explained_and_named_by_the_rules():
+    for name, family in families(snapshot()).items():
+        assert len(family.documentation.split()) >= 3, name
+        assert family.documentation.endswith("."), name
+        assert re.fullmatch(r"[a-z][a-z_]*[a-z]", name)
+        assert (family.type == "counter") == any(sample.name.endswith("_total") for sample in family.samples), name
+
+
+def test_the_page_has_every_metric_and_no_other():
+    listed = set(re.findall(r"`plimsoll_broker_([a-z_]+)", PAGE.read_text()))
+    ours = {f"{name}_total" if family.type == "counter" else name for name, family in families(snapshot()).items()}
+    assert listed == ours
+
+
+def test_buckets_are_as_many_as_bounds():
+    buckets = [s for s in families(snapshot())["round_duration_seconds"].samples if s.name.endswith("_bucket")]
+    assert len(buckets) == len(BOUNDS_SECONDS) + 1

@@ -1,0 +1,24 @@
+"""Arguments that are more than text: read, or refused with what to write instead."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import pytest
+
+from plimsoll.cli.argument_types import parse_count, parse_duration, parse_names, parse_share
+
+
+def test_what_is_right_is_read():
+    assert (parse_share("30%"), parse_count("5"), parse_duration("2m")) == (30, 5, "2m")
+    assert parse_names("x, y,,") == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("parse", "text"),
+    [(parse_share, "30"), (parse_share, "101%"), (parse_count, "0"), (parse_count, "x"), (parse_duration, "0s")],
+)
+def test_what_is_wrong_is_refused(parse: Callable[[str], object], text: str):
+    with pytest.raises(argparse.ArgumentTypeError, match=f"'{text}' .*write"):
+        parse(text)

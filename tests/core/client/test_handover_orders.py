@@ -1,0 +1,554 @@
+"""A subscriber that is moved, in any order of what may happen; edges say all that they have to say sooner or later.
+
+The brokers here are a few lines that keep the rules of docs/handover.md and know the truth. Three edges: `e` and `o` of
+the head `h`, `f` of the head `g`, which has everything from `h`, later and under positions of its own.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.examples import examples
+
+from plimsoll.core.client import Acknowledged, Delivery, Forgotten, GapNotice, Lapsed
+from plimsoll.core.client.attachment import ClientAttachmentState
+from plimsoll.core.protocol import messages as msg
+
+EDGES = ("e", "o", "f")
+HEAD_OF = {"e": "h", "o": "h", "f": "g"}
+G_EPOCH, G_FIRST = 9, 100
+ACTIONS = (
+    ("publish", 4), ("relay", 3), ("deliver", 6), ("progress", 1), ("hear", 12), ("say", 12), ("ack", 4), ("change", 3),
+    ("move", 8), ("stay", 1), ("cut", 8), ("marker", 6), ("end", 8), ("shut", 1), ("shut next", 1), ("moved", 1),
+    ("lose", 1), ("drop", 1), ("restart", 1), ("pause", 1), ("place", 6), ("wait", 2),
+)  # fmt: skip
+PLAIN = (
+    "ack", "publish", "move", "exchange", "publish", "cut", "publish", "relay", "marker", "deliver", "end", "exchange",
+)  # fmt: skip
+STEPS = st.lists(
+    st.tuples(st.sampled_from([name for name, weight in ACTIONS for _ in range(weight)]), st.integers(0, 11)),
+    min_size=40,
+    max_size=160,
+)
+
+
+class Record:
+    """The subscriber at an edge. `at`: how far it has been served, in its head's log. `until`: where the cut is."""
+
+    def __init__(self, attachment: int, state: str, version: int, at: tuple[int, int] = (0, 0)) -> None:
+        self.attachment, self.state, self.version = attachment, state, version
+        self.epoch, self.at = at
+        self.until: int | None = None
+
+
+class Session:
+    """One hand-over, as the head of the source sees it."""
+
+    def __init__(self, name: str, source: str, target: str) -> None:
+        self.name, self.source, self.target = name, source, target
+        self.state = "attaching"
+        self.token: Any = None
+        self.version = 0
+
+
+class World:
+    """Heads, edges and the truth."""
+
+    def __init__(self, kit: Any) -> None:
+        self.kit, self.stage = kit, kit.stage()
+        self.stage.head.edge = None
+        self.scripts: dict[str, Any] = {"e": self.stage.edge}
+        for name in EDGES[1:]:
+            self.scripts[name] = self.stage.wire.add(kit.script(name, "edge", 1), f"tcp://{name}")
+        self.records: dict[str, Record] = {}
+        self.out: dict[str, deque[Any]] = {name: deque() for name in EDGES}
+        self.heard = dict.fromkeys((*EDGES, "h"), 0)
+        self.epoch = 5
+        self.logs: dict[str, list[tuple[int, int]]] = {"h": [], "g": []}
+        self.published = 0
+        self.start: int | None = None
+        self.owner = 0
+        self.session: Session | None = None
+        self.sessions = 0
+        self.wanted: dict[int, int] = {}
+        self.gone: dict[int, int] = {}
+        self.acked: dict[int, int] = {}
+        self.serving: set[int] = set()
+        self.served: set[int] = set()
+        self.told = 0
+        self.got: list[int] = []
+        self.excused: set[int] = set()
+        self.last_token: Any = None
+        self.lost_to = 0
+        self.moves = 0
+        self.subscriber = self.stage.client.subscriber("s")
+        self.change(0)
+        self.run()
+
+    # -- the wire
+
+    def run(self, seconds: float = 0.0) -> None:
+        self.stage.run(seconds)
+        self.check()
+
+    def address(self, edge: str) -> str:
+        return str(self.kit.edge) if edge == "e" else f"tcp://{edge}"
+
+    def hear(self, n: int) -> None:
+        """An edge deals with some of what it has been told."""
+        names = [name for name in EDGES if self.heard[name] < len(self.scripts[name].heard)]
+        if names:
+            edge = names[n % len(names)]
+            for record in self.scripts[edge].heard[self.heard[edge] :][: 1 + n // 3]:
+                self.heard[edge] += 1
+                getattr(self, "hears_" + type(record).__name__.lower())(edge, record)
+
+    def say(self, n: int) -> None:
+        """An edge says some of what it has to say."""
+        names = [name for name in EDGES if self.out[name]]
+        if names:
+            edge = names[n % len(names)]
+            if not self.scripts[edge].accepted_links():
+                self.out[edge].clear()
+            for _ in range(min(len(self.out[edge]), 1 + n // 3)):
+                self.scripts[edge].tell(self.out[edge].popleft())
+            self.run()
+
+    def exchange(self, n: int) -> None:
+        """Everybody says and hears everything."""
+        for i in range(n):
+            self.hear(9 + i)
+            self.say(9 + i)
+
+    def lose(self, n: int) -> None:
+        """The link of an edge is over."""
+        edge = EDGES[n % 3]
+        script = self.scripts[edge]
+        if not script.accepted_links():
+            return
+        self.out[edge].clear()
+        self.heard[edge] = len(script.heard)
+        if (record := self.records.get(edge)) is not None:
+            self.close(edge, record)
+        script.close(script.link, "lost")
+        self.run()
+        # What the other side had said of the new link comes behind; what it said of the old one is gone.
+        self.heard[edge] = self.first_of_new_link(edge)
+
+    def first_of_new_link(self, edge: str) -> int:
+        heard = self.scripts[edge].heard
+        at = len(heard)
+        while at > self.heard[edge] and isinstance(heard[at - 1], msg.Resume | msg.Attach):
+            at -= 1
+        return at
+
+    def drop(self, n: int) -> None:
+        """A connection breaks, and is made again."""
+        self.stage.wire.drop(self.address(EDGES[n % 3]))
+        self.run(0.1)
+
+    def wait(self, n: int) -> None:
+        self.run((0.05, 0.3, 1.0, 4.0)[n % 4])
+
+    # -- the stream
+
+    @property
+    def h_log(self) -> list[tuple[int, int]]:
+        return self.logs["h"]
+
+    def publish(self, n: int) -> None:
+        for _ in range(1 + n % 3):
+            self.published += 1
+            self.h_log.append((self.epoch, self.published))
+
+    def relay(self, n: int) -> None:
+        """`g` gets some more of what `h` has."""
+        behind = self.behind()
+        self.logs["g"] += behind[: 1 + n]
+
+    def behind(self) -> list[tuple[int, int]]:
+        last = self.logs["g"][-1][1] if self.logs["g"] else 0
+        return [each for each in self.h_log if each[1] > last]
+
+    def epoch_of(self, head: str) -> int:
+        return self.epoch if head == "h" else G_EPOCH
+
+    def end_of(self, head: str) -> int:
+        return len(self.logs[head]) + self.first(head)
+
+    @staticmethod
+    def first(head: str) -> int:
+        return 0 if head == "h" else G_FIRST
+
+    def deliver(self, n: int) -> None:
+        """An edge has more for the subscriber."""
+        for edge, record in self.records.items():
+            if record.state in ("live", "ending"):
+                for _ in range(1 + n):
+                    self.deliver_one(edge, record)
+
+    def deliver_one(self, edge: str, record: Record) -> None:
+        head = HEAD_OF[edge]
+        end = self.end_of(head) if record.until is None else record.until
+        if record.at < end:
+            record.at += 1
+            epoch, index = self.logs[head][record.at - 1 - self.first(head)]
+            self.out[edge].append(msg.Deliver(record.attachment, self.pub(record.at, epoch, index)))
+
+    def pub(self, position: int, epoch: int, index: int) -> msg.PubOpen:
+        return msg.PubOpen(position, "h", epoch, index, "p", 1, index, 0, 0, msg.Body({"n": index}, b""))
+
+    def progress(self, n: int) -> None:
+        edge = EDGES[n % 3]
+        record, end = self.records.get(edge), self.end_of(HEAD_OF[edge])
+        speaks = record is None or (record.state == "live" and record.at == end and record.until is None)
+        behind = [] if speaks else [record.attachment]  # type: ignore[union-attr]
+        if self.scripts[edge].accepted_links():
+            self.out[edge].append(msg.Progress(end, behind))
+
+    # -- attaching
+
+    def place(self, n: int) -> None:
+        """The head answers who looks for an edge."""
+        script = self.stage.head
+        joins = [each for each in script.heard[self.heard["h"] :] if isinstance(each, msg.Join)]
+        self.heard["h"] = len(script.heard)
+        if joins:
+            join = joins[-1]
+            edges = [edge for edge in EDGES if join.head in ("", HEAD_OF[edge])]
+            edge = ([edge for edge in edges if edge not in join.exclude] or edges)[n % 2 - 1]
+            script.tell(msg.Placed("s", edge, self.address(edge), ""))
+            self.run()
+
+    def hears_resume(self, edge: str, resume: msg.Resume) -> None:
+        if resume.epoch[1] <= self.owner:
+            self.out[edge].append(msg.AttachmentClosed(resume.attachment, "epoch", "older"))
+            return
+        head = HEAD_OF[edge]
+        epoch, end = self.epoch_of(head), self.end_of(head)
+        self.void(resume)
+        self.owner = resume.epoch[1]
+        gap, at = None, end
+        if resume.token is not None:
+            assert resume.token[0] == head, "it has resumed where its token says nothing"
+            at = resume.token[2]
+            if resume.token[1] != epoch:
+                gap, at = self.gap(resume.token[1], at + 1), 0
+        else:
+            self.start = self.published - (len(self.behind()) if head == "g" else 0)
+        self.records[edge] = Record(resume.attachment, "live", resume.version, (epoch, at))
+        self.out[edge].append(msg.Resumed(resume.attachment, head, epoch, at, gap, False))
+
+    def void(self, resume: msg.Resume) -> None:
+        """A RESUME ends everything else that there is of the subscriber."""
+        session, self.session = self.session, None
+        if (resume.epoch[1] - self.owner) % 2:
+            # END raises the epoch by one, RESUME by two.
+            assert session is not None
+            assert resume.session == session.name, "a RESUME behind END names the session"
+        for edge, record in list(self.records.items()):
+            self.shut_record(edge, record, "released")
+
+    def gap(self, epoch: int, low: int) -> msg.Gap:
+        """All of older epochs of `h` that the subscriber may have missed."""
+        return msg.Gap("h", epoch, low, self.epoch, 0, [("h", epoch, self.lost_to)], "restart")
+
+    def shut_record(self, edge: str, record: Record, code: str) -> None:
+        self.out[edge].append(msg.AttachmentClosed(record.attachment, code, "so"))
+        self.close(edge, record)
+
+    def close(self, edge: str, record: Record) -> None:
+        del self.records[edge]
+        session = self.session
+        if session is not None and edge == session.target:
+            session.version = record.version
+        if session is not None and session.state == "attaching" and edge in (session.source, session.target):
+            self.abort(session)
+
+    def abort(self, session: Session) -> None:
+        self.session = None
+        if (source := self.records.get(session.source)) is not None:
+            self.out[session.source].append(msg.Stay(source.attachment, session.name))
+        target = self.records.get(session.target)
+        if target is not None and target.state == "dark":
+            self.shut_record(session.target, target, "session")
+
+    def at(self, edge: str, attachment: int) -> Record | None:
+        record = self.records.get(edge)
+        return record if record is not None and record.attachment == attachment else None
+
+    def hears_detach(self, edge: str, detach: msg.Detach) -> None:
+        for number in detach.attachments:
+            if (record := self.at(edge, number)) is not None:
+                self.close(edge, record)
+
+    def hears_pause(self, edge: str, pause: msg.Pause) -> None:
+        """Nothing: that the edge may hold deliveries is like all that comes late."""
+
+    hears_continue = hears_pause
+
+    def hears_subs(self, edge: str, subs: msg.Subs) -> None:
+        if (record := self.at(edge, subs.attachment)) is not None:
+            assert subs.version > record.version
+            record.version = subs.version
+            if record.state == "dark":
+                self.out[edge].append(msg.Held([msg.HeldItem(record.attachment, record.version)]))
+
+    def ack(self, n: int) -> None:
+        """The edges acknowledge what they have; not one whose stream has ended: it asks for nothing any more."""
+        for edge, record in self.records.items():
+            if record.state in ("live", "hold") and record.until is None:
+                self.acked[record.attachment] = record.version
+                self.out[edge].append(msg.Suback(record.attachment, record.version, []))
+
+    # -- hand-over
+
+    def move(self, n: int) -> None:
+        live = [edge for edge, record in self.records.items() if record.state == "live" and record.until is None]
+        if self.session is not None or not live:
+            return
+        source = live[0]
+        target = [edge for edge in EDGES if edge != source][n % 2]
+        if target in self.records:
+            return
+        self.sessions += 1
+        session = self.session = Session(f"4.{self.sessions}", source, target)
+        epoch = (self.stage.client.incarnation, self.owner)
+        attachment = self.records[source].attachment
+        self.out[source].append(
+            msg.MoveTo(session.name, [msg.MoveToItem(attachment, epoch)], target, self.address(target), "")
+        )
+
+    def hears_attach(self, edge: str, attach: msg.Attach) -> None:
+        session = self.session
+        (item,) = attach.members
+        if session is None or (session.name, session.target) != (attach.session, edge) or edge in self.records:
+            self.out[edge].append(msg.AttachmentClosed(item.attachment, "session", "no slot"))
+            return
+        assert item.epoch[1] == self.owner + 1
+        self.records[edge] = Record(item.attachment, "dark", item.version)
+        self.out[edge].append(msg.Held([msg.HeldItem(item.attachment, item.version)]))
+
+    def stay(self, n: int) -> None:
+        if self.session is not None and self.session.state == "attaching":
+            self.abort(self.session)
+
+    def cut(self, n: int) -> None:
+        session = self.session
+        if session is None or session.state != "attaching" or session.target not in self.records:
+            return
+        target, head = self.records[session.target], HEAD_OF[session.target]
+        target.state, target.epoch, target.at = "hold", self.epoch_of(head), self.end_of(head)
+        session.state, session.version = "cut", target.version
+        session.token = (head, target.epoch, target.at)
+        if head == HEAD_OF[session.source]:
+            self.marked(session)
+        elif head == "h":
+            # What was accepted before the marker comes before it.
+            self.logs["g"] += self.behind()
+            self.marked(session)
+
+    def marker(self, n: int) -> None:
+        """The marker of a head further on has come back: until then the source goes on."""
+        if self.session is not None and self.session.state == "cut":
+            self.marked(self.session)
+
+    def marked(self, session: Session) -> None:
+        session.state = "draining"
+        if (source := self.records.get(session.source)) is not None:
+            source.state, source.until = "ending", self.end_of(HEAD_OF[session.source])
+
+    def end(self, n: int) -> None:
+        session = self.session
+        if session is None or session.state != "draining":
+            return
+        source = self.records.get(session.source)
+        if source is not None and source.at == source.until:
+            session.state = "ended"
+            self.out[session.source].append(msg.End(session.name, session.token, [source.attachment]))
+            source.state = "silent"
+
+    def hears_go(self, edge: str, go: msg.Go) -> None:
+        record = self.at(edge, go.members[0].attachment)
+        if record is not None:
+            assert record.state == "hold"
+            assert self.session is not None
+            assert self.session.name == go.session
+            record.state, self.session = "live", None
+            self.owner += 1
+            self.moves += 1
+
+    def shut(self, n: int) -> None:
+        """An edge that serves closes the attachment."""
+        for edge, record in list(self.records.items()):
+            if record.state in ("live", "ending"):
+                self.shut_record(edge, record, ("parted", "leaving", "released")[n % 3])
+
+    def shut_next(self, n: int) -> None:
+        for edge, record in list(self.records.items()):
+            if record.state in ("dark", "hold"):
+                self.shut_record(edge, record, ("hold", "leaving", "session")[n % 3])
+
+    def moved(self, n: int) -> None:
+        """Hand-over by replay, within a cluster."""
+        for edge, record in list(self.records.items()):
+            if edge != "f" and record.state == "live" and self.session is None and record.until is None:
+                to = "o" if edge == "e" else "e"
+                if to not in self.records:
+                    self.out[edge].append(msg.Moved([record.attachment], to, self.address(to), "", "3.1"))
+                    del self.records[edge]
+
+    def restart(self, n: int) -> None:
+        """`h` has lost its memory: what its edges had not been told of it is a gap, and it knows no hand-over."""
+        self.logs["g"] += self.behind()
+        self.lost_to = self.published
+        old, self.epoch = self.epoch, self.epoch + 1
+        self.logs["h"] = []
+        session = self.session
+        for edge, record in list(self.records.items()):
+            if HEAD_OF[edge] != "h":
+                continue
+            if record.state == "live" and record.until is None and not (session and session.state == "cut"):
+                record.epoch = self.epoch
+                self.out[edge].append(msg.Epoch(record.attachment, self.gap(old, record.at + 1)))
+                record.at = 0
+            else:
+                self.shut_record(edge, record, "head")
+        self.after_restart(session)
+
+    def after_restart(self, session: Session | None) -> None:
+        if session is None or self.session is None or "h" not in (HEAD_OF[session.source], HEAD_OF[session.target]):
+            return
+        if session.state == "attaching":
+            self.abort(session)
+        elif HEAD_OF[session.source] == "h" and (target := self.records.get(session.target)) is not None:
+            self.shut_record(session.target, target, "session")
+
+    # -- the application
+
+    def change(self, n: int) -> None:
+        ids = list(self.subscriber.subscriptions)
+        if len(ids) > 2 and n % 2:
+            self.subscriber.unsubscribe(ids[0])
+            self.gone[ids[0]] = self.subscriber.version
+        else:
+            new = self.subscriber.subscribe(f"[n,>,{-n}]")
+            self.wanted[new] = self.subscriber.version
+        if n % 3:
+            self.run()
+
+    def pause(self, n: int) -> None:
+        self.subscriber.resume() if self.subscriber.is_paused else self.subscriber.pause()
+        self.run()
+
+    # -- the laws
+
+    def check(self) -> None:
+        serving = self.serves()
+        self.serving, self.served = serving | self.served, serving
+        for _, event in self.stage.app.told[self.told :]:
+            self.told += 1
+            if isinstance(event, Delivery):
+                self.got.append(event.attributes["n"])  # type: ignore[arg-type]
+            elif isinstance(event, GapNotice):
+                self.excused.update(range(1, self.lost_to + 1))
+            elif isinstance(event, Acknowledged):
+                self.check_counted(max(self.wanted[i] for i in event.ids))
+            elif isinstance(event, Forgotten):
+                self.check_counted(max(self.gone[i] for i in event.ids))
+            assert not isinstance(event, Lapsed)
+        assert self.got == sorted(set(self.got)), "something is repeated or out of order"
+        self.check_attachments()
+        self.check_token()
+
+    def serves(self) -> set[int]:
+        """The attachment that serves, and the one that does if END has come and gone before anybody looks again."""
+        subscriber = self.subscriber
+        target = subscriber.handover.next if subscriber.handover is not None else None
+        if self.session is not None and self.session.state != "ended":
+            target = None
+        return {each.id for each in (subscriber.current, target) if each is not None}
+
+    def check_counted(self, version: int) -> None:
+        """Who serves the subscriber now has acknowledged this version, and who will after a cut has it."""
+        session = self.session
+        assert any(self.acked.get(each, 0) >= version for each in self.serving), "who serves has not acknowledged this"
+        if session is not None and session.state != "attaching":
+            target = self.records.get(session.target)
+            known = target.version if target is not None else session.version
+            assert known >= version, "the target of a cut does not have this"
+
+    def check_attachments(self) -> None:
+        held = [each for port in self.stage.client.edge_ports.by_edge.values() for each in port.attachments.values()]
+        live = [each for each in held if each.state is ClientAttachmentState.LIVE]
+        current, handover = self.subscriber.current, self.subscriber.handover
+        assert [each for each in held if each is not current and (handover is None or each is not handover.next)] == []
+        assert len(live) <= 1
+        assert all(each is current for each in live)
+
+    def check_token(self) -> None:
+        token, last = self.subscriber.token, self.last_token
+        if token is not None and last is not None and token[:2] == last[:2]:
+            assert token[2] >= last[2], "the token has been lowered"
+        self.last_token = token
+
+    def settle(self) -> None:
+        """Nothing more happens; what is under way is brought to its end."""
+        if self.subscriber.is_paused:
+            self.pause(0)
+        for _ in range(60):
+            for what in ("relay", "place", "marker", "end", "cut", "ack", "progress"):
+                getattr(self, what)(11)
+            self.deliver(11)
+            self.exchange(12)
+            if self.session is not None and self.session.state == "attaching":
+                self.abort(self.session)
+            self.run(0.5)
+            if self.is_settled():
+                break
+        assert self.is_settled(), "it has not come to rest"
+        expected = set(range((self.start or 0) + 1, self.published + 1))
+        assert expected - self.excused - set(self.got) == set(), "something is lost"
+
+    def is_settled(self) -> bool:
+        quiet = not any(self.out.values()) and all(self.heard[e] == len(self.scripts[e].heard) for e in EDGES)
+        records = list(self.records.items())
+        return (
+            quiet
+            and self.session is None
+            and len(records) == 1
+            and records[0][1].state == "live"
+            and records[0][1].at == self.end_of(HEAD_OF[records[0][0]])
+            and not self.behind()
+            and self.subscriber.subscription_list.is_settled
+        )
+
+
+@settings(max_examples=examples(300))
+@given(STEPS)
+def test_nothing_is_lost_repeated_or_reordered_whatever_the_order(kit: Any, steps: list[tuple[str, int]]):
+    world = World(kit)
+    for name, n in steps:
+        getattr(world, name.replace(" ", "_"))(n)
+    world.settle()
+
+
+def test_the_world_moves_subscribers(kit: Any):
+    """Plain hand-overs, within a cluster and across."""
+    world = World(kit)
+    world.place(0)
+    world.exchange(9)
+    for target in (0, 1, 0, 1):
+        assert world.session is None
+        for name in PLAIN:
+            for n in (9, 10, 11):
+                getattr(world, name)(target if name == "move" else n)
+    world.settle()
+    assert world.moves == 4
+    assert world.subscriber.statistics()["moves"] == 4
+    assert world.subscriber.statistics()["reconnects"] == 0
+    assert world.got == list(range(1, world.published + 1))
+    assert world.excused == set()

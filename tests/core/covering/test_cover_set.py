@@ -1,0 +1,280 @@
+"""Covering sets against their definition, after every step of programs of adds, removes and batches."""
+
+import itertools
+import random
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.core.drawn import asked, made
+from tests.examples import examples
+
+from plimsoll.core.covering import spans
+from plimsoll.core.covering.cover_set import CoverDelta, CoveringSet, covering_set, sorted_keys
+from plimsoll.core.predicates import Subscription, parse
+
+# ------------------------------------------------------------------------------ the definition, and the delta's promise
+
+
+def most_general(members: dict[Any, Subscription]) -> set[Subscription]:
+    """PADRES 2006, section 2: the subscriptions whose space is not covered by any other's."""
+    distinct = set(members.values())
+    return {one for one in distinct if not any(other != one and other.covers(one) for other in distinct)}
+
+
+class Neighbour:
+    """Who is told the deltas: checks that each is one honest step, and that nothing is bare inside it."""
+
+    def __init__(self) -> None:
+        self.told: dict[Any, Subscription] = {}
+
+    def apply(self, delta: CoverDelta[Any], members: dict[Any, Subscription]) -> None:
+        assert not {key for key, _ in delta.announce} & set(delta.withdraw)
+        for key, subscription in delta.announce:
+            assert self.told.get(key) != subscription, "announced what was announced"
+            self.told[key] = subscription
+        between = set(self.told.values())
+        assert all(any(general.covers(one) for general in between) for one in members.values())
+        for key in delta.withdraw:
+            del self.told[key]
+        assert all(members[key] == subscription for key, subscription in self.told.items())
+        assert set(self.told.values()) == most_general(members)
+        assert len(set(self.told.values())) == len(self.told), "one representative of equal subscriptions"
+
+
+# A step: how many to add (as a batch), from where in the pool, and which members to remove.
+steps = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 99), st.lists(st.integers(0, 99), max_size=3)), min_size=2, max_size=16
+)
+
+
+@pytest.mark.timeout(120)
+@settings(max_examples=examples(500), deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(asked, min_size=2, max_size=14),
+    steps,
+    st.lists(asked, min_size=1, max_size=4),
+    st.booleans(),
+    st.sampled_from([2, 3, 64]),
+)
+def test_every_step_leaves_the_exact_covering_set(
+    pool: list[Subscription],
+    steps: list[tuple[int, int, list[int]]],
+    questions: list[Subscription],
+    reuse: bool,
+    block_limit: int,
+):
+    with mock.patch.object(spans, "BLOCK_LIMIT", block_limit):
+        judge(pool, steps, questions, reuse=reuse)
+
+
+def judge(
+    pool: list[Subscription], steps: list[tuple[int, int, list[int]]], questions: list[Subscription], *, reuse: bool
+) -> None:
+    tested: CoveringSet[int] = CoveringSet()
+    members: dict[int, Subscription] = {}
+    neighbour = Neighbour()
+    fresh = itertools.count()
+    for count, pick, leaving in steps:
+        removes = sorted({list(members)[n % len(members)] for n in leaving} if members else ())
+        keys = [*removes[: count if reuse else 0], *itertools.islice(fresh, count)][:count]
+        adds = {key: pool[(pick + n) % len(pool)] for n, key in enumerate(keys)}
+        for key in removes:
+            del members[key]
+        members.update(adds)
+        neighbour.apply(tested.apply(adds.items(), removes), members)
+        assert dict(tested.items()) == neighbour.told
+        assert len(tested) == len(neighbour.told)
+        assert all((key in tested) == (key in neighbour.told) for key in members)
+        assert tested.member_count == len(members)
+        for question in [*questions, *pool[:2]]:
+            assert tested.is_covered(question) == any(one.covers(question) for one in members.values())
+    for key in list(members):
+        del members[key]
+        neighbour.apply(tested.remove(key), members)
+    assert len(tested) == 0
+    assert not tested._frontier._tables
+    assert not tested._frontier._equal
+    assert not tested._frontier._constrained
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_overlapping_ranges_by_the_hundred(seed: int):
+    """Ranges of two widths over few attributes: most are announced, and the blocks fill by their real limit."""
+    seeded = random.Random(seed)
+    print("seed", seed)
+
+    def ask() -> Subscription:
+        chosen = made(
+            [
+                bound
+                for name in seeded.sample("abc", seeded.choice([1, 1, 2]))
+                for low, width in [(seeded.randrange(2000), seeded.choice([200, 210]))]
+                for bound in [(name, seeded.choice([">", ">="]), low), (name, seeded.choice(["<", "<="]), low + width)]
+            ]
+        )
+        assert chosen is not None
+        return chosen
+
+    members = {n: ask() for n in range(600)}
+    tested: CoveringSet[int] = CoveringSet()
+    tested.apply(list(members.items())[:300], ())
+    for n in range(300, 600):
+        tested.add(n, members[n])
+    for _ in range(3):
+        assert {s for _, s in tested.items()} == most_general(members)
+        for question in [ask() for _ in range(100)]:
+            assert tested.is_covered(question) == any(one.covers(question) for one in members.values())
+        for n in seeded.sample(list(members), 150):
+            del members[n]
+            tested.remove(n)
+
+
+def test_every_pair_of_bounds_and_values():
+    """All pairs over one attribute, alone and under an equality: where bounds touch, strictness decides."""
+    bounds = [f"[a,{sign},{bound}]" for sign in ("<", "<=", ">", ">=", "=", "!=") for bound in (1, 1.5, 2)]
+    texts = [
+        *bounds,
+        "[a,>,1],[a,<,2]",
+        "[a,>=,1],[a,<=,2]",
+        "[a,in,(1,2)]",
+        "[a,exists]",
+        "[a,prefix,'']",
+        "[c,=,'x']",
+    ]
+    pool = [parse(text) for text in texts] + [parse(f"[c,=,'x'],{text}") for text in texts]
+    for one, other in itertools.product(pool, repeat=2):
+        tested: CoveringSet[int] = CoveringSet()
+        members = {0: one}
+        neighbour = Neighbour()
+        neighbour.apply(tested.add(0, one), members)
+        assert tested.is_covered(other) == one.covers(other), f"{one} covers {other}"
+        members[1] = other
+        neighbour.apply(tested.add(1, other), members)
+        del members[0]
+        neighbour.apply(tested.remove(0), members)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(st.lists(asked, min_size=1, max_size=12), st.randoms(use_true_random=False))
+def test_the_result_does_not_depend_on_the_order_of_listing(pool: list[Subscription], shuffler: random.Random):
+    items = list(enumerate(pool))
+    expected = covering_set(items)
+    one_step = CoveringSet[int]()
+    first = one_step.apply(items, ())
+    shuffler.shuffle(items)
+    assert covering_set(items) == expected == list(first.announce)
+    one_by_one = CoveringSet[int]()
+    for key, subscription in items:
+        one_by_one.add(key, subscription)
+    assert {s for _, s in one_by_one.items()} == {s for _, s in expected}
+    leaving = [key for key, _ in items[: len(items) // 2]]
+    other = CoveringSet[int]()
+    other.apply(items, ())
+    assert other.apply((), leaving) == one_step.apply((), sorted(leaving))
+
+
+# -------------------------------------------------------------------------- the paper's picture, as a worked case
+
+
+def test_the_covering_set_of_a_small_poset():
+    """Two trees and a stray: the roots are the covering set, and removing a root bares its children."""
+    asked = {
+        "stock": "[class,=,'STOCK']",
+        "cheap": "[class,=,'STOCK'],[low,<,10]",
+        "cheaper": "[class,=,'STOCK'],[low,<,5]",
+        "ibm cheap": "[class,=,'STOCK'],[symbol,=,'IBM'],[low,<,7]",
+        "busy": "[volume,>,1000]",
+        "busy stock": "[class,=,'STOCK'],[volume,>,1000]",
+        "stray": "[class,=,'BOND']",
+    }
+    tested: CoveringSet[str] = CoveringSet()
+    tested.apply(((key, parse(text)) for key, text in asked.items()), ())
+    assert [key for key, _ in tested.items()] == ["busy", "stock", "stray"]
+    assert tested.remove("stock") == CoverDelta((("cheap", parse(asked["cheap"])),), ("stock",))
+    assert tested.remove("busy") == CoverDelta((("busy stock", parse(asked["busy stock"])),), ("busy",))
+    assert tested.remove("cheap").announce == (
+        ("cheaper", parse(asked["cheaper"])),
+        ("ibm cheap", parse(asked["ibm cheap"])),
+    )
+
+
+def test_what_newly_needs_announcing_comes_with_what_covered_it():
+    tested: CoveringSet[int] = CoveringSet()
+    tested.apply([(n, parse(f"[a,=,'x'],[b,>,{n}]")) for n in range(5)], ())
+    assert tested.add(9, parse("[a,=,'x']")) == CoverDelta(((9, parse("[a,=,'x']")),), (0,))
+    assert tested.remove(9) == CoverDelta(((0, parse("[a,=,'x'],[b,>,0]")),), (9,))
+    assert tested.remove(3) == CoverDelta()
+    assert not CoverDelta()
+
+
+def test_another_of_equal_subscriptions_takes_over():
+    tested: CoveringSet[int] = CoveringSet()
+    same = parse("[a,>,1]")
+    assert tested.apply([(5, same), (3, same)], ()) == CoverDelta(((3, same),))
+    assert tested.add(1, parse("[a,>,1.0]")) == CoverDelta()
+    assert tested.remove(3) == CoverDelta(((5, same),), (3,))
+    assert tested.remove(1) == CoverDelta()
+    assert tested.remove(5) == CoverDelta((), (5,))
+
+
+def test_a_key_may_change_its_subscription_in_one_step():
+    tested: CoveringSet[str] = CoveringSet()
+    tested.add("k", parse("[a,=,1]"))
+    assert tested.apply([("k", parse("[a,=,2]"))], ["k"]) == CoverDelta((("k", parse("[a,=,2]")),))
+    assert tested.apply([("k", parse("[a,=,2]"))], ["k"]) == CoverDelta()
+
+
+def test_refusals_change_nothing():
+    tested: CoveringSet[int] = CoveringSet()
+    tested.add(1, parse("[a,=,1]"))
+    for adds, removes, error in [
+        ([(1, parse("[a,=,2]"))], [], ValueError),
+        ([(2, parse("[a,=,2]")), (2, parse("[a,=,3]"))], [1], ValueError),
+        ([(3, parse("[a,=,2]"))], [7], KeyError),
+        ([], [1, 1], ValueError),
+    ]:
+        with pytest.raises(error):
+            tested.apply(adds, removes)
+        assert tested.items() == [(1, parse("[a,=,1]"))]
+        assert tested.member_count == 1
+
+
+def test_keys_without_an_order_of_their_own_are_ordered_all_the_same():
+    assert sorted_keys({("b", 1), 2, "a", ("b", 0), 1}) == [1, 2, "a", ("b", 0), ("b", 1)]
+
+
+# ---------------------------------------------------- two defects of the published poset code, not to be repeated
+
+
+def test_a_strict_bound_on_prices_is_not_moved_by_one():
+    """There `> 33.5` counts as `>= 34.5`, so it is judged narrower than `>= 34.0`, which it covers."""
+    wide, narrow = parse("[class,=,'STOCK'],[high,>,33.5]"), parse("[class,=,'STOCK'],[high,>=,34.0]")
+    assert wide.covers(narrow)
+    assert not narrow.covers(wide)
+    tested: CoveringSet[str] = CoveringSet()
+    tested.add("narrow", narrow)
+    assert tested.add("wide", wide) == CoverDelta((("wide", wide),), ("narrow",))
+    touching = parse("[class,=,'STOCK'],[high,>=,33.5]")
+    assert touching.covers(wide)
+    assert not wide.covers(touching)
+
+
+def test_the_shape_does_not_depend_on_the_order_of_insertion():
+    """There a newcomer descends into its first cover only: whom it is hidden under depends on who came first."""
+    texts = ["[a,>,0]", "[b,>,0]", "[a,>,0],[b,>,0]", "[a,>,1],[b,>,1]", "[a,>,2]", "[b,>,2],[c,=,1]"]
+    pool = {n: parse(text) for n, text in enumerate(texts)}
+    for order in itertools.permutations(pool):
+        tested: CoveringSet[int] = CoveringSet()
+        neighbour, members = Neighbour(), {}
+        for key in order:
+            members[key] = pool[key]
+            neighbour.apply(tested.add(key, pool[key]), members)
+        assert set(neighbour.told) == {0, 1}
+        # A child of two covers stays hidden when one of them goes, whichever it was filed under.
+        for gone in (0, 1):
+            del members[gone]
+            neighbour.apply(tested.remove(gone), members)
+        assert set(neighbour.told) == {2, 4, 5}

@@ -1,0 +1,560 @@
+"""The edge that a subscriber goes from: who is sent, where its stream ends, and every way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.core.fleet import Mediator, resume
+from tests.core.head.handover.script import S, Stage, attach, is_empty, members
+
+from plimsoll.core.config import BrokerHardware, HardwareEmulation
+from plimsoll.core.protocol import messages as msg
+
+OTHER = "7.2"
+BIG = 1000
+
+
+def served(window_bytes: int = 2**20, **policy: Any) -> Stage:
+    """`x` is live at `a`, as attachment 1, and `w` as attachment 2."""
+    stage = Stage(queue_bytes=100_000, window_bytes=window_bytes)
+    stage.attach("x", **policy)
+    stage.ask("a", resume(2, "w", n=2))
+    return stage
+
+
+def move(stage: Stage, *items: msg.MemberItem, session: str = S) -> None:
+    stage.tell("a", msg.StartMove(session, list(items) or members("x"), "b", "mem://b", ""))
+
+
+def cut(stage: Stage, *subscribers: str, across: bool = False, n: int = 2) -> msg.Cut:
+    token = ("k", 5, 900) if across else stage.head.token()
+    return msg.Cut(S, members(*(subscribers or ("x",)), n=n), token, across)
+
+
+def ends(stage: Stage) -> list[msg.End]:
+    return stage.said("a", msg.End)
+
+
+def delivered(stage: Stage, attachment: int = 1) -> list[int | str]:
+    """What the client has had of an attachment, in order: positions, gaps, END."""
+    found: list[int | str] = []
+    for record in stage.client.heard["a"]:
+        if isinstance(record, msg.Deliver) and record.attachment == attachment:
+            item = record.item
+            found.append(f"gap {item.low}-{item.high}" if isinstance(item, msg.Gap) else item.position)
+        elif isinstance(record, msg.End) and attachment in record.attachments:
+            found.append("end")
+    return found
+
+
+# -- who is sent
+
+
+def test_who_is_live_is_told_where_to_go():
+    stage = served()
+    move(stage)
+    assert stage.said("a", msg.MoveTo) == [msg.MoveTo(S, [msg.MoveToItem(1, (1, 2))], "b", "mem://b", "")]
+    assert stage.head.of("a", msg.HandoverRejected) == []
+    assert stage.state("a") == "live"
+
+
+def test_others_stay():
+    stage = served()
+    stage.ask("a", resume(3, "closed"), resume(4, "blocked", slow="block", queue_bytes=500), resume(5, "busy"))
+    stage.ask("a", msg.Detach([3], False), msg.Pause(4))
+    move(stage, msg.MemberItem("busy", (1, 1)), session=OTHER)
+    stage.publish("a", count=5, size=BIG)
+    assert stage.state("a", "blocked") == "blocked"
+    items = [*members("x", "w", n=4), *members("closed", "blocked", "busy", "nobody", n=1)]
+    move(stage, *items)
+    assert stage.head.of("a", msg.HandoverRejected)[-1].members == [item.subscriber for item in items]
+    assert [told.session for told in stage.said("a", msg.MoveTo)] == [OTHER]
+
+
+def test_who_has_a_queue_is_told_ahead_of_it():
+    stage = served()
+    stage.ask("a", msg.Pause(1))
+    stage.publish("a", count=3)
+    move(stage)
+    assert len(stage.said("a", msg.MoveTo)) == 1
+
+
+def test_abort_lets_stay_who_was_told_in_this_session():
+    stage = served()
+    move(stage)
+    stage.tell("a", msg.Abort(OTHER, members("x")), msg.Abort(S, members("x", n=4)), msg.Abort(S, members("w")))
+    assert stage.said("a", msg.Stay) == []
+    stage.tell("a", msg.Abort(S, members("x")), msg.Abort(S, members("x")))
+    assert stage.said("a", msg.Stay) == [msg.Stay(1, S)]
+    move(stage, session=OTHER)
+    assert [told.session for told in stage.said("a", msg.MoveTo)] == [S, OTHER]
+
+
+def test_who_fell_behind_meanwhile_is_told_to_stay_too():
+    stage = served(slow="block", queue_bytes=500)
+    move(stage)
+    stage.ask("a", msg.Pause(1))
+    stage.publish("a", count=5, size=BIG)
+    assert stage.state("a") == "blocked"
+    stage.tell("a", msg.Abort(S, members("x")))
+    assert stage.said("a", msg.Stay) == [msg.Stay(1, S)]
+
+
+def test_abort_does_not_take_the_place_of_whom_the_source_has_lost():
+    stage = served()
+    move(stage)
+    stage.ask("a", msg.Detach([1], False))
+    stage.tell("a", msg.Abort(S, members("x")))
+    assert stage.state("a") == "closed"
+    assert stage.said("a", msg.Stay) == []
+
+
+# -- the cut of one that keeps up
+
+
+def test_end_comes_behind_everything_and_nothing_behind_it():
+    stage = served()
+    move(stage)
+    stage.head.publish("a", count=3)
+    told = cut(stage)
+    stage.head.tell("a", told)
+    stage.publish("a", count=3)
+    assert delivered(stage) == [1, 2, 3, "end"]
+    assert ends(stage) == [msg.End(S, told.token, [1])]
+    assert delivered(stage, 2) == [1, 2, 3, 4, 5, 6]
+
+
+def test_within_a_cluster_the_cut_ends_its_place():
+    stage = Stage()
+    stage.attach("x")
+    stage.tell("a", cut(stage))
+    edge = stage.edge("a")
+    assert stage.state("a") == "ending"
+    assert len(edge.index) == len(edge.subscription_table.cover) == 0
+    assert len(stage.head.of("a", msg.Cover)) == 1
+    stage.ask("a", msg.Detach([1], False))
+    assert is_empty(edge)
+    assert stage.head.of("a", msg.Forget) == []
+    assert len(stage.head.of("a", msg.Cover)) == 1
+
+
+def test_a_batch_leaves_the_cover_in_one_update():
+    stage = Stage()
+    stage.ask("a", *[resume(i, f"x{i}", f"[n,=,{i}]", n=2) for i in range(1, 9)])
+    stage.tell("a", cut(stage, *[f"x{i}" for i in range(1, 9)]))
+    (update,) = stage.head.of("a", msg.Cover)
+    assert len(update.removes) == 8
+    assert [end.attachments for end in ends(stage)] == [list(range(1, 9))]
+
+
+def test_across_clusters_it_stays_in_the_cover_until_release():
+    stage = Stage()
+    stage.attach("x")
+    stage.tell("a", cut(stage, across=True))
+    edge = stage.edge("a")
+    assert ends(stage) == [msg.End(S, ("k", 5, 900), [1])]
+    assert len(edge.subscription_table.cover) == 1
+    stage.publish("a", count=2)
+    assert delivered(stage) == ["end"]
+    stage.ask("a", msg.Detach([1], False))
+    assert stage.state("a") == "closed"
+    assert len(edge.subscription_table.cover) == 1
+    stage.tell("a", msg.Release("x", (1, 3)))
+    assert is_empty(edge)
+    assert stage.shuts("a") == []
+
+
+@pytest.mark.parametrize("across", [False, True])
+def test_who_is_not_attached_at_the_cut(across: bool):
+    stage = Stage()
+    stage.attach("x")
+    stage.ask("a", msg.Detach([1], False))
+    stage.tell("a", cut(stage, across=across))
+    assert stage.state("a") == ("closed" if across else "")
+    assert len(stage.edge("a").subscription_table.cover) == across
+    assert is_empty(stage.edge("a")) is not across
+
+
+def test_a_cut_of_another_epoch_is_not_heeded_and_a_second_one_neither():
+    stage = served()
+    stage.tell("a", cut(stage, n=4), cut(stage, n=1))
+    assert ends(stage) == []
+    stage.tell("a", cut(stage))
+    stage.tell("a", cut(stage))
+    assert len(ends(stage)) == 1
+    assert stage.shuts("a") == []
+    assert stage.state("a") == "ending"
+
+
+@pytest.mark.parametrize("across", [False, True])
+def test_a_change_behind_the_cut_is_not_taken(across: bool):
+    stage = served()
+    stage.tell("a", cut(stage, across=across))
+    stage.ask("a", msg.Subs(1, 2, [msg.SubscriptionItem(2, "[n,>,3]")], [1]))
+    assert [s.version for s in stage.said("a", msg.Suback) if s.attachment == 1] == [1]
+    assert len(stage.edge("a").index) == 1
+
+
+def test_what_was_promised_before_the_cut_is_still_acknowledged():
+    stage = served()
+    stage.head.answers = False
+    stage.ask("a", msg.Subs(1, 2, [msg.SubscriptionItem(2, "[n,>,3]")], []))
+    seq = stage.head.of("a", msg.Cover)[-1].seq
+    stage.tell("a", cut(stage))
+    stage.tell("a", msg.CoverAck(seq, []))
+    assert msg.Suback(1, 2, []) in stage.said("a", msg.Suback)
+
+
+def test_progress_does_not_speak_for_who_is_ending():
+    stage = served()
+    stage.tell("a", cut(stage))
+    stage.publish("a")
+    stage.run(0.2)
+    assert stage.said("a", msg.Progress)[-1] == msg.Progress(1, [1])
+
+
+def test_the_link_of_one_that_is_ending_is_lost():
+    stage = Stage()
+    stage.attach("x")
+    stage.tell("a", cut(stage))
+    stage.client.reopen(stage.client.dialled["a"], "gone")
+    stage.run()
+    assert is_empty(stage.edge("a"))
+
+
+# -- the cut of one that does not keep up
+
+
+def test_end_waits_behind_the_queue():
+    stage = served()
+    stage.ask("a", msg.Pause(1))
+    stage.publish("a", count=3)
+    stage.tell("a", cut(stage))
+    stage.publish("a", count=3)
+    assert delivered(stage) == []
+    stage.ask("a", msg.Continue(1))
+    assert delivered(stage) == [1, 2, 3, "end"]
+
+
+def test_end_does_not_wait_for_one_that_is_paused_and_has_had_everything():
+    stage = served()
+    stage.publish("a", count=2)
+    stage.ask("a", msg.Pause(1))
+    stage.tell("a", cut(stage))
+    assert delivered(stage) == [1, 2, "end"]
+    assert not any(port.queued for port in stage.edge("a").attachments.by_link.values())
+
+
+def test_end_is_never_dropped():
+    stage = served(slow="drop-oldest", queue_bytes=3000)
+    stage.ask("a", msg.Pause(1))
+    stage.publish("a", count=5, size=BIG)
+    stage.head.publish("a", count=5, size=BIG)
+    stage.tell("a", cut(stage))
+    for _ in range(3):
+        stage.publish("a", count=5, size=BIG)
+    stage.ask("a", msg.Continue(1))
+    found = delivered(stage)
+    assert found[0] == "gap 1-3"
+    assert found[1:] == [4, 5, 6, 7, 8, 9, 10, "end"]
+
+
+def test_what_a_blocked_one_has_missed_up_to_the_cut_is_fetched_before_end():
+    stage = served(slow="block", queue_bytes=3000, block_seconds=60.0)
+    stage.ask("a", msg.Pause(1))
+    stage.publish("a", count=5, size=BIG)
+    stage.publish("a", count=5)
+    assert stage.state("a") == "blocked"
+    stage.tell("a", cut(stage))
+    assert stage.state("a") == "blocked"
+    assert len(stage.edge("a").index) == 2, "it is needed until the rest is there"
+    stage.publish("a", count=5)
+    assert ends(stage) == []
+    stage.ask("a", msg.Continue(1))
+    stage.run(0.3)
+    assert delivered(stage) == [*range(1, 11), "end"]
+    assert stage.state("a") == "ending"
+    assert len(stage.edge("a").index) == 1
+
+
+def test_a_blocked_one_that_has_missed_nothing_gets_end_behind_its_queue():
+    stage = served(slow="block", queue_bytes=3000, block_seconds=60.0)
+    stage.ask("a", msg.Pause(1))
+    stage.publish("a", count=5, size=BIG)
+    assert stage.state("a") == "blocked"
+    stage.tell("a", cut(stage))
+    assert stage.state("a") == "ending"
+    stage.ask("a", msg.Continue(1))
+    assert delivered(stage) == [1, 2, 3, 4, 5, "end"]
+    assert [record for record in stage.head.heard["a"] if isinstance(record, msg.Fetch)] == []
+
+
+def test_a_block_that_lasts_ends_with_a_gap_up_to_the_cut_at_most():
+    stage = served(slow="block", queue_bytes=3000, block_seconds=1.0)
+    stage.ask("a", msg.Pause(1))
+    stage.publish("a", count=4, size=BIG)
+    stage.publish("a", count=4)
+    stage.tell("a", cut(stage))
+    stage.publish("a", count=4)
+    stage.run(3.0)
+    stage.ask("a", msg.Continue(1))
+    stage.run(0.3)
+    assert delivered(stage) == [1, 2, 3, 4, "gap 5-8", "end"]
+
+
+def test_one_that_catches_up_at_the_cut_gets_what_is_before_it():
+    stage = served()
+    stage.publish("a", count=6)
+    stage.ask("a", msg.Detach([1], False))
+    stage.head.fetches = False
+    stage.ask("a", resume(3, "x", n=4, token=("h", 100, 2)))
+    stage.publish("a", count=2)
+    assert stage.state("a") == "catchup"
+    stage.tell("a", cut(stage, n=4))
+    stage.publish("a", count=2)
+    stage.head.fetches = True
+    stage.ask("a", msg.Subs(2, 2, [], []))
+    assert delivered(stage, 3) == [3, 4, 5, 6, 7, 8, "end"]
+    assert stage.state("a") == "ending"
+    assert len(stage.edge("a").cursor) == 0
+
+
+def test_one_that_is_about_to_catch_up_with_nothing_gets_end_at_once():
+    stage = served()
+    stage.publish("a", count=6)
+    stage.ask("a", msg.Detach([1], False))
+    stage.head.answers = stage.head.fetches = False
+    stage.ask("a", resume(3, "x", n=4, token=("h", 100, 6)))
+    down = msg.ResumedDown("x", (1, 4), 7, 6, (100, 0), None, False)
+    stage.tell("a", down)
+    assert stage.state("a") == "catchup"
+    stage.record("a").position = 7
+    stage.tell("a", cut(stage, n=4))
+    assert delivered(stage, 3) == ["end"]
+    assert len(stage.edge("a").cursor) == 0
+
+
+def test_a_gap_of_the_log_that_reaches_behind_the_cut_says_nothing_of_the_rest():
+    """What it would say of origins, the target still has: the subscriber must not take it for known."""
+    stage = served(slow="block", queue_bytes=3000, block_seconds=60.0)
+    stage.ask("a", msg.Pause(1))
+    stage.publish("a", count=4, size=BIG)
+    stage.publish("a", count=4)
+    stage.tell("a", cut(stage))
+    stage.publish("a", count=8)
+    stage.head.first = 13
+    stage.ask("a", msg.Continue(1))
+    stage.run(0.3)
+    assert delivered(stage) == [1, 2, 3, 4, "gap 5-8", "end"]
+    (gap,) = stage.client.gaps("a", 1)
+    assert gap.last == []
+
+
+def test_a_gap_of_the_log_before_the_cut_is_told_whole():
+    stage = served(slow="block", queue_bytes=3000, block_seconds=60.0)
+    stage.ask("a", msg.Pause(1))
+    stage.publish("a", count=4, size=BIG)
+    stage.publish("a", count=4)
+    stage.tell("a", cut(stage))
+    stage.head.first = 7
+    stage.ask("a", msg.Continue(1))
+    stage.run(0.3)
+    assert delivered(stage) == [1, 2, 3, 4, "gap 5-6", 7, 8, "end"]
+    assert stage.client.gaps("a", 1)[0].last == [("h", 100, 6)]
+
+
+def test_a_change_while_the_rest_is_fetched_is_not_taken():
+    stage = served(slow="block", queue_bytes=3000, block_seconds=60.0)
+    stage.ask("a", msg.Pause(1))
+    stage.publish("a", count=4, size=BIG)
+    stage.publish("a", count=4)
+    stage.tell("a", cut(stage))
+    stage.ask("a", msg.Subs(1, 2, [], [1]), msg.Continue(1))
+    stage.run(0.3)
+    assert delivered(stage) == [*range(1, 9), "end"]
+
+
+# -- other ends
+
+
+@pytest.mark.parametrize("across", [False, True])
+def test_part_ends_the_waiting_for_a_queue_that_is_not_taken(across: bool):
+    stage = served()
+    stage.ask("a", msg.Pause(1))
+    stage.publish("a", count=3)
+    stage.tell("a", cut(stage, across=across))
+    stage.tell("a", msg.ForceDetach(S, members("x", n=1)))
+    assert stage.state("a") == "ending"
+    stage.tell("a", msg.ForceDetach(S, members("x")))
+    assert stage.shuts("a") == [(1, "parted")]
+    assert stage.state("a") == ("closed" if across else "")
+    stage.ask("a", msg.Continue(1))
+    assert delivered(stage) == []
+
+
+def test_part_of_one_that_still_waits_for_its_rest_leaves_nothing():
+    stage = Stage(queue_bytes=100_000)
+    stage.attach("x", slow="block", queue_bytes=3000, block_seconds=60.0)
+    stage.ask("a", msg.Pause(1))
+    stage.publish("a", count=4, size=BIG)
+    stage.publish("a", count=4)
+    stage.tell("a", cut(stage))
+    stage.tell("a", msg.ForceDetach(S, members("x")))
+    assert stage.shuts("a") == [(1, "parted")]
+    assert is_empty(stage.edge("a"))
+
+
+def test_resume_at_the_source_wins_over_what_is_ending():
+    stage = served()
+    stage.ask("a", msg.Pause(1))
+    stage.publish("a", count=3)
+    stage.tell("a", cut(stage))
+    stage.ask("a", resume(3, "x", n=4, token=("h", 100, 1)))
+    assert stage.shuts("a") == [(1, "replaced")]
+    assert stage.numbers("a", 3) == [2, 3]
+    stage.ask("a", msg.Detach([3], True), msg.Detach([2], True))
+    assert is_empty(stage.edge("a"))
+
+
+def test_who_has_gone_may_come_back_though_it_has_not_detached():
+    stage = served()
+    stage.tell("a", cut(stage))
+    stage.tell("a", msg.Prepare(OTHER, ["x"], 9.0, False))
+    assert stage.head.of("a", msg.Slot)[-1].members == ["x"]
+    stage.ask("a", attach(8, "x", n=4, session=OTHER))
+    assert stage.state("a") == "dark"
+
+
+def test_who_has_gone_across_has_its_place_until_release():
+    stage = served()
+    stage.tell("a", cut(stage, across=True))
+    stage.tell("a", msg.Prepare(OTHER, ["x"], 9.0, False))
+    assert stage.head.of("a", msg.HandoverRejected)[-1].members == ["x"]
+
+
+def test_an_edge_that_leaves_lets_those_end_that_are_ending():
+    stage = served()
+    stage.ask("a", msg.Pause(1))
+    stage.publish("a", count=3)
+    stage.tell("a", cut(stage))
+    stage.edge("a").leave(stage.fleet.now)
+    stage.ask("a", msg.Continue(1))
+    assert delivered(stage) == [1, 2, 3, "end"]
+    assert [moved.attachments for moved in stage.said("a", msg.Moved)] == [[2]]
+    stage.ask("a", msg.Detach([1], False))
+    assert set(stage.edge("a").attachments.by_subscriber) == {"w"}
+
+
+def test_a_new_head_does_not_know_who_was_to_move():
+    stage = served()
+    move(stage)
+    stage.tell("a", cut(stage, "w"))
+    stage.new_head(200)
+    assert stage.shuts("a") == [(2, "head")]
+    assert [item.subscriber for item in stage.head.heard["a"][0].owned] == ["x"]
+    stage.tell("a", msg.Abort(S, members("x")))
+    assert stage.said("a", msg.Stay) == []
+    move(stage, session="9.1")
+    assert stage.said("a", msg.MoveTo)[-1].session == "9.1"
+
+
+def test_the_cut_keeps_its_place_in_the_stream_of_a_slow_server():
+    stage = Stage(hardware={"a": BrokerHardware(emulation=HardwareEmulation(base_seconds=0.02))})
+    stage.attach("x")
+    stage.head.publish("a", count=5)
+    stage.head.tell("a", cut(stage))
+    stage.head.publish("a", count=5)
+    stage.run(0.05)
+    assert ends(stage) == []
+    stage.run(0.3)
+    assert delivered(stage) == [1, 2, 3, 4, 5, "end"]
+
+
+# -- by replay
+
+
+def revoke(stage: Stage, *items: msg.MemberItem, epoch: int = 0) -> None:
+    record = msg.Revoke(S, epoch or stage.head.epoch, list(items) or members("x"), "b", "mem://b", "")
+    stage.head.say_control(stage.head.control_of["a"], record)
+    stage.run()
+
+
+def test_revoke_closes_ahead_of_what_the_link_still_has():
+    stage = served(window_bytes=3000)
+    stage.run(1.2)
+    stage.fleet.freeze("c")
+    stage.publish("a", count=2, size=BIG)
+    stage.publish("a", count=3)
+    assert sum(record[:2] == b"\x93\x03" for record in stage.record("a").link.buffer) == 6
+    revoke(stage)
+    assert stage.state("a") == "closed"
+    assert len(stage.edge("a").subscription_table.cover) == 1
+    stage.fleet.thaw("c")
+    stage.publish("a")
+    assert delivered(stage) == [1, 2]
+    assert delivered(stage, 2) == [1, 2, 3, 4, 5, 6]
+    assert stage.said("a", msg.Moved) == [msg.Moved([1], "b", "mem://b", "", S)]
+    heard = [type(record) for record in stage.client.heard["a"] if isinstance(record, msg.Deliver | msg.Moved)]
+    assert heard == [*[msg.Deliver] * 4, msg.Moved, *[msg.Deliver] * 4]
+    stage.tell("a", msg.Release("x", (1, 4)))
+    assert stage.state("a") == ""
+
+
+def test_revoke_drops_the_queue_and_is_heeded_once():
+    stage = served(queue_bytes=50_000)
+    stage.run(1.2)
+    stage.ask("a", msg.Pause(1))
+    stage.publish("a", count=3)
+    revoke(stage, *members("x", "w"))
+    revoke(stage, *members("x", "w"))
+    assert [moved.attachments for moved in stage.said("a", msg.Moved)] == [[1, 2]]
+    assert delivered(stage) == []
+    assert stage.edge("a").index.match({"class": "STOCK"}) == []
+
+
+def test_revoke_of_another_epoch_is_not_heeded():
+    stage = served()
+    stage.run(1.2)
+    revoke(stage, epoch=99)
+    revoke(stage, *members("x", n=1), *members("w", n=4))
+    assert stage.said("a", msg.Moved) == []
+    assert stage.state("a") == stage.state("a", "w") == "live"
+
+
+def test_only_the_head_may_revoke():
+    stage = served()
+    mediator: Mediator = stage.fleet.mediator("a")
+    stage.run()
+    mediator.say_control("a", msg.Revoke(S, stage.head.epoch, members("x"), "b", "mem://b", ""))
+    stage.run()
+    assert stage.state("a") == "live"
+
+
+def test_revoke_overtakes_what_waits_for_a_slow_server():
+    stage = Stage(hardware={"a": BrokerHardware(emulation=HardwareEmulation(base_seconds=0.05))})
+    stage.attach("x")
+    stage.run(1.2)
+    stage.publish("a", count=9)
+    revoke(stage)
+    assert stage.state("a") == "closed"
+    stage.run(1.0)
+    assert len(delivered(stage)) < 4
+
+
+@pytest.mark.parametrize("state", ["resuming", "catchup", "blocked"])
+def test_revoke_reaches_those_that_are_behind(state: str):
+    stage = Stage()
+    stage.run(1.2)
+    stage.publish("a", count=5)
+    if state == "blocked":
+        stage.ask("a", resume(1, "x", n=2, slow="block", queue_bytes=500), msg.Pause(1))
+        stage.publish("a", count=5, size=BIG)
+    else:
+        stage.head.answers, stage.head.fetches = state == "catchup", False
+        stage.ask("a", resume(1, "x", n=2, token=("h", 100, 1)))
+    assert stage.state("a") == state
+    revoke(stage)
+    assert stage.state("a") == "closed"
+    assert [moved.session for moved in stage.said("a", msg.Moved)] == [S]
+    assert len(stage.edge("a").cursor) == 0

@@ -1,0 +1,104 @@
+"""What an edge holds: taken, installed, covered, and nothing left over at the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plimsoll.core.config import BrokerLimits
+from plimsoll.core.edge.attachment import EdgeAttachment
+from plimsoll.core.edge.subscription_table import SubscriptionTable
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport.link import Link, LinkLimits
+
+LINK = Link(b"c", local=Info("e", "edge", 1), limits=LinkLimits(), initiator=False, new_id=lambda: 1, now=0.0)
+WIDE, NARROW = "[class,=,'STOCK']", "[class,=,'STOCK'],[n,>,3]"
+
+
+def holdings(**limits: Any) -> SubscriptionTable:
+    return SubscriptionTable("e", BrokerLimits(**limits))
+
+
+def attachment(name: str = "s") -> EdgeAttachment:
+    return EdgeAttachment(name, 1, LINK, (1, 2), 1, [])
+
+
+def installed(held: SubscriptionTable, *texts: str, name: str = "s") -> EdgeAttachment:
+    made = attachment(name)
+    taken = [held.take(made, msg.SubscriptionItem(i, text)) for i, text in enumerate(texts, 1)]
+    held.install(made, taken)
+    made.is_covered = True
+    held.step(taken, [])
+    return made
+
+
+def matched(held: SubscriptionTable, **attributes: Any) -> list[EdgeAttachment]:
+    return [held.holders[number] for number in held.index.match(attributes)]
+
+
+def test_what_is_taken_is_counted_and_not_matched_before_it_is_installed():
+    held, one = holdings(), attachment()
+    taken = [held.take(one, msg.SubscriptionItem(1, WIDE)), held.take(one, msg.SubscriptionItem(2, NARROW))]
+    assert len(held) == 2
+    assert matched(held, **{"class": "STOCK"}) == []
+    assert held.numbered(one) == taken
+    held.install(one, taken)
+    assert len(held) == 2
+    assert matched(held, **{"class": "STOCK"}) == [one]
+    assert held.with_several == {one}
+
+
+def test_what_was_only_taken_leaves_nothing_behind():
+    held, one = holdings(max_subscriptions=1), attachment()
+    held.take(one, msg.SubscriptionItem(1, WIDE))
+    with pytest.raises(ValueError, match="has its 1 subscriptions"):
+        held.take(attachment("t"), msg.SubscriptionItem(1, WIDE))
+    held.uninstall(one)
+    held.uninstall(one)
+    assert len(held) == 0
+    assert one.subscriptions == {}
+    assert held.uncover(one) == []
+
+
+def test_what_is_uninstalled_is_covered_until_it_is_taken_out():
+    held = holdings()
+    one = installed(held, WIDE, NARROW)
+    held.uninstall(one)
+    assert len(held) == 0
+    assert held.holders == {}
+    assert held.with_several == set()
+    assert len(held.cover) == 1
+    numbers = held.uncover(one)
+    assert sorted(numbers) == [1, 2]
+    assert not one.is_covered
+    (cover,) = held.shrink(numbers)
+    assert (cover.seq, cover.removes) == (2, [1])
+    assert held.cover.member_count == 0
+    assert held.uncover(one) == []
+
+
+def test_some_of_a_list_may_go_whether_it_is_installed_or_not():
+    held, dark = holdings(), attachment("t")
+    one = installed(held, WIDE, NARROW)
+    held.take(dark, msg.SubscriptionItem(1, WIDE))
+    held.take(dark, msg.SubscriptionItem(2, NARROW))
+    assert held.remove(one, [2, 7]) == [2]
+    assert held.remove(dark, [1]) == [3]
+    assert len(held) == 2
+    assert matched(held, **{"class": "STOCK", "n": 9}) == [one]
+
+
+def test_every_step_has_a_number_and_a_shrinking_that_changes_nothing_has_none():
+    held = holdings()
+    installed(held, WIDE)
+    two = installed(held, WIDE, name="t")
+    (step,) = held.step([], [])
+    assert (step.seq, step.adds, step.removes) == (3, [], [])
+    assert held.shrink(held.uncover(two)) == []
+    assert held.seq == 3
+    (whole,) = held.whole()
+    assert (whole.seq, [item.text for item in whole.adds]) == (1, [WIDE])
+    (after,) = held.step([], [])
+    assert after.seq == 2

@@ -1,0 +1,597 @@
+"""A real head, and everything that comes to it for sessions: from mediators, edges and other heads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.core.fleet import STOCK
+from tests.core.head.handover.scripted import Broker, Cluster
+
+from plimsoll.core.predicates import Attributes
+from plimsoll.core.protocol import messages as msg
+
+
+def items(*members: str, epoch: tuple[int, int] = (1, 4)) -> list[msg.MemberItem]:
+    return [msg.MemberItem(x, epoch) for x in members]
+
+
+def needs(cluster: Cluster) -> set[str]:
+    """The edges and neighbours that the head sends a publication to, ghosts by their last name."""
+    attributes: Attributes = {"class": "STOCK"}
+    return {key.partition("#")[0] for key in cluster.head.routes.match(attributes)}
+
+
+# -- a session of one cluster
+
+
+def test_a_batch_by_drain_with_an_outcome_for_each():
+    cluster = Cluster("a", "b", "c")
+    a, b = cluster.edges["a"], cluster.edges["b"]
+    cluster.serve("a", "x", "y", "z", "full")
+    cluster.serve("c", "w")
+    names = ["x", "y", "z", "full", "w"]
+    assert cluster.command("prepare", plan=cluster.plan(*names)).members == [
+        ("x", "preparing"), ("y", "preparing"), ("z", "preparing"), ("full", "preparing"), ("w", "stayed"),
+    ]  # fmt: skip
+    assert b.of(msg.Prepare) == [msg.Prepare("3.1", ["x", "y", "z", "full"], 4.0, False)]
+    b.tell(msg.Slot("3.1", ["x", "y", "z"], "mem://b", "key"), msg.HandoverRejected("3.1", ["full"], "no room"))
+    cluster.run()
+    assert a.of(msg.StartMove) == [msg.StartMove("3.1", items("x", "y", "z"), "b", "mem://b", "key")]
+    b.tell(msg.TargetAttached("3.1", ["x", "y"]))
+    cluster.run()
+    assert cluster.command("cut").state == "cutting"
+    assert b.of(msg.Install) == [msg.Install("3.1", ["x", "y"])]
+    b.request("3.1", "x", "y")
+    cluster.run()
+    assert b.of(msg.Installed) == [msg.Installed("3.1", ["x", "y"], 0, [(cluster.head.epoch, 0)] * 2)]
+    assert a.of(msg.Cut) == [msg.Cut("3.1", items("x", "y"), ("h", cluster.head.epoch, 0), False)]
+    b.tell(msg.Done("3.1", ["x"]))
+    cluster.edges["c"].resume("y", (1, 7), None, ("h", cluster.head.epoch, 0))
+    cluster.run()
+    outcome = cluster.command("ask")
+    assert outcome.state == "done"
+    assert dict(outcome.members) == {
+        "x": "moved", "y": "returned", "z": "stayed", "full": "stayed", "w": "stayed",
+    }  # fmt: skip
+    assert cluster.outcomes()[-1] == outcome
+    status = cluster.head.status()
+    assert (status["sessions"], status["guests"], status["mediator"]) == (0, 0, 3)
+    assert status["outcomes"] == {"moved": 1, "returned": 1, "stayed": 3}
+
+
+def test_the_cut_is_one_point_in_the_streams_of_both_edges():
+    cluster = Cluster("a", "b")
+    a, b = cluster.edges["a"], cluster.edges["b"]
+    cluster.serve("a", "x")
+    publish = cluster.publish()
+    next(publish)
+    cluster.prepare("x")
+    next(publish)
+    cluster.command("cut")
+    next(publish)
+    b.request("3.1", "x")
+    cluster.run()
+    next(publish)
+    assert a.kinds() == ["ResumedDown", "PubOpen", "MediatorEpoch", "StartMove", "PubOpen", "PubOpen", "Cut", "PubOpen"]
+    assert b.kinds() == ["MediatorEpoch", "Prepare", "Install", "Installed", "PubOpen"]
+    (installed,) = b.of(msg.Installed)
+    (cut,) = a.of(msg.Cut)
+    assert installed.position == cut.token[2] == 3
+    assert [pub.position for pub in b.of(msg.PubOpen)] == [4]
+
+
+def test_a_failed_compare_and_swap_aborts_that_member_at_the_target_only():
+    cluster = Cluster("a", "b", "c")
+    cluster.serve("a", "x", "y")
+    cluster.prepare("x", "y")
+    cluster.command("cut")
+    cluster.edges["c"].resume("y", (1, 6))
+    cluster.run()
+    b = cluster.edges["b"]
+    b.request("3.1", "x", "y")
+    cluster.run()
+    assert [abort.members for abort in b.of(msg.Abort)] == [items("y"), items("y")]
+    assert b.of(msg.Installed)[0].members == ["x"]
+    assert cluster.states() == {"x": "cut", "y": "returned"}
+    assert cluster.served("a") == []
+    assert cluster.served("b") == ["x"]
+    assert cluster.served("c") == ["y"]
+
+
+def test_the_cut_request_of_an_unknown_session_is_aborted_but_its_cover_counts():
+    cluster = Cluster("a", "b")
+    cluster.serve("a", "x")
+    b = cluster.edges["b"]
+    b.request("9.9", "x", epoch=(1, 0))
+    b.request("9.9", "x")
+    cluster.run()
+    assert b.of(msg.Abort) == [msg.Abort("9.9", items("x", epoch=(1, 0))), msg.Abort("9.9", items("x"))]
+    assert b.of(msg.Installed) == []
+    assert [ack.seq for ack in b.of(msg.CoverAck)] == [1, 3]  # the last answers for what came in its round
+    assert cluster.served("a") == ["x"]
+
+
+def test_a_cover_in_parts_counts_with_the_cut_request_that_ends_it():
+    cluster = Cluster("a", "b")
+    cluster.serve("a", "x")
+    cluster.prepare("x")
+    cluster.command("cut")
+    b = cluster.edges["b"]
+    b.seq += 1
+    b.tell(msg.Cover(b.seq, [msg.CoverItem(7, STOCK)], [], True))
+    cluster.run()
+    assert needs(cluster) == {"a"}
+    b.tell(
+        msg.CutRequest("3.1", msg.Cover(b.seq, [msg.CoverItem(8, "[class,=,'BOND']")], []), items("x", epoch=(1, 5)))
+    )
+    cluster.run()
+    assert needs(cluster) == {"a", "b"}
+    assert cluster.states() == {"x": "cut"}
+
+
+def test_a_cut_request_whose_cover_does_not_fit_decides_nothing():
+    cluster = Cluster("a", "b")
+    cluster.serve("a", "x")
+    cluster.prepare("x")
+    cluster.command("cut")
+    b = cluster.edges["b"]
+    b.tell(msg.CutRequest("3.1", msg.Cover(9, [], [4711]), items("x", epoch=(1, 5))))
+    cluster.run()
+    assert cluster.states() == {"x": "cutting"}
+    cluster.run(5.0)
+    assert cluster.states() == {"x": "stayed"}
+    assert cluster.served("a") == ["x"]
+
+
+# -- replay
+
+
+def test_by_replay_revoke_goes_by_the_control_socket_until_the_subscriber_has_resumed():
+    cluster = Cluster("a", "b")
+    a, b = cluster.edges["a"], cluster.edges["b"]
+    cluster.serve("a", "x")
+    cluster.prepare("x", replay=True)
+    assert cluster.command("cut").state == "cut"
+    cluster.run(0.35)
+    revokes = [record for record in a.control_heard if isinstance(record, msg.Revoke)]
+    assert len(revokes) >= 4, "every progress_seconds"
+    assert set(map(repr, revokes)) == {repr(msg.Revoke("3.1", cluster.head.epoch, items("x"), "b", "mem://b", ""))}
+    assert cluster.served("a") == ["x"], "the owner changes when it resumes"
+    b.resume("x", (1, 6), "3.1", ("h", cluster.head.epoch, 0))
+    cluster.run()
+    assert cluster.states() == {"x": "moved"}
+    assert cluster.served("b") == ["x"]
+    assert a.of(msg.Release) == [msg.Release("x", (1, 6))]
+    assert b.of(msg.Abort) == [msg.Abort("3.1", items("x"))], "frees its slot"
+    count = len(a.control_heard)
+    cluster.run(1.0)
+    assert len(a.control_heard) == count
+
+
+def test_replay_across_clusters_is_refused():
+    cluster = Cluster("a", "b", neighbors=("g",))
+    cluster.serve("a", "x")
+    outcome = cluster.command("prepare", plan=cluster.plan("x", target="g1", target_head="g", replay=True))
+    assert (outcome.state, outcome.reason.partition(":")[0]) == ("failed", "replay")
+
+
+# -- who may command
+
+
+def test_a_mediator_epoch_reaches_all_edges_and_neighbors_and_outlives_the_head():
+    cluster = Cluster("a", "b", neighbors=("g",))
+    cluster.command("ask", mediator=8)
+    for broker in (*cluster.edges.values(), *cluster.neighbors.values()):
+        assert broker.of(msg.MediatorEpoch) == [msg.MediatorEpoch(8)]
+        broker.mediator_epoch = 8
+    outcome = cluster.command("abort", mediator=7)
+    assert (outcome.state, outcome.reason.partition(":")[0], outcome.mediator) == ("failed", "mediator-epoch", 8)
+    cluster.fleet.crash("h")
+    cluster.fleet.start("h")
+    cluster.fleet.run(3.0)
+    assert cluster.head.mediator_fence.epoch == 8, "an edge has told it"
+    cluster.mediator.dial_control("h", "ctl://h")
+    assert cluster.command("abort", mediator=7).state == "failed"
+
+
+@pytest.mark.parametrize("teller", ["a", "g"])
+def test_a_mediator_epoch_is_heard_from_an_edge_and_from_a_neighbor(teller: str):
+    cluster = Cluster("a", "b", neighbors=("g",))
+    if teller == "g":
+        cluster.neighbors["g"].tell(msg.MediatorEpoch(6))
+    else:
+        cluster.fleet.crash("a")
+        again = Broker(cluster.fleet, "a", "h")
+        again.mediator_epoch = 6
+    cluster.run(3.0)
+    assert cluster.head.mediator_fence.epoch == 6
+    assert cluster.edges["b"].of(msg.MediatorEpoch) == [msg.MediatorEpoch(6)]
+    assert cluster.command("cut", mediator=5).reason.startswith("mediator-epoch")
+
+
+def test_a_starting_head_obeys_nobody():
+    cluster = Cluster("a", "b")
+    cluster.fleet.crash("h")
+    for edge in cluster.edges.values():
+        edge.reports = False
+    cluster.fleet.start("h")
+    cluster.fleet.run(2.0)
+    assert not cluster.head.status()["ready"]
+    cluster.mediator.dial_control("h", "ctl://h")
+    assert cluster.command("prepare", plan=cluster.plan("x")).reason.startswith("starting")
+    cluster.fleet.run(5.0)
+    assert cluster.head.status()["ready"], "their lease has passed"
+    assert cluster.command("ask").state == "unknown"
+
+
+def test_a_starting_head_says_nothing_to_a_neighbor_ahead_of_its_report():
+    cluster = Cluster("a", neighbors=("g",))
+    cluster.fleet.crash("h")
+    a, g = cluster.edges["a"], cluster.neighbors["g"]
+    a.reports = False
+    g.heard.clear()
+    cluster.fleet.start("h")
+    cluster.fleet.run(2.0)
+    cluster.mediator.dial_control("h", "ctl://h")
+    cluster.command("ask", mediator=9)
+    assert g.heard == []
+    a.report()
+    cluster.run(1.0)
+    assert [type(record) for record in g.heard] == [msg.NeighborReport, msg.CoverAck]
+    assert g.of(msg.NeighborReport)[0].mediator == 9
+
+
+def test_a_command_of_another_epoch_of_the_head_is_refused():
+    cluster = Cluster("a", "b")
+    cluster.serve("a", "x")
+    command = msg.Command(3, cluster.head.epoch - 1, "3.1", "prepare", cluster.plan("x"))
+    cluster.mediator.say_control("h", msg.Identify("mediator", "mediator", 3), command)
+    cluster.run()
+    (outcome,) = cluster.outcomes()
+    assert (outcome.state, outcome.reason.partition(":")[0]) == ("failed", "head-epoch")
+    assert outcome.head_epoch == cluster.head.epoch
+    assert cluster.edges["b"].of(msg.Prepare) == []
+
+
+def test_only_who_is_identified_as_a_mediator_may_command():
+    cluster = Cluster("a", "b")
+    cluster.serve("a", "x")
+    a = cluster.edges["a"]
+    a.say_control("h", msg.Command(3, cluster.head.epoch, "3.1", "prepare", cluster.plan("x")))
+    cluster.run()
+    assert cluster.edges["b"].of(msg.Prepare) == []
+
+
+def test_outcomes_are_throttled():
+    cluster = Cluster("a", "b")
+    names = [f"s{i:03}" for i in range(200)]
+    cluster.serve("a", *names)
+    cluster.prepare(*names)
+    cluster.command("cut")
+    b = cluster.edges["b"]
+    b.request("3.1", *names)
+    cluster.run()
+    before = len(cluster.outcomes())
+    for x in names:
+        b.tell(msg.Done("3.1", [x]))
+        cluster.run(0.002)
+    told = cluster.outcomes()[before:]
+    assert len(told) <= 12, "0.4 s"
+    assert told[-1].state == "done"
+    assert {state for _, state in told[-1].members} == {"moved"}
+
+
+# -- deadlines and losses
+
+
+def test_a_deadline_wakes_the_head():
+    cluster = Cluster("a", "b", progress_seconds=100.0, report_seconds=100.0)
+    cluster.serve("a", "x")
+    began = cluster.fleet.now
+    cluster.prepare("x", prepare_seconds=1.7)
+    assert began + 1.7 <= cluster.head.wake_at() <= began + 1.71
+    cluster.run(began + 1.75 - cluster.fleet.now)
+    assert cluster.states() == {"x": "stayed"}
+
+
+def test_who_leaves_for_good_before_the_cut_is_undone_at_once():
+    cluster = Cluster("a", "b")
+    cluster.serve("a", "x", "y")
+    cluster.prepare("x", "y")
+    cluster.edges["a"].tell(msg.Forget("x", (1, 4)))
+    cluster.run()
+    assert cluster.states() == {"x": "stayed", "y": "attached"}
+
+
+@pytest.mark.parametrize("lost", ["a", "b"])
+def test_an_edge_that_is_lost_aborts_what_is_open(lost: str):
+    cluster = Cluster("a", "b", "c")
+    cluster.serve("a", "x")
+    cluster.prepare("x")
+    cluster.fleet.crash(lost)
+    cluster.run(2.8)
+    assert cluster.states() == {"x": "stayed"}
+    other = cluster.edges["b" if lost == "a" else "a"]
+    assert other.of(msg.Abort) == [msg.Abort("3.1", items("x"))]
+
+
+def test_when_the_source_dies_behind_the_cut_its_cover_goes_and_the_target_is_served():
+    cluster = Cluster("a", "b", "c")
+    cluster.serve("a", "x")
+    cluster.cut("x", drain_seconds=60.0)
+    cluster.fleet.crash("a")
+    cluster.run(3.0)
+    assert needs(cluster) == {"b"}
+    assert cluster.states() == {"x": "cut"}
+    cluster.edges["c"].resume("x", (1, 7), None, ("h", cluster.head.epoch, 0))
+    cluster.run()
+    assert cluster.states() == {"x": "returned"}
+    assert cluster.edges["b"].of(msg.Release) == [msg.Release("x", (1, 7))]
+
+
+def test_when_the_target_dies_behind_the_cut_its_cover_stays_for_who_resumes():
+    cluster = Cluster("a", "b", "c")
+    cluster.serve("a", "x")
+    cluster.cut("x", drain_seconds=60.0)
+    cluster.fleet.crash("b")
+    cluster.run(3.0)
+    assert "b" in needs(cluster)
+    assert cluster.states() == {"x": "cut"}
+    cluster.edges["c"].resume("x", (1, 7), "3.1", ("h", cluster.head.epoch, 0))
+    cluster.run()
+    assert cluster.states() == {"x": "returned"}, "it names the session, but is not at the target"
+    assert needs(cluster) == {"a", "c"}
+    (resumed,) = cluster.edges["c"].of(msg.ResumedDown)
+    assert not resumed.lapsed
+
+
+def test_when_the_target_dies_behind_the_cut_and_nobody_comes_its_entries_expire():
+    cluster = Cluster("a", "b", "c", lease_seconds=3.0)
+    cluster.serve("a", "x")
+    cluster.cut("x", drain_seconds=2.0)
+    cluster.fleet.crash("b")
+    cluster.run(8.0)
+    assert cluster.states() == {"x": "detached"}
+    assert cluster.head.owners.entries == {}
+    assert cluster.head.membership.ghosts == {}
+    assert not cluster.head.coordinator.is_busy("x")
+
+
+# -- the head of the target: a neighbour `g` decides
+
+
+def with_guest(*members: str, **limits: Any) -> tuple[Cluster, Broker, Broker]:
+    """Prepared, with the cut asked for: the cluster, the neighbour that decides and the target."""
+    cluster = Cluster("a", "b", "c", neighbors=("g",), **limits)
+    g, b = cluster.neighbors["g"], cluster.edges["b"]
+    g.route(msg.Prepare("3.1", list(members), 4.0, False), "b")
+    cluster.run()
+    b.tell(msg.Slot("3.1", list(members), "mem://b", "key"), msg.TargetAttached("3.1", list(members)))
+    cluster.run()
+    g.route(msg.Install("3.1", list(members)), "b")
+    cluster.run()
+    return cluster, g, b
+
+
+def test_the_marker_follows_the_cover_on_the_link():
+    cluster, g, b = with_guest("x")
+    b.request("3.1", "x")
+    cluster.run()
+    assert b.kinds() == ["Prepare", "Install", "Installed"]
+    assert [(to, edge, type(record).__name__) for to, edge, record in g.routed()] == [
+        ("g", "", "Slot"), ("g", "", "TargetAttached"), ("g", "", "Marker"),
+    ]  # fmt: skip
+    said = [record for record in g.heard if isinstance(record, msg.Cover | msg.Route | msg.NeighborReport)]
+    assert [type(record).__name__ for record in said] == ["NeighborReport", "Route", "Route", "Cover", "Route"]
+    assert g.of(msg.Cover)[0].adds[0].text == STOCK
+    assert g.routed()[-1][2] == msg.Marker("3.1", ["x"], ("h", cluster.head.epoch, 0))
+
+
+def test_the_end_of_a_guest_is_told_to_who_decides():
+    cluster, g, b = with_guest("x", "y", "z")
+    b.request("3.1", "x", "y", "z")
+    b.tell(msg.Done("3.1", ["x"]))
+    cluster.run()
+    cluster.edges["c"].resume("y", (1, 7), "3.1", ("h", cluster.head.epoch, 0))
+    cluster.edges["c"].resume("z", (1, 7))
+    cluster.run()
+    assert [record for _, _, record in g.routed() if isinstance(record, msg.Done)] == [msg.Done("3.1", ["x"])]
+    naks = [record for _, _, record in g.routed() if isinstance(record, msg.HandoverRejected)]
+    assert [nak.members for nak in naks] == [["y"]], "it has left its source, and is not at its target"
+    assert b.of(msg.Release) == [msg.Release("y", (1, 7)), msg.Release("z", (1, 7))]
+    assert len(cluster.head.remote_members) == 0
+
+
+def test_done_that_was_lost_is_said_again_at_part():
+    cluster, g, b = with_guest("x")
+    b.request("3.1", "x")
+    cluster.run()
+    cluster.fleet.crash("g")
+    b.tell(msg.Done("3.1", ["x"]))
+    cluster.run(1.0)
+    g = Broker(cluster.fleet, "g", "h", "head")
+    cluster.run(1.0)
+    assert g.routed() == []
+    g.route(msg.ForceDetach("3.1", items("x")), "b")
+    cluster.run()
+    assert b.of(msg.ForceDetach) == [msg.ForceDetach("3.1", items("x"))]
+    b.tell(msg.Done("3.1", ["x"]))
+    cluster.run()
+    assert g.routed() == [("g", "", msg.Done("3.1", ["x"]))]
+
+
+def test_a_guest_is_busy_here():
+    cluster, _, _ = with_guest("x")
+    cluster.serve("a", "x")
+    cluster.serve("a", "x", epoch=(1, 2))
+    assert "x" not in cluster.head.remote_members, "a RESUME ends it"
+    cluster.neighbors["g"].route(msg.Prepare("3.2", ["x"], 4.0, False), "b")
+    cluster.run()
+    assert dict(cluster.command("prepare", "3.3", plan=cluster.plan("x")).members) == {"x": "stayed"}
+
+
+def test_an_abort_takes_the_owner_entry_back_even_if_the_target_is_down():
+    cluster, g, b = with_guest("x", "y")
+    b.request("3.1", "x", "y")
+    cluster.run()
+    g.route(msg.Abort("3.1", items("x")), "b")
+    cluster.run()
+    assert cluster.served("b") == ["y"]
+    assert b.of(msg.Abort) == [msg.Abort("3.1", items("x"))]
+    cluster.fleet.crash("b")
+    cluster.run(3.0)
+    assert set(cluster.head.owners.entries) == {"y"}
+    g.route(msg.Abort("3.1", items("y")), "b")
+    cluster.run(0.5)
+    assert cluster.head.owners.entries == {}
+    assert cluster.head.membership.ghosts == {}, "nobody will come back for its cover"
+    assert len(cluster.head.remote_members) == 0
+
+
+@pytest.mark.parametrize("record", [msg.Prepare("3.1", ["x"], 4.0, False), msg.Install("3.1", ["x"])])
+def test_what_is_for_an_edge_that_is_not_there_is_answered_with_nak(record: Any):
+    cluster = Cluster("a", "b", neighbors=("g",))
+    g = cluster.neighbors["g"]
+    g.route(record, "nowhere")
+    cluster.run()
+    assert g.routed() == [("g", "", msg.HandoverRejected("3.1", ["x"], "nowhere is not an edge of h, or is down"))]
+    assert len(cluster.head.remote_members) == 0
+
+
+def test_the_nak_of_a_target_goes_home():
+    cluster, g, b = with_guest("x", "y")
+    b.tell(msg.HandoverRejected("3.1", ["y", "stranger"], "has left"))
+    cluster.run()
+    assert g.routed()[-1] == ("g", "", msg.HandoverRejected("3.1", ["y"], "has left"))
+    assert "x" in cluster.head.remote_members
+    assert "y" not in cluster.head.remote_members
+
+
+def test_when_the_target_is_lost_who_decides_is_told():
+    cluster, g, _ = with_guest("x", "y")
+    cluster.fleet.crash("b")
+    cluster.run(3.0)
+    assert g.routed()[-1] == ("g", "", msg.HandoverRejected("3.1", ["x", "y"], "b was lost"))
+
+
+def test_when_who_decides_is_lost_the_guests_are_orphans():
+    cluster, _, b = with_guest("x", "y")
+    cluster.fleet.crash("g")
+    cluster.run(3.0)
+    assert b.of(msg.Orphan) == [msg.Orphan("3.1", ["x", "y"])]
+    assert len(cluster.head.remote_members) == 0
+
+
+def test_when_who_decides_starts_anew_the_guests_are_orphans():
+    cluster, _, b = with_guest("x")
+    cluster.fleet.crash("g")
+    Broker(cluster.fleet, "g", "h", "head")
+    cluster.run(1.0)
+    assert b.of(msg.Orphan) == [msg.Orphan("3.1", ["x"])]
+
+
+def test_guests_expire():
+    cluster, _, b = with_guest("x")
+    cluster.run(65.0)
+    assert len(cluster.head.remote_members) == 0
+    b.request("3.1", "x")
+    cluster.run()
+    assert b.of(msg.Abort) == [msg.Abort("3.1", items("x"))]
+
+
+# -- the head of the source: the target is an edge of the neighbour
+
+
+def across(*members: str, **changed: Any) -> tuple[Cluster, Broker, Broker]:
+    """As far as INSTALL: the cluster, the neighbour and the source."""
+    cluster = Cluster("a", "b", "c", neighbors=("f", "g"))
+    cluster.serve("a", *members)
+    cluster.prepare(*members, target="g1", target_head="g", **changed)
+    g = cluster.neighbors["g"]
+    g.route(msg.Slot("3.1", list(members), "mem://g1", "key"))
+    cluster.run()
+    g.route(msg.TargetAttached("3.1", list(members)))
+    cluster.run()
+    cluster.command("cut")
+    return cluster, g, cluster.edges["a"]
+
+
+def test_a_session_across_is_decided_at_the_marker_and_ends_with_release():
+    cluster, g, a = across("x", "y")
+    assert [(to, edge, type(record).__name__) for to, edge, record in g.routed()] == [
+        ("g", "g1", "Prepare"), ("g", "g1", "Install"),
+    ]  # fmt: skip
+    assert cluster.neighbors["f"].routed() == [], "a neighbour is told directly"
+    assert a.of(msg.StartMove) == [msg.StartMove("3.1", items("x", "y"), "g1", "mem://g1", "key")]
+    g.route(msg.Marker("3.1", ["x", "y"], ("g", 44, 17)))
+    cluster.run()
+    assert a.of(msg.Cut) == [msg.Cut("3.1", items("x", "y"), ("g", 44, 17), True)]
+    assert cluster.served("a") == ["x", "y"], "until it is done"
+    g.route(msg.Done("3.1", ["x"]))
+    cluster.run()
+    assert a.of(msg.Release) == [msg.Release("x", (1, 5))]
+    assert cluster.served("a") == ["y"]
+    assert cluster.states() == {"x": "moved", "y": "cut"}
+
+
+def test_a_batch_across_ends_with_its_drain_time_and_is_kept_until_the_lease_has_ended():
+    cluster, g, a = across("x", "y", drain_seconds=2.0)
+    g.route(msg.Marker("3.1", ["x", "y"], ("g", 44, 17)))
+    cluster.run(2.5)
+    assert cluster.states() == {"x": "detached", "y": "detached"}
+    assert a.of(msg.ForceDetach) == [msg.ForceDetach("3.1", items("x", "y"))]
+    assert g.routed()[-1] == ("g", "g1", msg.ForceDetach("3.1", items("x", "y")))
+    assert cluster.command("ask").state == "done"
+    assert cluster.command("prepare", "3.2", plan=cluster.plan("x")).state == "aborted", "it is busy"
+    a.tell(msg.Expire("x", (1, 4)))
+    cluster.run()
+    assert a.of(msg.Release) == [msg.Release("x", (1, 5))]
+    assert not cluster.head.coordinator.is_busy("x")
+    assert cluster.head.coordinator.is_busy("y")
+    cluster.edges["c"].resume("y", (1, 6))
+    cluster.run()
+    assert g.routed()[-1] == ("g", "g1", msg.Abort("3.1", items("y")))
+    assert cluster.head.coordinator.sessions == {}
+
+
+@pytest.mark.parametrize("lost", ["f", "g"])
+def test_when_the_way_to_the_target_is_lost_what_is_open_aborts(lost: str):
+    cluster, _, a = across("x")
+    cluster.fleet.crash(lost)
+    cluster.run(2.8)
+    if lost == "g":
+        assert cluster.states() == {"x": "stayed"}
+        assert a.of(msg.Abort) == [msg.Abort("3.1", items("x"))]
+    else:
+        assert cluster.states() == {"x": "cutting"}
+
+
+def test_behind_the_marker_the_loss_of_the_target_undoes_nothing():
+    cluster, g, a = across("x", drain_seconds=20.0)
+    g.route(msg.Marker("3.1", ["x"], ("g", 44, 17)))
+    cluster.run()
+    cluster.fleet.crash("g")
+    cluster.run(3.0)
+    assert cluster.states() == {"x": "cut"}
+    assert a.of(msg.Abort) == []
+
+
+def test_what_is_for_other_heads_is_passed_on_and_teaches_the_way():
+    cluster = Cluster("a", neighbors=("f", "g"))
+    f, g = cluster.neighbors["f"], cluster.neighbors["g"]
+    f.route(msg.HandoverRejected("3.1", ["x"], "first"), to="far", source="beyond")
+    cluster.run()
+    assert g.routed() == [("far", "", msg.HandoverRejected("3.1", ["x"], "first"))]
+    assert f.routed() == []
+    g.route(msg.HandoverRejected("3.1", ["x"], "back"), to="beyond", source="far")
+    cluster.run()
+    assert f.routed() == [("beyond", "", msg.HandoverRejected("3.1", ["x"], "back"))]
+    assert cluster.head.router.hops == {"beyond": "f", "far": "g"}
+
+
+def test_a_record_that_no_head_is_sent_is_refused():
+    cluster = Cluster("a", neighbors=("g",))
+    cluster.neighbors["g"].route(msg.Stay(1, "3.1"))
+    cluster.run()
+    assert cluster.head.counters["records_refused_malformed"] == 1

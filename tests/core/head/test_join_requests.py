@@ -1,0 +1,138 @@
+"""Where a subscriber goes that asks: an edge of this head, or of the head whose stream it reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plimsoll.core.head import join_requests as module
+from plimsoll.core.head.join_requests import JoinRequests
+from plimsoll.core.head.placement import Placement
+from plimsoll.core.protocol import messages as msg
+
+
+class FakeHead:
+    """A head `h`, with one edge unless it is taken away; links are whatever stands for them."""
+
+    def __init__(self) -> None:
+        self.now, self.name, self.is_starting = 100.0, "h", False
+        self.placement = Placement()
+        self.placement.add("a", "mem://a", "key")
+        self.heads = {"k"}
+        self.gone: set[Any] = set()
+        self.said: list[tuple[Any, Any]] = []
+        self.asked: list[tuple[str, Any]] = []
+
+    def say(self, link: Any, record: Any) -> None:
+        self.said.append((link, record))
+
+    def knows(self, link: Any) -> bool:
+        return link not in self.gone
+
+    def send(self, to: str, message: Any) -> bool:
+        self.asked.append((to, message))
+        return to in self.heads
+
+
+def made() -> tuple[FakeHead, JoinRequests]:
+    head = FakeHead()
+    return head, JoinRequests(head, head.placement, head, 1.0)
+
+
+LINK: Any = "link"
+
+
+def join(x: str = "x", **given: Any) -> msg.Join:
+    return msg.Join(x, **given)
+
+
+@pytest.mark.parametrize("head_named", ["", "h"])
+def test_a_newcomer_is_placed_here(head_named: str):
+    head, placing = made()
+    placing.on_join(LINK, join(head=head_named))
+    assert head.said == [(LINK, msg.Placed("x", "a", "mem://a", "key"))]
+    assert head.asked == []
+
+
+def test_without_an_edge_it_is_told_to_ask_again():
+    head, placing = made()
+    head.placement.remove("a")
+    placing.on_join(LINK, join())
+    assert head.said == [(LINK, msg.Unplaced("x", "no edge can take a subscriber now", 0.5))]
+
+
+def test_a_starting_head_places_nobody_and_asks_nobody():
+    head, placing = made()
+    head.is_starting = True
+    placing.on_join(LINK, join())
+    placing.on_join(LINK, join(head="k"))
+    placing.receive_routed("k", msg.JoinFor(join("y", head="h")))
+    assert [type(record) for _, record in head.said] == [msg.Unplaced, msg.Unplaced]
+    assert head.asked == [("k", msg.PlacedFor("y", "", "", ""))]
+
+
+def test_who_reads_the_stream_of_another_head_is_placed_by_that():
+    head, placing = made()
+    placing.on_join(LINK, join(head="k", prefer="k1"))
+    assert head.asked == [("k", msg.JoinFor(join(head="k", prefer="k1")))]
+    assert head.said == []
+    assert len(placing) == 1
+    placing.receive_routed("k", msg.PlacedFor("x", "k1", "mem://k1", "key"))
+    assert head.said == [(LINK, msg.Placed("x", "k1", "mem://k1", "key"))]
+    placing.receive_routed("k", msg.PlacedFor("x", "k1", "mem://k1", "key"))
+    assert len(head.said) == 1
+    assert len(placing) == 0
+
+
+def test_another_head_is_answered_from_the_seats_here():
+    head, placing = made()
+    placing.receive_routed("k", msg.JoinFor(join(head="h")))
+    head.placement.remove("a")
+    placing.receive_routed("k", msg.JoinFor(join(head="h")))
+    assert head.asked == [("k", msg.PlacedFor("x", "a", "mem://a", "key")), ("k", msg.PlacedFor("x", "", "", ""))]
+
+
+def test_a_head_that_has_no_place_or_cannot_be_reached_is_asked_again_later():
+    head, placing = made()
+    placing.on_join(LINK, join(head="k"))
+    placing.receive_routed("k", msg.PlacedFor("x", "", "", ""))
+    placing.on_join(LINK, join(head="far"))
+    assert [(type(record), record.retry_seconds) for _, record in head.said] == [(msg.Unplaced, 0.5)] * 2
+    assert head.said[1][1].text == "far cannot be reached from h"
+    assert len(placing) == 0
+
+
+def test_nobody_waits_for_ever_for_another_head():
+    head, placing = made()
+    placing.on_join(LINK, join(head="k"))
+    head.now += 1.9
+    placing.expire()
+    assert head.said == []
+    head.now += 0.2
+    placing.expire()
+    assert [type(record) for _, record in head.said] == [msg.Unplaced]
+    placing.receive_routed("k", msg.PlacedFor("x", "k1", "mem://k1", "key"))
+    assert len(head.said) == 1, "the answer is too late"
+
+
+def test_who_has_left_meanwhile_is_told_nothing():
+    head, placing = made()
+    placing.on_join(LINK, join("x", head="k"))
+    placing.on_join(LINK, join("y", head="k"))
+    head.gone.add(LINK)
+    placing.receive_routed("k", msg.PlacedFor("x", "k1", "mem://k1", "key"))
+    head.now += 5.0
+    placing.expire()
+    assert head.said == []
+    assert len(placing) == 0
+
+
+def test_those_who_wait_are_bounded(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "WAITING_AT_MOST", 3)
+    head, placing = made()
+    for i in range(10):
+        placing.on_join(LINK, join(f"s{i}", head="k"))
+    assert len(placing) == 3
+    assert len(head.asked) == 3
+    assert len(head.said) == 7

@@ -1,0 +1,97 @@
+"""What waits until all have reported, in which order it goes on, and when a gap stands for what is not known."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from plimsoll.core.head.startup import StartupBarrier
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.wire import Info
+
+
+class FakeHead:
+    """An edge `e` and the neighbours `k` and `m`; notes what the barrier asks for, in order."""
+
+    def __init__(self) -> None:
+        self.routes = SimpleNamespace(neighbors={"k": None, "m": None})
+        self.asked: list[Any] = []
+        self.barrier = StartupBarrier(("e", "k", "m"), self, self, lambda: self.asked.append("ready"))  # type: ignore[arg-type]
+
+    def report_to_neighbors(self, missing: set[str]) -> None:
+        self.asked.append(sorted(missing))
+
+    def log_uncertainty(self, source: str) -> None:
+        self.asked.append(("gap", source))
+
+    def connect(self, name: str, incarnation: int = 1) -> None:
+        self.barrier.neighbor_connected(Info(name, "head", incarnation))
+
+
+def link(link_id: int = 1) -> Any:
+    return SimpleNamespace(id=link_id)
+
+
+GAP = msg.Gap("k", 1, 1, 1, 1, [], "restart")
+
+
+def test_each_report_is_passed_on_and_the_last_one_lets_all_go_on():
+    head = FakeHead()
+    head.barrier.edge_reported("e", has_owners=False)
+    head.barrier.neighbor_reported("k", holds_cover=False)
+    assert head.barrier.missing == {"m"}
+    head.barrier.neighbor_reported("m", holds_cover=False)
+    assert not head.barrier.is_starting
+    assert head.asked == [["k", "m"], ["m"], [], "ready"]
+
+
+def test_the_lease_ends_the_wait():
+    head = FakeHead()
+    head.barrier.lease_passed()
+    assert not head.barrier.is_starting
+    assert head.asked[-1] == "ready"
+
+
+def test_what_was_held_is_dropped_with_the_incarnation_of_its_link_and_opens_with_their_client():
+    head = FakeHead()
+    kept, renewed, client, gone = link(), link(), link(), link()
+    head.barrier.hold(kept, GAP, ends_frame=True)
+    head.barrier.hold(renewed, GAP, ends_frame=True)
+    head.barrier.wait(client, msg.Open(1, "p", 1))
+    head.barrier.wait(gone, msg.Open(1, "q", 1))
+    renewed.id = 2
+    head.barrier.forget(gone)
+    assert [held.link for held in head.barrier.take_held()] == [kept]
+    assert [at for at, _ in head.barrier.take_waiting()] == [client]
+    assert (head.barrier.take_held(), head.barrier.take_waiting()) == ([], [])
+
+
+@pytest.mark.parametrize(("incarnation", "gaps"), [(1, []), (2, [("gap", "k")])])
+def test_a_neighbour_that_is_back_is_a_gap_if_it_has_restarted(incarnation: int, gaps: list[Any]):
+    head = FakeHead()
+    head.connect("k")
+    head.barrier.lease_passed()
+    head.connect("k", incarnation)
+    head.asked.clear()
+    head.barrier.neighbor_reported("k", holds_cover=True)
+    head.barrier.neighbor_reported("k", holds_cover=True)
+    assert [each for each in head.asked if isinstance(each, tuple)] == gaps
+
+
+def test_of_a_neighbour_that_reports_after_its_lease_a_restarted_head_knows_nothing():
+    head = FakeHead()
+    head.barrier.neighbor_reported("m", holds_cover=True)
+    head.barrier.lease_passed()
+    head.asked.clear()
+    head.barrier.neighbor_reported("k", holds_cover=True)
+    assert head.asked[0] == ("gap", "k")
+
+
+def test_edges_that_were_welcomed_before_the_neighbours_had_reported_get_a_gap_at_the_end():
+    head = FakeHead()
+    head.barrier.edge_reported("e", has_owners=True)
+    head.barrier.neighbor_reported("k", holds_cover=True)
+    head.barrier.neighbor_reported("m", holds_cover=True)
+    assert head.asked[-2:] == [("gap", ""), "ready"]

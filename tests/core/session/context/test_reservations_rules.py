@@ -1,0 +1,144 @@
+"""What edges are told, rule by rule: when, again when, and when no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.core.session.alone import batch_of, context_at, plan_of, session_of
+
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.session import Session
+from plimsoll.core.session.context.command_outbox import CommandOutbox
+from plimsoll.core.session.context.engine_context import EngineContext
+from plimsoll.core.session.context.reservations import (
+    AnsweredReservation,
+    ReservedState,
+    SentReservation,
+    SessionReservations,
+)
+from plimsoll.core.session.events import SendMessage
+from plimsoll.core.session.inputs import FleetView, Timings
+from plimsoll.core.session.state import NOTHING_TO_MOVE, Offer, SessionKind
+
+
+def told(context: EngineContext) -> list[msg.Reservation]:
+    """What edges are told now."""
+    context.outbox.effects = []
+    context.reservations.send(context.fleet, context.table)
+    return [
+        effect.message
+        for effect in context.outbox.effects
+        if isinstance(effect, SendMessage) and isinstance(effect.message, msg.Reservation)
+    ]
+
+
+def context_of(now: float, *sessions: Session) -> EngineContext:
+    context = context_at(now, with_policy=True)
+    for session in sessions:
+        context.table.put(session)
+    return context
+
+
+def say(context: EngineContext, word: ReservedState, answer: str = "", *, at: float = 100.0) -> None:
+    """As if the edge a had been told a word for session s, and had answered."""
+    context.reservations.sent["a"] = SentReservation("u", "s", word, 1, at, 1, at, is_answered=bool(answer))
+    if answer:
+        context.reservations.answered["a"] = AnsweredReservation("s", word, answer, {}, at)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("uid", "word", "is_so"), [("u", "ASK", True), ("u", "BUSY", False), ("v", "ASK", False)])
+def test_an_answer_is_to_one_word_of_one_session(uid: str, word: ReservedState, is_so: bool):
+    answer = AnsweredReservation("s", "ASK", "OK", {}, 100.0)
+    states = SessionReservations(CommandOutbox(4, Timings()))
+    states.sent["a"] = SentReservation("u", "s", "ASK", 1, 100.0, 1, 100.0, is_answered=True)
+    states.answered["a"] = answer
+    assert states.answer_for(session_of(uid=uid), "a", word) is (answer if is_so else None)
+
+
+@pytest.mark.parametrize(("now", "count"), [(100.25, 0), (100.5, 1)])
+def test_what_is_not_answered_is_said_again_after_half_a_second(now: float, count: int):
+    context = context_of(now, session_of(targets=[]))
+    say(context, "BUSY")
+    assert len(told(context)) == count
+
+
+@pytest.mark.parametrize(("now", "count"), [(104.9, 0), (105.0, 1)])
+def test_who_has_said_that_it_is_busy_is_told_so_three_times_in_its_time(now: float, count: int):
+    context = context_of(now, session_of(targets=[]))
+    say(context, "BUSY", "BUSY")
+    assert len(told(context)) == count
+
+
+def test_a_parent_leaves_it_to_its_children_to_tell_edges():
+    assert told(context_of(101.0, session_of(kind="drain"))) == []
+    assert {one.edge for one in told(context_of(101.0, session_of()))} == {"a", "b"}
+
+
+OFFERS = [Offer(edge="b", metric="output", difference=0.4, overloaded=["output"], answer="OK"),
+          Offer(edge="c", metric="output", difference=0.3, answer="BUSY")]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("reason", "rejected", "targets"),
+    [
+        (NOTHING_TO_MOVE, {}, ["b"]),
+        ("Stopped", {}, []),
+        (NOTHING_TO_MOVE, {"MovedRecently": ["x"]}, []),
+        (NOTHING_TO_MOVE, {"Off": ["x"]}, ["b"]),
+    ],
+)
+def test_only_what_came_to_nothing_for_good_is_told_as_tried(reason: str, rejected: dict[str, Any], targets: list[str]):
+    plan = plan_of(rejected=rejected)
+    context = context_of(101.0, session_of(phase="Rejected", reason=reason, ended_at=100.5, offers=OFFERS, plan=plan))
+    say(context, "BUSY", "BUSY")
+    [said] = told(context)
+    assert (said.state, [item.target for item in said.tried]) == ("OK", targets)
+
+
+def test_who_agreed_is_let_go_and_who_refused_needs_no_word():
+    context = context_of(101.0)
+    say(context, "ASK", "OK")
+    assert [one.state for one in told(context)] == ["OK"]
+    context = context_of(101.0)
+    say(context, "ASK", "BUSY")
+    assert told(context) == []
+    assert not context.reservations.sent
+
+
+def test_who_has_moved_somebody_stabilises():
+    moved = batch_of(members={"x": "moved", "y": "stayed"}, ended_at=100.5)
+    context = context_of(101.0, session_of(phase="Failed", ended_at=100.5, batches=[moved]))
+    say(context, "BUSY", "BUSY")
+    assert [one.state for one in told(context)] == ["STABILIZING"]
+
+
+@pytest.mark.parametrize(("now", "count"), [(100.25, 0), (100.5, 1)])
+def test_who_is_let_go_is_told_again_after_half_a_second(now: float, count: int):
+    context = context_of(now)
+    say(context, "OK")
+    assert len(told(context)) == count
+
+
+@pytest.mark.parametrize(
+    ("kind", "phase", "words"),
+    [
+        ("balance", "Negotiating", {"a": "BUSY", "b": "ASK"}),
+        ("move", "Negotiating", {"a": "BUSY", "b": "BUSY"}),
+        ("balance", "Sampling", {"a": "BUSY", "b": "BUSY"}),
+    ],
+)
+def test_only_a_policy_asks_an_edge_and_only_while_it_negotiates(kind: SessionKind, phase: Any, words: dict[str, str]):
+    context = context_of(101.0, session_of(phase=phase, kind=kind, plan=None))
+    assert {one.edge: one.state for one in told(context)} == words
+
+
+def test_an_edge_that_is_not_in_the_view_is_told_nothing():
+    context = context_of(101.0)
+    context.fleet = context_at(101.0, with_policy=True, a=None).fleet
+    say(context, "BUSY", "BUSY")
+    assert told(context) == []
+    context.fleet, context.fleet_observed_at = FleetView(), float("-inf")
+    assert told(context) == []
+    context.fleet = context_at(101.0, with_policy=True).fleet
+    assert [one.state for one in told(context)] == ["OK"], "it is back"

@@ -1,0 +1,44 @@
+"""Policies in specifications: what contradicts itself is refused, with its place and a remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from plimsoll.core.spec import InvalidResourcesError, SourceDocument, parse
+
+
+def fleet(policy: dict[str, Any]) -> list[SourceDocument]:
+    content = {
+        "apiVersion": "plimsoll.dev/v1alpha1", "kind": "BrokerFleet", "metadata": {"name": "f"},
+        "spec": {"defaults": {"policy": policy}},
+    }  # fmt: skip
+    return [SourceDocument(content)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "place", "remedy"),
+    [
+        (
+            {"detection": {"overload": {"cpu": {"lower": "960m"}}}},
+            "detection.overload.cpu.lower: 960m is above `higher`, which is 950m",
+            "Lower it, or raise `higher`.",
+        ),
+        ({"estimation": {"press": {}}}, "estimation.press: parameters of another estimation", "change `type`"),
+        ({"estimation": {"type": "Press", "ring": {}}}, "estimation.ring: parameters of another", "change `type`"),
+        ({"random": {}}, "random: parameters of another policy than Padres", "change `type`"),
+        ({"detection": {"stabilizeChange": 0.05}}, "0.05 is a floating-point number", 'Write "50m"'),
+        ({"detection": {"interval": "0s"}}, "detection.interval: 0s is too small", "Write more than 0s"),
+        ({"padres": {"balanceThreshold": "2"}}, "balanceThreshold: 2 is too large", "Write at most 1 (ratio)"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(policy: dict[str, Any], place: str, remedy: str):
+    with pytest.raises(InvalidResourcesError) as caught:
+        parse(fleet({"type": "Padres", **policy}))
+    assert place in str(caught.value)
+    assert remedy in str(caught.value)
+
+
+def test_a_type_is_enough():
+    parse(fleet({"type": "Greedy"}))

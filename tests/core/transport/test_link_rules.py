@@ -1,0 +1,373 @@
+"""One side of a link by itself, rule by rule: what it takes, owes, keeps, gives credit for, and when it begins anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.wire import Info
+from plimsoll.core.transport.link import ACK_EVERY_BYTES, ACK_EVERY_FRAMES, Link, LinkLimits, LinkStats
+
+US, THEM = Info("head", "head", 3), Info("edge", "edge", 5)
+LIMITS = LinkLimits(window_bytes=1_000, window_frames=40, heartbeat_seconds=1.0, dead_seconds=10.0, ack_seconds=0.25)
+NEVER = float("inf")
+
+
+def made(*, initiator: bool, limits: LinkLimits = LIMITS) -> Link:
+    ids = count(7)
+    return Link(b"peer", local=US, limits=limits, initiator=initiator, new_id=lambda: next(ids), now=1.0)
+
+
+def hello(received: int = 0, link: int = 9) -> wire.Hello:
+    frame = wire.decode_frame(wire.hello_frame(link, received, False, THEM))
+    assert isinstance(frame, wire.Hello)
+    return frame
+
+
+def hello_ok(link: int, received: int = 0, *, lost: bool = False) -> wire.HelloOk:
+    frame = wire.decode_frame(wire.hello_ok_frame(link, received, lost, THEM))
+    assert isinstance(frame, wire.HelloOk)
+    return frame
+
+
+def data(seq: int, ack: int = 0, credit: int = 100, flags: int = 0) -> wire.Data:
+    frame = wire.decode_frame(wire.data_frame(9, flags, seq, ack, credit, [b"\xc0", b"\xc0"], 2))
+    assert isinstance(frame, wire.Data)
+    return frame
+
+
+def accepted(credit: int = 100, limits: LinkLimits = LIMITS) -> Link:
+    """An acceptor with an open link, whose sender has told it this credit."""
+    link = made(initiator=False, limits=limits)
+    link.on_hello(hello(), 2.0)
+    link.acknowledged(0, credit, 2.0)
+    return link
+
+
+def dialled() -> Link:
+    link = made(initiator=True)
+    link.hello(1.5)
+    assert link.on_hello_ok(hello_ok(7), 2.0)[0] is False
+    return link
+
+
+def beginnings(link: Link) -> tuple[object, ...]:
+    return (
+        link.next_seq, link.acked, link.credit, list(link.unacked), link.inflight_bytes, list(link.buffer),
+        link.expected, link.consumed, link.credit_told, link.unacked_in_frames, link.unacked_in_bytes,
+        link.ack_due_at, link.resync_asked, link.open, link.was_open,
+    )  # fmt: skip
+
+
+NEW: tuple[object, ...] = (1, 0, 0, [], 0, [], 1, 0, 0, 0, 0, NEVER, -NEVER, False, False)
+
+
+@pytest.mark.parametrize(("initiator", "first"), [(True, 7), (False, 0)])
+def test_a_new_link_knows_nothing(initiator: bool, first: int):
+    link = made(initiator=initiator)
+    assert (link.id, link.name, link.incarnation, link.rtt_seconds, link.flags, link.is_stuck) == (
+        first,
+        "",
+        0,
+        0.0,
+        0,
+        False,
+    )
+    assert (link.last_heard, link.last_progress, link.last_hello) == (1.0, 1.0, -NEVER)
+    assert beginnings(link) == NEW
+    assert link.writable_bytes() == 0
+    assert link.on_sealed is None
+    assert link.owner is None
+
+
+# -- the handshake
+
+
+def test_hello_says_who_we_are_and_what_has_arrived():
+    link = dialled()
+    assert link.accept(data(1), 10, 3.0)
+    said = wire.decode_frame(link.hello(4.0))
+    assert said == wire.Hello(1, wire.HELLO, 7, 1, True, US)
+    assert (link.last_hello, link.open) == (4.0, False)
+    assert wire.decode_frame(made(initiator=True).hello(1.0)) == wire.Hello(1, wire.HELLO, 7, 0, False, US)
+
+
+def test_the_acceptor_takes_the_number_of_the_link_and_gives_its_first_credit():
+    link = made(initiator=False)
+    link.buffer.append(b"x")
+    first, second = link.on_hello(hello(), 2.0)
+    assert wire.decode_frame(first) == wire.HelloOk(1, wire.HELLO_OK, 9, 0, False, US)
+    assert wire.decode_frame(second) == wire.Ack(1, wire.ACK, 9, 0, 40)
+    assert (link.id, link.name, link.incarnation, link.open, link.was_open) == (9, "edge", 5, True, True)
+    assert (link.last_heard, link.last_progress) == (2.0, 2.0)
+    assert not link.buffer, "what was before the link is no part of it"
+
+
+def test_after_a_reconnect_what_has_not_arrived_is_sent_again_in_order():
+    link = accepted()
+    frames = [link.seal([b"\xc0"], 2.0) for _ in range(3)]
+    assert link.accept(data(1), 10, 2.5)
+    link.resync_asked = 2.9
+    answer, ack, *again = link.on_hello(hello(received=1), 3.0)
+    assert wire.decode_frame(answer) == wire.HelloOk(1, wire.HELLO_OK, 9, 1, False, US)
+    assert wire.decode_frame(ack) == wire.Ack(1, wire.ACK, 9, 1, 40)
+    assert again == frames[1:]
+    assert (link.stats.frames_again, link.acked, link.last_progress) == (2, 1, 3.0)
+    assert link.resync_asked == -NEVER
+    assert link.next_seq == 4
+
+
+def test_the_initiator_sends_again_too():
+    link = dialled()
+    link.acknowledged(0, 100, 2.0)
+    frames = [link.seal([b"\xc0"], 2.0) for _ in range(2)]
+    link.hello(3.0)
+    lost, (ack, *again) = link.on_hello_ok(hello_ok(7, received=1), 4.0)
+    assert (lost, again) == (False, frames[1:])
+    assert wire.decode_frame(ack) == wire.Ack(1, wire.ACK, 7, 0, 40)
+    assert (link.open, link.last_heard) == (True, 4.0)
+
+
+def test_answers_to_another_link_or_to_an_open_one_are_passed_over():
+    link = made(initiator=True)
+    assert link.on_hello_ok(hello_ok(8), 2.0) == (False, [])
+    assert not link.open
+    link = dialled()
+    link.acknowledged(0, 100, 2.0)
+    link.seal([b"\xc0"], 2.0)
+    assert link.on_hello_ok(hello_ok(7, received=1), 3.0) == (False, [])
+    assert link.acked == 0
+
+
+def test_a_link_that_was_never_open_cannot_have_been_lost():
+    link = made(initiator=True)
+    assert link.on_hello_ok(hello_ok(7, lost=True), 2.0) == (False, [])
+    assert (link.id, link.open) == (7, False)
+
+
+def test_a_link_that_the_other_side_has_lost_is_over_and_a_new_one_is_opened():
+    link = dialled()
+    link.acknowledged(0, 100, 2.0)
+    link.seal([b"\xc0"], 2.0)
+    link.buffer.append(b"x")
+    assert link.accept(data(1), 10, 2.0)
+    buffer = link.buffer
+    link.hello(3.0)
+    lost, (said,) = link.on_hello_ok(hello_ok(7, lost=True), 4.0)
+    assert lost
+    assert wire.decode_frame(said) == wire.Hello(1, wire.HELLO, 8, 0, False, US)
+    assert beginnings(link) == NEW
+    assert (link.last_heard, link.last_hello) == (4.0, 4.0)
+    assert link.buffer is buffer, "the list stays the same object"
+
+
+def test_over_begins_anew():
+    link = dialled()
+    link.flags = wire.FLAG_ACK_NOW
+    link.over(6.0)
+    assert (link.id, link.last_heard) == (8, 6.0)
+    assert beginnings(link) == NEW
+    assert link.on_hello_ok(hello_ok(8), 7.0)[0] is False
+    link.acknowledged(0, 5, 7.0)
+    sealed = wire.decode_frame(link.seal([b"\xc0"], 7.0))
+    assert isinstance(sealed, wire.Data)
+    assert (sealed.link, sealed.flags, sealed.seq) == (8, wire.FLAG_ACK_NOW, 1), "flags outlive a link"
+
+
+# -- receiving
+
+
+def test_frames_are_taken_in_order_and_counted():
+    link = accepted()
+    assert [link.accept(data(seq), 10 * seq, 3.0) for seq in (1, 2, 2, 4, 3)] == [True, True, False, False, True]
+    assert link.stats.as_dict() == {
+        "acks_out": 1, "bytes_in": 60, "frames_again": 0, "frames_in": 3, "frames_refused": 2, "records_in": 6,
+    }  # fmt: skip
+    assert (link.expected, link.last_heard) == (4, 3.0)
+    assert set(LinkStats().as_dict().values()) == {0}
+
+
+def test_what_has_come_before_is_acknowledged_at_once_and_what_is_ahead_is_not():
+    link = accepted()
+    assert not link.accept(data(2), 10, 3.0)
+    assert link.ack_due_at == NEVER
+    assert link.accept(data(1), 10, 3.0)
+    assert not link.accept(data(1), 10, 3.1)
+    assert link.ack_due_at == 3.1
+
+
+def test_nothing_beyond_the_credit_is_taken():
+    link = accepted()
+    for seq in range(1, 41):
+        assert link.accept(data(seq), 1, 3.0)
+    link.ack()
+    assert not link.accept(data(41), 1, 3.0)
+    assert link.stats.frames_refused == 1
+    assert link.ack_due_at == NEVER, "that is no repetition"
+    link.took(1, 3.0)
+    link.ack()
+    assert link.accept(data(41), 1, 3.0)
+
+
+def test_a_frame_acknowledges_even_if_it_is_refused():
+    link = accepted(credit=2)
+    link.seal([b"\xc0"], 2.0)
+    assert not link.accept(data(5, ack=1, credit=9), 10, 3.0)
+    assert (link.acked, link.credit, link.inflight_bytes, link.last_progress) == (1, 9, 0, 3.0)
+
+
+def test_an_acknowledgement_waits_for_company_but_not_for_long():
+    link = accepted()
+    assert link.accept(data(1), 10, 3.0)
+    assert link.accept(data(2), 10, 3.1)
+    assert link.ack_due_at == 3.25
+    for seq in range(3, ACK_EVERY_FRAMES):
+        assert link.accept(data(seq), 10, 3.2)
+    assert link.ack_due_at == 3.25
+    assert link.accept(data(ACK_EVERY_FRAMES), 10, 3.2)
+    assert link.ack_due_at == 3.2
+
+
+def test_many_bytes_are_acknowledged_at_once_and_so_is_what_asks_for_it():
+    link = accepted()
+    assert link.accept(data(1), ACK_EVERY_BYTES - 10, 3.0)
+    assert link.ack_due_at == 3.25
+    assert link.accept(data(2), 10, 3.1)
+    assert link.ack_due_at == 3.1
+    link = accepted()
+    assert link.accept(data(1, flags=wire.FLAG_ACK_NOW), 10, 3.0)
+    assert link.ack_due_at == 3.0
+
+
+def test_an_acknowledgement_settles_what_is_owed():
+    link = accepted()
+    assert link.accept(data(1), 100, 3.0)
+    link.took(1, 3.0)
+    assert wire.decode_frame(link.ack()) == wire.Ack(1, wire.ACK, 9, 1, 41)
+    assert (link.unacked_in_frames, link.unacked_in_bytes, link.ack_due_at) == (0, 0, NEVER)
+    assert (link.stats.acks_out, link.credit_told) == (2, 41)
+
+
+def test_a_frame_of_ours_settles_it_too():
+    link = accepted()
+    link.ack_due_at = 3.5  # a repeated frame, say: nothing new has come
+    link.seal([b"\xc0"], 3.0)
+    assert link.ack_due_at == 3.5
+    assert link.accept(data(1), 100, 3.1)
+    sealed = wire.decode_frame(link.seal([b"\xc0"], 3.2))
+    assert isinstance(sealed, wire.Data)
+    assert (sealed.ack, link.unacked_in_frames, link.unacked_in_bytes, link.ack_due_at) == (1, 0, 0, NEVER)
+
+
+def test_credit_goes_back_at_once_when_half_of_it_is_due():
+    link = accepted()
+    for seq in range(1, 21):
+        assert link.accept(data(seq), 1, 3.0)
+    link.ack()
+    link.took(19, 4.0)
+    assert link.ack_due_at == NEVER
+    link.took(1, 5.0)
+    assert link.ack_due_at == 5.0
+    said = wire.decode_frame(link.ack())
+    assert isinstance(said, wire.Ack)
+    assert said.credit == 60
+
+
+# -- sending
+
+
+def test_what_may_be_sent_is_bounded_by_credit_and_window():
+    link = accepted(credit=2)
+    assert link.writable_bytes() == 1_000
+    size = len(link.seal([b"\xc0" * 100], 2.0))
+    assert link.writable_bytes() == 1_000 - size
+    link.seal([b"\xc0"], 2.0)
+    assert link.writable_bytes() == 0, "out of credit"
+    link.acknowledged(2, 9, 3.0)
+    assert link.writable_bytes() == 1_000
+    link.open = False
+    assert link.writable_bytes() == 0
+
+
+def test_progress_is_counted_from_the_first_frame_that_waits():
+    link = accepted()
+    link.seal([b"\xc0"], 3.0)
+    link.seal([b"\xc0"], 4.0)
+    assert link.last_progress == 3.0
+    assert link.next_seq == 3
+
+
+def test_an_acknowledgement_says_whether_anything_moved():
+    link = accepted(credit=5)
+    sizes = [len(link.seal([b"\xc0" * n], 2.0)) for n in (1, 2, 3, 4)]
+    assert not link.acknowledged(0, 5, 3.0)
+    assert not link.acknowledged(0, 4, 3.0)
+    assert link.credit == 5
+    assert link.acknowledged(0, 6, 3.0)
+    assert link.last_progress == 2.0, "credit is no progress"
+    assert link.acknowledged(1, 6, 4.0)
+    assert (link.acked, link.last_progress, link.inflight_bytes) == (1, 4.0, sum(sizes[1:]))
+    assert not link.acknowledged(1, 6, 5.0)
+    assert link.last_progress == 4.0
+    assert link.acknowledged(2, 6, 5.0)
+    assert (link.acked, link.inflight_bytes, len(link.unacked)) == (2, sum(sizes[2:]), 2)
+    assert link.acknowledged(4, 6, 5.0)
+    assert (link.acked, link.inflight_bytes, len(link.unacked)) == (4, 0, 0)
+    assert not link.acknowledged(5, 6, 6.0), "a number that was not sent"
+
+
+# -- time
+
+
+def test_numbers_are_asked_for_once_a_heartbeat():
+    link = dialled()
+    said = link.resync(5.0)
+    assert said is not None
+    assert isinstance(wire.decode_frame(said), wire.Hello)
+    assert link.resync(5.9) is None
+    assert link.resync(6.0) is not None
+    acceptor = accepted()
+    asked = acceptor.resync(5.0)
+    assert asked is not None
+    assert isinstance(wire.decode_frame(asked), wire.Who)
+    assert acceptor.open
+
+
+def test_a_link_is_stalled_when_nothing_moves_for_three_heartbeats():
+    link = accepted(credit=1)
+    assert not link.stalled(100.0), "there is nothing to send, and it may be sent"
+    link.seal([b"\xc0"], 4.0)
+    assert not link.stalled(7.0)
+    assert link.stalled(7.1)
+    link.open = False
+    assert not link.stalled(7.1)
+    link.open = True
+    link.acknowledged(1, 1, 8.0)
+    assert not link.stalled(11.0)
+    assert link.stalled(11.1), "all has arrived, and nothing may be sent"
+
+
+def test_three_heartbeats_are_those_of_its_limits_and_credit_does_not_help():
+    link = accepted(limits=replace(LIMITS, heartbeat_seconds=0.5))
+    link.seal([b"\xc0"], 4.0)
+    assert not link.stalled(5.5)
+    assert link.stalled(5.6)
+
+
+def test_a_link_is_dead_after_a_long_silence():
+    link = accepted()
+    assert link.accept(data(1), 1, 4.0)
+    assert not link.dead(14.0)
+    assert link.dead(14.1)
+
+
+def test_flags_are_said_from_their_change_on():
+    link = accepted()
+    link.flags = wire.FLAG_ACK_NOW
+    assert link.flags == wire.FLAG_ACK_NOW
+    sealed = wire.decode_frame(link.seal([b"\xc0"], 2.0))
+    assert isinstance(sealed, wire.Data)
+    assert (sealed.flags, sealed.link) == (wire.FLAG_ACK_NOW, 9)

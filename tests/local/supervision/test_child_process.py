@@ -1,0 +1,81 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from plimsoll.local.supervision import child_process, parent_death_signal
+from plimsoll.local.supervision.child_process import ChildProcess, broker_command, describe_exit
+
+
+def wait(process):
+    deadline = time.monotonic() + 60
+    while (code := process.exit_code()) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return code
+
+
+def run(tmp_path, code):
+    return ChildProcess([sys.executable, "-c", code], tmp_path / "x.log")
+
+
+def test_a_process_has_a_log_an_end_and_last_words(tmp_path):
+    process = run(tmp_path, "print('first'); print('  the last  '); print(); raise SystemExit(3)")
+    assert wait(process) == 3
+    assert process.last_output_line() == "the last"
+    again = run(tmp_path, "pass")
+    assert wait(again) == 0
+    assert again.last_output_line() == ""  # what an earlier run wrote is not its own
+    assert (tmp_path / "x.log").read_text() == "first\n  the last  \n\n"
+
+
+def test_a_process_leads_a_session_of_its_own(tmp_path):
+    process = run(tmp_path, "import os; print(os.getpid() == os.getsid(0), os.getppid())")
+    wait(process)
+    assert process.last_output_line() == f"True {os.getpid()}"
+
+
+def test_terminate_asks_and_kill_ends(tmp_path):
+    stubborn = "import signal, time\nsignal.signal(15, lambda *_: print('no', flush=True))\nprint('up', flush=True)\n"
+    process = run(tmp_path, stubborn + "while True: time.sleep(0.01)")
+    deadline = time.monotonic() + 60
+    while process.last_output_line() != "up" and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.terminate()
+    while process.last_output_line() != "no" and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert process.exit_code() is None
+    process.kill()
+    assert process.exit_code() == -signal.SIGKILL
+    process.terminate()
+    process.kill()
+
+
+def test_large_logs_are_put_aside(tmp_path, monkeypatch):
+    monkeypatch.setattr(child_process, "LOG_BYTES", 10)
+    wait(run(tmp_path, "print('x' * 100)"))
+    wait(run(tmp_path, "print('y')"))
+    assert (tmp_path / "x.log").read_text() == "y\n"
+    assert (tmp_path / "x.log.1").read_text() == "x" * 100 + "\n"
+
+
+def test_ends_in_words():
+    assert describe_exit(0) == "exited with code 0"
+    assert describe_exit(-signal.SIGSEGV) == "was ended by SIGSEGV"
+    assert describe_exit(-64) == "was ended by SIGRTMAX"
+
+
+def test_the_command_of_a_broker_names_its_parent():
+    command = broker_command(Path("x.json"))
+    assert command[:3] == (sys.executable, "-m", "plimsoll.broker")
+    assert command[command.index("--parent-pid") + 1] == str(os.getpid())
+
+
+def test_a_child_of_another_parent_does_not_start():
+    asked = [sys.executable, "-I", "-S", parent_death_signal.__file__, "1", sys.executable, "-c", "print('started')"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "process 1, which started this one, has ended" in done.stderr

@@ -1,0 +1,61 @@
+"""Keeping a mediator running."""
+
+import os
+import signal
+import sys
+
+import pytest
+from tests.local.conftest import alive, wait_for
+
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.supervision import sidecar
+
+
+@pytest.fixture
+def kept(home, monkeypatch):
+    folder = FleetFolder.of("f")
+    folder.make()
+    command = (sys.executable, "-c", "import time; print('at work', flush=True); time.sleep(60)")
+    monkeypatch.setattr(sidecar, "mediator_command", lambda folder: command)
+    kept = sidecar.Sidecar(folder)
+    yield kept
+    kept.stop()
+
+
+def test_it_is_started_and_started_again_with_growing_delays(kept):
+    told = []
+
+    def record(*what):
+        told.append(what)
+
+    kept.poll(0.0, record)
+    first = kept.status()["pid"]
+    assert told == [("Normal", "MediatorStarted", f"process {first}")]
+    os.kill(first, signal.SIGKILL)
+    wait_for(lambda: kept.poll(10.0, record) or len(told) == 2)
+    type_, reason, message = told[1]
+    assert (type_, reason) == ("Warning", "MediatorExited")
+    assert message.startswith("mediator was ended by SIGKILL")
+    assert message.endswith("starts again after 1 s")
+    assert kept.status() == {"restarts": 1, "lastEnd": "was ended by SIGKILL"}
+    kept.poll(10.9, record)
+    assert "pid" not in kept.status()
+    kept.poll(11.0, record)
+    second = kept.status()["pid"]
+    os.kill(second, signal.SIGKILL)
+    wait_for(lambda: kept.poll(11.5, record) or len(told) == 4)
+    assert told[3][2].endswith("starts again after 2 s")
+
+
+def test_once_ended_it_stays_so(kept):
+    kept.poll(0.0, lambda *what: None)
+    pid = kept.status()["pid"]
+    kept.stop()
+    assert not alive(pid)
+    kept.poll(100.0, lambda *what: None)
+    assert kept.status() == {"restarts": 0}
+
+
+def test_the_command_names_the_fleet_and_this_process(home):
+    command = sidecar.mediator_command(FleetFolder.of("f"))
+    assert command[1:] == ("-m", "plimsoll.local.mediator", str(home / "f"), str(os.getpid()))

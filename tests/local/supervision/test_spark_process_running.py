@@ -1,0 +1,73 @@
+"""A local fleet with Spark for real: the live job becomes what decides, and is back after it was killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.local.conftest import alive, wait_for
+from tests.sparkjobs import needs  # noqa: F401  skips this module where there is no Spark
+
+from plimsoll.core.spec import parse
+from plimsoll.local import manifests, runtime
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.object_store import ObjectStore
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+QUICKSTART = (Path(__file__).parents[3] / "examples" / "quickstart.yaml").read_text()
+WITH_SPARK = (
+    "  name: quickstart\n"
+    "spec: {telemetry: {collectors: {replicas: 1, interval: 1s}, spark: {trigger: 1s, launcher: SparkOperator}}}\n"
+)
+START_SECONDS = 180.0
+
+
+@pytest.fixture
+def folder(home: Path) -> Iterator[FleetFolder]:
+    """Asked for in a cluster it would be another operator's; here it is a process."""
+    text = QUICKSTART.replace("  name: quickstart\n", WITH_SPARK)
+    runtime.up_detached(parse(manifests.parse_text(text, "quickstart.yaml")), lambda line: None)
+    folder = FleetFolder.of("quickstart")
+    yield folder
+    pid = telemetry(folder).get("spark", {}).get("pid", 0)
+    runtime.down(folder)
+    wait_for(lambda: not (pid and alive(pid)))
+
+
+def status(folder: FleetFolder) -> dict[str, Any]:
+    with ObjectStore(folder.store) as store:
+        found: dict[str, Any] = store.get("BrokerFleet", "quickstart").get("status", {})
+    return found
+
+
+def telemetry(folder: FleetFolder) -> dict[str, Any]:
+    return dict(status(folder).get("telemetry", {}))
+
+
+def condition(folder: FleetFolder) -> dict[str, str]:
+    return next((each for each in status(folder)["conditions"] if each["type"] == "SparkReady"), {})
+
+
+def test_the_live_job_decides(folder: FleetFolder):
+    wait_for(lambda: telemetry(folder).get("source") == "Spark", START_SECONDS)
+    found = telemetry(folder)
+    assert found["brokersSeen"] == found["brokersExpected"] > 0
+    assert found["snapshotAgeSeconds"] <= 45
+    assert (found["spark"]["launcher"], found["spark"]["restarts"]) == ("Process", 0)
+    wait_for(lambda: condition(folder).get("reason") == "Fresh")
+
+
+@pytest.mark.sweep  # a second start of Spark; that a sidecar comes back is proved without it, in test_spark_process.py
+def test_the_live_job_comes_back(folder: FleetFolder):
+    wait_for(lambda: telemetry(folder).get("source") == "Spark", START_SECONDS)
+    found = telemetry(folder)
+    os.kill(found["spark"]["pid"], signal.SIGKILL)
+    wait_for(lambda: telemetry(folder)["spark"]["restarts"] == 1)
+    wait_for(lambda: telemetry(folder)["spark"].get("pid", found["spark"]["pid"]) != found["spark"]["pid"])
+    before = (folder.path / "telemetry" / "agg" / "v1" / "latest.json").stat().st_ino
+    wait_for(lambda: (folder.path / "telemetry" / "agg" / "v1" / "latest.json").stat().st_ino != before, START_SECONDS)
+    wait_for(lambda: telemetry(folder).get("source") == "Spark", 60)

@@ -1,0 +1,106 @@
+"""Status from observations: what is ready, why not, and how old the load data may be."""
+
+import dataclasses
+
+import pytest
+
+from plimsoll.mediator.resource_status import (
+    ObservedBroker,
+    cluster_status,
+    edge_status,
+    fleet_status,
+    freshness_condition,
+    load_summary,
+)
+
+READY = ObservedBroker(
+    "e", "edge", "c", "small", "tcp://d", "tcp://c", "key", pid=7, answer_age=0.5, serving=True, report_age=0.5
+)
+HEAD = dataclasses.replace(READY, name="c-head", role="head")
+OBJECT = {"metadata": {"name": "e", "generation": 3}}
+
+
+def conditions(status):
+    return {c["type"]: (c["status"], c["reason"]) for c in status["conditions"]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"pid": None}, "Stopped"),
+        ({"pid": None, "waiting_seconds": 2.0}, "Starting"),
+        ({"pid": None, "waiting_seconds": 2.0, "last_end": "exited with code 3"}, "BackOff"),
+        ({"answer_age": None}, "Starting"),
+        ({"answer_age": 5.1}, "NotAnswering"),
+        ({"serving": False}, "WaitingForPeers"),
+        ({"stopping": True}, "Stopping"),
+        ({"answer_age": 4.9}, "Answering"),
+    ],
+)
+def test_readiness_has_a_reason(changes, reason):
+    seen = dataclasses.replace(READY, **changes)
+    condition = seen.readiness()
+    assert condition.reason == reason
+    assert (condition.status == "True") == seen.ready == (reason == "Answering")
+
+
+def test_load_data_is_fresh_for_three_intervals():
+    def status(*ages):
+        brokers = [dataclasses.replace(READY, name=f"e{n}", report_age=age) for n, age in enumerate(ages)]
+        condition = freshness_condition(brokers, 2.0)
+        return condition.status, condition.reason, condition.message
+
+    assert status(0.0, 6.0)[:2] == ("True", "Reporting")
+    assert status(0.0, 6.1)[:2] == ("False", "Stale")
+    assert status(9.0, None)[:2] == ("False", "NoReports")
+    assert "e1" in status(0.0, 6.1)[2]
+    assert "e0, e1, e2 and 2 more" in status(9, 9, 9, 9, 9)[2]
+
+
+def test_an_edges_status():
+    status = edge_status(OBJECT, dataclasses.replace(READY, report={"state": "BUSY", "subscribers": 4}), 1.0, "10:00")
+    assert (status["state"], status["subscribers"], status["pid"], status["observedGeneration"]) == ("BUSY", 4, 7, 3)
+    assert conditions(status)["Ready"] == ("True", "Answering")
+    assert conditions(status)["Progressing"] == ("False", "Settled")
+    silent = edge_status({**OBJECT, "status": status}, dataclasses.replace(READY, answer_age=9.0), 1.0, "10:01")
+    assert silent["state"] == "N/A"
+    times = {c["type"]: c["lastTransitionTime"] for c in silent["conditions"]}
+    assert times == {"Ready": "10:01", "Progressing": "10:00", "LoadDataFresh": "10:00"}
+
+
+def test_a_cluster_is_as_ready_as_its_brokers():
+    starting = dataclasses.replace(READY, name="e1", answer_age=None)
+    failing = dataclasses.replace(READY, name="e2", pid=None, waiting_seconds=4.0, last_end="was ended by SIGKILL")
+    good = cluster_status(OBJECT, HEAD, [READY], 1.0, "10:00")
+    assert conditions(good) == {
+        "Ready": ("True", "AllReady"), "Degraded": ("False", "AsExpected"), "Progressing": ("False", "Settled"),
+        "LoadDataFresh": ("True", "Reporting"),
+    }  # fmt: skip
+    assert (good["endpoint"], good["head"]["name"], good["edges"]) == ("tcp://d", "c-head", {"desired": 1, "ready": 1})
+    moving = cluster_status(OBJECT, HEAD, [READY, starting], 1.0, "10:00")
+    assert conditions(moving)["Ready"] == ("False", "Starting")
+    assert conditions(moving)["Progressing"] == ("True", "Starting")
+    assert conditions(moving)["Degraded"][0] == "False"
+    bad = cluster_status(OBJECT, HEAD, [READY, starting, failing], 1.0, "10:00")
+    assert conditions(bad)["Ready"] == ("False", "BackOff")
+    assert conditions(bad)["Degraded"] == ("True", "BackOff")
+    degraded = next(c for c in bad["conditions"] if c["type"] == "Degraded")
+    assert degraded["message"] == "e2: it was ended by SIGKILL; starts again after 4 s"
+
+
+def test_a_fleets_status_tells_its_security_and_keeps_what_the_mediator_wrote():
+    old = {**OBJECT, "status": {"mediatorEpoch": 4, "draining": ["e1"]}}
+    status = fleet_status(
+        old, [HEAD, READY], plain=True, pid=9, mediator={"pid": 8}, interval_seconds=1.0, time="10:00"
+    )
+    assert (status["security"], status["mediatorEpoch"], status["supervisor"]) == ("Plain", 4, {"pid": 9})
+    assert status["brokers"] == {"desired": 2, "ready": 2}
+    assert (status["mediator"], status["draining"]) == ({"pid": 8}, ["e1"])
+    assert fleet_status(old, [], plain=False, pid=9, mediator={}, interval_seconds=1, time="")["security"] == "Curve"
+
+
+def test_loads_are_whole_numbers_with_units():
+    report = {"input_utilization": 0.256, "match_delay_seconds": 0.00025, "input_rate": 99.6, "state": "OK", "x": 1}
+    assert load_summary(report) == {
+        "inputUtilizationPercent": 26, "matchDelayMicroseconds": 250, "publicationsPerSecond": 100,
+    }  # fmt: skip

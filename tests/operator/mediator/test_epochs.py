@@ -1,0 +1,87 @@
+"""The epoch of the mediator at a real API server: every raise gives another one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import chain, repeat
+
+import pytest
+from tests.operator import kube
+from tests.operator.faults import Faults
+
+from plimsoll.operator.api import Api, ApiNotFoundError
+from plimsoll.operator.mediator import epochs
+from plimsoll.operator.mediator.epochs import OperatorDeposedError
+
+FLEET = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": "BrokerFleet", "spec": {"security": {"plain": True}}}
+
+
+def with_fleet(test: Callable[[Api, str, Faults], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with (
+            Faults(upstream=kube.kubeconfig()) as proxy,
+            Api(proxy.configuration, "test") as api,
+            kube.namespace(api) as namespace,
+        ):
+            await kube.apply_definitions(api)
+            await api.create({**FLEET, "metadata": {"name": "f", "namespace": namespace}})
+            await test(api, namespace, proxy)
+            proxy.plan = None
+
+    asyncio.run(run())
+
+
+def test_an_epoch_is_over_when_a_higher_one_is_known():
+    item = {"kind": "BrokerFleet", "metadata": {"name": "f"}, "status": {"mediatorEpoch": 3}}
+    epochs.check_epoch(item, 3)
+    epochs.check_epoch({**item, "status": {}}, 1)
+    with pytest.raises(OperatorDeposedError, match="mediator epoch 2 is over: BrokerFleet f has epoch 3"):
+        epochs.check_epoch(item, 2)
+
+
+@pytest.mark.cluster
+def test_all_that_raise_it_at_once_get_an_epoch_of_their_own_whatever_answers_are_lost():
+    async def test(api: Api, namespace: str, proxy: Faults) -> None:
+        proxy.plan = chain.from_iterable(repeat([None, None, None, "lose", 500]))
+        found = await asyncio.gather(*(epochs.raise_epoch(api, namespace, "f") for _ in range(6)))
+        assert len(set(found)) == 6
+        proxy.plan = None
+        assert await epochs.raise_epoch(api, namespace, "f") > max(found)
+
+    with_fleet(test)
+
+
+@pytest.mark.cluster
+def test_what_others_have_heard_of_is_passed_and_never_lowered():
+    async def test(api: Api, namespace: str, proxy: Faults) -> None:
+        assert await epochs.raise_epoch(api, namespace, "f") == 1
+        await epochs.raise_epoch_to(api, namespace, "f", 7)
+        await epochs.raise_epoch_to(api, namespace, "f", 5)
+        assert await epochs.raise_epoch(api, namespace, "f") == 8
+        assert await epochs.raise_epoch(api, namespace, "f", above=20) == 21
+
+    with_fleet(test)
+
+
+@pytest.mark.cluster
+def test_only_the_present_mediator_says_who_is_drained():
+    async def test(api: Api, namespace: str, proxy: Faults) -> None:
+        epoch = await epochs.raise_epoch(api, namespace, "f")
+        await epochs.write_draining(api, namespace, "f", epoch, {"b", "a"})
+        await epochs.raise_epoch(api, namespace, "f")
+        with pytest.raises(OperatorDeposedError):
+            await epochs.write_draining(api, namespace, "f", epoch, set())
+        stored = await api.get("BrokerFleet", namespace, "f")
+        assert stored["status"] == {"mediatorEpoch": 2, "draining": ["a", "b"]}
+
+    with_fleet(test)
+
+
+@pytest.mark.cluster
+def test_without_a_fleet_there_is_no_epoch():
+    async def test(api: Api, namespace: str, proxy: Faults) -> None:
+        with pytest.raises(ApiNotFoundError, match="nobody"):
+            await epochs.raise_epoch(api, namespace, "nobody")
+
+    with_fleet(test)

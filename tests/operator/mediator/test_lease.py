@@ -1,0 +1,119 @@
+"""One operator at a time works for a fleet; the next one begins when the first has gone, or has stopped renewing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from tests.operator import kube
+from tests.operator.faults import Faults, eventually
+
+from plimsoll.operator.api import Api
+from plimsoll.operator.mediator.lease import Lease, LeaseLostError
+
+pytestmark = pytest.mark.cluster
+SECONDS = 1.5
+
+
+class Worker:
+    """Work under a lease: whether it goes on now."""
+
+    def __init__(self, api: Api, namespace: str, holder: str) -> None:
+        self.works = False
+        self.lease = Lease(api, namespace, "mediator", holder, SECONDS)
+        self.task = asyncio.create_task(self.lease.run_while_held(self._work()))
+
+    async def _work(self) -> None:
+        self.works = True
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.works = False
+
+    async def end(self) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+def at_cluster(test: Callable[[Api, str, Faults], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with (
+            await Api.connect(kube.kubeconfig()) as api,
+            kube.namespace(api) as namespace,
+            Faults(upstream=kube.kubeconfig()) as proxy,
+        ):
+            await test(api, namespace, proxy)
+
+    asyncio.run(run())
+
+
+def test_a_second_one_waits_until_the_first_has_given_it_back():
+    async def test(api: Api, namespace: str, proxy: Faults) -> None:
+        first = Worker(api, namespace, "one")
+        await eventually(lambda: first.works, "the first to work")
+        second = Worker(api, namespace, "two")
+        await asyncio.sleep(2 * SECONDS)
+        assert (first.works, second.works) == (True, False)
+        await first.end()
+        await eventually(lambda: second.works, "the second to work")
+        spec = (await api.get("Lease", namespace, "mediator"))["spec"]
+        assert spec["holderIdentity"] == "two"
+        await second.end()
+        assert (await api.get("Lease", namespace, "mediator"))["spec"].get("holderIdentity", "") == ""
+
+    at_cluster(test)
+
+
+def test_who_has_stopped_renewing_is_followed_and_stops_when_it_hears_of_that():
+    async def test(api: Api, namespace: str, proxy: Faults) -> None:
+        async with Api(proxy.configuration, "one") as cut_off:
+            first = Worker(cut_off, namespace, "one")
+            await eventually(lambda: first.works, "the first to work")
+            await proxy.away()
+            second = Worker(api, namespace, "two")
+            await eventually(lambda: second.works, "the second to take over")
+            assert first.works, "nobody has told it: what keeps them apart are epochs"
+            await proxy.up()
+            with pytest.raises(LeaseLostError, match="two holds the lease"):
+                await asyncio.wait_for(first.task, 20)
+            assert (first.works, second.works) == (False, True)
+            await second.end()
+
+    at_cluster(test)
+
+
+def test_an_outage_that_nobody_uses_ends_nothing():
+    async def test(api: Api, namespace: str, proxy: Faults) -> None:
+        async with Api(proxy.configuration, "one") as cut_off:
+            first = Worker(cut_off, namespace, "one")
+            await eventually(lambda: first.works, "it to work")
+            await proxy.away()
+            await asyncio.sleep(2 * SECONDS)
+            await proxy.up()
+
+            async def renewed() -> bool:
+                return bool(cut_off.outage_seconds == 0)
+
+            await eventually(renewed, "it to renew")
+            assert first.works
+            await first.end()
+
+    at_cluster(test)
+
+
+def test_the_end_of_the_work_is_the_end_of_the_lease():
+    async def test(api: Api, namespace: str, proxy: Faults) -> None:
+        async def work() -> int:
+            return 7
+
+        assert await Lease(api, namespace, "mediator", "one", SECONDS).run_while_held(work()) == 7
+
+        async def fails() -> None:
+            raise ValueError("so")
+
+        with pytest.raises(ValueError, match="so"):
+            await Lease(api, namespace, "mediator", "two", SECONDS).run_while_held(fails())
+        assert (await api.get("Lease", namespace, "mediator"))["spec"].get("holderIdentity", "") == ""
+
+    at_cluster(test)

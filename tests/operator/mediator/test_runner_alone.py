@@ -1,0 +1,75 @@
+"""What a mediator does beside its API server, where no test can make that one answer at the right moment."""
+
+import asyncio
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from plimsoll.core.spec.kinds import BrokerFleetSpec
+from plimsoll.mediator.control_plane import LoadReportReceived, MalformedReply, StatusReceived
+from plimsoll.operator.mediator.event_queue import EVENT_QUEUE_LIMIT
+from plimsoll.operator.mediator.runner import FleetMediator
+from plimsoll.operator.session_metrics import SessionMetrics
+
+
+def item(name: str) -> dict[str, Any]:
+    return {"kind": "LoadBalancingSession", "metadata": {"namespace": "ns", "name": name, "uid": name}}
+
+
+def test_more_events_than_can_wait_make_room_for_the_latest_and_end_nothing():
+    class Slow:
+        def __init__(self) -> None:
+            self.told: list[str] = []
+            self.asked, self.answers = asyncio.Event(), asyncio.Event()
+
+        async def event(self, about: dict[str, Any], *_: str) -> None:
+            self.told.append(about["metadata"]["name"])
+            self.asked.set()
+            await self.answers.wait()
+
+    async def story() -> None:
+        api = Slow()
+        mediating = FleetMediator(api, "ns", "stocks", None, BrokerFleetSpec())  # type: ignore[arg-type]
+        telling = asyncio.create_task(mediating._events.run())
+        mediating._events.emit(item("first"), "Normal", "Planned", "")
+        async with asyncio.timeout(10):
+            await api.asked.wait()
+            for number in range(EVENT_QUEUE_LIMIT):
+                mediating._events.emit(item(f"later-{number}"), "Normal", "Planned", "")
+            api.answers.set()
+            while not telling.done() and len(api.told) <= EVENT_QUEUE_LIMIT:  # noqa: ASYNC110  as long as it goes on
+                await asyncio.sleep(0)
+        assert not telling.done()
+        assert (api.told[0], api.told[-1], len(api.told)) == (
+            "first",
+            f"later-{EVENT_QUEUE_LIMIT - 1}",
+            EVENT_QUEUE_LIMIT + 1,
+        )
+        telling.cancel()
+        await asyncio.gather(telling, return_exceptions=True)
+
+    asyncio.run(story())
+
+
+def test_what_a_broker_says_and_cannot_be_is_counted_and_told_of_once_with_its_name():
+    async def story() -> None:
+        registry = CollectorRegistry()
+        spec, metrics = BrokerFleetSpec(), SessionMetrics(registry)
+        mediating = FleetMediator(object(), "ns", "stocks", None, spec, metrics=metrics)  # type: ignore[arg-type]
+        edge = {"kind": "EdgeBroker", "metadata": {"name": "e", "namespace": "ns", "uid": "1"}}
+        cluster = {"kind": "BrokerCluster", "metadata": {"name": "east", "namespace": "ns", "uid": "2"}}
+        fleet = {"kind": "BrokerFleet", "metadata": {"name": "stocks", "namespace": "ns", "uid": "3"}}
+        mediating.update_objects([fleet, cluster, edge])
+        mediating.brokers.receive(StatusReceived("e", {"epoch": 1}), 1.0)
+        why = "is 'x', not a whole number from 0"
+        for times in (1, 2):
+            for broker in ("e", "east-head", "gone"):
+                mediating.brokers.receive(MalformedReply(broker, "epoch", why, times), 2.0)
+        told = [(about["metadata"]["name"], tell.reason) for about, tell in mediating._events._waiting]
+        assert told == [(name, "MalformedAnswer") for name in ("e", "east", "stocks")]
+        assert "gone sent" in mediating._events._waiting[-1][1].message
+        assert registry.get_sample_value("plimsoll_malformed_answers_total", {"field": "epoch"}) == 6
+        mediating.brokers.receive(LoadReportReceived("e", {"epoch": 1, "seq": 1, "subscribers": 3}), 3.0)
+        assert mediating.brokers.readings["e"].answer == {"epoch": 1}
+
+    asyncio.run(story())

@@ -1,0 +1,81 @@
+"""The pod of a broker: what it may do, what it is told, and what makes it another one."""
+
+from typing import Any
+
+from tests.operator.world import FLEET, World
+
+from plimsoll.core import config as configuration
+from plimsoll.operator import names
+from plimsoll.operator.objects.pods import GRACE_SECONDS, LEAVE_SECONDS
+
+
+def template(name: str = "edge-0", text: str = FLEET) -> dict[str, Any]:
+    world = World(text)
+    world.settle()
+    return world.objects["StatefulSet", name]["spec"]["template"]
+
+
+def test_a_pod_has_no_rights_and_no_writable_disk():
+    spec = template()["spec"]
+    (container,) = spec["containers"]
+    assert spec["automountServiceAccountToken"] is False
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "runAsNonRoot": True,
+        "capabilities": {"drop": ["ALL"]},
+    }  # fmt: skip
+    assert [mount["name"] for mount in container["volumeMounts"] if not mount.get("readOnly")] == ["tmp"]
+
+
+def test_only_the_secret_key_is_mounted():
+    (secret,) = [volume["secret"] for volume in template()["spec"]["volumes"] if "secret" in volume]
+    assert [each["key"] for each in secret["items"]] == [names.SECRET_FILE]
+    assert secret["defaultMode"] == 0o400
+    assert "secret" not in str(template(text=FLEET.replace("    clients:\n    - {name: app}", "    plain: true")))
+
+
+def test_it_is_given_time_to_leave_and_leaves_a_lost_node_soon():
+    spec = template()["spec"]
+    assert spec["terminationGracePeriodSeconds"] == GRACE_SECONDS > LEAVE_SECONDS
+    assert spec["containers"][0]["command"][-1] == str(LEAVE_SECONDS)
+    assert {each["tolerationSeconds"] for each in spec["tolerations"]} == {10}
+    late = FLEET.replace("spec:\n  security:", "spec:\n  pods: {lostNodeAfter: 42s}\n  security:")
+    assert {each["tolerationSeconds"] for each in template(text=late)["spec"]["tolerations"]} == {42}
+
+
+def test_a_profile_is_its_limits_and_its_nodes():
+    text = FLEET.replace(
+        "spec: {cpu: 250m, memory: 64Mi}", "spec: {cpu: 250m, memory: 64Mi, nodeSelector: [{name: disk, value: ssd}]}"
+    )
+    spec = template(text=text)["spec"]
+    assert spec["nodeSelector"] == {"disk": "ssd"}
+    resources = spec["containers"][0]["resources"]
+    assert resources["limits"] == {"cpu": "250m", "memory": str(64 * 1024 * 1024)}
+    assert resources["requests"] == {"cpu": "25m", "memory": str(16 * 1024 * 1024)}
+
+
+def test_the_configuration_can_be_read_by_a_broker():
+    world = World()
+    world.settle()
+    config = configuration.decode(world.objects["ConfigMap", "edge-1-config"]["data"][names.CONFIG_FILE])
+    assert (config.name, config.role, config.cluster, config.fleet) == ("edge-1", "edge", "east", "stocks")
+    assert (config.data, config.control, config.http) == ("tcp://*:7400", "tcp://*:7401", "tcp://0.0.0.0:7402")
+    assert config.advertised == "tcp://edge-1.ns.svc:7400"
+    assert config.head is not None
+    assert config.head.data == "tcp://east-head.ns.svc:7400"
+    key = world.objects["Pod", "east-head-0"]["metadata"]["annotations"][names.KEY]
+    assert config.head.public_key == key
+
+
+def test_who_a_head_serves_is_no_reason_to_start_it_anew():
+    def hashes(text: str) -> tuple[str, str]:
+        return tuple(template(name, text)["metadata"]["annotations"][names.RESTART_HASH] for name in ("east-head",))
+
+    world = World()
+    world.settle()
+    before = world.desired().brokers["east-head"].restart_hash
+    world.spec("BrokerCluster", "east", edges=[{"name": "edge", "profile": "small", "replicas": 9}])
+    assert world.desired().brokers["east-head"].restart_hash == before
+    world.spec("BrokerCluster", "east", head={"profile": "large"})
+    assert world.desired().brokers["east-head"].restart_hash != before

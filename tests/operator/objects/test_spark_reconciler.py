@@ -1,0 +1,50 @@
+"""One fleet's Spark between the looks of its operator."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.operator.objects.test_spark_application import APACHE, NAME, Server
+from tests.operator.objects.test_spark_jobs import SETTINGS, driver, known, world
+
+from plimsoll.operator.objects import spark_reconciler
+from plimsoll.operator.objects.spark_reconciler import SparkReconciler
+from plimsoll.operator.settings import OperatorSettings
+
+
+def test_who_may_not_run_spark_asks_nobody():
+    server: Any = Server("spark.apache.org/v1")
+    found = world(launcher="SparkApplication")
+    one = SparkReconciler(server, "ns", OperatorSettings())
+    assert asyncio.run(one.reconcile(found.desired().resources, found.observed(), None)) is None
+    said = one.status(found.desired().resources, found.observed(), None)
+    assert said is not None
+    assert said.condition.reason == "NotAllowed"
+    assert server.objects == {}
+
+
+def test_what_keeps_another_operator_from_it_is_said():
+    server: Any = Server()
+    found = world(launcher="SparkApplication")
+    one = SparkReconciler(server, "ns", SETTINGS)
+    asyncio.run(one.reconcile(found.desired().resources, found.observed(), None))
+    said = one.status(found.desired().resources, found.observed(), None)
+    assert said is not None
+    assert said.condition.reason == "NotServed"
+    again: Any = Server("spark.apache.org/v1")
+    one = SparkReconciler(again, "ns", SETTINGS)
+    asyncio.run(one.reconcile(found.desired().resources, found.observed(), None))
+    assert (APACHE, NAME) in again.objects
+
+
+def test_a_driver_that_says_nothing_is_to_go(monkeypatch: pytest.MonkeyPatch):
+    found = world()
+    driver(found)
+    monkeypatch.setattr(spark_reconciler, "time", lambda: found.now)
+    server: Any = Server()
+    one = SparkReconciler(server, "ns", SETTINGS)
+    step = asyncio.run(one.reconcile(found.desired().resources, found.observed(), known(found, 500.0)))
+    assert step is not None
+    assert step.item["kind"] == "Pod"

@@ -1,0 +1,79 @@
+"""How an edge leaves: emptied, ended, forgotten, in this order, and its session stays."""
+
+from tests.operator.world import World
+
+from plimsoll.operator import names
+from plimsoll.operator.reconcile import edge_removal
+from plimsoll.operator.reconcile.steps import Delete, Evacuate, Patch, StepBlocked, subject_of
+
+
+def leaving_edge() -> World:
+    world = World()
+    world.settle()
+    world.delete(("EdgeBroker", "edge-1"))
+    return world
+
+
+def steps(world: World) -> list[object]:
+    return list(edge_removal.removal_steps(world.desired(), world.observed(), world.moment()))
+
+
+def test_step_by_step():
+    world = leaving_edge()
+    assert edge_removal.leaving_edge_names(world.observed()) == {"edge-1"}
+    (asked,) = steps(world)
+    assert isinstance(asked, Evacuate)
+    world.carry_out([asked])
+    assert [type(step) for step in steps(world)] == [StepBlocked]
+    world.end_session(world.sessions()[0])
+    (ended,) = steps(world)
+    assert isinstance(ended, Delete)
+    assert subject_of(ended) == ("StatefulSet", "edge-1")
+    world.carry_out([ended])
+    assert [type(step) for step in steps(world)] == [StepBlocked]  # its pod lets the last ones go
+    world.controllers()
+    (last,) = steps(world)
+    assert isinstance(last, Patch)
+    assert last.patch["metadata"]["finalizers"] == []
+    world.carry_out([last])
+    assert edge_removal.leaving_edge_names(world.observed()) == frozenset()
+    assert world.of("LoadBalancingSession") == [asked.session["metadata"]["name"]]  # what was done is kept
+
+
+def test_a_pod_that_does_not_serve_is_not_evacuated():
+    world = leaving_edge()
+    world.set_pod("edge-1", ready=False, waiting="CrashLoopBackOff")
+    assert [type(step) for step in steps(world)] == [Delete]
+
+
+def test_an_edge_that_is_not_ready_for_a_moment_keeps_its_subscribers():
+    world = leaving_edge()
+    world.set_pod("edge-1", ready=False)
+    assert [type(step) for step in steps(world)] == [StepBlocked]
+    world.set_pod("edge-1", ready=True)
+    world.carry_out(edge_removal.removal_steps(world.desired(), world.observed(), world.moment()))
+    world.set_pod("edge-1", ready=False)
+    assert [type(step) for step in steps(world)] == [StepBlocked], "its session goes on"
+    world.now += 31
+    assert [type(step) for step in steps(world)] == [Delete], "long not ready, while its head is"
+
+
+def test_an_edge_is_not_held_up_for_ever_by_a_head_that_is_away():
+    world = leaving_edge()
+    world.set_pod("edge-1", ready=False)
+    world.set_pod("east-head", ready=False)
+    world.now += 100
+    assert [type(step) for step in steps(world)] == [StepBlocked]
+    world.now += 100
+    assert [type(step) for step in steps(world)] == [Delete]
+
+
+def test_other_finalizers_are_left():
+    world = leaving_edge()
+    world.objects["EdgeBroker", "edge-1"]["metadata"]["finalizers"] = ["others/own", names.FINALIZER]
+    world.set_pod("edge-1", ready=False, waiting="CrashLoopBackOff")
+    world.carry_out(edge_removal.removal_steps(world.desired(), world.observed(), world.moment()))
+    world.controllers()
+    (step,) = edge_removal.removal_steps(world.desired(), world.observed(), world.moment())
+    assert isinstance(step, Patch)
+    assert step.patch["metadata"]["finalizers"] == ["others/own"]

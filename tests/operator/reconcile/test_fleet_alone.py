@@ -1,0 +1,536 @@
+"""One look at a fleet after the other, and what is said of it, where the API server answers or does not.
+
+How an operator does with a real API server is in `test_fleet.py`; here is what cannot be brought about there.
+"""
+
+import asyncio
+import copy
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any
+
+import pytest
+from tests.operator.world import FLEET, World
+
+from plimsoll.operator import names
+from plimsoll.operator.api import ApiConflictError, ApiError, ApiNotFoundError
+from plimsoll.operator.cache import Cache
+from plimsoll.operator.health import OperatorHealth
+from plimsoll.operator.mediator.broker_poller import BrokerReading
+from plimsoll.operator.metrics import OperatorMetrics
+from plimsoll.operator.names import Object
+from plimsoll.operator.objects.manifest import ref
+from plimsoll.operator.process import OperatorProcess
+from plimsoll.operator.reconcile.fleet import STATUS_WARMUP_SECONDS, FleetReconciler
+from plimsoll.operator.reconcile.mediator_supervisor import STABLE_SECONDS, MediatorSupervisor, _as_cordoned
+from plimsoll.operator.reconcile.retries import RETRY_SECONDS
+from plimsoll.operator.security import keys
+from plimsoll.operator.settings import OperatorSettings
+
+PARTS = dict(zip(("fleet", "small", "large", "cluster"), FLEET.split("---"), strict=True))
+
+
+class Server:
+    """What is stored; requests for `absent` names find nothing, and none is answered while it is `away`."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.away = world, False
+        self.absent: set[str] = set()
+        self.wrong: dict[str, Exception] = {}
+        """What is answered to who would write an object of this name."""
+        self.asked: list[tuple[str, str, str]] = []
+        self.requests: dict[tuple[str, str, int], int] = {}
+
+    def _take(self, verb: str, kind: str, name: str) -> None:
+        self.asked.append((verb, kind, name))
+        if self.away:
+            raise ApiError(0, "no answer")
+        if name in self.absent:
+            raise ApiNotFoundError(name)
+        if verb not in ("get", "update") and name in self.wrong:
+            raise self.wrong[name]
+
+    async def create(self, item: Object) -> Object:
+        self._take("create", *ref(item))
+        return copy.deepcopy(self.world.put(item))
+
+    apply = create
+
+    async def get(self, kind: str, namespace: str, name: str) -> Object:
+        self._take("get", kind, name)
+        if (kind, name) not in self.world.objects:
+            raise ApiNotFoundError(name)
+        return copy.deepcopy(self.world.objects[kind, name])
+
+    async def patch(self, kind: str, namespace: str, name: str, patch: Mapping[str, Any]) -> Object:
+        self._take("patch", kind, name)
+        return await self.get(kind, namespace, name)
+
+    async def delete(self, kind: str, namespace: str, name: str, **_: Any) -> None:
+        self._take("delete", kind, name)
+        self.world.delete((kind, name))
+
+    async def replace_status(self, item: Object) -> Object:
+        self._take("update", *ref(item))
+        self.world.objects[ref(item)]["status"] = copy.deepcopy(item["status"])
+        return copy.deepcopy(self.world.objects[ref(item)])
+
+    async def event(self, about: Object, type_: str, reason: str, message: str) -> None:
+        self.asked.append(("event", reason, about["metadata"]["name"]))
+
+
+def looker(world: World, monkeypatch: pytest.MonkeyPatch) -> tuple[FleetReconciler, Server]:
+    """A fleet's task without a mediator, which nothing here is about."""
+    server = Server(world)
+    cache = Cache(lambda namespace: copy.deepcopy([*world.objects.values()]))
+
+    async def nobody(self: MediatorSupervisor, *_: object) -> None:
+        return
+
+    monkeypatch.setattr(MediatorSupervisor, "update", nobody)
+    settings = OperatorSettings()
+    fleet = FleetReconciler(
+        "ns",
+        server,  # type: ignore[arg-type]
+        cache,
+        settings,
+        OperatorMetrics(),
+        OperatorHealth(settings.silent_seconds),
+        lambda: None,
+    )
+    return fleet, server
+
+
+async def looked(fleet: FleetReconciler, world: World) -> None:
+    await fleet._reconcile()
+    world.controllers()
+    await fleet._write_status()
+
+
+def reasons(world: World, kind: str, name: str) -> set[str]:
+    conditions = world.objects[kind, name].get("status", {}).get("conditions", [])
+    return {str(each["reason"]) for each in conditions}
+
+
+def test_a_cluster_that_had_no_fleet_is_told_of_when_it_has_one(monkeypatch: pytest.MonkeyPatch):
+    world = World("---".join([PARTS["small"], PARTS["cluster"]]))
+    world.objects["BrokerCluster", "east"]["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"
+    fleet, _ = looker(world, monkeypatch)
+    monkeypatch.setattr("plimsoll.operator.reconcile.fleet.STATUS_WARMUP_SECONDS", 0.0)
+
+    async def story() -> None:
+        await looked(fleet, world)
+        assert "NoFleet" in reasons(world, "BrokerCluster", "east")
+        world.put(next(iter(World(PARTS["fleet"]).objects.values())))
+        for _ in range(3):
+            await looked(fleet, world)
+        assert "NoFleet" not in reasons(world, "BrokerCluster", "east")
+        assert world.objects["BrokerFleet", "stocks"]["status"]["clusters"] == 1
+
+    asyncio.run(story())
+
+
+def test_statuses_are_not_waited_for_one_by_one_while_the_api_server_is_away(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    fleet, server = looker(world, monkeypatch)
+    monkeypatch.setattr("plimsoll.operator.reconcile.fleet.STATUS_WARMUP_SECONDS", 0.0)
+
+    async def story() -> None:
+        for _ in range(3):
+            await fleet._reconcile()
+            world.controllers()
+        server.away, server.asked = True, []
+        await fleet._write_status()
+        assert [verb for verb, _, _ in server.asked] == ["update"]
+        server.away = False
+        await fleet._write_status()
+        assert {kind for verb, kind, _ in server.asked if verb == "update"} >= {"BrokerFleet", "BrokerCluster"}
+
+    asyncio.run(story())
+
+
+def test_a_mediator_that_begins_anew_does_not_make_brokers_unheard_of(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    fleet, server = looker(world, monkeypatch)
+
+    async def refused() -> None:
+        raise ApiError(422, "no")
+
+    async def story() -> None:
+        for _ in range(3):
+            await fleet._reconcile()
+            world.controllers()
+        fleet._mediator._started_at -= STATUS_WARMUP_SECONDS + 1
+        fleet._mediator._task = asyncio.create_task(refused())
+        await asyncio.wait([fleet._mediator._task])
+        await fleet._mediator.check()
+        server.asked.clear()
+        await fleet._write_status()
+        assert server.asked == []
+
+    asyncio.run(story())
+
+
+def test_a_pod_that_a_watch_shows_after_its_end_is_let_go(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    fleet, server = looker(world, monkeypatch)
+
+    async def story() -> None:
+        for _ in range(3):
+            await fleet._reconcile()
+            world.controllers()
+        pod = world.objects["Pod", "edge-0-0"]
+        pod["metadata"]["deletionTimestamp"] = "2020-01-01T00:00:00Z"
+        server.absent, server.asked = {"edge-0-0"}, []
+        for _ in range(3):
+            await fleet._reconcile()
+        assert server.asked.count(("delete", "Pod", "edge-0-0")) == 1
+
+    asyncio.run(story())
+
+
+def test_a_deletion_that_a_watch_tells_of_ends_the_wait_for_what_was_written_before():
+    async def story() -> None:
+        world = World()
+        server = Server(world)
+        service = OperatorProcess(server, OperatorSettings())  # type: ignore[arg-type]
+        fleet = FleetReconciler(
+            "ns",
+            server,  # type: ignore[arg-type]
+            service.cache,
+            OperatorSettings(),
+            service.metrics,
+            service.health,
+            lambda: None,
+        )
+        service._fleets["ns"] = fleet
+        cluster = world.objects["BrokerCluster", "east"]
+        service.cache.note_write(cluster, 0.0)
+        service._on_watch_event("DELETED", "BrokerCluster", cluster)
+        assert service.health.pending_write(100.0) == ("", 0.0)
+
+    asyncio.run(story())
+
+
+class Readings:
+    """The brokers of a mediator, as far as a fleet's task wants to know of them."""
+
+    draining: frozenset[str] = frozenset()
+
+    def __init__(self) -> None:
+        self.readings: dict[str, BrokerReading] = {}
+
+    def update_peers(self, *_: Any) -> None:
+        return
+
+
+class Waiting:
+    """A mediator whose lease another operator holds."""
+
+    epochs_begun = 0
+    may_be_deposed = False
+
+    def __init__(self) -> None:
+        self.brokers = Readings()
+
+
+def test_who_only_waits_to_mediate_says_nothing_of_brokers(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    fleet, server = looker(world, monkeypatch)
+    monkeypatch.setattr("plimsoll.operator.reconcile.fleet.STATUS_WARMUP_SECONDS", 0.0)
+
+    async def story() -> None:
+        for _ in range(3):
+            await fleet._reconcile()
+            world.controllers()
+        fleet._mediator._mediator = waiting = Waiting()  # type: ignore[assignment]
+        server.asked.clear()
+        await fleet._write_status()
+        assert server.asked == []
+        waiting.epochs_begun = 1
+        waiting.may_be_deposed = True
+        await fleet._write_status()
+        assert await fleet._reconcile_safely() == RETRY_SECONDS
+        assert server.asked == [], "it may have been deposed while it was cut off"
+        waiting.may_be_deposed = False
+        await fleet._write_status()
+        assert "update" in {verb for verb, _, _ in server.asked}
+
+    asyncio.run(story())
+
+
+def test_an_edge_that_is_about_to_be_replaced_is_shown_to_the_mediator_as_closed():
+    edge, cluster = {"kind": "EdgeBroker", "metadata": {"name": "e"}, "spec": {"profile": "p"}}, {"kind": "x"}
+    assert _as_cordoned(edge, {"f"}) is edge
+    assert _as_cordoned(cluster, {"e"}) is cluster
+    assert _as_cordoned(edge, {"e"})["spec"] == {"profile": "p", "cordoned": True}
+    assert edge["spec"] == {"profile": "p"}, "what watches tell stays as it is"
+
+
+def test_what_the_operator_cannot_do_counts_as_refused_until_it_can(monkeypatch: pytest.MonkeyPatch):
+    fleet, server = looker(World(), monkeypatch)
+
+    def looks(result: str) -> float:
+        labels = {"controller": "fleet", "result": result}
+        return fleet._metrics.registry.get_sample_value("plimsoll_reconcile_total", labels) or 0.0
+
+    async def story() -> None:
+        await fleet._reconcile_safely()  # edges alone
+        server.wrong["east-edges"] = ApiError(403, "no")
+        await fleet._reconcile_safely()
+        assert (looks("refused"), looks("success")) == (1.0, 1.0)
+        server.wrong.clear()
+        fleet._retries.keep(())
+        await fleet._reconcile_safely()
+        assert (looks("refused"), looks("success")) == (1.0, 2.0)
+
+    asyncio.run(story())
+
+
+def test_lost_nodes_are_given_up_while_nobody_knows_what_should_be(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    world.settle()
+    fleet, server = looker(world, monkeypatch)
+
+    async def story() -> None:
+        await fleet._reconcile()
+        world.spec("BrokerCluster", "east", head={"profile": "nobody"}, edges=[])
+        pod = world.objects["Pod", "edge-0-0"]
+        pod["metadata"]["deletionTimestamp"] = world.time
+        pod["status"]["conditions"].append(
+            {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}
+        )
+        server.asked.clear()
+        await fleet._reconcile()
+        assert fleet._invalid_reason == "InvalidSpec"
+        assert ("delete", "Pod", "edge-0-0") in server.asked
+
+    asyncio.run(story())
+
+
+class Shown(Waiting):
+    """A mediator that keeps what it is shown."""
+
+    epochs_begun = 1
+
+    def update_objects(self, objects: list[Object]) -> None:
+        self.closed = {item["metadata"]["name"] for item in objects if item["spec"].get("cordoned")}
+
+
+def test_edges_that_leave_are_no_targets_for_the_mediator(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    world.settle()
+    world.delete(("EdgeBroker", "edge-1"))
+    fleet, _ = looker(world, monkeypatch)
+    mediating = Shown()
+
+    def begin(self: MediatorSupervisor, *_: Any) -> None:
+        self._mediator = mediating  # type: ignore[assignment]
+
+    monkeypatch.undo()
+    monkeypatch.setattr(MediatorSupervisor, "_start", begin)
+    own = keys.read_keys(world.objects["Secret", names.MEDIATOR_KEYS])
+    assert own is not None
+    asyncio.run(fleet._mediator.update(world.desired(), {names.MEDIATOR_KEYS: own}))
+    assert mediating.closed == {"edge-1"}
+
+
+@pytest.mark.parametrize(("served", "written"), [((), "own"), (("own", "x"), "own"), (("x", "y"), "x")])
+def test_the_canary_is_written_where_something_is_watched(served: tuple[str, ...], written: str):
+    async def story() -> None:
+        server = Server(World())
+        service = OperatorProcess(server, OperatorSettings(namespaces=served, canary="own/canary"))  # type: ignore[arg-type]
+        writing = asyncio.create_task(service._canary())
+        while service.health.canary_written is None:  # noqa: ASYNC110  until it has been written
+            await asyncio.sleep(0)
+        writing.cancel()
+        assert server.world.objects["ConfigMap", "canary"]["metadata"]["namespace"] == written
+
+    asyncio.run(story())
+
+
+def test_a_mediator_that_cannot_go_on_begins_anew_less_and_less_often(monkeypatch: pytest.MonkeyPatch):
+    fleet, _ = looker(World(), monkeypatch)
+
+    async def refused() -> None:
+        raise ApiError(422, "no")
+
+    async def story() -> None:
+        pauses = []
+        for lasted in (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, STABLE_SECONDS + 1):
+            fleet._mediator._started_at = monotonic() - lasted
+            fleet._mediator._task = asyncio.create_task(refused())
+            await asyncio.wait([fleet._mediator._task])
+            await fleet._mediator.check()
+            pauses.append(fleet._mediator._pause)
+            assert fleet._mediator._due_at > monotonic()
+        assert pauses == [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 1.0]
+
+    asyncio.run(story())
+
+
+def test_a_mediator_that_is_refused_is_a_fault_of_the_fleet_until_one_has_lasted(monkeypatch: pytest.MonkeyPatch):
+    world = World()
+    fleet, server = looker(world, monkeypatch)
+
+    async def refused() -> None:
+        raise ApiError(403, "no more ConfigMaps here")
+
+    async def story() -> None:
+        fleet._mediator._task = asyncio.create_task(refused())
+        await asyncio.wait([fleet._mediator._task])
+        await fleet._mediator.check()
+        assert any("MediatorExited" in str(one) for one in server.asked)
+        await fleet._reconcile()
+        assert fleet._executor.faults["BrokerFleet", "stocks"] == (
+            "Refused", "the mediator cannot go on: no more ConfigMaps here",
+        )  # fmt: skip
+        fleet._mediator._task = asyncio.create_task(asyncio.sleep(60))
+        fleet._mediator._started_at = monotonic() - STABLE_SECONDS
+        await fleet._mediator.check()
+        await fleet._reconcile()
+        assert ("BrokerFleet", "stocks") not in fleet._executor.faults
+        fleet._mediator._task.cancel()
+
+    asyncio.run(story())
+
+
+def test_an_edge_is_taken_to_serve_whom_it_says_it_serves_while_the_mediator_lives(monkeypatch: pytest.MonkeyPatch):
+    fleet, _ = looker(World(), monkeypatch)
+    assert (fleet._mediator.context(1.0).mediating_seconds, fleet._mediator.context(1.0).subscribers) == (0.0, {})
+    waiting = Waiting()
+    fleet._mediator._mediator = waiting  # type: ignore[assignment]
+    fleet._mediator._started_at -= 100.0
+    waiting.brokers.readings = {
+        "edge-0": BrokerReading(report={"subscribers": 7}, report_age=2.0),
+        "edge-1": BrokerReading(),
+        "odd": BrokerReading({}, 0.1),
+    }
+    assert (fleet._mediator.context(1.0).mediating_seconds, fleet._mediator.context(1.0).subscribers) == (0.0, {}), (
+        "another one mediates"
+    )
+    waiting.epochs_begun = 1
+    moment = fleet._mediator.context(1.0)
+    assert moment.subscribers is not None
+    assert moment.mediating_seconds >= 100.0
+    assert {name: each.subscribers for name, each in moment.subscribers.items()} == {"edge-0": 7}
+    assert moment.subscribers["edge-0"].at == pytest.approx(moment.now - 2.0, abs=0.5)
+
+
+def test_a_head_has_the_key_that_it_says_it_has(monkeypatch: pytest.MonkeyPatch):
+    fleet, _ = looker(World(), monkeypatch)
+    assert fleet._mediator.key_in_use_by("east-head") == ""
+    fleet._mediator._mediator = waiting = Waiting()  # type: ignore[assignment]
+    waiting.brokers.readings = {
+        "east-head": BrokerReading({"process": {"public_key": "k"}}, 0.1),
+        "odd": BrokerReading({"process": "x"}, 0.1),
+    }
+    fleet._mediator._public_key = "m"
+    assert [fleet._mediator.key_in_use_by(name) for name in ("east-head", "odd", "other", names.MEDIATOR)] == [
+        "k",
+        "",
+        "",
+        "m",
+    ]
+
+
+def tries(server: Server, name: str) -> int:
+    return sum(1 for verb, _, about in server.asked if about == name and verb not in ("get", "event", "update"))
+
+
+class Clock:
+    """The clock of a fleet's task, which goes on when told to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        for module in ("fleet", "fleet_client", "executor", "status_writer", "mediator_supervisor"):
+            monkeypatch.setattr(f"plimsoll.operator.reconcile.{module}.monotonic", lambda: self.now)
+        monkeypatch.setattr("plimsoll.operator.security.key_manager.monotonic", lambda: self.now)
+
+
+@pytest.mark.parametrize("code", [403, 422, 500])
+def test_one_secret_that_is_refused_stops_nobody_else(monkeypatch: pytest.MonkeyPatch, code: int):
+    world = World()
+    fleet, server = looker(world, monkeypatch)
+    monkeypatch.setattr("plimsoll.operator.reconcile.fleet.STATUS_WARMUP_SECONDS", -1.0)
+    server.wrong = {"edge-1-keys": ApiError(code, "create Secret ns/edge-1-keys: denied by policy")}
+
+    async def story() -> None:
+        for _ in range(4):
+            await looked(fleet, world)
+        assert world.of("StatefulSet") == ["east-head", "edge-0", "edge-2"]
+        assert ("event", "Refused", "edge-1") in server.asked
+        for kind, name in (("EdgeBroker", "edge-1"), ("BrokerCluster", "east"), ("BrokerFleet", "stocks")):
+            (found,) = [c for c in world.objects[kind, name]["status"]["conditions"] if c["type"] == "Degraded"]
+            assert (found["status"], found["reason"]) == ("True", "Refused")
+            assert "Secret ns/edge-1-keys" in found["message"]
+        assert world.objects["BrokerCluster", "east"]["status"]["edges"]["desired"] == 3
+        assert "Refused" not in reasons(world, "EdgeBroker", "edge-0")
+        server.wrong = {}
+        fleet._retries.keep([])  # its pause is over
+        for _ in range(3):
+            await looked(fleet, world)
+        assert ("Secret", "edge-1-keys") in world.objects
+        assert fleet._executor.blocked["EdgeBroker", "edge-1"] == "waiting for east-head to read its key"
+        assert "Refused" not in reasons(world, "EdgeBroker", "edge-1")
+
+    asyncio.run(story())
+
+
+def test_the_first_object_that_is_refused_is_tried_again_less_and_less_often(monkeypatch: pytest.MonkeyPatch):
+    world, clock = World(), Clock(monkeypatch)
+    fleet, server = looker(world, monkeypatch)
+    refused = {"edge-1-keys", "edge-2-config"}
+    server.wrong = {name: ApiError(422, f"{name} is refused") for name in refused}
+
+    async def story() -> None:
+        for _ in range(120):  # a minute of looks
+            clock.now += 0.5
+            await fleet._reconcile()
+            world.controllers()
+        for name in refused:
+            assert 5 <= tries(server, name) <= 10, (name, tries(server, name))
+        assert world.of("StatefulSet") == ["east-head", "edge-0", "edge-2"]
+
+    asyncio.run(story())
+
+
+def test_a_conflict_is_tried_again_after_pauses_that_grow(monkeypatch: pytest.MonkeyPatch):
+    world, clock = World(), Clock(monkeypatch)
+    fleet, server = looker(world, monkeypatch)
+    server.wrong = {"edge-2": ApiConflictError("somebody else was quicker")}
+
+    async def story() -> None:
+        looks = 0
+        until = clock.now + 30.0
+        while clock.now < until:
+            looks += 1
+            clock.now += await fleet._reconcile_safely()
+            world.controllers()
+            assert not fleet.is_woken, "it does not wake itself"
+        assert 4 <= tries(server, "edge-2") <= 12, tries(server, "edge-2")
+        assert looks < 30
+
+    asyncio.run(story())
+
+
+def test_a_status_that_conflicts_is_tried_again_after_pauses_that_grow(monkeypatch: pytest.MonkeyPatch):
+    world, clock = World(), Clock(monkeypatch)
+    fleet, server = looker(world, monkeypatch)
+    monkeypatch.setattr("plimsoll.operator.reconcile.fleet.STATUS_WARMUP_SECONDS", -1.0)
+
+    async def conflicts(item: Object) -> Object:
+        server.asked.append(("update", *ref(item)))
+        raise ApiConflictError("somebody else was quicker")
+
+    async def story() -> None:
+        for _ in range(3):
+            await fleet._reconcile()
+            world.controllers()
+        monkeypatch.setattr(server, "replace_status", conflicts)
+        for _ in range(120):
+            clock.now += 0.25
+            await fleet._write_status()
+        assert 4 <= server.asked.count(("update", "BrokerFleet", "stocks")) <= 14
+
+    asyncio.run(story())

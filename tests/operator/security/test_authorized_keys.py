@@ -1,0 +1,30 @@
+"""The authorized-keys file: who may come as whom, and what clients may do."""
+
+from plimsoll.core.spec.quantities import Quantity
+from plimsoll.core.spec.types.fleet import ClientSpec
+from plimsoll.operator.security.authorized_keys import KeyHolder, authorized_keys_text
+
+
+def test_a_name_may_have_two_keys_while_they_change():
+    assert authorized_keys_text([KeyHolder("e-0", "edge", ("new", "old")), KeyHolder("c-head", "head", ("h",))]) == (
+        "new edge e-0\nold edge e-0\nh head c-head\n"
+    )
+
+
+def test_order_is_no_change():
+    holders = [KeyHolder("b", "edge", ("2",)), KeyHolder("a", "edge", ("1",)), KeyHolder("a-head", "head", ("3",))]
+    assert authorized_keys_text(holders) == authorized_keys_text(reversed(holders))
+
+
+def test_what_a_client_may_do_stands_behind_its_name():
+    everything = ClientSpec(name="app")
+    assert authorized_keys_text([KeyHolder("app", "client", ("k",), everything)]) == "k client app\n"
+    reads = ClientSpec(name="app", roles=("Subscribe",), max_subscriptions=10)
+    assert (
+        authorized_keys_text([KeyHolder("app", "client", ("k",), reads)]) == "k client app subscribe subscriptions=10\n"
+    )
+    held = ClientSpec(name="app", publications_per_second=Quantity.parse("2k"), bytes_per_second=Quantity.parse("1M"))
+    line = "k client app publish,subscribe publications/s=2000 bytes/s=1000000\n"
+    assert authorized_keys_text([KeyHolder("app", "client", ("k",), held)]) == line
+    nothing = ClientSpec(name="app", roles=())
+    assert authorized_keys_text([KeyHolder("app", "client", ("k",), nothing)]) == "k client app none\n"

@@ -1,0 +1,117 @@
+"""Keys are made for everybody who needs some, and who cannot have any keeps nobody else from theirs."""
+
+import asyncio
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from tests.operator.world import FLEET, World
+
+from plimsoll.core.spec import Resources
+from plimsoll.mediator import fleet_resources as asked
+from plimsoll.operator import names
+from plimsoll.operator.api import Api, ApiConflictError, ApiError
+from plimsoll.operator.names import Object
+from plimsoll.operator.objects.manifest import ref
+from plimsoll.operator.reconcile import retries as trying
+from plimsoll.operator.reconcile.observed import ObservedObjects
+from plimsoll.operator.reconcile.retries import StepRetries
+from plimsoll.operator.security import keys
+from plimsoll.operator.security.key_manager import KeyManager
+
+CLIENT, HEAD = names.client_keys("app"), names.keys_of("east-head")
+
+
+class Server(Api):
+    """Keeps what it is given; refuses what it is told to, and says that a Secret of a `taken` name is there."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.refused = world, dict[str, Exception]()
+        self.taken: dict[str, Object] = {}
+        self.asked: list[str] = []
+
+    async def create(self, obj: Mapping[str, Any], *, retry: bool = False) -> Object:
+        name = obj["metadata"]["name"]
+        self.asked.append(name)
+        if (error := self.refused.get(name)) is not None:
+            raise error
+        if name in self.taken:
+            raise ApiConflictError(name)
+        return self.world.put(dict(obj))
+
+    async def get(self, kind: str, namespace: str, name: str, *, retry: bool = False) -> Object:
+        return copy.deepcopy(self.taken[name])
+
+
+@pytest.fixture
+def world() -> World:
+    return World(FLEET)
+
+
+def resources_of(world: World) -> Resources:
+    return asked.fleet_resources([item for item in world.objects.values() if item["kind"] in asked.FLEET_KINDS])
+
+
+def keeping(world: World, server: Server) -> KeyManager:
+    def stored(item: Object) -> Object:
+        world.objects[ref(item)] = item
+        return item
+
+    return KeyManager("ns", server, StepRetries("ns"), stored, lambda _: "")
+
+
+def looked(one: KeyManager, world: World) -> dict[str, Any]:
+    return asyncio.run(one.keys(resources_of(world), ObservedObjects(world.objects)))
+
+
+def test_everybody_gets_a_pair_and_keeps_it(world: World):
+    server = Server(world)
+    one = keeping(world, server)
+    found = looked(one, world)
+    assert {names.MEDIATOR_KEYS, CLIENT, HEAD} <= found.keys()
+    assert len({held.publics for held in found.values()}) == len(found)
+    assert one.faults == {}
+    made = list(server.asked)
+    assert looked(one, world) == found
+    assert server.asked == made
+
+
+def test_who_is_refused_stops_nobody_else_and_is_not_asked_for_at_once_again(world: World):
+    server = Server(world)
+    server.refused[CLIENT] = ApiError(403, "a quota")
+    one = keeping(world, server)
+    found = looked(one, world)
+    assert CLIENT not in found
+    assert HEAD in found
+    assert one.faults == {("Secret", CLIENT): ("Refused", "a quota")}
+    assert one.retry_keys == {("keys", CLIENT)}
+    looked(one, world)
+    assert server.asked.count(CLIENT) == 1, "its pause is not over"
+    assert one.faults[("Secret", CLIENT)] == ("Refused", "a quota"), "and it is still said"
+
+
+def test_an_api_server_that_is_away_ends_the_look(world: World):
+    server = Server(world)
+    server.refused[CLIENT] = ApiError(next(iter(sorted(trying.UNAVAILABLE_CODES))), "away")
+    with pytest.raises(ApiError, match="away"):
+        looked(keeping(world, server), world)
+
+
+def test_a_secret_of_somebody_else_is_left_alone(world: World):
+    server = Server(world)
+    metadata = {"name": CLIENT, "namespace": "ns", "labels": {}, "uid": "theirs"}
+    server.taken[CLIENT] = {"kind": "Secret", "metadata": metadata, "data": {}}
+    one = keeping(world, server)
+    found = looked(one, world)
+    assert CLIENT not in found
+    assert HEAD in found
+    reason, text = one.faults[("Secret", CLIENT)]
+    assert (reason, CLIENT in text) == ("NameTaken", True)
+
+
+def test_what_is_there_and_holds_keys_is_read(world: World):
+    server = Server(world)
+    looked(keeping(world, server), world)
+    held = keys.read_keys(world.objects["Secret", HEAD])
+    assert looked(keeping(world, server), world)[HEAD] == held

@@ -1,0 +1,160 @@
+"""A mediator asks for what its plan says until it is told of an end, whatever is lost on the way."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
+from plimsoll.core.verify import observations as seen
+from plimsoll.simulator.mediators.command_mediator import CommandedHandovers, CommandMediator
+from plimsoll.simulator.mediators.handover_plan import PlannedHandover
+
+MOVE = PlannedHandover(0, 1.0, "h0", "h0e0", "h0", "h0e1", 2, 7, 0, False, "cut", 3.0, 1.0, 1.0, False)
+HEAD_EPOCH = 11
+
+
+class World:
+    """A mediator whose head is this test."""
+
+    def __init__(self, store: CommandedHandovers | None = None, **move: Any) -> None:
+        self.store = store or CommandedHandovers()
+        self.journal: list[seen.Observation] = []
+        self.now = 1.0
+        moves = [msgspec_replace(MOVE, **move)]
+        self.mediator = CommandMediator(
+            "m", self.store, ["h0"], moves, ["stranger"], 0.0, random.Random(1), self.journal.append
+        )
+
+    def said(self, seconds: float = 0.0) -> list[Any]:
+        """What it says to its head by then."""
+        self.now += seconds
+        self.mediator.poll(self.now)
+        frames = [wire.decode_frame(frame) for _, frame in self.mediator.control_to_send()]
+        records = [
+            msg.decode(msg.control, raw) for frame in frames if isinstance(frame, wire.Control) for raw in frame.records
+        ]
+        return [record for record in records if not isinstance(record, msg.Identify)]
+
+    def answer(self, *records: Any) -> list[Any]:
+        for record in records:
+            self.mediator.receive_control("h0", wire.control_frame(record), self.now)
+        return self.said()
+
+    def begin(self) -> msg.Command:
+        self.said()
+        return self.answer(msg.SubscriberPage(0, "h0e0", HEAD_EPOCH, ["a", "b", "c"], False))[0]
+
+    def outcome(
+        self, state: Any, *members: tuple[str, str], mediator: int = 1, reason: str = "", **more: Any
+    ) -> msg.Outcome:
+        return msg.Outcome("1.1", mediator, more.get("head_epoch", HEAD_EPOCH), state, list(members), reason)
+
+
+def msgspec_replace(move: PlannedHandover, **more: Any) -> PlannedHandover:
+    values = {name: getattr(move, name) for name in PlannedHandover.__dataclass_fields__}
+    return PlannedHandover(**{**values, **more})
+
+
+def test_a_hand_over_from_question_to_outcome():
+    world = World()
+    assert world.said() == [msg.ListSubscribers(0, "h0e0")]
+    prepare = world.begin()
+    assert (prepare.mediator, prepare.head_epoch, prepare.session, prepare.step) == (1, HEAD_EPOCH, "1.1", "prepare")
+    assert prepare.plan is not None
+    assert set(prepare.plan.members) < {"a", "b", "c"}
+    assert world.answer(world.outcome("preparing"))[0].step == "prepare"
+    assert [one.step for one in world.answer(world.outcome("ready"))] == ["cut"]
+    assert world.said(1.0)[0].step in ("cut", "ask"), "it is asked again and again"
+    members = [(name, "moved") for name in prepare.plan.members]
+    assert world.answer(world.outcome("done", *members)) == []
+    assert world.said(9.0) == []
+    kinds = [type(one) for one in world.journal]
+    assert kinds == [
+        seen.SessionStartObserved,
+        seen.HandoverStartObserved,
+        seen.SessionEndObserved,
+        seen.HandoverResultObserved,
+    ]
+
+
+def test_what_is_lost_is_said_again():
+    world = World()
+    assert len(world.said()) == len(world.said(1.0)) == 1
+    first = world.begin()
+    assert world.said(1.0) == [first]
+
+
+def test_patience_ends():
+    world = World(patience_seconds=0.5)
+    world.begin()
+    assert world.said(1.0)[0].step == "cut"
+
+
+def test_abort_at_the_step_that_the_plan_says():
+    for end, state in (("abort-preparing", "preparing"), ("abort-ready", "ready"), ("abort-late", "cut")):
+        world = World(end=end, pick=3)
+        if world.begin().step == "prepare":
+            steps = {one.step for _ in range(20) for one in [*world.answer(world.outcome(state)), *world.said(0.3)]}
+            assert "abort" in steps
+
+
+def test_the_next_life_asks_and_goes_on():
+    world = World()
+    world.begin()
+    world.answer(world.outcome("ready"))
+    later = World(world.store)
+    later.mediator.poll(5.0)
+    asked = later.said(5.0)[0]
+    assert (asked.mediator, asked.session, asked.step) == (2, "1.1", "ask")
+    assert later.answer(later.outcome("ready", mediator=2))[0].step == "cut"
+
+
+def test_a_preparation_that_never_arrived_is_undone():
+    world = World(patience_seconds=0.1)
+    world.begin()
+    world.said(1.0)
+    assert world.answer(world.outcome("unknown"))[0].step == "abort"
+
+
+def test_the_older_mediator_stops():
+    for outcome in (
+        {"state": "ready", "mediator": 2},
+        {"state": "failed", "mediator": 2, "reason": "mediator-epoch: x"},
+    ):
+        world = World()
+        world.begin()
+        assert world.answer(world.outcome(**outcome)) == []  # type: ignore[arg-type]
+        assert world.said(9.0) == []
+        assert world.mediator.wake_at() == float("inf")
+
+
+def test_the_store_takes_nothing_from_the_older():
+    world = World()
+    world.begin()
+    World(world.store)
+    world.answer(world.outcome("done", ("a", "moved")))
+    assert not world.store.handovers["1.1"].is_final
+
+
+def test_failures_of_stale_commands_say_nothing():
+    world = World(stale=True)
+    world.begin()
+    stale = [one for _ in range(30) for one in world.said(0.4) if (one.mediator, one.head_epoch) != (1, HEAD_EPOCH)]
+    assert {(one.mediator, one.head_epoch) for one in stale} == {(0, HEAD_EPOCH), (1, HEAD_EPOCH - 1)}
+    for reason in ("mediator-epoch: 1", "head-epoch: 11", "starting: x"):
+        world.answer(world.outcome("failed", reason=reason))
+    assert not world.store.handovers["1.1"].is_final
+    world.answer(world.outcome("failed", reason="head-epoch: 12", head_epoch=12))
+    assert world.store.handovers["1.1"].state == "failed"
+
+
+def test_what_is_told_differently_later_is_written_down():
+    world = World()
+    world.begin()
+    world.answer(*[world.outcome("done", ("a", "moved"))] * 3, world.outcome("done", ("a", "stayed")))
+    assert sum(isinstance(one, seen.HandoverResultObserved) for one in world.journal) == 2
+    assert msgspec.json.encode(world.journal[-1])

@@ -1,0 +1,48 @@
+"""A long series is summed up, stopped, and gone on with as if it had not been."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plimsoll.simulator.run import run_seed
+from plimsoll.simulator.seed_series import ScenarioTotals, SeedSeries, load_series, save_series
+
+NAMES = ["calm", "storm"]
+
+
+def test_a_series_is_gone_on_with(tmp_path: Path):
+    file = tmp_path / "series.json"
+    whole = SeedSeries(NAMES, 5)
+    for work in whole.work(6):
+        whole.add(run_seed(*work))
+    for most in (2, 5, 6):
+        part = load_series(file, NAMES, 5)
+        for work in part.work(most):
+            part.add(run_seed(*work))
+        save_series(file, part)
+    assert load_series(file, NAMES, 5) == whole
+    assert list(whole.work(6)) == []
+    assert list(whole.work(8)) == [("calm", 8), ("storm", 8)]
+    assert whole.total().runs == 6
+    assert [row.split()[0] for row in list(whole.table())[1:4]] == ["calm", "storm", "all"]
+
+
+def test_another_series_is_not_gone_on_with(tmp_path: Path):
+    file = tmp_path / "series.json"
+    save_series(file, SeedSeries(NAMES, 5))
+    with pytest.raises(ValueError, match="another series: from 5 on, over calm storm"):
+        load_series(file, NAMES, 6)
+    file.write_text("{}")
+    with pytest.raises(ValueError, match="holds no series"):
+        load_series(file, NAMES, 5)
+
+
+def test_failures_are_kept_by_seed():
+    one = ScenarioTotals()
+    broken = run_seed("calm", 1)
+    object.__setattr__(broken, "error", "it raised")
+    one.add(broken)
+    assert one.failed == [("calm", 1, ["I0"])]
+    assert one.violations == 1

@@ -1,0 +1,50 @@
+"""A short soak of sessions in real processes: back to back under load, and nothing is lost, repeated or left over."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll.soak.command import main
+from plimsoll.soak.session_series import runner
+
+
+def options(folder: Path, sessions: int) -> list[str]:
+    words = f"--sessions {sessions} --slice 60 --seed 3 --subscribers 80 --speed 4 --clients 2"
+    return [*words.split(), "--report", str(folder)]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)  # a fleet of seven brokers, a hundred subscribers, sixty sessions, and rest
+def test_sessions_back_to_back_lose_nothing_and_leave_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(options(tmp_path, 60))
+    said = capsys.readouterr()
+    report: dict[str, Any] = json.loads((tmp_path / runner.REPORT).read_text())
+    assert code == 0, said
+    assert [report[name] for name in ("lost", "duplicated", "reordered", "orphaned", "gaps")] == [0] * 5
+    assert report["sessions"] == 60
+    assert report["delivered"] == report["expected"] > 0
+    assert report["outcomes"]["moved"] > 0
+    assert report["session_seconds_p95"] > 0
+    assert report["added_latency_ms"]["count"] > 0
+    # What is done is not done again, and another series does not go on from it.
+    assert main(options(tmp_path, 60)) == 0
+    assert main([*options(tmp_path, 60), "--lanes", "3"]) == 2
+    assert "is of another series" in capsys.readouterr().err
+
+
+@pytest.mark.sweep
+@pytest.mark.timeout(180)  # a fleet, a hundred sessions, and faults that take seconds to get over
+def test_sessions_lose_nothing_while_edges_and_clients_are_killed_and_frozen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main([*options(tmp_path, 100), "--disturb", "2"])
+    said = capsys.readouterr()
+    report: dict[str, Any] = json.loads((tmp_path / runner.REPORT).read_text())
+    assert code == 0, said
+    assert [report[name] for name in ("lost", "duplicated", "reordered", "orphaned", "gaps")] == [0] * 5
+    assert report["delivered"] >= report["expected"] > 0
+    assert report["faults"]

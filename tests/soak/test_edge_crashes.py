@@ -1,0 +1,55 @@
+"""How long subscribers of a killed edge are without one; and a crash in real processes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plimsoll.demo.journal import DeliveryJournal, JournalAttachment
+from plimsoll.soak import edge_crashes
+from plimsoll.soak.edge_crashes import EdgeCrash, is_passed, recovery_times
+
+
+def test_the_time_is_from_the_crash_to_the_next_edge_that_was_told(tmp_path: Path) -> None:
+    with DeliveryJournal(tmp_path / "a") as journal:
+        journal.attached(JournalAttachment("hit", "e1", 1.0))
+        journal.attached(JournalAttachment("other", "e2", 10.1))
+        journal.attached(JournalAttachment("hit", "e2", 10.5))
+        journal.attached(JournalAttachment("hit", "e3", 12.0))
+        journal.attached(JournalAttachment("hit", "e1", 20.25))
+    found = [EdgeCrash("e1", 10.0, frozenset(["hit", "lost"])), EdgeCrash("e3", 20.0, frozenset(["hit"]))]
+    assert recovery_times([tmp_path / "a"], found) == [0.5, 0.25]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"back": 9},
+        {"back_ms": {"max": 10_001.0}},
+        {"violations": ["I1"]},
+        {"gaps": 1},
+        {"orphaned": 1},
+        {"expected": 0},
+    ],
+    ids=lambda fault: next(iter(fault)),
+)
+def test_one_that_is_not_back_in_time_or_lost_something_fails(fault: dict[str, Any]) -> None:
+    good: dict[str, Any] = {
+        "hit": 10, "back": 10, "back_ms": {"max": 800.0}, "violations": [], "gaps": 0, "orphaned": 0, "expected": 5,
+    }  # fmt: skip
+    assert is_passed(good)
+    assert not is_passed({**good, **fault})
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)  # a fleet of four brokers, and the edge that serves most killed under load
+def test_subscribers_of_a_killed_edge_are_back_in_time_with_everything(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = edge_crashes.main(["--subscribers", "90", "--times", "1", "--speed", "4", "--report", str(tmp_path)])
+    assert code == 0, capsys.readouterr()
+    report = json.loads((tmp_path / edge_crashes.REPORT).read_text())
+    assert report["back"] == report["hit"] > 0
+    assert (report["lost"], report["duplicated"], report["reordered"], report["gaps"]) == (0, 0, 0, 0)
+    assert report["delivered"] == report["expected"] > 0

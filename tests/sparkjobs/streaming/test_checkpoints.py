@@ -1,0 +1,65 @@
+"""What a checkpoint says, as Spark writes its logs; and that one driver alone works on it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from plimsoll.sparkjobs.streaming.checkpoints import CheckpointBusyError, checkpoint_lock, files_until, run_start_us
+
+
+def test_a_run_lasts_as_long_as_its_checkpoint(tmp_path: Path):
+    checkpoint = tmp_path / "checkpoints" / "live"
+    assert run_start_us(checkpoint, 100) == 100
+    assert run_start_us(checkpoint, 200) == 100
+    (checkpoint / "plimsoll-run.json").unlink()
+    assert run_start_us(checkpoint, 300) == 300
+
+
+def log(folder: Path, name: str, entries: list[tuple[str, int]]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps({"path": f"file://{path}", "timestamp": 1, "batchId": batch}) for path, batch in entries]
+    (folder / name).write_text("\n".join(["v1", *lines]))
+
+
+def test_the_files_of_batches_are_those_of_the_source_s_log_compacted_or_not(tmp_path: Path):
+    source = tmp_path / "sources" / "0"
+    log(source, "0.compact", [("/data/a%20b.parquet", 0), ("/data/c.parquet", 0)])
+    log(source, "1", [("/data/d.parquet", 1)])
+    log(source, ".2.crc", [])
+    offsets = tmp_path / "offsets"
+    offsets.mkdir()
+    for batch, last in ((3, 0), (4, 1)):  # batches without new files come between
+        (offsets / str(batch)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{{"logOffset":{last}}}')
+    (offsets / "5").write_text('v1\n{"batchWatermarkMs":0}\n-')
+    assert files_until(tmp_path, 3) == [Path("/data/a b.parquet"), Path("/data/c.parquet")]
+    assert files_until(tmp_path, 4)[-1] == Path("/data/d.parquet")
+    assert files_until(tmp_path, 5) == []
+
+
+def test_a_second_driver_is_refused_until_the_first_is_gone(tmp_path: Path):
+    program = (
+        "import sys, pathlib; from plimsoll.sparkjobs.streaming.checkpoints import checkpoint_lock\n"
+        "with checkpoint_lock(pathlib.Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(CheckpointBusyError, match="another live job works on"), checkpoint_lock(tmp_path):
+            pass
+        threading.Timer(0.3, other.kill).start()
+        with checkpoint_lock(tmp_path, wait_seconds=60):  # as soon as the other has ended
+            assert other.wait(10) != 0
+    finally:
+        other.kill()
+        other.communicate()
+    with checkpoint_lock(tmp_path):
+        pass
