@@ -102,7 +102,7 @@ def serve_nobody(one: SimulationRun) -> None:
 
 
 def promise_nothing(one: SimulationRun) -> None:
-    subscriber(one).changes.unreached = {1: 1}
+    subscriber(one).subscription_list.unreached = {1: 1}
 
 
 @pytest.mark.parametrize(
