@@ -191,7 +191,7 @@ class World:
             node = self._start(name, lambda new_id, name=name: c.Client(name, 1, new_id, [c.Address(head.data)]), draw)
             assert isinstance(node, c.Client)
             self.clients[name] = node
-            self.hosts[name].keeper = lambda name=name: self._take(name)
+            self.hosts[name].after_poll = lambda name=name: self._take(name)
         self._start("mediator", lambda _: Mediating(self.resources, self.configs, self.store, draw, self._report), draw)
         self._lay_out()
 

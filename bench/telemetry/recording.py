@@ -113,7 +113,7 @@ class Fleet:
             node = self._start(name, lambda i, name=name: c.Client(name, 1, i, [c.Address(first.data)]), draw)
             assert isinstance(node, c.Client)
             self.clients[name] = node
-            self.hosts[name].keeper = lambda node=node: _drop_events(node)
+            self.hosts[name].after_poll = lambda node=node: _drop_events(node)
 
         def mediating(_: Any) -> Mediating:
             made = Mediating(parsed, configs, self.store, draw, self._heard)
