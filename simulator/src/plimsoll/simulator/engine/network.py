@@ -63,19 +63,8 @@ class SimulatedConnection:
     """One dialled connection, through all its reconnects. `life` counts them; frames of an older life are lost."""
 
     __slots__ = (
-        "back",
-        "closed",
-        "control",
-        "dialler",
-        "endpoint",
-        "forth",
-        "host",
-        "life",
-        "local",
-        "retry",
-        "rng",
-        "routing_id",
-        "waiting",
+        "back", "closed", "control", "dialler", "endpoint", "forth", "host", "life", "local", "retry", "rng",
+        "routing_id", "waiting",
     )  # fmt: skip
 
     def __init__(self, dialler: NetworkParty, local: str, endpoint: str, control: bool, rng: random.Random) -> None:
@@ -103,7 +92,8 @@ FrameTap = Callable[[SimulatedConnection, NetworkParty, NetworkParty, bytes], No
 class SimulatedNetwork:
     """All sockets. A sender passes itself and its own name for the peer, as with a real socket.
 
-    `control`: the quality of control sockets, if it differs. `data_frames` counts the frames that carry records.
+    `control`: the quality of control sockets, if it differs. `pair_qualities`: the quality between two processes, if a
+    fault has changed it. `data_frames` counts the frames that carry records.
     """
 
     def __init__(
