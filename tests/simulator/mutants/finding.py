@@ -39,7 +39,7 @@ def record(finds: dict[str, Find]) -> None:
     FOUND.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def judge(mutant: Mutant, world: str, seed: int) -> tuple[set[str], RunOutcome]:
+def broken_laws(mutant: Mutant, world: str, seed: int) -> tuple[set[str], RunOutcome]:
     """The laws that the mutant breaks in this run, without those that its partners break alone."""
     laws, outcome = _broken((*mutant.changes, *mutant.partners), world, seed)
     if laws and mutant.partners:
@@ -63,7 +63,7 @@ def is_sound(world: str, seed: int) -> bool:
 def holds(mutant: Mutant, one: Find) -> bool:
     """Whether a recorded run still finds the mutant."""
     try:
-        return bool(judge(mutant, one.world, one.seed)[0]) and is_sound(one.world, one.seed)
+        return bool(broken_laws(mutant, one.world, one.seed)[0]) and is_sound(one.world, one.seed)
     except LookupError:
         return False
 
@@ -75,7 +75,7 @@ def find(mutant: Mutant, seeds: int, first: int = 0, chunk: int = 25) -> Find:
         for world in mutant.worlds:
             for seed in range(start, min(start + chunk, first + seeds)):
                 runs += 1
-                laws, _ = judge(mutant, world, seed)
+                laws, _ = broken_laws(mutant, world, seed)
                 if laws and is_sound(world, seed):
                     return Find(world, seed, sorted(laws), runs)
     return Find("", 0, [], runs)

@@ -274,7 +274,7 @@ MUTANTS = [
         ("idle",),
     ),
     Mutant(
-        "progress-says-too-much",
+        "progress-includes-those-behind",
         "PROGRESS excludes attachments that are behind.",
         (Change(AttachmentTable.send_progress, "link_attachments.lagging()", "[]"),),
         ("slices", "churn", "sessions-hold", "sessions-lag", "sessions-replay"),

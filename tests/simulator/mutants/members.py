@@ -176,7 +176,7 @@ MUTANTS = [
         ("slices", "batch-replay"),
     ),
     Mutant(
-        "slice-says-done",
+        "slice-is-always-the-last",
         "A slice is the last one only if it ends where the log ends.",
         (Change(log_reader.answer_fetch, "at >= log.last)", "True)"),),
         ("slices", "batch-replay"),

@@ -73,28 +73,28 @@ def install(patch: pytest.MonkeyPatch, kind: type[Any], seconds: float) -> None:
     channel = SideChannel(kind, seconds)
     say, send, poll = OverlayNode.say, Outboxes.send, OverlayNode.poll
 
-    def said(self: OverlayNode, link: Link, record: Any) -> None:
+    def patched_say(self: OverlayNode, link: Link, record: Any) -> None:
         if not channel.takes(self, link, record):
             say(self, link, record)
 
-    def sent(self: Outboxes, outbox: Any, record: Any) -> None:
+    def patched_send(self: Outboxes, outbox: Any, record: Any) -> None:
         if not channel.takes(self.node, outbox.link, record):
             send(self, outbox, record)
 
-    def polled(self: OverlayNode, now: float) -> None:
+    def patched_poll(self: OverlayNode, now: float) -> None:
         self.now = now
         channel.deliver(self)
         poll(self, now)
 
-    def round_(self: SimulatedHost) -> None:
+    def patched_round(self: SimulatedHost) -> None:
         channel.hosts[self.name] = self
         one_round(self)
 
     one_round = SimulatedHost._round
     for owner, name, value in (
-        (OverlayNode, "say", said),
-        (Outboxes, "send", sent),
-        (OverlayNode, "poll", polled),
-        (SimulatedHost, "_round", round_),
+        (OverlayNode, "say", patched_say),
+        (Outboxes, "send", patched_send),
+        (OverlayNode, "poll", patched_poll),
+        (SimulatedHost, "_round", patched_round),
     ):
         patch.setattr(owner, name, value)

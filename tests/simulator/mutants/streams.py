@@ -165,9 +165,9 @@ MUTANTS = [
             Change(
                 RoutingTable.wait,
                 "need = {name: up.seq for name, up in self.neighbors.items() if name != key}",
-                "told = self.__dict__.setdefault('told', {})\n"
-                "    need = {n: up.seq for n, up in self.neighbors.items() if n != key and up.seq > told.get(n, 0)}\n"
-                "    told.update({n: up.seq for n, up in self.neighbors.items()})",
+                "sent = self.__dict__.setdefault('sent', {})\n"
+                "    need = {n: up.seq for n, up in self.neighbors.items() if n != key and up.seq > sent.get(n, 0)}\n"
+                "    sent.update({n: up.seq for n, up in self.neighbors.items()})",
             ),
         ),
         ("busy-across", "far", "far-bumpy"),

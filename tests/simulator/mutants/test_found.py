@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from tests.simulator.mutants import worlds
 from tests.simulator.mutants.catalogue import ALL, SECTIONS
-from tests.simulator.mutants.finding import judge, recorded
+from tests.simulator.mutants.finding import broken_laws, recorded
 from tests.simulator.mutants.rewriting import plant
 
 FOUND = {name: one for name, one in recorded().items() if one.world}
@@ -24,7 +24,7 @@ def test_each_mutant_has_a_unique_name_and_a_recorded_search():
 @pytest.mark.parametrize("name", FOUND)
 def test_a_mutant_is_found(name: str):
     one = FOUND[name]
-    laws, outcome = judge(ALL[name], one.world, one.seed)
+    laws, outcome = broken_laws(ALL[name], one.world, one.seed)
     assert laws, f"{one.world} {one.seed} does not find {name}, which breaks: {ALL[name].rule}\n{outcome.error}"
 
 

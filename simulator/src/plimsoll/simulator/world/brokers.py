@@ -99,7 +99,7 @@ def observe_head(head: Head, journal: ObservationJournal) -> None:
     _call_after(owners, "adopt", lambda _, subscriber, *__: owned(subscriber, "report"))
     _call_after(head.handover_links, "send_to_edge", sent_to_edge)
     _cause_during(head.membership, "on_resume", cause, "resume")
-    _cause_during(head.remote_members, "on_cut_request", cause, "guest")  # the cause that the audit knows this by
+    _cause_during(head.remote_members, "on_cut_request", cause, "guest")  # what the journal calls a remote member
 
 
 def _call_after(part: object, name: str, then: Callable[..., None]) -> None:
