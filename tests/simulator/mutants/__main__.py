@@ -1,7 +1,7 @@
-"""Look for seeds that find mutants: `python -m tests.simulator.mutants [--seeds N] [--from S] [NAME ...]`.
+"""Search seeds that find mutants: `python -m tests.simulator.mutants [--seeds N] [--from S] [NAME ...]`.
 
-Without names: those of which no find is remembered, or whose find does not find them any more. What is found is
-remembered in `found.json`, which the tests replay, and the table in docs/mutants.md is written from it.
+Without names it searches for mutants without a remembered run, or whose run does not find them any more. Runs are
+remembered in `found.json`, which the tests replay and from which the table in docs/mutants.md is written.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tests.simulator.mutants.scripted import SCRIPTED
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulator.mutants", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="mutants, or patterns: 'gap-*'")
-    parser.add_argument("--seeds", type=int, default=100, metavar="N", help="how many of each world (default 100)")
+    parser.add_argument("--seeds", type=int, default=100, metavar="N", help="seeds of each world (default 100)")
     parser.add_argument("--from", dest="first", type=int, default=0, metavar="S", help="the first seed (default 0)")
-    parser.add_argument("--table", action="store_true", help="only write the table anew")
+    parser.add_argument("--table", action="store_true", help="only write the table")
     asked = parser.parse_args()
     finds = {name: one for name, one in remembered().items() if name in ALL}
     names = [name for name in ALL if any(fnmatch(name, pattern) for pattern in asked.names or ["*"])]
@@ -40,7 +40,7 @@ def main() -> int:
         where = f"{one.world} {one.seed} breaks {', '.join(one.laws)}" if one.world else "NOT FOUND"
         where = "harmless" if mutant.harmless and not one.world else where
         print(f"{name}: {where} ({one.runs} runs)", flush=True)
-        finds = {**remembered(), name: one}  # another search may have remembered more meanwhile
+        finds = {**remembered(), name: one}  # another search may have written the file in between
         remember({each: finds[each] for each in ALL if each in finds})
     table.write(finds)
     return 0

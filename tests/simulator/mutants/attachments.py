@@ -23,7 +23,7 @@ LEAVES_AT_CUT = Change(HandoverSource.on_cut, "attachment.keeps_place and cut.ac
 MUTANTS = [
     Mutant(
         "matched-while-cutting",
-        "CUTTING is covered, not matched: from INSTALLED on the target has what comes.",
+        "A CUTTING attachment is covered but not matched; the target delivers from INSTALLED on.",
         (
             Change(
                 HandoverTarget.on_install,
@@ -34,11 +34,11 @@ MUTANTS = [
         ),
         ("calm-drain", "sessions-local", "far"),
         partners=(FORGETFUL,),
-        alone="what the target then holds too early is below the watermark when it comes",
+        alone="what the target holds too early is below the watermark when it comes again",
     ),
     Mutant(
         "target-does-not-hold",
-        "HOLD is matched and kept.",
+        "In state HOLD publications are matched and held.",
         (
             Change(
                 DeliveryQueues.route,
@@ -50,11 +50,11 @@ MUTANTS = [
     ),
     Mutant(
         "live-before-go",
-        "Before GO the target says nothing to the subscriber.",
+        "Before GO the target sends the subscriber nothing.",
         (Change(HandoverTarget.on_installed, "if attachment.has_go:", "if True:"),),
         ("sessions-hold", "sessions-lag", "sessions-local", "calm-drain"),
         partners=(ANY_STATE,),
-        alone="the client takes nothing from an attachment that does not serve it yet",
+        alone="the client takes nothing from an attachment that does not serve yet",
     ),
     Mutant(
         "silent-client-takes-all",
@@ -64,7 +64,7 @@ MUTANTS = [
     ),
     Mutant(
         "go-is-forgotten",
-        "A GO that comes before INSTALLED is remembered.",
+        "A GO that arrives before INSTALLED is remembered.",
         (Change(HandoverTarget.on_go, "attachment.has_go = attachment.state is AttachmentState.CUTTING", "pass"),),
         ("sessions-local", "far", "sessions-slow", "far-bumpy", "sessions-everything", "sessions-across"),
         partners=(NO_PART,),
@@ -88,23 +88,23 @@ MUTANTS = [
         ),
         ("sessions-across", "calm-across"),
         partners=(NO_LEASE,),
-        alone="the place at the source has a lease as well",
+        alone="the attachment at the source also has a lease",
     ),
     Mutant(
         "held-place-is-dropped",
-        "From CUTTING on a place outlasts its link, until RELEASE, ABORT or the end of its lease.",
+        ("From CUTTING on an attachment outlives its link, until RELEASE, ABORT or the end of its lease."),
         (Change(HandoverTarget.on_install, "State.CUTTING, True", "State.CUTTING, False"),),
         ("edge-crash-across", "sessions-across", "far-bumpy", "churn", "sessions-everything"),
     ),
     Mutant(
         "served-place-is-dropped",
-        "A place outlasts its link until the head releases it or its lease ends.",
+        "An attachment outlives its link until the head releases it or its lease ends.",
         (Change(AttachmentTable.close, "if not attachment.keeps_place:", "if True:"),),
         ("churn", "sessions-across", "far-bumpy"),
     ),
     Mutant(
         "dark-place-stays",
-        "A DARK record goes with its link.",
+        "A DARK attachment ends with its link.",
         (
             Change(
                 HandoverTarget._attach,
@@ -117,11 +117,11 @@ MUTANTS = [
             NO_LEASE,
             Change(HandoverTarget.on_abort, "gone.append(self.attachments.by_subscriber[item.subscriber])", "pass"),
         ),
-        alone="ABORT ends it as well, and what is closed ends with its lease",
+        alone="ABORT ends it as well, and a closed attachment ends with its lease",
     ),
     Mutant(
         "dark-is-covered",
-        "DARK is not in the cover: nothing comes for who is not cut.",
+        "A DARK attachment is not in the cover: a member that is not cut gets no publications there.",
         (
             Change(
                 HandoverTarget._attach,
@@ -139,11 +139,11 @@ MUTANTS = [
             ),
         ),
         ("calm-drain", "sessions-local", "churn"),
-        harmless="publications for who is not cut yet would come in vain",
+        harmless="the target would get publications for it and drop them",
     ),
     Mutant(
         "asks-only-if-something-changes",
-        "CUT_REQUEST is said and numbered even when the covering set does not change.",
+        "CUT_REQUEST is sent and numbered even if the covering set does not change.",
         (
             Change(
                 HandoverTarget.on_install,
@@ -153,11 +153,11 @@ MUTANTS = [
         ),
         ("calm-drain", "sessions-local"),
         partners=(NO_DEADLINE,),
-        alone="nobody is cut then, and the head's deadline ends it",
+        alone="without it no member is cut, and the head's deadline ends the session",
     ),
     Mutant(
         "next-cover-is-without-them",
-        "While a cut is under way every cover of the target has all of its records but the dark ones.",
+        "During a cut every cover of the target includes all of its attachments except DARK ones.",
         (
             Change(
                 AttachmentTable.install,
@@ -199,7 +199,7 @@ MUTANTS = [
     ),
     Mutant(
         "installed-before-cover",
-        "INSTALLED says from where on the cover holds: it is said in the step that applies it.",
+        ("INSTALLED marks the point from which the cover applies: it is sent in the step that applies it."),
         (
             Change(
                 HandoverDispatch.on_cut_request,
@@ -215,7 +215,7 @@ MUTANTS = [
     ),
     Mutant(
         "no-end",
-        "At CUT the source says END.",
+        "At CUT the source sends END.",
         (
             Change(
                 HandoverSource.end,
@@ -229,7 +229,7 @@ MUTANTS = [
     ),
     Mutant(
         "no-go",
-        "At END the subscriber says GO.",
+        "At END the subscriber sends GO.",
         (
             Change(
                 ClientHandovers._go,
@@ -249,7 +249,7 @@ MUTANTS = [
     ),
     Mutant(
         "hold-is-not-flushed",
-        "At GO what was held comes first.",
+        "At GO the held publications are delivered.",
         (
             Change(
                 HandoverTarget._go_live,
@@ -262,7 +262,7 @@ MUTANTS = [
     ),
     Mutant(
         "live-ahead-of-hold",
-        "At GO what was held comes first, and what is live follows it.",
+        "At GO live publications follow the held ones.",
         (
             Change(
                 DeliveryQueues.route,
@@ -274,7 +274,7 @@ MUTANTS = [
     ),
     Mutant(
         "no-done",
-        "At GO the target says DONE.",
+        "At GO the target sends DONE.",
         (
             Change(
                 HandoverTarget._go_live,
@@ -286,7 +286,7 @@ MUTANTS = [
     ),
     Mutant(
         "done-does-not-pass",
-        "The head of the target passes DONE on to the one that decides.",
+        "The target's head forwards DONE to the head that decides.",
         (
             Change(
                 RemoteMembers.on_done,
@@ -298,7 +298,7 @@ MUTANTS = [
     ),
     Mutant(
         "resume-is-no-done",
-        "Across clusters a RESUME that names the session is the DONE.",
+        "Across clusters a RESUME that names the session counts as DONE.",
         (
             Change(
                 RemoteMembers.resumed, "self.heads.send(member.coordinator, msg.Done(session, [subscriber]))", "pass"
@@ -310,7 +310,7 @@ MUTANTS = [
     ),
     Mutant(
         "end-without-place",
-        "END carries the place at which the target's stream goes on.",
+        "END carries the position at which the target's stream continues.",
         (
             Change(
                 ClientHandovers._take_over,
@@ -322,15 +322,15 @@ MUTANTS = [
     ),
     Mutant(
         "end-without-place-when-alone",
-        "Without a target the subscriber resumes at END from the place of the cut.",
+        "Without a target the subscriber resumes at END from the position of the cut.",
         (Change(ClientHandovers._take_over, "subscriber.stream.set_token(end.token)", "pass"),),
         ("lost-target", "sessions-hold", "far-bumpy"),
         partners=(LEAVES_AT_CUT,),
-        alone="then it resumes at the head of the source, in whose cover it still is",
+        alone="it would resume at the source's head, whose cover it is still in",
     ),
     Mutant(
         "cut-loses-the-queue",
-        "What came before CUT reaches the subscriber ahead of END, from its queue or from the log.",
+        "Publications before CUT reach the subscriber before END, from its queue or from the log.",
         (
             Change(
                 HandoverSource.on_cut,
@@ -342,7 +342,7 @@ MUTANTS = [
     ),
     Mutant(
         "drains-beyond-the-cut",
-        "Nothing behind CUT comes from the source: what it fetches from the log ends at the cut.",
+        "The source delivers nothing after CUT: what it fetches from the log ends at the cut.",
         (
             Change(
                 DeliveryQueues._emptied,
@@ -352,18 +352,18 @@ MUTANTS = [
         ),
         ("slow-cut", "slices"),
         partners=(FORGETFUL,),
-        alone="what the source then delivers too much is below the watermark when it comes again",
+        alone="what the source delivers too much is below the watermark when it comes again",
     ),
     Mutant(
         "moves-who-is-behind",
-        "Only who is LIVE at the source, attached, and in this epoch, is moved.",
+        "A member is moved only if it is LIVE at the source, attached, and in this epoch.",
         (Change(HandoverSource.on_start_move, "or attachment.state is not AttachmentState.LIVE", ""),),
         ("slow-cut", "slices", "sessions-hold"),
-        harmless="who is behind would be cut all the same, and be drained for longer",
+        harmless="a member that is behind would be cut all the same, and drain for longer",
     ),
     Mutant(
         "cuts-who-has-not-attached",
-        "Only who has attached at the target is cut.",
+        "A member is cut only if it has attached at the target.",
         (
             Change(Coordinator.cut, 'session.of("attached")', 'session.of("attached", "preparing")'),
             Change(
@@ -379,11 +379,11 @@ MUTANTS = [
         ),
         ("sessions-local", "sessions-drain-deadline", "sessions-calm"),
         partners=(NO_DEADLINE,),
-        alone="the target refuses whom it does not have, and the head's deadline ends what is not cut",
+        alone="the target refuses a member that has not attached, and the head's deadline ends what is not cut",
     ),
     Mutant(
         "takes-who-has-no-place",
-        "An ATTACH without a place is refused.",
+        "An ATTACH without a slot is refused.",
         (
             Change(
                 HandoverTarget._refusal,
@@ -393,11 +393,11 @@ MUTANTS = [
         ),
         ("sessions-drain-deadline", "sessions-local", "churn", "stale-commands"),
         partners=(NO_LEAVE,),
-        alone="the subscriber leaves the target when it hears that it stays",
+        alone="the subscriber leaves the target when STAY arrives",
     ),
     Mutant(
         "refused-in-silence",
-        "An ATTACH that is refused is answered.",
+        "A refused ATTACH is answered.",
         (
             Change(
                 HandoverTarget._attach,
@@ -413,11 +413,11 @@ MUTANTS = [
                 "pass",
             ),
         ),
-        harmless="the head hears of it as well, and tells the subscriber to stay",
+        harmless="the head learns of the refusal as well, and the subscriber gets STAY",
     ),
     Mutant(
         "stay-is-not-said",
-        "Who stays hears STAY.",
+        "A member that stays gets STAY.",
         (
             Change(
                 HandoverSource.on_abort,
@@ -429,7 +429,7 @@ MUTANTS = [
     ),
     Mutant(
         "undone-attachment-stays",
-        "ABORT ends what is on its way at the target.",
+        "ABORT ends attachments at the target that do not serve yet.",
         (Change(HandoverTarget.on_abort, "gone.append(self.attachments.by_subscriber[item.subscriber])", "pass"),),
         ("sessions-calm", "sessions-local", "sessions-across"),
         partners=(NO_LEAVE,),
@@ -437,23 +437,23 @@ MUTANTS = [
     ),
     Mutant(
         "next-is-not-left",
-        "Whoever loses the edge that serves him leaves the target, too.",
+        "A subscriber that loses its edge also leaves the target.",
         (Change(Client.detach, "self.handovers.leave(subscriber, withdraw=withdraw)", "subscriber.handover = None"),),
         ("slow-mediator", "churn", "sessions-edge-crash"),
         partners=(
             Change(HandoverTarget.on_abort, "gone.append(self.attachments.by_subscriber[item.subscriber])", "pass"),
         ),
-        alone="the head takes it off the target at RESUME",
+        alone="the head removes it from the target at RESUME",
     ),
     Mutant(
         "full-hold-takes-no-end",
-        "A hold that is full ends the target's attachment, not the source's.",
+        "A full hold ends the target's attachment, not the source's.",
         (Change(DeliveryQueues._check, "elif is_full and state is AttachmentState.BUFFERING:", "elif False:"),),
         ("long-hold", "slow-cut", "sessions-hold"),
     ),
     Mutant(
         "hold-obeys-policies",
-        "No policy for full queues takes anything from what is held.",
+        "No queue policy drops held publications.",
         (
             Change(
                 DeliveryQueues._check,
@@ -470,14 +470,14 @@ MUTANTS = [
     ),
     Mutant(
         "asks-the-dead-target",
-        "Without a target the subscriber drains the source, and resumes at END wherever its place is known.",
+        "Without a target the subscriber drains the source, and resumes at END where its position is known.",
         (Change(EdgeFinder.go_on, "elif not handover.endpoint:", "elif handover.endpoint is None:"),),
         ("lost-target", "edge-crash-across"),
         harmless="it would ask the target in vain, and then the head",
     ),
     Mutant(
         "changes-after-the-cut",
-        "After the cut it is the target that answers for the list.",
+        "After the cut the target answers for the list.",
         (
             Change(
                 ClientRequests.on_subs,
@@ -487,6 +487,6 @@ MUTANTS = [
         ),
         ("walled-target", "far", "slow-cut"),
         partners=(Change(ClientHandover.counted, "min(acked, self.held) if self.is_asked else acked", "acked"),),
-        harmless="a change counts when the target has it, too",
+        harmless="a change counts only when the target has it as well",
     ),
 ]

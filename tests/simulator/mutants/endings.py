@@ -40,7 +40,7 @@ RESTARTS = (
 MUTANTS = [
     Mutant(
         "drains-for-ever",
-        "`drain_seconds` after the cut a session ends.",
+        "A session ends `drain_seconds` after the cut.",
         (Change(Coordinator.tick, "self._force_detach(session)", "session.drains_until = float('inf')"),),
         ("calm-drain", "sessions-local"),
         partners=(
@@ -50,11 +50,11 @@ MUTANTS = [
                 "pass",
             ),
         ),
-        alone="whoever is cut arrives, or resumes, once nothing is in the way",
+        alone="a cut member arrives, or resumes, as soon as nothing prevents it",
     ),
     Mutant(
         "parted-goes-on",
-        "FORCE_DETACH closes what has not come to its end.",
+        "FORCE_DETACH closes attachments that have not reached their end.",
         (
             Change(
                 HeadMessages._on_force_detach,
@@ -63,11 +63,11 @@ MUTANTS = [
             ),
         ),
         ("sessions-drain-deadline", "far-bumpy", "vanish", "sessions-across", "sessions-hold"),
-        harmless="who was given up would still arrive, or be closed with its link",
+        harmless="a member that was given up would still arrive, or be closed with its link",
     ),
     Mutant(
         "parted-leaves-cover",
-        "What FORCE_DETACH closes stays in the cover under its lease.",
+        "An attachment closed by FORCE_DETACH stays in the cover under its lease.",
         (
             Change(
                 HandoverTarget.on_force_detach,
@@ -79,7 +79,7 @@ MUTANTS = [
     ),
     Mutant(
         "detached-has-no-tail",
-        "Across clusters a detached member is known until RESUME, DONE or the end of its lease.",
+        "Across clusters a detached member is remembered until RESUME, DONE or the end of its lease.",
         (
             Change(
                 Coordinator._force_detach,
@@ -89,35 +89,35 @@ MUTANTS = [
         ),
         ("across-deadline", "sessions-drain-deadline"),
         partners=(NO_LEASE,),
-        alone="what is left at the source ends with its lease",
+        alone="the attachment left at the source ends with its lease",
     ),
     Mutant(
         "places-last-for-ever",
-        "A place, and an attachment that nobody has asked to cut, end by their time.",
+        "A slot, and an attachment without a cut, expire.",
         (Change(SlotTable.pop_expired, "if not now < slot.until", "if False"),),
         ("sessions-calm", "sessions-local", "sessions-drain-deadline"),
         partners=(Change(Coordinator.refuse, "self._to_target(session, abort)", "pass"),),
-        alone="the head undoes what is not cut in time",
+        alone="the head undoes a session that is not cut in time",
     ),
     Mutant(
-        "guests-last-for-ever",
-        "A guest ends at DONE, and by its time.",
+        "remote-members-last-for-ever",
+        "A remote member ends at DONE, and when its time is over.",
         (Change(RemoteMembers.on_done, "self.drop(done.session, x)", "pass"),),
         ("calm-across", "sessions-across", "sessions-tree"),
         partners=(
             Change(RemoteMembers._is_over, "return entry is None or entry.epoch != member.owned", "return False"),
         ),
-        alone="a guest ends with the owner entry that its cut gave it",
+        alone="a remote member ends with the owner entry of its cut",
     ),
     Mutant(
         "leases-last-for-ever",
-        "A closed record's lease ends as EXPIRE.",
+        "The end of a closed attachment's lease is reported by EXPIRE.",
         (NO_LEASE,),
         ("vanish", "churn", "clients", "sessions-everything"),
     ),
     Mutant(
-        "expires-anybody",
-        "EXPIRE is a compare and swap at the head.",
+        "expire-without-compare",
+        "EXPIRE is a compare-and-swap at the head.",
         (
             Change(
                 Membership.on_expire,
@@ -129,15 +129,15 @@ MUTANTS = [
     ),
     Mutant(
         "dead-edges-entries-stay",
-        "The entries of a dead edge end at the head.",
+        "The owner entries of a dead edge expire at the head.",
         (Change(Membership.expire_ghosts, "if at <= self.host.now", "if False"),),
         ("vanish", "head-and-edge", "sessions-everything", "sessions-edge-crash", "clients"),
-        harmless="it costs memory: who comes back is served from its token all the same",
+        harmless="it only costs memory: a subscriber that comes back is served from its token all the same",
     ),
     # -- a head restarts
     Mutant(
         "restart-keeps-all",
-        "At the HELLO of a new head an edge closes all but LIVE.",
+        "At the HELLO of a new head an edge closes all attachments except LIVE ones.",
         (
             Change(
                 Edge.on_open,
@@ -149,21 +149,21 @@ MUTANTS = [
     ),
     Mutant(
         "restart-keeps-places",
-        "At the HELLO of a new head an edge forgets its places.",
+        "At the HELLO of a new head an edge drops its slots.",
         (Change(HandoverTarget.restart, "self.slots.clear()", "pass"),),
         RESTARTS,
         partners=(Change(SlotTable.pop_expired, "if not now < slot.until", "if False"),),
-        alone="places end by their time",
+        alone="slots expire",
     ),
     Mutant(
         "restart-report-comes-last",
-        "The report comes before anything else.",
+        "The edge's report is the first message to a new head.",
         (Change(Edge.on_open, "self.head.buffer.clear()", "pass"),),
         ("head-and-edge", "doubts", "two-heads"),
     ),
     Mutant(
         "any-owner-is-adopted",
-        "Of two edges that report a subscriber the higher epoch is the owner, the other gets RELEASE.",
+        "If two edges report a subscriber, the one with the higher epoch is the owner.",
         (
             Change(
                 OwnershipTable.adopt,
@@ -175,15 +175,15 @@ MUTANTS = [
     ),
     Mutant(
         "loser-is-not-released",
-        "Of two edges that report a subscriber the lower epoch gets RELEASE.",
+        "If two edges report a subscriber, the one with the lower epoch gets RELEASE.",
         (Change(Membership.on_report, "if loser is not None:", "if False:"),),
         ("split-report", "head-and-edge", "two-heads"),
         partners=(NO_LEASE,),
-        alone="a closed record ends with its lease",
+        alone="a closed attachment ends with its lease",
     ),
     Mutant(
         "restart-is-silent",
-        "At WELCOME whoever is LIVE is told of a gap.",
+        "At WELCOME a gap is reported to every LIVE subscriber.",
         (
             Change(
                 HeadMessages._on_welcome, "attachment.out.append(attachment.epoch_prefix + wire.encode(gap))", "pass"
@@ -192,8 +192,8 @@ MUTANTS = [
         RESTARTS,
     ),
     Mutant(
-        "doubt-is-sent-again",
-        "What a neighbour had or not when it restarted is a gap.",
+        "uncertain-range-is-sent-again",
+        "What a neighbour may have received before it restarted becomes a gap and is not sent again.",
         (
             Change(
                 Outboxes._renew,
@@ -205,7 +205,7 @@ MUTANTS = [
     ),
     Mutant(
         "neighbour-restart-is-silent",
-        "That a neighbour has restarted is a gap in the log.",
+        "The restart of a neighbour is a gap in the log.",
         (
             Change(
                 StartupBarrier.neighbor_connected,
@@ -217,7 +217,7 @@ MUTANTS = [
     ),
     Mutant(
         "cover-goes-with-its-neighbour",
-        "The cover of a neighbour that is down stays until its new one comes.",
+        "The cover of a disconnected neighbour stays until its new one arrives.",
         (
             Change(
                 Head.on_lost,
@@ -229,21 +229,21 @@ MUTANTS = [
     ),
     Mutant(
         "mediator-is-forgotten",
-        "A head that restarts learns the mediator's epoch from the reports.",
+        "A restarted head learns the mediator's epoch from the reports.",
         (
             Change(Membership.on_report, "host.mediator_fence.raise_to(report.mediator)", "pass"),
             Change(CoverUpdates.on_neighbor_report, "self.fence.raise_to(report.mediator)", "pass"),
         ),
         ("stale-restarts", "sessions-everything"),
         partners=(Change(MediatorCommands._refusal, "command.head_epoch != self.host.epoch and", "False and"),),
-        alone="a command names the epoch of the head as well",
+        alone="a command also names the epoch of the head",
     ),
     Mutant(
         "publishes-while-starting",
-        "Until all have reported nothing is published.",
+        "Until all edges and neighbours have reported, no publication is accepted.",
         (Change(PublishRequests.open, "if host.startup.is_starting:", "if False:"),),
         RESTARTS,
-        harmless="what is published meanwhile lies in gaps that are told when all have reported",
+        harmless=("publications of that time would lie within gaps, which are reported when all have reported"),
     ),
     Mutant(
         "covers-while-starting",
@@ -259,7 +259,7 @@ MUTANTS = [
     ),
     Mutant(
         "orphans-stay",
-        "Guests of a coordinator that cannot be reached, or has restarted, are let go.",
+        "Remote members are released if their coordinator cannot be reached or has restarted.",
         (
             Change(
                 RemoteMembers.heads_lost,
@@ -269,19 +269,19 @@ MUTANTS = [
         ),
         ("long-walls", "sessions-head-restart", "two-heads"),
         partners=(NO_LEAVE,),
-        alone="the subscriber, whose source's head has restarted, leaves the target",
+        alone="the subscriber leaves the target, since the source's head has restarted",
     ),
     Mutant(
         "orphans-in-the-dark-stay",
-        "ORPHAN takes who is dark or cutting off the target.",
+        "ORPHAN removes DARK and CUTTING members from the target.",
         (Change(HandoverTarget.on_orphan, "gone.append(self.attachments.by_subscriber[x])", "pass"),),
         ("sessions-head-restart", "two-heads", "sessions-across", "far-bumpy"),
         partners=(NO_LEAVE,),
-        alone="the subscriber, whose source's head has restarted, leaves the target",
+        alone="the subscriber leaves the target, since the source's head has restarted",
     ),
     Mutant(
         "sessions-outlive-the-way",
-        "Open sessions abort when the way to the target's head is lost.",
+        "Open sessions abort when the route to the target's head is lost.",
         (
             Change(
                 Coordinator.heads_lost,
@@ -291,12 +291,12 @@ MUTANTS = [
         ),
         ("long-walls", "slow-mediator", "two-heads"),
         partners=(NO_DEADLINE,),
-        alone="the head has a deadline as well",
+        alone="the head also has a deadline",
     ),
     # -- gaps
     Mutant(
         "gap-is-not-held",
-        "A gap is kept in HOLD.",
+        "In state HOLD a gap is held.",
         (
             Change(
                 HeadMessages._on_gap,
@@ -317,7 +317,7 @@ MUTANTS = [
             ),
         ),
         ("lag-across", "sessions-lag"),
-        harmless="what the stream has for who is not served yet goes nowhere",
+        harmless="what the stream carries for an attachment that does not serve yet is dropped",
     ),
     Mutant(
         "gap-raises-no-marks",
@@ -333,14 +333,14 @@ MUTANTS = [
     ),
     Mutant(
         "known-gap-is-told",
-        "A gap is not told if the watermarks have all of it.",
+        "A gap is not reported if it is entirely below the watermarks.",
         (Change(SubscriberStream.on_gap, "if gap.last and all(", "if False and all("),),
         ("lag-across", "sessions-lag"),
-        harmless="a gap is told of what has come",
+        harmless="a gap is reported for publications that have come",
     ),
     Mutant(
         "gap-is-hidden",
-        "A gap is told.",
+        "A gap is reported.",
         (Change(SubscriberStream.on_gap, "self._owner.tell(GapNotice(gap, now))", "pass"),),
         ("sessions-lag", "small-log"),
     ),
@@ -352,13 +352,13 @@ MUTANTS = [
     ),
     Mutant(
         "gap-is-not-passed-on",
-        "A gap in the log is passed on to whoever needs what came that way.",
+        "A gap in the log is forwarded on every link that needs publications from there.",
         (Change(Distributor._log_gap, "host.outboxes.offer(keys, position, record)", "pass"),),
         ("sessions-lag", "small-log", "head-restart-tree", "sessions-head-restart", "two-heads"),
     ),
     Mutant(
         "gap-is-not-replayed",
-        "A gap in the log is replayed to whoever resumes.",
+        "A gap in the log is replayed to a subscriber that resumes.",
         (Change(log_reader.answer_fetch, "if is_gap or _wanted(", "if not is_gap and _wanted("),),
         ("logged-gaps", "doubts", "two-heads", "head-and-edge"),
     ),
@@ -376,25 +376,25 @@ MUTANTS = [
     ),
     Mutant(
         "gap-with-offsets-of-the-next",
-        "A gap of evicted entries carries the offsets of these, and of no others.",
+        "A gap of evicted entries carries the offsets of these entries only.",
         (Setting(Log, "lost", lambda self, low, high: dict(self.gone)),),
         ("small-log", "sessions-lag"),
     ),
     Mutant(
         "dropped-is-not-told",
-        "What a full queue drops is a gap.",
+        "Publications that a full queue drops are a gap.",
         (Change(DeliveryQueues._move, "link.buffer.append(gap)", "pass"),),
         ("sessions-hold", "small-log", "sessions-lag"),
     ),
     Mutant(
         "evicted-is-not-told",
-        "What a link has lost is a gap in its place.",
+        "Publications that a link has lost are a gap in their place.",
         (Change(Outboxes.pump, "outbox.send_gap(hole, wire.encode(gap))", "pass"),),
         ("sessions-lag", "small-log"),
     ),
     Mutant(
         "fetched-gap-reaches-beyond-the-cut",
-        "A gap that is fetched from the log ends at the cut.",
+        "A gap fetched from the log ends at the cut.",
         (
             Change(
                 CatchupReplay._take_gap,
@@ -412,7 +412,7 @@ MUTANTS = [
     ),
     Mutant(
         "backlog-dies-with-the-link",
-        "What a neighbour has missed while it was down is sent when it is back.",
+        "What a neighbour has missed while it was disconnected is sent when it is back.",
         (Change(Outbox.renew, "self.backlog = deque([*again, *waiting])", "self.backlog = deque()"),),
         ("long-walls", "churn", "far-bumpy"),
     ),

@@ -1,4 +1,4 @@
-"""Looking for seeds that find a mutant, and what is remembered of them."""
+"""Searches seeds that find a mutant, and remembers them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from plimsoll.simulator.run import RunOutcome
 
 FOUND = Path(__file__).with_name("found.json")
 RUN_SECONDS = 15.0
-"""A broken machine may go round in circles: a run that takes so long is stopped, and says nothing."""
+"""A broken machine may loop for ever: a run of this length is stopped and does not count."""
 
 
 class Find(NamedTuple):
-    """A run that finds a mutant, and how many were made up to it. Without a world none of them has."""
+    """A run that finds a mutant, and the number of runs until then. An empty world: no run has found it."""
 
     world: str
     seed: int
@@ -40,7 +40,7 @@ def remember(finds: dict[str, Find]) -> None:
 
 
 def judge(mutant: Mutant, world: str, seed: int) -> tuple[set[str], RunOutcome]:
-    """The laws that the mutant breaks in this run, and its partners alone do not."""
+    """The laws that the mutant breaks in this run, without those that its partners break on their own."""
     laws, outcome = _broken((*mutant.changes, *mutant.partners), world, seed)
     if laws and mutant.partners:
         laws -= _broken(mutant.partners, world, seed)[0]
@@ -48,7 +48,7 @@ def judge(mutant: Mutant, world: str, seed: int) -> tuple[set[str], RunOutcome]:
 
 
 def _broken(changes: Iterable[Change | Setting | Detour], world: str, seed: int) -> tuple[set[str], RunOutcome]:
-    """The laws that these break. A machine that raises may be badly patched: that says nothing."""
+    """The laws that these changes break. A machine that raises does not count: the patch may be wrong."""
     with pytest.MonkeyPatch.context() as patch, _at_most(RUN_SECONDS):
         plant(patch, changes)
         outcome = worlds.run(world, seed)
@@ -56,12 +56,12 @@ def _broken(changes: Iterable[Change | Setting | Detour], world: str, seed: int)
 
 
 def is_sound(world: str, seed: int) -> bool:
-    """Whether the product as it is keeps the laws in this run."""
+    """Whether the unchanged product keeps the laws in this run."""
     return not worlds.broken(world, worlds.run(world, seed))
 
 
 def holds(mutant: Mutant, one: Find) -> bool:
-    """Whether a find still finds it."""
+    """Whether a remembered run still finds the mutant."""
     try:
         return bool(judge(mutant, one.world, one.seed)[0]) and is_sound(one.world, one.seed)
     except LookupError:
@@ -69,7 +69,7 @@ def holds(mutant: Mutant, one: Find) -> bool:
 
 
 def find(mutant: Mutant, seeds: int, first: int = 0, lot: int = 25) -> Find:
-    """Try worlds in turn, a lot of seeds of each."""
+    """Try worlds in turn, `lot` seeds of each at a time."""
     runs = 0
     for start in range(first, first + seeds, lot):
         for world in mutant.worlds:
@@ -84,7 +84,7 @@ def find(mutant: Mutant, seeds: int, first: int = 0, lot: int = 25) -> Find:
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"a run of {seconds:g} s has no end")
+        raise TimeoutError(f"a run has not ended after {seconds:g} s")
 
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)

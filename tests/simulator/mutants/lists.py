@@ -29,7 +29,7 @@ LISTS = ("walled-target", "far", "far-bumpy", "sessions-local", "sessions-across
 MUTANTS = [
     Mutant(
         "attach-without-list",
-        "The whole list is in ATTACH.",
+        "ATTACH contains the whole list.",
         (
             Change(
                 ClientSubscriber.attach_item,
@@ -41,7 +41,7 @@ MUTANTS = [
     ),
     Mutant(
         "resume-without-list",
-        "The whole list is in RESUME.",
+        "RESUME contains the whole list.",
         (
             Change(
                 ClientSubscriber.resume_record,
@@ -57,23 +57,23 @@ MUTANTS = [
         (Change(SubscriptionList.send_changes, "self._owner.attachments()", "[self._owner.current]"),),
         LISTS,
         partners=(Change(ClientHandover.counted, "min(acked, self.held) if self.is_asked else acked", "acked"),),
-        alone="a change counts when the target has it, too",
+        alone="a change counts only when the target has it as well",
     ),
     Mutant(
         "counts-without-target",
-        "A change counts when the target has it, too.",
+        "A change counts only when the target has it as well.",
         (Change(ClientHandover.counted, "min(acked, self.held) if self.is_asked else acked", "acked"),),
         LISTS,
     ),
     Mutant(
         "counts-when-held",
-        "HELD is no acknowledgement.",
+        "HELD is not an acknowledgement.",
         (Change(ClientHandover.counted, "min(acked, self.held) if self.is_asked else acked", "max(acked, self.held)"),),
         LISTS,
     ),
     Mutant(
         "held-counts-after-end",
-        "After END only the target's acknowledgement counts, and HELD is none.",
+        "After END only the target's acknowledgement counts, and HELD is not one.",
         (
             Change(
                 ClientHandovers._take_over,
@@ -97,15 +97,15 @@ MUTANTS = [
     ),
     Mutant(
         "gone-epoch-is-forgotten",
-        "An owner entry that is deleted leaves its epoch.",
+        "A deleted owner entry leaves its epoch.",
         (Change(OwnershipTable.forget, "self._past[subscriber] = gone.epoch", "self._past[subscriber] = (0, 0)"),),
         ("overtaken", "vanish", "far-bumpy"),
         partners=(NO_LEASE,),
-        alone="what takes it up again is closed, and ends with its lease",
+        alone="an attachment of an older epoch is closed, and ends with its lease",
     ),
     Mutant(
         "resume-anywhere",
-        "Whoever has a token asks for an edge of the head that it names.",
+        "A subscriber with a token asks for an edge of the head in that token.",
         (
             Change(
                 EdgeFinder._head_of,
@@ -117,7 +117,7 @@ MUTANTS = [
     ),
     Mutant(
         "resume-without-token",
-        "A RESUME goes on from its token.",
+        "A RESUME continues from its token.",
         (Change(ownership.replay_start, "if token is None:", "if True:"),),
         ("calm-replay", "sessions-edge-crash", "churn"),
     ),
@@ -143,7 +143,7 @@ MUTANTS = [
     ),
     Mutant(
         "returned-target-is-not-told",
-        "A member that returns across clusters is taken off the target.",
+        "A member that returns across clusters is removed from the target.",
         (
             Change(
                 Coordinator.resumed,
@@ -153,15 +153,15 @@ MUTANTS = [
         ),
         ("cut-source", "edge-crash-across"),
         partners=(NO_LEASE,),
-        alone="what it has left behind at the target ends with its lease",
+        alone="its attachment at the target ends with its lease",
     ),
     Mutant(
-        "guest-outlives-resume",
-        "A guest that resumes is cut no more.",
+        "remote-member-outlives-resume",
+        "A remote member that resumes is no longer cut.",
         (Change(RemoteMembers.resumed, "self.drop(session, subscriber)", "pass"),),
         ("reborn-across", "far-bumpy", "vanish"),
         partners=(Change(RemoteMembers._fresh, "if newest(item.subscriber) <= item.epoch}", "}"),),
-        alone="the head of the target sees by the epoch that it has resumed since",
+        alone="the target's head sees by the epoch that it has resumed",
     ),
     Mutant(
         "old-edge-is-not-released",
@@ -172,11 +172,11 @@ MUTANTS = [
             NO_DETACH,
             NO_LEASE,
         ),
-        alone="the subscriber detaches, and what is closed ends with its lease",
+        alone="the subscriber detaches, and a closed attachment ends with its lease",
     ),
     Mutant(
         "older-resume-is-not-released",
-        "Who comes with an older epoch gets RELEASE.",
+        "A RESUME with an older epoch is answered with RELEASE.",
         (
             Change(
                 Membership.on_resume,
@@ -186,7 +186,7 @@ MUTANTS = [
         ),
         ("overtaken", "vanish"),
         partners=(NO_LEASE,),
-        alone="what is closed ends with its lease",
+        alone="a closed attachment ends with its lease",
     ),
     Mutant(
         "resume-is-not-covered",
@@ -206,7 +206,10 @@ MUTANTS = [
     ),
     Mutant(
         "resuming-is-matched",
-        "RESUMING is in the cover, and not matched: what the stream has before RESUMED comes from the log.",
+        (
+            "A RESUMING attachment is in the cover and not matched: what the stream carries before "
+            "RESUMED comes from the log."
+        ),
         (
             Change(
                 ClientRequests.on_resume,
@@ -216,7 +219,7 @@ MUTANTS = [
         ),
         ("busy", "churn", "sessions-edge-crash"),
         partners=(FORGETFUL,),
-        alone="what comes twice is below the watermark",
+        alone="publications that come twice are below the watermark",
     ),
     Mutant(
         "lost-log-is-silent",
@@ -228,7 +231,7 @@ MUTANTS = [
     ),
     Mutant(
         "ghost-cover-goes",
-        "A dead edge's cover stays while an owner entry names it.",
+        "A dead edge's cover stays while an owner entry names the edge.",
         (
             Change(Membership.drop_ghosts, "if key not in owned", "if True"),
             Change(Membership.expire_ghosts, "self.drop_ghosts()", "self.drop_ghosts()"),
@@ -244,19 +247,19 @@ MUTANTS = [
             NO_DEADLINE,
             NO_PART,
         ),
-        alone="the head has a deadline as well",
+        alone="the head also has a deadline",
     ),
     Mutant(
         "suback-before-resumed",
-        "Nothing is promised before RESUMED.",
+        "No subscription is acknowledged before RESUMED.",
         (Change(PendingSubacks.acknowledged, "and wait.attachment.state is not AttachmentState.RESUMING", ""),),
         ("busy", "churn"),
         partners=(Detour(msg.ResumedDown, 0.05),),
-        alone="RESUMED is said first, in the same stream",
+        alone="RESUMED is sent first in the same stream",
     ),
     Mutant(
         "idle-tokens-age",
-        "The head's position is sent to idle subscribers, too.",
+        "The head's position is sent to idle subscribers as well.",
         (
             Change(
                 AttachmentTable.send_progress,
@@ -268,13 +271,13 @@ MUTANTS = [
     ),
     Mutant(
         "progress-says-too-much",
-        "PROGRESS says nothing of attachments that are behind.",
+        "PROGRESS does not include attachments that are behind.",
         (Change(AttachmentTable.send_progress, "link_attachments.lagging()", "[]"),),
         ("slices", "churn", "sessions-hold", "sessions-lag", "sessions-replay"),
     ),
     Mutant(
         "progress-of-link-is-not-counted",
-        "PROGRESS is said behind what it speaks of.",
+        "PROGRESS follows the deliveries that it covers.",
         (
             Change(EdgeRecords._on_progress, "and attachment.id not in behind", ""),
             Change(AttachmentTable.send_progress, "and link_attachments.stuck_since is None", ""),
@@ -283,25 +286,25 @@ MUTANTS = [
     ),
     Mutant(
         "lapse-is-silent",
-        "An owner entry knows since when its cover holds; a token from before has lapsed.",
+        "An owner entry records since when its cover applies; an older token has lapsed.",
         (Change(ownership.replay_start, "(low_epoch if here else 0, at) < since", "False"),),
         ("stopped", "lease-end", "vanish"),
     ),
     Mutant(
         "lapse-voids-nothing",
-        "What was acknowledged before a lapse is void until it is acknowledged anew.",
+        "A subscription acknowledged before a lapse is void until it is acknowledged again.",
         (Change(ClientSubscriber.on_resumed, "if resumed.lapsed and self.subscription_list.void():", "if False:"),),
         ("stopped", "lease-end", "vanish", "churn"),
     ),
     Mutant(
         "idle-log-hides-a-lapse",
-        "Without an owner entry a token has lapsed always, even if nothing has been logged since.",
+        "Without an owner entry a token has always lapsed, even if nothing was logged since.",
         (Change(ownership.OwnerEntry.has_lapsed, "self.is_again and token == (head, *self.since)", "False"),),
         ("stopped",),
     ),
     Mutant(
         "replaced-record-stays-live",
-        "Who resumes at the same edge replaces his record there.",
+        "A subscriber that resumes at the same edge replaces its attachment there.",
         (
             Change(
                 AttachmentTable.open,
@@ -313,16 +316,16 @@ MUTANTS = [
     ),
     Mutant(
         "resume-behind-the-stream",
-        "From RESUMED on the stream serves, up to there the log.",
+        "Up to RESUMED the log serves the subscriber, from then on the stream.",
         (Change(HeadMessages._on_resumed, "if resumed.start >= resumed.position:", "if True:"),),
         ("churn", "sessions-local", "sessions-replay"),
     ),
     Mutant(
         "watermarks-after-resume",
-        "After RESUME the watermarks stand behind the token.",
+        "After RESUME watermarks still drop what the token does not cover.",
         (FORGETFUL,),
         ("churn", "sessions-across", "sessions-replay", "far-bumpy"),
         partners=(Change(SubscriberStream.on_progress, "if position > self.position:", "if False:"),),
-        alone="the token is exact within a cluster",
+        alone="within a cluster the token is exact",
     ),
 ]

@@ -21,7 +21,7 @@ ANY_EPOCH = Change(HandoverSource._of, "and record.epoch == item.epoch", "")
 MUTANTS = [
     Mutant(
         "one-bad-member-is-all",
-        "A failed compare and swap refuses that member only.",
+        "A failed compare-and-swap refuses that member only.",
         (
             Change(
                 HandoverDispatch.on_cut_request,
@@ -33,19 +33,19 @@ MUTANTS = [
     ),
     Mutant(
         "all-have-moved",
-        "`moved` is who names the session at the target.",
+        "The outcome `moved` is for a member that names the session when it resumes at the target.",
         (Change(Coordinator.resumed, '"moved" if mine and edge == session.plan.target else "returned"', '"moved"'),),
         ("overtaken", "sessions-edge-crash", "vanish"),
     ),
     Mutant(
         "none-has-moved",
-        "`returned` is who resumed without naming the session.",
+        "The outcome `returned` is for a member that resumes without naming the session.",
         (Change(Coordinator.resumed, '"moved" if mine and edge == session.plan.target else "returned"', '"returned"'),),
         ("calm-replay", "sessions-replay"),
     ),
     Mutant(
         "closed-in-silence",
-        "An edge that closes an attachment says so.",
+        "An edge that closes an attachment sends a message.",
         (
             Change(
                 AttachmentTable.close_and_notify,
@@ -57,13 +57,13 @@ MUTANTS = [
     ),
     Mutant(
         "link-forgets",
-        "A link that is open again says what it has, and has the rest sent again.",
+        "A link that is opened again reports what it has received, and the rest is sent again.",
         (Setting(Link, "_again", lambda self: []),),
         ("churn", "sessions-local"),
     ),
     Mutant(
         "lost-link-goes-on",
-        "A link whose other side has lost its state is over on both sides, with all attachments on it.",
+        "A link whose other side has lost its state ends on both sides, with all its attachments.",
         (Change(Link.on_hello_ok, "if answer.lost:", "if False:"),),
         ("sessions-edge-crash", "churn", "sessions-everything", "clients"),
     ),
@@ -75,7 +75,7 @@ MUTANTS = [
             Change(AttachmentTable.close, "link_attachments.queued.pop(attachment, None)", "pass"),
         ),
         ("sessions-hold", "sessions-lag", "sessions-drain-deadline"),
-        harmless="the client passes over what comes for an attachment that is no more",
+        harmless="the client ignores records for an attachment that has ended",
     ),
     Mutant(
         "revoked-without-compare",
@@ -88,11 +88,11 @@ MUTANTS = [
                 Coordinator.resumed, 'self.refuse(session, [subscriber], "returned", "has resumed meanwhile")', "pass"
             ),
         ),
-        alone="RESUME voids the open session, and the source obeys for this owner epoch only",
+        alone="RESUME voids the open session, and the source accepts a REVOKE for this owner epoch only",
     ),
     Mutant(
         "revoked-once",
-        "REVOKE may be lost, and is repeated until the subscriber has resumed.",
+        "A REVOKE may be lost, so it is repeated until the subscriber has resumed.",
         (
             Change(
                 Coordinator._send_revoke,
@@ -106,7 +106,7 @@ MUTANTS = [
     ),
     Mutant(
         "revoked-by-the-dead",
-        "A REVOKE of another head epoch, or about another owner epoch, is ignored.",
+        "A REVOKE of another head epoch, or for another owner epoch, is ignored.",
         (Change(HandoverSource.on_revoke, "if revoke.head_epoch != self.host.head_epoch:", "if False:"),),
         (
             "sessions-replay",
@@ -116,14 +116,14 @@ MUTANTS = [
             "sessions-everything",
             "edge-crash-replay",
         ),
-        harmless="whom it does not mean would resume once more",
+        harmless="the subscriber would only resume once more",
     ),
     Mutant(
         "revoked-goes-on",
-        "A revoked attachment is closed, and its queue dropped, before MOVED is said.",
+        "A revoked attachment is closed, and its queue dropped, before MOVED is sent.",
         (Change(HandoverSource._revoke, "self.attachments.close(attachment)", "pass"),),
         ("calm-replay", "sessions-replay"),
-        harmless="the client takes nothing more from there, and RELEASE follows",
+        harmless="the client takes nothing more from that attachment, and RELEASE follows",
     ),
     Mutant(
         "revoked-leaves-cover",
@@ -139,15 +139,15 @@ MUTANTS = [
     ),
     Mutant(
         "replay-place-is-not-freed",
-        "After a hand-over by replay its place is free.",
+        "After a hand-over by replay its slot is freed.",
         (Change(Coordinator._finish, "if session.plan.replay:", "if False:"),),
         ("calm-replay", "sessions-replay"),
         partners=(Change(SlotTable.pop_expired, "del self[subscriber]", "pass"),),
-        alone="a place ends by its time as well",
+        alone="a slot also expires",
     ),
     Mutant(
         "log-is-read-from-the-last",
-        "The cursor begins at the lowest place of its members.",
+        "The cursor begins at the lowest position of its members.",
         (
             Change(
                 CatchupCursor.begin,
@@ -159,7 +159,7 @@ MUTANTS = [
     ),
     Mutant(
         "joins-the-running-slice",
-        "Who joins while a slice is under way waits for the next one.",
+        "An attachment that joins while a slice is being fetched waits for the next slice.",
         (
             Change(
                 CatchupCursor.join,
@@ -183,15 +183,15 @@ MUTANTS = [
     ),
     Mutant(
         "replayed-below-the-place",
-        "A member takes what lies above its own place.",
+        "A member takes what is above its own position.",
         (Change(CatchupReplay._take, "if position <= attachment.position:", "if False:"),),
         ("slices", "batch-replay", "churn"),
         partners=(FORGETFUL,),
-        alone="what comes twice is below the watermark",
+        alone="publications that come twice are below the watermark",
     ),
     Mutant(
         "replayed-beyond-the-cut",
-        "A member that is cut takes nothing from behind the cut.",
+        "A cut member takes nothing from after the cut.",
         (
             Change(
                 CatchupReplay.on_replay,
@@ -201,11 +201,11 @@ MUTANTS = [
         ),
         ("slow-cut", "slices"),
         partners=(FORGETFUL,),
-        alone="what the source then delivers too much is below the watermark when it comes again",
+        alone="what the source delivers too much is below the watermark when it comes again",
     ),
     Mutant(
         "messages-are-lost",
-        "A link that falls behind loses publications, never an in-band message.",
+        "A link that falls behind drops publications, never an in-band message.",
         (
             Change(
                 Outbox._lost_range,
@@ -222,7 +222,7 @@ MUTANTS = [
     ),
     Mutant(
         "gaps-cross-messages",
-        "A gap never reaches across an in-band message.",
+        "A gap never spans an in-band message.",
         (
             Change(
                 Outbox._lost_range,

@@ -1,7 +1,7 @@
-"""Mutants that no run of a world has found so far: for each the test, with a history of its own, that finds it.
+"""Mutants that no run of a world has found so far, each with the test that finds it.
 
-Most of them need two rare things to meet. The test drives real machines, or the one that keeps the rule, to where it
-matters; it is run with the rule broken, and its partners left as they are, and has to fail.
+Most of them need two rare events at once. The test drives real machines, or the one that implements the rule, to that
+state. It is run with the rule broken and without the partners, and must fail.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from tests.core.head.handover import test_dispatch as handovers
 from tests.core.head.handover import test_remote_members as guests
 
 Test = tuple[Callable[..., None], tuple[Any, ...]]
-"""A test, and what it is called with."""
+"""A test and its arguments."""
 
 SCRIPTED: Final = MappingProxyType(
     {
         "marker-without-compare": (coordinator.test_the_marker_cuts_whom_it_names_and_the_source_still_owns, ()),
-        "guests-are-not-busy": (handovers.test_a_guest_is_busy_here, ()),
+        "remote-members-are-not-busy": (handovers.test_a_guest_is_busy_here, ()),
         "drains-beyond-the-cut": (queues.test_a_blocked_one_fetches_what_is_before_its_cut_and_then_ends, (0,)),
         "cuts-who-has-not-attached": (coordinator.test_at_the_cut_those_that_are_not_attached_stay, ()),
         "gone-epoch-is-forgotten": (
             membership.test_an_older_resume_is_released_even_behind_an_owner_that_has_gone,
             (),
         ),
-        "guest-outlives-resume": (
+        "remote-member-outlives-resume": (
             guests.test_a_resume_that_names_no_session_ends_the_guest_and_undoes_what_is_not_cut,
             (),
         ),
@@ -52,7 +52,7 @@ SCRIPTED: Final = MappingProxyType(
             (),
         ),
         "gaps-cross-messages": (outbox.test_holes_are_split_at_in_band_messages_and_those_are_never_lost, ()),
-        "expires-anybody": (
+        "expire-without-compare": (
             between.test_the_end_of_a_lease_that_comes_late_does_not_end_what_has_begun_elsewhere,
             (),
         ),
@@ -88,7 +88,7 @@ SCRIPTED: Final = MappingProxyType(
 
 
 def place(name: str) -> str:
-    """Where the test of a mutant is."""
+    """The node id of the test of a mutant."""
     test, _ = SCRIPTED[name]
     path = test.__code__.co_filename
     return f"{path[path.rindex('tests/') :]}::{test.__name__}"

@@ -1,6 +1,6 @@
-"""Every mutant is found in the run that is remembered for it, and without it that run keeps the laws.
+"""Every mutant is found by its remembered run, and without the mutant that run keeps the laws.
 
-Where a change of the product has made a run say nothing, `python -m tests.simulator.mutants` looks for another.
+If a change of the product makes a run useless, `python -m tests.simulator.mutants` searches for another.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FOUND = {name: one for name, one in remembered().items() if one.world}
 RUNS = sorted({(one.world, one.seed) for one in FOUND.values()})
 
 
-def test_each_mutant_has_a_name_of_its_own_and_was_looked_for():
+def test_each_mutant_has_a_name_of_its_own_and_was_searched_for():
     assert sum(map(len, SECTIONS.values())) == len(ALL)
     assert [name for name, mutant in ALL.items() if not mutant.harmless and name not in remembered()] == []
     assert [name for name in FOUND if name not in ALL or ALL[name].harmless] == []

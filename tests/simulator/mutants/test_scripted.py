@@ -1,4 +1,4 @@
-"""Each rule whose breach no world shows is broken in front of the test that is named for it, which fails."""
+"""Each mutant that no world finds makes the test named for it fail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.simulator.mutants.scripted import SCRIPTED
 
 
 @pytest.mark.parametrize("name", SCRIPTED)
-def test_the_named_test_finds_it(name: str, monkeypatch: pytest.MonkeyPatch):
+def test_the_named_test_finds_the_mutant(name: str, monkeypatch: pytest.MonkeyPatch):
     test, arguments = SCRIPTED[name]
     test(*arguments)
     plant(monkeypatch, ALL[name].changes)
