@@ -27,7 +27,7 @@ STATE_MESSAGES: Final[dict[LiveJobState, str]] = {
     "Starting": "the live job has been started, and has not written a snapshot yet",
     "Incomplete": "the snapshot of the live job lacks brokers",
     "Late": "the snapshot of the live job is too old to be used",
-    "Dead": "the live job has written nothing for so long that it is restarted",
+    "Dead": "the live job has stopped writing snapshots and is restarted",
 }
 """A message for each state, without figures: it stays the same while the state lasts."""
 
