@@ -457,7 +457,7 @@ def write_table() -> None:
     """The tables in docs/mutants.md, between their two marks."""
     reasons = load(REASONS)
     lines = ["", "| module | mutants | tried | noticed | endless | not noticed |", "|---|---|---|---|---|---|"]
-    rest = ["", "What was not noticed, and why that may be:", "", "| function | change | reason |", "|---|---|---|"]
+    rest = ["", "Changes that no test noticed, and why:", "", "| function | change | reason |", "|---|---|---|"]
     for area, results in load(STATE).items():
         for module in modules_of(area):
             keys = [mutant.key for mutant in mutants_of(module)]

@@ -1,4 +1,4 @@
-"""The snapshots that agreement is judged by are those of the jobs: the oracle's, over the same files."""
+"""The snapshots of the agreement bench are those of the jobs: the oracle computes the same from the same files."""
 
 from __future__ import annotations
 

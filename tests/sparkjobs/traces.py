@@ -1,4 +1,4 @@
-"""Load reports of small fleets, as files: with heads, copies, rows in disorder, late ones and broken ones."""
+"""Load reports of small fleets as files, with heads, copies, rows out of order, late rows and invalid ones."""
 
 from __future__ import annotations
 
@@ -44,10 +44,12 @@ def trace(seed: int, end_us: int, clusters: int = 2, edges: int = 3, seconds: in
 
 
 def disturbed(seed: int, rows: list[Row]) -> list[Row]:
-    """The same with copies, disorder, rows that came minutes late, and rows that nobody can use."""
+    """The rows with copies, out of order, and with invalid rows."""
     generator = random.Random(seed)
     found = list(rows)
-    for one in generator.sample(rows, len(rows) // 8):  # heard by a second collector, a little later or earlier
+    for one in generator.sample(
+        rows, len(rows) // 8
+    ):  # received by a second collector as well, a little later or earlier
         received = one["received_us"] + generator.randrange(-300_000, 300_000)
         found.append(one | {"collector": "c1", "received_us": received})
     found += generator.sample(rows, len(rows) // 10)
@@ -76,7 +78,7 @@ def usable(row: Row) -> bool:
 
 
 def write_files(root: Path, rows: list[Row], files: int, prefix: str = "c0") -> list[Path]:
-    """The rows, cut into so many files in the folder that collectors write to."""
+    """Write the rows to `files` files in the folder that collectors write to."""
     folder = root / INCOMING
     folder.mkdir(parents=True, exist_ok=True)
     size = -(-len(rows) // files)

@@ -92,10 +92,10 @@ def test_networks_lose_repeat_and_delay():
 @pytest.mark.parametrize(
     ("fold", "spark", "why"),
     [
-        (None, Decision("OK", "", "", 0.0, False), "one of them knew too little of the cluster"),
+        (None, Decision("OK", "", "", 0.0, False), "one of them had too few reports of the cluster"),
         (Decision("OK", "b2", "input", 0.17, False), Decision("OK", "", "", 0.0, False), "within 0.03 of the trigger"),
         (Decision("OK", "b2", "input", 0.3, False), Decision("N/A", "b2", "input", 0.3, False), "the state"),
-        (Decision("OK", "b2", "input", 0.3, False), Decision("OK", "b2", "input", 0.3, True), "twice running"),
+        (Decision("OK", "b2", "input", 0.3, False), Decision("OK", "b2", "input", 0.3, True), "twice in a row"),
         (Decision("OK", "b2", "input", 0.3, False), Decision("OK", "b3", "input", 0.3, False), "the target"),
     ],
 )  # fmt: skip
