@@ -193,7 +193,7 @@ def test_only_the_plan_that_stands_can_be_approved(server: Server):
     other = {"spec": {"approval": {"planHash": "999999"}}}
     unplanned = stored(server, SESSION)
     reply = server.patch("LoadBalancingSession", unplanned, approve)
-    assert (reply.code, "this is not the plan that stands now" in reply.message) == (422, True)
+    assert (reply.code, "this is not the present plan" in reply.message) == (422, True)
     name = planned(server)
     reply = server.patch("LoadBalancingSession", name, other)
     assert (reply.code, "spec.approval.planHash" in reply.message) == (422, True)
@@ -229,9 +229,9 @@ def test_every_rule_has_its_test():
     assert untried == []
     assert of_changes == {
         "an edge does not change its cluster: delete it, and create one there",
-        "there is a plan (status.planHash), and what it is made from does not change: stop this session, or create"
+        "there is a plan (status.planHash), so the fields it is made from cannot change: stop this session, or create"
         " another one",
-        "this is not the plan that stands now (status.planHash): look at it, and approve that one",
+        "this is not the present plan (status.planHash): look at that one, and approve it",
     }
 
 

@@ -175,7 +175,7 @@ class Head:
     def _settle(self, one: Handover) -> None:
         if one.state not in ("done", "aborted") and all(state in OUTCOMES for state in one.members.values()):
             one.state = "done" if one.state == "cut" else "aborted"
-            one.reason = one.reason or ("nobody could be moved" if one.state == "aborted" else "")
+            one.reason = one.reason or ("no subscriber could be moved" if one.state == "aborted" else "")
 
     def tick(self) -> list[msg.Outcome]:
         """Every member may take a step; what has changed is told."""

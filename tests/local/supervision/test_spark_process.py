@@ -86,7 +86,7 @@ def test_without_java_that_is_said_once_and_in_status(folder: FleetFolder, tmp_p
     job = SparkProcess(folder, "f", spec(ASKED), tmp_path, missing=lambda: "there is no Java")
     for now in range(5):
         job.poll(float(now), None, told)
-    assert told.events == [("Warning", "NoSpark", "there is no Java; the fleet goes by the collectors' fold")]
+    assert told.events == [("Warning", "NoSpark", "there is no Java; the fleet uses the collectors' fold")]
     assert job.status()["state"] == "Missing"
     (condition,) = job.conditions()
     assert (condition.status, condition.reason) == ("False", "NoSpark")

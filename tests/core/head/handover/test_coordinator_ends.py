@@ -261,7 +261,7 @@ def test_nobody_to_move_ends_a_session_at_once():
     host = FakeHost()
     coordinator = coordinator_of(host)
     outcome = coordinator.prepare("1.1", plan())
-    assert (outcome.state, outcome.reason) == ("aborted", "nobody could be moved")
+    assert (outcome.state, outcome.reason) == ("aborted", "no subscriber could be moved")
     assert host.outcomes[-1].state == "aborted"
     assert host.said == []
 

@@ -15,7 +15,7 @@ def test_guests_beyond_the_bound_are_refused_and_their_edge_hears_nothing(monkey
     g, b = cluster.neighbors["g"], cluster.edges["b"]
     g.route(msg.Prepare("3.1", ["x", "y"], 4.0, False), "b")
     cluster.run()
-    assert [(nak.members, "as many guests" in nak.reason) for _, _, nak in g.routed()] == [(["x", "y"], True)]
+    assert [(nak.members, "as many remote members" in nak.reason) for _, _, nak in g.routed()] == [(["x", "y"], True)]
     assert b.of(msg.Prepare) == []
 
 
