@@ -1,4 +1,4 @@
-"""Each CEL rule refuses what it should, with its message, and lets the rest pass: asked of a real API server."""
+"""Each CEL rule refuses what it should, with its message, and accepts the rest: at a real API server."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ CREATED: list[tuple[str, Object, Object]] = [
      with_spec(CLUSTER, neighbors=[{"name": "west"}])),
     ("NAME-head, its head", renamed(CLUSTER, "c" * 59), renamed(CLUSTER, "c" * 58)),
 ]  # fmt: skip
-"""What a rule says, an object that it refuses, and one beside it that it accepts."""
+"""The message of a rule, an object that it refuses, and a similar one that it accepts."""
 
 
 @pytest.mark.cluster
@@ -219,7 +219,7 @@ def messages(rules: dict[Any, tuple[CelRule, ...]]) -> set[str]:
 
 
 def test_every_rule_has_its_test():
-    """Those of whole objects that speak of changes are tried above, each by itself."""
+    """Rules of whole objects about changes are tested above, each by itself."""
     of_changes = {rule.message for some in ROOT_RULES.values() for rule in some if "oldSelf" in rule.cel}
     untried = [
         message

@@ -1,4 +1,4 @@
-"""What probes are told, and from what."""
+"""The answers to probes, and their source."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def test_each_answer_is_counted():
     assert (verdict.published, verdict.accepted, verdict.refused, verdict.unknown) == (4, 2, 1, 1)
 
 
-def test_a_publication_that_nobody_answered_is_named():
+def test_an_unanswered_publication_is_named():
     verdict = audit_journal(published(1, None))
     assert verdict.violated == {"I8": 1}
     assert "never answered" in str(verdict)
