@@ -350,7 +350,7 @@ fragments = st.sampled_from(
 
 
 def read(text: str) -> Subscription | ParseError | Unsatisfiable:
-    """Whatever else is raised fails the test."""
+    """Any other exception fails the test."""
     try:
         return parse(text)
     except (ParseError, Unsatisfiable) as error:

@@ -1,4 +1,4 @@
-"""The demo between clusters: what it asks for, what it tells of sessions, and its page. `make demo-global` runs it."""
+"""The demo between clusters: its options, its report of sessions, and its page. `make demo-global` runs it."""
 
 from __future__ import annotations
 

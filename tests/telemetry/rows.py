@@ -1,4 +1,4 @@
-"""Rows and reports for tests, complete and valid; name what should be otherwise."""
+"""Rows and reports for tests, complete and valid; arguments change fields."""
 
 from __future__ import annotations
 

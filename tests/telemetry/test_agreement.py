@@ -1,4 +1,4 @@
-"""Whether clusters are balanced alike by the fold and by Spark's snapshot, over recordings that are small."""
+"""Whether clusters are balanced equally by the fold and by Spark's snapshot, over small recordings."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_decisions_by_fold_and_by_snapshot_agree(way: str):
 
 
 def test_who_decides_by_something_else_does_not_agree(monkeypatch: pytest.MonkeyPatch):
-    """A snapshot whose figures are a third of the truth is caught by this comparison."""
+    """A snapshot whose figures are a third of the true ones is caught by this comparison."""
     true = telemetry_loads.telemetry_loads
 
     def wrong(known: PollResult | None, now: float) -> Any:

@@ -98,7 +98,7 @@ def test_the_house_is_kept(tmp_path: Path):
     collector.advance(0.0, NOW_US)
     assert not old.exists()
     collector.advance(MAINTENANCE_SECONDS, NOW_US + 3601 * SECOND)
-    assert set(collector.intake.newest["c"]) == {"e1"}, "nobody expects x, and it is silent"
+    assert set(collector.intake.newest["c"]) == {"e1"}, "x is not expected, and it is silent"
 
 
 def test_a_folder_that_is_gone_is_counted_and_said(tmp_path: Path):
@@ -112,7 +112,7 @@ def test_a_folder_that_is_gone_is_counted_and_said(tmp_path: Path):
     assert len(collector.intake.pending_rows) == 1
 
 
-def test_the_first_collector_says_whom_to_expect(tmp_path: Path):
+def test_the_first_collector_writes_the_expected_brokers(tmp_path: Path):
     collector = started(tmp_path)
     collector.advance(0.0, NOW_US)
     assert read_expected_file(tmp_path / EXPECTED).clusters == {"c": ["e1", "e2"]}

@@ -1,4 +1,4 @@
-"""Confirmation by edges: who must have a publication, who is named, and what is left behind when links go."""
+"""Confirmation by edges: which edges must have a publication, which are named, and what remains when links end."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def state(pending: PendingConfirmation) -> tuple[bool, list[str]]:
     return pending.missing, pending.late
 
 
-def test_a_publication_that_nobody_needs_is_confirmed_at_once():
+def test_a_publication_that_no_edge_needs_is_confirmed_at_once():
     assert state(Bench().ask(1)) == (False, [])
 
 

@@ -142,7 +142,7 @@ def test_eq_2_and_3_by_counting(
     assert profile.input_rate == pytest.approx(sum(value > min(bounds) for value in taken) / ended)
 
 
-def test_what_comes_in_an_instant_tells_no_rate():
+def test_publications_of_one_instant_give_no_rate():
     press = PressEstimator(samples=1, now=1.0)
     press.note("p", {}, 100, 1.0 + 1e-9)
     assert press.sample_runs(2.0) == ()

@@ -1,4 +1,4 @@
-"""Ring: what it keeps, what it forgets, and the rates it tells, against counting by hand and against the truth."""
+"""Ring: what it keeps, what it forgets, and the rates it estimates, against counting by hand and the true rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples run through subscriptions: bits against brute force, thinning, bounds, and who stays."""
+"""Samples run through subscriptions: bits against brute force, thinning, bounds, and the subscribers that stay."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_some_at_a_time_are_the_same_as_all_at_once():
 
 
 def test_who_is_in_no_row_keeps_what_it_asks_for():
-    """The row asks for 8 and 9, another who is not offered for 9: only 8 would be saved."""
+    """The row asks for 8 and 9, and another subscriber, which is not offered, for 9: only 8 would be saved."""
     profile = profile_of([stretch(10.0, list(range(10)))], [ProfileRow("7", 0, ("a",))], above(7, 8), nothing)
     assert profile.rest == 1 << 9
     assert profile.rate(profile.rows[0]) == pytest.approx(2.0)

@@ -141,7 +141,7 @@ def speakers(struct: Any) -> Iterator[str]:
 
 
 def session_blocks() -> str:
-    """The session as the document shows it: who, what it says, the bytes, and the values."""
+    """The session as the document shows it: sender, message, bytes, and values."""
     blocks = []
     for step, (sender, receiver, says, data) in enumerate(make.SESSION, 1):
         text = data.hex(" ")
@@ -234,7 +234,7 @@ def test_every_record_of_a_client_is_taken_by_a_head_or_by_an_edge():
     nowhere: Any = None
     for kind in get_args(msg.FromClient):
         try:
-            # Without a link or a value in any field no handler comes far, but it is the handler that fails.
+            # Without a link or a value in any field no handler gets far, but it is the handler that fails.
             requests.handle(nowhere, kind(*[None] * len(kind.__struct_fields__)))
         except WireError as error:
             assert error.code == "misplaced"

@@ -1,4 +1,4 @@
-"""One side of a link by itself, rule by rule: what it takes, owes, keeps, gives credit for, and when it begins anew."""
+"""One side of a link by itself, rule by rule: what it takes, owes, keeps, gives credit for, and when it starts over."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def data(seq: int, ack: int = 0, credit: int = 100, flags: int = 0) -> wire.Data
 
 
 def accepted(credit: int = 100, limits: LinkLimits = LIMITS) -> Link:
-    """An acceptor with an open link, whose sender has told it this credit."""
+    """An acceptor with an open link, whose peer has given it this credit."""
     link = made(initiator=False, limits=limits)
     link.on_hello(hello(), 2.0)
     link.acknowledged(0, credit, 2.0)
@@ -164,7 +164,7 @@ def test_a_link_that_the_other_side_has_lost_is_over_and_a_new_one_is_opened():
     assert link.buffer is buffer, "the list stays the same object"
 
 
-def test_over_begins_anew():
+def test_an_ended_link_starts_over():
     link = dialled()
     link.flags = wire.FLAG_ACK_NOW
     link.over(6.0)

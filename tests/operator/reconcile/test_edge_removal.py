@@ -1,4 +1,4 @@
-"""How an edge leaves: emptied, ended, forgotten, in this order, and its session stays."""
+"""How an edge leaves: it is emptied, ended and released, in this order, and its session stays."""
 
 from tests.operator.world import World
 

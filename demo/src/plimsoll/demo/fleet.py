@@ -64,13 +64,13 @@ class DemoAccess:
 
 
 class DemoFleet:
-    """One fleet in a folder of its own. `stop` it, whatever happens."""
+    """One fleet in a folder of its own. `stop` it even after an error."""
 
     def __init__(self, folder: FleetFolder, resources: Resources) -> None:
         self._folder = folder
         self._plain = resources.fleet.spec.security.plain
         self.brokers: dict[str, DemoBroker] = {}
-        self.heard: Counter[str] = Counter()
+        self.received: Counter[str] = Counter()
         """Messages that brokers have sent to this process, by kind; it only watches."""
         self._ask_at, self._heard = 0.0, False
         self._control: ControlPlane | None = None
@@ -121,7 +121,7 @@ class DemoFleet:
                 for name in self.brokers:
                     self._control.ask(name)
             for said in self._control.poll(until - now):
-                self.heard[_message_name(said)] += 1
+                self.received[_message_name(said)] += 1
                 if isinstance(said, LoadReportReceived):
                     self._heard = True
                     yield said.report
@@ -166,7 +166,7 @@ class DemoFleet:
         self._process.kill()  # its brokers end with it
         if late:
             return [f"the fleet did not stop within {STOP_SECONDS:g} s and was ended"]
-        return [] if running else ["the fleet's supervisor had ended before it was told to"]
+        return [] if running else ["the fleet's supervisor ended before it was asked to"]
 
     def keep_logs(self, folder: Path) -> None:
         """Move the logs of the fleet, which has stopped, and delete the rest of its state, keys included."""

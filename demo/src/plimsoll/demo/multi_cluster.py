@@ -64,7 +64,7 @@ class MultiClusterRun:
 
     def _unmoved(self) -> list[str]:
         moved = sum(one["moved"] for one in self.sessions if one["between"])
-        return [] if moved else ["no session between clusters moved anybody"]
+        return [] if moved else ["no session between clusters moved a subscriber"]
 
     def plain(self) -> dict[str, Any]:
         """The contents of `global.json`."""

@@ -17,7 +17,7 @@ import zmq
 from plimsoll.local.storage.fleet_folder import FleetFolder
 
 SUPERVISOR = "local.supervisor"
-"""The supervisor's name on the wire; brokers' names have no dot, so none can be called so."""
+"""The supervisor's name on the wire; brokers' names have no dot, so no broker can have it."""
 MEDIATOR = "local.mediator"
 CLIENTS = "local.clients"
 ANY_NAME = "*"

@@ -200,7 +200,7 @@ class LocalMediatorRunner:
                 status = partial(_with_status, session_objects.stored_status(save.session, now))
                 stored = self._store.set_status(session_objects.SESSION_KIND, save.session.name, status)
                 if stored["metadata"]["uid"] != save.session.uid:
-                    raise ObjectMissingError(f"the object of session {save.session.name} has been made anew")
+                    raise ObjectMissingError(f"session {save.session.name} was deleted and created again")
             self._save_cordoned(self._mediator.cordoned)
 
     def _save_cordoned(self, cordoned: frozenset[str]) -> None:

@@ -1,4 +1,4 @@
-"""An edge's profile: rows are what is asked for, bits are what matches, rates are counted, and answers come again."""
+"""An edge's profile: rows are requested subscriptions, bits are matches, rates are counted, answers are repeated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def asked(fleet: Fleet, mediator: Mediator, number: int = 9) -> SubscriptionProf
 
 @pytest.fixture
 def busy(balanced: Any) -> tuple[Fleet, Mediator]:
-    """Three subscribers at e1, of whom two ask for the same, one at e2; 10 publications a second by two publishers."""
+    """Three subscribers at e1, two with one subscription, one at e2; two publishers send 10 publications a second."""
     fleet = balanced(2)
     mediator = fleet.mediator("h")
     client = fleet.client("c", "h", "e1", "e2")
@@ -99,7 +99,7 @@ def test_all_parts_of_a_query_are_waited_for(busy: tuple[Fleet, Mediator]):
 
 
 def test_several_targets_are_each_told_apart(balanced: Any):
-    """e2 takes what is odd, e3 takes nothing: of what comes to e1, e2 has half already and e3 has nothing."""
+    """e2 takes odd values, e3 takes none: of the input of e1, e2 takes in half already and e3 nothing."""
     fleet = balanced(3)
     mediator = fleet.mediator("h")
     client = fleet.client("c", "h", "e1", "e2")

@@ -1,4 +1,4 @@
-"""All fleets of a small size, and what becomes of them session by session while nothing else changes."""
+"""All fleets of a small size, and their states session by session while nothing else changes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fleets(wants: dict[str, int], counts: dict[str, tuple[int, ...]], kinds: dic
 
 
 def excess(world: World, parameters: BalancingParameters = LIMITS) -> tuple[float, float, float]:
-    """How bad things are: overload; what input and delay, then what output differ by beyond the triggers, squared."""
+    """How far from balance: overload; differences of input and delay, then of output, beyond the triggers, squared."""
     loads = [world.load(name).measures for name in world.brokers]
     over = sum(max(0.0, load.of_resource(r) - LOWER[r]) for load in loads for r in ("input", "output"))
     beyond = {

@@ -1,4 +1,4 @@
-"""When a policy chooses, what its plan waits for, and what it is told of the other edges: each rule by itself."""
+"""When a policy chooses, what its plan waits for, and what it knows of the other edges: each rule by itself."""
 
 from __future__ import annotations
 

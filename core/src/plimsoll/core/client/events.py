@@ -147,7 +147,7 @@ class Forgotten(Struct, frozen=True):
 
 
 class SubscriptionRefused(Struct, frozen=True):
-    """This subscription will not be served; the others are not concerned."""
+    """This subscription will not be served; the others are not affected."""
 
     id: int
     text: str

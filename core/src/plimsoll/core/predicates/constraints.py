@@ -1,7 +1,7 @@
 """Constraints on one attribute: the sets of values that predicates describe, in canonical form.
 
 Laws. Every value has one kind (string, number, boolean), and a constraint other than `Present` admits values of one
-kind only; a value of another kind does not satisfy it, whatever the operator. Two constraints are equal exactly when
+kind only; a value of another kind does not satisfy it, under any operator. Two constraints are equal exactly when
 they admit the same values, so canonical equality is semantic equality. Numbers are points of the extended real line:
 ints and floats compare exactly (Python's mixed comparison does not round, even beyond 2**53), the line is dense, and
 NaN is not on it and so satisfies only `Present`. Strings are sequences of code points; there are infinitely many.

@@ -1,7 +1,7 @@
 """A subscription: the conjunction of its attributes' constraints, as a value.
 
 Laws. A subscription is satisfiable, canonical and immutable: two are equal exactly when they select the same
-publications, whatever their text. An attribute that a publication lacks satisfies nothing, `!=` included.
+publications, even if their texts differ. An attribute that a publication lacks satisfies nothing, `!=` included.
 """
 
 from collections.abc import Iterable, Mapping

@@ -48,9 +48,9 @@ class LinkLimits:
 class Link:
     """One side of a reliable link.
 
-    `flags` go with every frame. `unacked` are the frames after `acked`, in order. `on_sealed` is told how many records
-    each frame has. `is_stuck`: the round has ended and something was left. `buffer` holds encoded records that wait
-    for the end of the round; the list stays the same object for the life of the link.
+    `flags` go with every frame. `unacked` are the frames after `acked`, in order. `on_sealed` gets the number of
+    records of each frame. `is_stuck`: the round has ended and something was left. `buffer` holds encoded records until
+    the end of the round; the list stays the same object for the life of the link.
     """
 
     __slots__ = (

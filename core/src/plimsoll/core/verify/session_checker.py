@@ -130,7 +130,7 @@ class SessionChecker:
         if seen.phase not in (*FINAL_PHASES, "Planned"):
             self._add("I5", seen, f"ended in {seen.phase}, which is no end", seen.at)
         if told > seen.planned:
-            self._add("I8", seen, f"planned {seen.planned} and tells of {told}", seen.at)
+            self._add("I8", seen, f"planned {seen.planned} and reports {told}", seen.at)
         if gone and seen.phase in ("RolledBack", "Rejected", "Planned"):
             self._add("I8", seen, f"is {seen.phase}, and {gone} did not stay", seen.at)
         if seen.phase == "Succeeded" and told < seen.planned:

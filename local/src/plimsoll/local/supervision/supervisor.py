@@ -57,7 +57,7 @@ ASK_EARLY_SECONDS = 0.1
 STATUS_SECONDS = 1.0
 ROUND_SECONDS = 0.1
 KEYS_READ_SECONDS = 2.5
-"""Brokers read the authorized keys every second. Who connects earlier is refused, and ZeroMQ never retries."""
+"""Brokers read the authorized keys every second. A peer that connects earlier is refused, and ZeroMQ never retries."""
 
 
 class FleetStartError(RuntimeError):

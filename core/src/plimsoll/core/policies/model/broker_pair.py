@@ -1,6 +1,6 @@
 """Two brokers while moves between them are considered: which subscribers are where, and what each broker would measure.
 
-Predictions start from the two load reports, corrected where a report cannot show the truth: an overloaded broker
+Predictions start from the two load reports, corrected where a report is misleading: an overloaded broker
 reports what it sends, not what is demanded of it, and one without subscriptions has no matching delay to learn from.
 """
 

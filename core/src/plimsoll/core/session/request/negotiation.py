@@ -132,7 +132,7 @@ def _action_list(
 
 
 def _earliest_report(own: BrokerLoad, others: Mapping[str, BrokerLoad]) -> float:
-    """A time before all of these reports: they are fresh, whatever the clocks of their brokers say."""
+    """A time before all of these reports: so they are fresh, even if their brokers' clocks are wrong."""
     return min(each.time for each in (own, *others.values()))
 
 
