@@ -12,7 +12,6 @@ import msgspec
 from plimsoll.simulator.run import RunOutcome
 
 COUNTS = ("runs", "events", "deliveries", "excused", "gaps", "uncertain", "violations")
-ENDS = ("done", "aborted", "failed", "open")
 MEMBER_OUTCOMES = ("moved", "stayed", "returned", "detached")
 HEADINGS = (
     "scenario                  seeds      events  delivered in gaps unsure  faults |  "

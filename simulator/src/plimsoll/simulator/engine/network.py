@@ -19,12 +19,10 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
-from plimsoll.core.protocol import wire
 from plimsoll.simulator.engine.event_queue import EventQueue
 from plimsoll.simulator.engine.frame_trace import describe_frame
 
 Peer = Hashable
-DATA_KIND = bytes((wire.DATA,))
 
 
 class NetworkParty(Protocol):
@@ -92,7 +90,7 @@ FrameTap = Callable[[SimulatedConnection, NetworkParty, NetworkParty, bytes], No
 class SimulatedNetwork:
     """All sockets. Who sends gives a party and its own name of the peer, as sockets do.
 
-    `control`: the weather of control sockets, where it is another one. `data_frames` counts frames of records.
+    `control`: the weather of control sockets, where it is another one.
     """
 
     def __init__(
@@ -106,7 +104,7 @@ class SimulatedNetwork:
         self.weathers: dict[frozenset[str], ConnectionQuality] = {}
         self.taps: list[FrameTap] = []
         self.digest = 0
-        self.frames = self.data_frames = self.lost = 0
+        self.frames = self.lost = 0
         self._salt = draw.getrandbits(32)
         self.trace: Callable[[str], None] | None = None
         self.connect_seconds = 0.01
@@ -208,7 +206,6 @@ class SimulatedNetwork:
         now, draw = self.schedule.now, connection.draw
         weather = self._weather(connection)
         self.frames += 1
-        self.data_frames += frame[2:3] == DATA_KIND
         way.departs = max(way.departs, now) + len(frame) / weather.bytes_per_second
         at = way.departs + weather.delay_seconds + weather.jitter_seconds * draw.random()
         if weather.drop and draw.random() < weather.drop:

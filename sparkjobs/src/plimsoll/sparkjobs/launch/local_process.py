@@ -42,11 +42,6 @@ def live_command(launch: SparkLaunch, root: Path, python: str = sys.executable) 
     return [python, "-m", "plimsoll.sparkjobs", *live_arguments(launch, str(root))]
 
 
-def job_command(job: str, arguments: list[str], python: str = sys.executable) -> list[str]:
-    """Start this for a job that ends."""
-    return [python, "-m", "plimsoll.sparkjobs", job, *arguments]
-
-
 def job_environment(outer: Mapping[str, str], python: str = sys.executable) -> dict[str, str]:
     """What of the outer environment a job needs; settings of a Spark that is installed elsewhere are not passed on."""
     kept = {name: outer[name] for name in PASSED_VARIABLES if name in outer}

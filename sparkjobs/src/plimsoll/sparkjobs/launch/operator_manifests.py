@@ -1,8 +1,7 @@
 """The live job as an object of an operator for Spark, where a cluster has one: Kubeflow's, or Apache's.
 
 Both submit in cluster mode: they make the driver's pod, and it makes the executors'. What they are given is the same
-image, file, arguments and restrictions as in `kubernetes`. `fields` says which fields they have; neither operator is
-needed to render or check an object.
+image, file, arguments and restrictions as in `manifests`. Neither operator is needed to render an object.
 """
 
 from __future__ import annotations

@@ -66,11 +66,3 @@ def _is_ahead(path: Path, snapshot: TelemetrySnapshot) -> bool:
         return (said.run_us, said.batch) > snapshot.order and decode_snapshot(data).order > snapshot.order
     except (FileNotFoundError, msgspec.MsgspecError, SnapshotError):
         return False
-
-
-def read_latest(root: Path) -> TelemetrySnapshot | None:
-    """What `latest.json` says; None if there is none or it cannot be read, in which case anything is better."""
-    try:
-        return decode_snapshot((root / LATEST).read_bytes())
-    except (FileNotFoundError, SnapshotError):
-        return None
