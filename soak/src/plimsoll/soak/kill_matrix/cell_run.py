@@ -217,40 +217,34 @@ class KillMatrixCellRun:
         return holder == ("first" if victim == "subscribers" else victim)
 
     def _kill(self, who: str) -> None:
-        if who == "mediator":
-            self._mediator.kill()
-        elif who in _CLIENT_PROCESSES:
-            self._crowd.kill(_CLIENT_PROCESSES[who])
-        else:
+        if who in ("head", "far head"):
             broker = self._brokers[who]
-            if who in ("head", "far head"):
-                self._ends.append(seen.HeadEndObserved(broker, self._ground.epoch_of(broker), time.monotonic()))
-            self._ground.kill(broker)
+            self._ends.append(seen.HeadEndObserved(broker, self._ground.epoch_of(broker), time.monotonic()))
+        self._signal(who, self._mediator.kill, self._crowd.kill, self._ground.kill)
 
     def _start(self, who: str) -> None:
-        if who == "mediator":
-            self._mediator.start()
-        elif who in _CLIENT_PROCESSES:
-            self._crowd.start(_CLIENT_PROCESSES[who])
-        else:
-            self._ground.start(self._brokers[who])
+        self._signal(who, self._mediator.start, self._crowd.start, self._ground.start)
 
     def _freeze(self, parties: list[str]) -> None:
         for who in parties:
-            if who == "mediator":
-                self._mediator.freeze()
-            elif who in _CLIENT_PROCESSES:
-                self._crowd.freeze(_CLIENT_PROCESSES[who])
-            else:
-                self._ground.freeze(self._brokers[who])
+            self._signal(who, self._mediator.freeze, self._crowd.freeze, self._ground.freeze)
 
     def _thaw(self, who: str) -> None:
+        self._signal(who, self._mediator.thaw, self._crowd.thaw, self._ground.thaw)
+
+    def _signal(
+        self,
+        who: str,
+        to_mediator: Callable[[], None],
+        to_clients: Callable[[int], None],
+        to_broker: Callable[[str], None],
+    ) -> None:
         if who == "mediator":
-            self._mediator.thaw()
+            to_mediator()
         elif who in _CLIENT_PROCESSES:
-            self._crowd.thaw(_CLIENT_PROCESSES[who])
+            to_clients(_CLIENT_PROCESSES[who])
         else:
-            self._ground.thaw(self._brokers[who])
+            to_broker(self._brokers[who])
 
     # -- time
 
