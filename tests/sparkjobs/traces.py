@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.telemetry.rows import row
+from tests.telemetry.rows import row, write_rows
 
-from plimsoll.telemetry.schema import EXPECTED, INCOMING, LOADS, MAJOR, METRICS
-from plimsoll.telemetry.storage import parquet
+from plimsoll.telemetry.schema import EXPECTED, INCOMING, LATEST, LOADS, MAJOR, METRICS
+from plimsoll.telemetry.snapshot import SnapshotError, TelemetrySnapshot, decode_snapshot
 
 Row = dict[str, Any]
 FLEET = "f"
@@ -85,7 +85,7 @@ def write_files(root: Path, rows: list[Row], files: int, prefix: str = "c0") -> 
     paths = []
     for number in range(files):
         path = folder / f"{prefix}-{number:04}.parquet"
-        parquet.write_rows(path, LOADS, rows[number * size : (number + 1) * size])
+        write_rows(path, LOADS, rows[number * size : (number + 1) * size])
         paths.append(path)
     return paths
 
@@ -98,3 +98,11 @@ def expect(root: Path, clusters: dict[str, list[str]]) -> None:
     path.write_bytes(
         msgspec.json.encode({"schema": MAJOR, "fleet": FLEET, "written_us": now_us(), "clusters": clusters})
     )
+
+
+def read_latest(root: Path) -> TelemetrySnapshot | None:
+    """The snapshot in `latest.json`; None if there is none or it cannot be read."""
+    try:
+        return decode_snapshot((root / LATEST).read_bytes())
+    except (FileNotFoundError, SnapshotError):
+        return None

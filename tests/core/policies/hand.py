@@ -9,12 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from plimsoll.core.policies.model.broker_pair import BrokerPair
 from plimsoll.core.policies.model.load import BrokerLoad
+from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.plan import OffloadPlan
 from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile
 from plimsoll.core.policies.model.traffic import SampleBlock, SampledTraffic, union_bits
 
 SIZE_BYTES = 100.0
+
+
+def pair_of(profile: SubscriptionProfile) -> BrokerPair:
+    """Two idle brokers while moves of a profile are considered: what a row takes along does not depend on loads."""
+    parameters = BalancingParameters()
+    source, target = BrokerLoad(name="s"), BrokerLoad(name="t")
+    return BrokerPair(source, target, profile, parameters, parameters.local_trigger, {})
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from tests.vectors import make
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.edge.attachment import REFUSALS
 from plimsoll.core.head.handover import admission, commands
-from plimsoll.core.head.machine import HeadRequest
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import WireError
@@ -32,7 +31,7 @@ FROM_HEAD = {struct for struct in msg.ToClient.__args__ if struct.__struct_field
     msg.Placed,
     msg.Unplaced,
 }
-TO_HEAD = set(HeadRequest.__args__)
+TO_HEAD = {msg.Publish, msg.Open, msg.Close, msg.Join}
 SPEAKERS: dict[str, Any] = {
     "client to head": TO_HEAD,
     "client to edge": set(msg.FromClient.__args__) - TO_HEAD,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.core.verify.session_checker import SessionChecker, SessionStateObserved, session_violations
+from plimsoll.core.verify.session_checker import SessionChecker, SessionStateObserved
 
 
 def seen(phase: str, at: float, **fields: Any) -> SessionStateObserved:
@@ -28,7 +28,10 @@ GOOD = [
 
 
 def found(*journal: SessionStateObserved, now: float = 50.0) -> list[tuple[str, str]]:
-    return [(one.law, one.text) for one in session_violations(journal, now)]
+    checker = SessionChecker()
+    for one in journal:
+        checker.add(one)
+    return [(one.law, one.text) for one in checker.judge(now)]
 
 
 def test_a_session_as_it_should_be():

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.operator.objects.test_collectors import settled
 from tests.operator.world import World
+from tests.sparkjobs.launch.operator_fields import object_faults
 
 from plimsoll.operator import status
 from plimsoll.operator.names import Object
@@ -16,7 +17,6 @@ from plimsoll.operator.objects import spark_jobs
 from plimsoll.operator.objects.manifest import owner
 from plimsoll.operator.objects.spark_jobs import LiveJobMonitor
 from plimsoll.operator.settings import OperatorSettings
-from plimsoll.sparkjobs.launch import operator_schema
 from plimsoll.sparkjobs.launch.live_job_health import DEAD_SECONDS, START_SECONDS
 from plimsoll.telemetry.client.snapshot_choice import ChosenSnapshot
 from plimsoll.telemetry.client.snapshot_poller import PollResult
@@ -117,7 +117,7 @@ def test_another_operator_is_asked_with_an_object_that_it_knows(launcher: str):
     assert made(found) == CRONS | ACCOUNT
     application = spark_jobs.spark_application(found.desired().resources, SETTINGS, metadata(found))
     assert application is not None
-    assert operator_schema.object_faults(application) == []
+    assert object_faults(application) == []
     assert application["metadata"]["annotations"]["plimsoll.dev/desired-hash"]
     assert spark_jobs.spark_application(world().desired().resources, SETTINGS, metadata(found)) is None
 

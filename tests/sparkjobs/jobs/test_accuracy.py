@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.telemetry.rows import write_rows
 
 from plimsoll.sparkjobs.jobs import accuracy
 from plimsoll.telemetry.schema import OUTCOMES, SESSIONS
-from plimsoll.telemetry.storage import parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +50,7 @@ def test_errors_are_grouped_by_metric_and_estimator(spark: SparkSession, tmp_pat
         session("g", [edge(0.1, 0.9)], fleet="other"),
     ]
     (tmp_path / SESSIONS).mkdir(parents=True)
-    parquet.write_rows(tmp_path / SESSIONS / "a.parquet", OUTCOMES, rows)
+    write_rows(tmp_path / SESSIONS / "a.parquet", OUTCOMES, rows)
     accuracy.run(spark, tmp_path, "f", tmp_path / "accuracy.json")
     rows_of_table = json.loads((tmp_path / "accuracy.json").read_text())["rows"]
     found = {(row["estimator"], row["quantity"]): row for row in rows_of_table}

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
 from tests.sparkjobs.traces import FLEET
-from tests.telemetry.rows import row
+from tests.telemetry.rows import row, write_rows
 
 from plimsoll.sparkjobs.jobs import history
 from plimsoll.sparkjobs.jobs.compact import HOURLY_FOLDER
 from plimsoll.sparkjobs.tables import JobTableError
 from plimsoll.telemetry.schema import LOADS
-from plimsoll.telemetry.storage import parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,7 +74,7 @@ def test_the_model_of_a_fleet_is_written_from_compacted_hours(spark: SparkSessio
     rows.append(row("h", 1, rows[0]["at_us"], role="head", input_utilization=9.0))
     rows.append(rows[0])
     (tmp_path / HOURLY_FOLDER).mkdir(parents=True)
-    parquet.write_rows(tmp_path / HOURLY_FOLDER / "a.parquet", LOADS, rows)
+    write_rows(tmp_path / HOURLY_FOLDER / "a.parquet", LOADS, rows)
     history.run(spark, tmp_path, FLEET, "2026-01-01")
     found = json.loads((tmp_path / "model/v1/2026-01-01.json").read_text())
     one = found["clusters"]["c"]["input_utilization"]

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
 from tests.sparkjobs.streaming.test_report_buffer import packed_rows, pointed
-from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, trace, usable, write_files
+from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, read_latest, trace, usable, write_files
 
 from plimsoll.sparkjobs.jobs import live, oracle
 from plimsoll.sparkjobs.jobs.live import ClusterProcessor, LiveJobSettings, run_query, snapshot_of
@@ -104,9 +104,9 @@ def test_live_equals_the_oracle_in_every_batch_and_counts_every_row(
         context.setattr(live, "publish_snapshot", dies)
         with pytest.raises(Exception, match="the driver dies here"):
             run_once(spark, tmp_path)
-    half_done = snapshot_files.read_latest(tmp_path)
+    half_done = read_latest(tmp_path)
     run_once(spark, tmp_path)
-    done = snapshot_files.read_latest(tmp_path)
+    done = read_latest(tmp_path)
     assert half_done is not None
     assert done is not None
     assert (done.order, done.run_us) == (half_done.order, first.run_us)
@@ -129,7 +129,7 @@ def wait_for(condition: Callable[[], Any], seconds: float, what: str, process: s
 
 
 def count_of(root: Path) -> int:
-    latest = snapshot_files.read_latest(root)
+    latest = read_latest(root)
     return latest.counts.rows_in if latest is not None else 0
 
 
@@ -140,7 +140,7 @@ def test_after_an_hour_without_spark_no_row_is_lost_and_stale_or_incomplete_snap
 ):
     def read(seconds: float) -> str:
         """Why a reader refuses the latest snapshot at that time; empty if it is used."""
-        latest = snapshot_files.read_latest(tmp_path)
+        latest = read_latest(tmp_path)
         assert latest is not None
         try:
             decode_usable(
@@ -157,7 +157,7 @@ def test_after_an_hour_without_spark_no_row_is_lost_and_stale_or_incomplete_snap
     earlier = trace(7, now_us() - 3_600_000_000, edges=2, seconds=60)
     write_files(tmp_path, earlier, 1)
     run_once(spark, tmp_path)
-    found = snapshot_files.read_latest(tmp_path)
+    found = read_latest(tmp_path)
     assert found is not None
     # Make the snapshot an hour old.
     hour_us = 3_600_000_000
@@ -184,7 +184,7 @@ def test_after_an_hour_without_spark_no_row_is_lost_and_stale_or_incomplete_snap
     assert orders[0] > before.order
     assert [fault for _, fault in published] == ["Incomplete"] * (len(published) - 1) + [""]
     assert len(published) == 3
-    last = snapshot_files.read_latest(tmp_path)
+    last = read_latest(tmp_path)
     assert last is not None
     assert (last.counts.rows_in, last.counts.unaccounted) == (len(earlier) + len(rows), 0)
     keys = {(row["broker"], row["epoch"], row["seq"]) for row in [*earlier, *rows] if usable(row)}
@@ -214,11 +214,11 @@ def test_a_killed_driver_continues_from_its_checkpoint_and_counts_each_row_once(
     process = driver()
     try:
         wait_for(lambda: count_of(tmp_path) == len(rows), 110, "the first files", process)
-        quiet = snapshot_files.read_latest(tmp_path)
+        quiet = read_latest(tmp_path)
         assert quiet is not None
-        wait_for(lambda: (snapshot_files.read_latest(tmp_path) or quiet).batch > quiet.batch, 40, "silence", process)
+        wait_for(lambda: (read_latest(tmp_path) or quiet).batch > quiet.batch, 40, "silence", process)
         kill(process)
-        before = snapshot_files.read_latest(tmp_path)
+        before = read_latest(tmp_path)
         more = disturbed(5, trace(5, now_us(), seconds=60))
         write_files(tmp_path, more, 1, "meanwhile")
         process = driver()
@@ -227,7 +227,7 @@ def test_a_killed_driver_continues_from_its_checkpoint_and_counts_each_row_once(
         )
     finally:
         kill(process)
-    after = snapshot_files.read_latest(tmp_path)
+    after = read_latest(tmp_path)
     assert before is not None
     assert after is not None
     assert after.counts.rows_in == len(rows) + len(more)

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
 from tests.sparkjobs.streaming.test_report_buffer import first_copies
-from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, trace, usable, write_files
+from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, read_latest, trace, usable, write_files
 
 from plimsoll.sparkjobs.jobs.live import LiveJobSettings
 from plimsoll.sparkjobs.launch.local_process import job_environment
@@ -96,7 +96,7 @@ def wait_for_rows(root: Path, rows: int, seconds: float, place: Path) -> None:
 
 
 def latest(root: Path) -> TelemetrySnapshot | None:
-    return snapshot_files.read_latest(root)
+    return read_latest(root)
 
 
 def count_of(root: Path) -> int:

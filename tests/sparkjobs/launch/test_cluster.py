@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 from tests.images import image
-from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, trace, write_files
+from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, read_latest, trace, write_files
 
 from plimsoll.sparkjobs.launch.manifests import all_objects
 from plimsoll.sparkjobs.launch.spec import SparkLaunch
-from plimsoll.sparkjobs.streaming import snapshot_files
 from plimsoll.telemetry.snapshot import TelemetrySnapshot
 
 pytestmark = [
@@ -118,7 +117,7 @@ def test_driver_and_executors_as_restricted_pods_count_every_row_once(api: Any, 
         return "\n".join(lines)
 
     def counted(rows: int, after: int = -1) -> TelemetrySnapshot | None:
-        latest = snapshot_files.read_latest(volume)
+        latest = read_latest(volume)
         return latest if latest and latest.counts.rows_in >= rows and latest.batch > after else None
 
     rows = disturbed(1, trace(1, now_us(), seconds=60))

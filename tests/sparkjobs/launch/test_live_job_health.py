@@ -33,7 +33,6 @@ def test_health_is_the_age_and_coverage_of_the_snapshot(age: float, seen: int, u
     found = assess_live_job(NOW, snapshot, NOW - round(up * S))
     assert found.state == state
     assert found.age_seconds == pytest.approx(age)
-    assert found.is_usable is (state == "Fresh")
     assert found.wants_restart is (state == "Dead")
     assert f"{seen} of 20 brokers" in found.message
 

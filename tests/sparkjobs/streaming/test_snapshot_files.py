@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.sparkjobs.traces import read_latest
 
 from plimsoll.sparkjobs.streaming.snapshot_files import (
     KEEP_BATCHES,
     batch_path,
     publish_snapshot,
-    read_latest,
     write_snapshot,
 )
 from plimsoll.telemetry.schema import LATEST

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.telemetry.rows import NOW_US, row
+from tests.telemetry.rows import NOW_US, expected_brokers, row
 
-from plimsoll.telemetry.schema import EXPECTED, INCOMING, LATEST, LOADS, SESSIONS, ExpectedBrokers
+from plimsoll.telemetry.schema import INCOMING, LATEST, LOADS, SESSIONS, ExpectedBrokers
 from plimsoll.telemetry.storage import parquet
-from plimsoll.telemetry.storage.folder import TelemetryFolder, read_expected_file
+from plimsoll.telemetry.storage.folder import TelemetryFolder
 
 VALUES = [tuple(row("e1", seq)[name] for name in LOADS.names) for seq in range(1, 4)]
 
@@ -62,7 +62,7 @@ def test_a_write_that_fails_leaves_nothing_and_says_why(tmp_path: Path, monkeypa
 FILL = """
 import sys
 from pathlib import Path
-from tests.telemetry.rows import NOW_US, row
+from tests.telemetry.rows import NOW_US, expected_brokers, row
 from plimsoll.telemetry.storage.folder import TelemetryFolder
 from plimsoll.telemetry.schema import INCOMING, LOADS
 root = Path(sys.argv[1])
@@ -129,7 +129,7 @@ def test_the_expected_brokers_are_written_for_jobs(tmp_path: Path, monkeypatch: 
     written = files(tmp_path)
     said = ExpectedBrokers(schema=1, fleet="f", written_us=NOW_US, clusters={"c": ["h", "e1"]})
     assert written.write_expected(said)
-    assert read_expected_file(tmp_path / EXPECTED) == said
+    assert expected_brokers(tmp_path) == said
 
     def fail(*_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -137,7 +137,7 @@ def test_the_expected_brokers_are_written_for_jobs(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(Path, "write_bytes", fail)
     assert not written.write_expected(said)
     assert "No space left" in written.fault
-    assert read_expected_file(tmp_path / EXPECTED) == said
+    assert expected_brokers(tmp_path) == said
 
 
 def test_what_spark_wrote_last_is_found(tmp_path: Path):

@@ -26,7 +26,6 @@ from plimsoll.mediator.control_plane import (
     ControlPlane,
     HeadMessageReceived,
     LoadReportReceived,
-    MediatorKeyPair,
     StatusReceived,
 )
 
@@ -99,7 +98,8 @@ class DemoFleet:
             time.sleep(0.05)
         with ObjectStore(self._folder.store) as store:
             self.brokers = {broker.name: broker for broker in _brokers_of(store)}
-        self._control = ControlPlane(keys.SUPERVISOR, self._curve(), 0)  # it commands nothing
+        curve = keys.control_keys(self._folder, keys.SUPERVISOR, plain=self._plain)
+        self._control = ControlPlane(keys.SUPERVISOR, curve, 0)  # it commands nothing
         for broker in self.brokers.values():
             self._control.dial(broker.peer, broker.role)
 
@@ -184,12 +184,6 @@ class DemoFleet:
                 return False
         ready = any(item["type"] == "Ready" and item["status"] == "True" for item in status.get("conditions", []))
         return ready and status.get("supervisor", {}).get("pid") == self._process.pid
-
-    def _curve(self) -> MediatorKeyPair | None:
-        if self._plain:
-            return None
-        pair = keys.key_pair(self._folder, keys.SUPERVISOR)
-        return MediatorKeyPair(pair.public, pair.secret())
 
 
 def _message_name(said: ControlEvent) -> str:

@@ -113,7 +113,6 @@ class AddedLatency:
         self.during, self.outside = DurationHistogram(), DurationHistogram()
         self.beside_source, self.held_up = DurationHistogram(), DurationHistogram()
         self.raw_during, self.raw_outside = DurationHistogram(), DurationHistogram()
-        self.unpaired = 0
 
     def add(
         self, publication: object, subscriber: str, published_at: float, delivered_at: float, edge: str = ""
@@ -142,8 +141,6 @@ class AddedLatency:
         self._delays.clear()
 
     def _compare(self, one: HandoverDelay, outside: Sequence[tuple[str, float]]) -> None:
-        if len(outside) < MIN_OTHERS:
-            self.unpaired += 1
         for to, edges in (
             (self.during, outside),
             (self.beside_source, [each for each in outside if each[0] == one.source]),

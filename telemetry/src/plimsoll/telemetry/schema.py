@@ -7,7 +7,6 @@ are whole microseconds since 1970 (UTC), so that no reader's time zone can disto
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -36,10 +35,6 @@ class TelemetryColumn:
     unit: str
     about: str
     nullable: bool = False
-
-    @property
-    def is_list(self) -> bool:
-        return isinstance(self.type, tuple)
 
 
 @dataclass(frozen=True)
@@ -207,8 +202,6 @@ OUTCOMES: Final = TelemetryTable(
     ),
 )
 
-TABLES: Final = (LOADS, OUTCOMES)
-
 METRICS: Final = (
     "input_utilization", "output_utilization", "cpu_ratio", "memory_ratio", "match_delay_seconds",
     "input_queue_delay_seconds", "output_queue_delay_seconds", "input_rate", "output_rate", "output_bytes_per_second",
@@ -236,10 +229,3 @@ class ExpectedBrokers(msgspec.Struct, frozen=True, kw_only=True):
     fleet: str
     written_us: int
     clusters: dict[str, list[str]]
-
-
-def column_descriptions(table: TelemetryTable) -> Iterator[tuple[str, str, str, str]]:
-    """Name, type, unit and meaning of each column, for the documentation."""
-    for field in table.fields:
-        kind = field.type if isinstance(field.type, str) else "list"
-        yield field.name, f"{kind}?" if field.nullable else kind, field.unit, field.about

@@ -8,11 +8,11 @@ from itertools import product
 
 from tests.core.policies.hand import Broker, World
 
+from plimsoll.core.policies.balancing_policy import BalancingPolicy
 from plimsoll.core.policies.detection import Detector, DetectorState
 from plimsoll.core.policies.model.load import METRICS
 from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.plan import OffloadPlan
-from plimsoll.core.policies.registry import BalancingPolicy
 from plimsoll.core.verify.offload_plan_checker import OffloadPlanContext, offload_plan_faults
 
 LIMITS = BalancingParameters()

@@ -44,12 +44,12 @@ def say(context: EngineContext, word: ReservedState, answer: str = "", *, at: fl
     """As if the edge a had been sent a state for session s, and had answered."""
     context.reservations.sent["a"] = SentReservation("u", "s", word, 1, at, 1, at, is_answered=bool(answer))
     if answer:
-        context.reservations.answered["a"] = AnsweredReservation("s", word, answer, {}, at)  # type: ignore[arg-type]
+        context.reservations.answered["a"] = AnsweredReservation("s", answer, {}, at)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("uid", "word", "is_so"), [("u", "ASK", True), ("u", "BUSY", False), ("v", "ASK", False)])
 def test_an_answer_is_to_one_word_of_one_session(uid: str, word: ReservedState, is_so: bool):
-    answer = AnsweredReservation("s", "ASK", "OK", {}, 100.0)
+    answer = AnsweredReservation("s", "OK", {}, 100.0)
     states = SessionReservations(CommandOutbox(4, Timings()))
     states.sent["a"] = SentReservation("u", "s", "ASK", 1, 100.0, 1, 100.0, is_answered=True)
     states.answered["a"] = answer

@@ -200,4 +200,3 @@ SubscriberEvent = (
     Delivery | GapNotice | Attached | Detached | Acknowledged | Forgotten | SubscriptionRefused | Lapsed | Failed
 )
 PublisherEvent = Answered | Renumbered | PublisherReady | Failed
-Event = SubscriberEvent | PublisherEvent

@@ -62,11 +62,6 @@ class Subscription:
                 return False
         return True
 
-    def overlaps(self, other: "Subscription") -> bool:
-        """Whether some publication is selected by both."""
-        theirs = dict(other.constraints)
-        return all(name not in theirs or constraint.overlaps(theirs[name]) for name, constraint in self.constraints)
-
     def predicates(self) -> tuple[Predicate, ...]:
         """The canonical predicates: fewest per attribute, in attribute order."""
         return tuple(

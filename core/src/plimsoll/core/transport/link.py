@@ -71,7 +71,6 @@ class Link:
         "initiator",
         "is_stuck",
         "last_heard",
-        "last_hello",
         "last_progress",
         "limits",
         "local",
@@ -102,7 +101,6 @@ class Link:
         self.is_stuck = False
         self.on_sealed: Callable[[int], None] | None = None
         self.last_heard = self.last_progress = now
-        self.last_hello = float("-inf")
         self.stats = LinkStats()
         self.buffer: list[bytes] = []
         self._start(new_id() if initiator else 0)
@@ -241,7 +239,6 @@ class Link:
 
     def hello(self, now: float) -> bytes:
         """Initiator: who this is and what has arrived, at the start, after a reconnect or when numbers do not fit."""
-        self.last_hello = now
         self.open = False
         return wire.hello_frame(self.id, self.expected - 1, self.was_open, self.local)
 

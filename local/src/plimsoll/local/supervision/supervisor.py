@@ -43,7 +43,6 @@ from plimsoll.mediator.control_plane import (
     ControlPlane,
     LoadReportReceived,
     MalformedReply,
-    MediatorKeyPair,
     StatusReceived,
 )
 from plimsoll.mediator.resource_status import ObservedBroker
@@ -85,7 +84,8 @@ class Supervisor:
         self._resources = fleet_resources.fleet_resources(store.objects(*fleet_resources.FLEET_KINDS)[1])
         self._fleet = self._resources.fleet.name
         self._plain = self._resources.fleet.spec.security.plain
-        self._control = ControlPlane(keys.SUPERVISOR, self._curve(), 0)  # it commands nothing, so it needs no epoch
+        curve = keys.control_keys(folder, keys.SUPERVISOR, plain=self._plain)
+        self._control = ControlPlane(keys.SUPERVISOR, curve, 0)  # it commands nothing, so it needs no epoch
         self._mediator = Sidecar(folder)
         self._session_cache = SessionBriefCache(store)
         self._collectors = CollectorProcesses(folder, self._fleet, self._resources.fleet.spec)
@@ -431,9 +431,3 @@ class Supervisor:
         self._store.record("BrokerFleet", self._fleet, type_, reason, message, rfc3339_now())
         if type_ == "Warning":
             self._announce(message)
-
-    def _curve(self) -> MediatorKeyPair | None:
-        if self._plain:
-            return None
-        pair = keys.key_pair(self._folder, keys.SUPERVISOR)
-        return MediatorKeyPair(pair.public, pair.secret())

@@ -14,7 +14,6 @@ from time import monotonic, time
 
 from plimsoll.core.spec import InvalidResourcesError, Resources
 from plimsoll.mediator import fleet_resources, telemetry_loads
-from plimsoll.mediator.fleet_view import TelemetryLoads
 from plimsoll.operator import names, status
 from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError
 from plimsoll.operator.cache import Cache
@@ -204,9 +203,6 @@ class FleetReconciler:
 
     def _other_faults(self) -> dict[Ref, Fault]:
         return {**self._orphans, **self._mediator.faults, **self._keys.faults}
-
-    def _telemetry_loads(self) -> TelemetryLoads | None:
-        return telemetry_loads.telemetry_loads(self._collectors.known, time())
 
     # -- resources
 

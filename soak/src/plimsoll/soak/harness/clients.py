@@ -39,7 +39,6 @@ class SoakClients:
         self._publishing: WorkerProcess | None = None
         self._frozen: set[int] = set()
         self.counters: Counter[str] = Counter()
-        self.killed = 0
         for name in ("journals", "logs"):
             (folder / name).mkdir(parents=True, exist_ok=True)
 
@@ -78,7 +77,6 @@ class SoakClients:
             worker.kill()
             self._subscribing[part] = None
             self._frozen.discard(part)
-            self.killed += 1
 
     def freeze(self, part: int) -> None:
         """SIGSTOP."""

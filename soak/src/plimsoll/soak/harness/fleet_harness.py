@@ -29,7 +29,6 @@ from plimsoll.mediator.control_plane import ClusterEdges, ControlEvent, ControlP
 READY_SECONDS = 30.0
 STOP_SECONDS = 15.0
 ASK_SECONDS = 0.5
-MIB = 1024 * 1024
 
 
 class FleetHarnessError(RuntimeError):

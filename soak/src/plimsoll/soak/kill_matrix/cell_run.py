@@ -219,40 +219,34 @@ class KillMatrixCellRun:
         return holder == ("first" if victim == "subscribers" else victim)
 
     def _kill(self, process: str) -> None:
-        if process == "mediator":
-            self._mediator.kill()
-        elif process in _CLIENT_PROCESSES:
-            self._clients.kill(_CLIENT_PROCESSES[process])
-        else:
+        if process in ("head", "far head"):
             broker = self._brokers[process]
-            if process in ("head", "far head"):
-                self._ends.append(seen.HeadEndObserved(broker, self._harness.epoch_of(broker), time.monotonic()))
-            self._harness.kill(broker)
+            self._ends.append(seen.HeadEndObserved(broker, self._harness.epoch_of(broker), time.monotonic()))
+        self._signal(process, self._mediator.kill, self._clients.kill, self._harness.kill)
 
     def _start(self, process: str) -> None:
-        if process == "mediator":
-            self._mediator.start()
-        elif process in _CLIENT_PROCESSES:
-            self._clients.start(_CLIENT_PROCESSES[process])
-        else:
-            self._harness.start(self._brokers[process])
+        self._signal(process, self._mediator.start, self._clients.start, self._harness.start)
 
     def _freeze(self, processes: list[str]) -> None:
         for process in processes:
-            if process == "mediator":
-                self._mediator.freeze()
-            elif process in _CLIENT_PROCESSES:
-                self._clients.freeze(_CLIENT_PROCESSES[process])
-            else:
-                self._harness.freeze(self._brokers[process])
+            self._signal(process, self._mediator.freeze, self._clients.freeze, self._harness.freeze)
 
     def _thaw(self, process: str) -> None:
+        self._signal(process, self._mediator.thaw, self._clients.thaw, self._harness.thaw)
+
+    def _signal(
+        self,
+        process: str,
+        to_mediator: Callable[[], None],
+        to_clients: Callable[[int], None],
+        to_broker: Callable[[str], None],
+    ) -> None:
         if process == "mediator":
-            self._mediator.thaw()
+            to_mediator()
         elif process in _CLIENT_PROCESSES:
-            self._clients.thaw(_CLIENT_PROCESSES[process])
+            to_clients(_CLIENT_PROCESSES[process])
         else:
-            self._harness.thaw(self._brokers[process])
+            to_broker(self._brokers[process])
 
     # -- time
 

@@ -19,7 +19,6 @@ Signal = Literal["KILL", "STOP", "HANG"]
 """SIGKILL; a short SIGSTOP; a SIGSTOP so long that other processes give the victim up."""
 
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
-STEPS: Final[tuple[Step, ...]] = get_args(Step)
 VICTIMS: Final[tuple[Victim, ...]] = get_args(Victim)[:-1]
 SIGNALS: Final[tuple[Signal, ...]] = get_args(Signal)
 STOP_SECONDS: Final[dict[Signal, float]] = {"STOP": 3.0, "HANG": 13.0}

@@ -13,7 +13,6 @@ from plimsoll.demo.analysis.delays import percentile
 from plimsoll.soak.added_latency import DurationHistogram
 
 SUMMED = ("sessions", "published", "expected", "delivered", "lost", "duplicated", "reordered", "gaps", "orphaned")
-FAULTS = ("lost", "duplicated", "reordered", "orphaned")
 
 
 class SliceResult(msgspec.Struct, kw_only=True):

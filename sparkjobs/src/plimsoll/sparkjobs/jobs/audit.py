@@ -28,7 +28,6 @@ PUBLICATION_KEY: Final = ["publisher", "publisher_incarnation", "seq"]
 DELIVERY_KEY: Final = [*SUBSCRIBER_KEY, *PUBLICATION_KEY]
 ORIGIN_COLUMNS: Final = ["head", "head_epoch"]
 MATCH_COLUMNS: Final = "publisher STRING, publisher_incarnation BIGINT, seq BIGINT, predicates STRING"
-NAMED_AT_MOST: Final = 20
 
 
 def matching_publications(accepted: DataFrame, subscriptions: DataFrame) -> DataFrame:

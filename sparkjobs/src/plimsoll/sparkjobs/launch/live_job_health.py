@@ -42,10 +42,6 @@ class LiveJobHealth:
     message: str
 
     @property
-    def is_usable(self) -> bool:
-        return self.state == "Fresh"
-
-    @property
     def wants_restart(self) -> bool:
         return self.state == "Dead"
 

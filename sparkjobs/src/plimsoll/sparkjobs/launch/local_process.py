@@ -41,11 +41,6 @@ def live_command(launch: SparkLaunch, root: Path, python: str = sys.executable) 
     return [python, "-m", "plimsoll.sparkjobs", *live_arguments(launch, str(root))]
 
 
-def job_command(job: str, arguments: list[str], python: str = sys.executable) -> list[str]:
-    """The command of a batch job."""
-    return [python, "-m", "plimsoll.sparkjobs", job, *arguments]
-
-
 def job_environment(outer: Mapping[str, str], python: str = sys.executable) -> dict[str, str]:
     """The environment of a job. Settings of a Spark that is installed elsewhere are not passed on."""
     kept = {name: outer[name] for name in PASSED_VARIABLES if name in outer}

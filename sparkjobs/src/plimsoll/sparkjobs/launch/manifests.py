@@ -240,16 +240,6 @@ def cron_arguments(launch: SparkLaunch, job: str) -> list[str]:
     }[job]
 
 
-def single_job(launch: SparkLaunch, name: str, job_name: str, given: Sequence[str]) -> Object:
-    """A single run of a job that is not scheduled: audit, similarity, shuffle."""
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": metadata(launch, name, job_name),
-        "spec": _job_spec(launch, job_name, given),
-    }
-
-
 def _job_spec(launch: SparkLaunch, job_name: str, given: Sequence[str]) -> Object:
     container: Object = {
         "name": job_name,

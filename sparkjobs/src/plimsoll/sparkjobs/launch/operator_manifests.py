@@ -1,8 +1,7 @@
 """The live job as an object of an operator for Spark: Kubeflow's or Apache's.
 
 Both submit in cluster mode: they create the driver's pod, and it creates the executors' pods. Image, file, arguments
-and restrictions are those of `manifests`. `operator_schema` checks the fields; neither operator is needed to render or
-check an object.
+and restrictions are those of `manifests`. Neither operator is needed to render an object.
 """
 
 from __future__ import annotations

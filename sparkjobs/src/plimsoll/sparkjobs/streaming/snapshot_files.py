@@ -66,11 +66,3 @@ def _is_ahead(path: Path, snapshot: TelemetrySnapshot) -> bool:
         return (order.run_us, order.batch) > snapshot.order and decode_snapshot(data).order > snapshot.order
     except (FileNotFoundError, msgspec.MsgspecError, SnapshotError):
         return False
-
-
-def read_latest(root: Path) -> TelemetrySnapshot | None:
-    """The snapshot in `latest.json`; None if there is no such file or it cannot be decoded."""
-    try:
-        return decode_snapshot((root / LATEST).read_bytes())
-    except (FileNotFoundError, SnapshotError):
-        return None

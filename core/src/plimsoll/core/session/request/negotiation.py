@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
+from plimsoll.core.policies.balancing_policy import BalancingPolicy
 from plimsoll.core.policies.detection import Detector, DetectorState
 from plimsoll.core.policies.model.load import METRICS, RESOURCES, BrokerLoad, Metric
 from plimsoll.core.policies.model.plan import BrokerAction
-from plimsoll.core.policies.registry import BalancingPolicy
 from plimsoll.core.session import admission
 from plimsoll.core.session.completion import end_by_verdict
 from plimsoll.core.session.context.engine_context import EngineContext
