@@ -1,7 +1,7 @@
 """Mutation testing of the modules that hand-over relies on: small changes of the code, and the tests that notice them.
 
     python scripts/mutate.py link                     # core.link, all mutants
-    python scripts/mutate.py handover --seconds 100   # core.handover, some of its mutants; the next run tries the next
+    python scripts/mutate.py handover --seconds 100   # hand-over, some mutants; the next run tries the next
     python scripts/mutate.py handover --again         # only those that no test has noticed so far
     python scripts/mutate.py --table                  # write the tables in docs/mutants.md from what has been run
 
@@ -22,6 +22,7 @@ import importlib
 import inspect
 import json
 import os
+import pkgutil
 import random
 import resource
 import signal
@@ -59,6 +60,12 @@ SAVED_SECONDS = 5.0
 
 UNNOTICED = ("survived", "not called")
 
+
+def tests_in(folder: str, pattern: str) -> list[str]:
+    """The files of tests below a folder of the checkout, in order."""
+    return [str(path) for path in sorted((ROOT / folder).glob(pattern))]
+
+
 AREAS: dict[str, tuple[list[str], list[str]]] = {
     "link": (
         ["plimsoll.core.transport.link", "plimsoll.core.transport.flusher", "plimsoll.core.transport.handshakes"],
@@ -69,25 +76,16 @@ AREAS: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "handover": (
-        [],
+        ["plimsoll.core.head.handover", "plimsoll.core.edge.handover", "plimsoll.core.head.router"],
         [
-            f"tests/core/head/handover/test_{name}.py"
-            for name in ("commands", "coordinator", "coordinator_ends", "dispatch", "outcomes", "remote_members")
-        ]
-        + [
+            *tests_in("tests/core/head/handover", "test_*.py"),
+            *tests_in("tests/core/edge/handover", "test_*.py"),
             "tests/core/head/test_router.py",
-            "tests/core/edge/handover/test_source.py",
-            "tests/core/head/handover/test_dispatch_bounds.py",
-            "tests/core/edge/handover/test_target.py",
-            "tests/core/edge/handover/test_target_ends.py",
         ],
     ),
-    "session": (
-        [],
-        [str(path) for path in sorted((ROOT / "tests/core/session").glob("test_*.py"))],
-    ),
+    "session": (["plimsoll.core.session"], tests_in("tests/core/session", "**/test_*.py")),
 }
-"""Modules, and the tests that must notice their mutants. An area without modules is a whole package."""
+"""Modules and packages, and the tests that must notice their mutants. A package stands for all modules in it."""
 
 
 @dataclass(frozen=True)
@@ -396,12 +394,14 @@ class Loop:
 
 
 def modules_of(area: str) -> list[ModuleType]:
-    names = AREAS[area][0]
-    if not names:
-        package = importlib.import_module(f"plimsoll.core.{area}")
-        folder = Path(package.__path__[0])
-        names = [f"{package.__name__}.{path.stem}" for path in sorted(folder.glob("*.py")) if path.stem != "__init__"]
-    return [importlib.import_module(name) for name in names]
+    modules: list[ModuleType] = []
+    for name in AREAS[area][0]:
+        module = importlib.import_module(name)
+        modules.append(module)
+        if hasattr(module, "__path__"):
+            inside = sorted(info.name for info in pkgutil.walk_packages(module.__path__, f"{name}."))
+            modules.extend(map(importlib.import_module, inside))
+    return [module for module in modules if not hasattr(module, "__path__")]
 
 
 def run(area: str, sample: int, seconds: float, only: str, *, again: bool) -> None:
