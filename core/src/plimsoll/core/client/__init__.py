@@ -24,7 +24,7 @@ from plimsoll.core.client.events import (
     SubscriptionRefused,
 )
 from plimsoll.core.client.limits import Address, ClientLimits
-from plimsoll.core.client.machine import Client
+from plimsoll.core.client.machine import Client, TakenEvents
 from plimsoll.core.client.publisher import ClientPublisher
 from plimsoll.core.client.subscriber import ClientSubscriber
 
@@ -53,4 +53,5 @@ __all__ = [
     "Renumbered",
     "SubscriberEvent",
     "SubscriptionRefused",
+    "TakenEvents",
 ]

@@ -341,7 +341,7 @@ class Head(OverlayNode):
     # -- control
 
     def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
-        message: msg.ControlRecord | None = self.reporter.on_control(peer, record, self.now)
+        message = self.reporter.on_control(peer, record, self.now)
         if message is None:
             return
         if isinstance(message, msg.LoadUpdate):

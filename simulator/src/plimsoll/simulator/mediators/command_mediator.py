@@ -11,7 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -27,6 +27,7 @@ REPEAT_SECONDS = 0.15
 STATE_RANKS = {
     state: rank for rank, state in enumerate(("", "unknown", "preparing", "ready", "cutting", "cut", "done"))
 }
+CommandStep = Literal["prepare", "cut", "abort", "ask"]
 FINAL_STATES = ("done", "aborted", "failed")
 GRACE_SECONDS = 2.0
 """So much longer than its own deadlines a hand-over may take to be told of, where nothing is in the way."""
@@ -137,7 +138,7 @@ class CommandMediator(OverlayNode):
     def _later(self) -> float:
         return self.now + REPEAT_SECONDS * self.draw.uniform(0.5, 1.5)
 
-    def _send_command(self, head: str, record: Any) -> None:
+    def _send_command(self, head: str, record: msg.Command | msg.ListSubscribers) -> None:
         """Each frame introduces its sender: the head may have started anew since the last one."""
         self.say_control(head, msg.Identify(self.info.name, "mediator", self.epoch), record)
 
@@ -149,7 +150,7 @@ class CommandMediator(OverlayNode):
         if one.intent == "prepare" and self.now - one.began_at > one.move.patience_seconds and self._may_write():
             one.intent = "abort" if state == "unknown" else "cut"
         self._due[one.session] = self._later()
-        step: Literal["prepare", "cut", "abort", "ask"] = one.intent
+        step: CommandStep = one.intent
         knows_little = not state and self._is_inherited(one)
         if knows_little or (state in ("cutting", "cut") and self.draw.random() < 0.7):
             step = "ask"
@@ -165,7 +166,7 @@ class CommandMediator(OverlayNode):
     def _is_inherited(self, one: CommandedHandover) -> bool:
         return not one.session.startswith(f"{self.epoch}.")
 
-    def _command(self, one: CommandedHandover, step: Any, shift: tuple[int, int] = (0, 0)) -> None:
+    def _command(self, one: CommandedHandover, step: CommandStep, shift: tuple[int, int] = (0, 0)) -> None:
         plan = one.plan if step == "prepare" else None
         self._send_command(
             one.move.head,
@@ -201,7 +202,7 @@ class CommandMediator(OverlayNode):
 
     # -- answers
 
-    def on_control(self, peer: Peer, record: Any) -> None:
+    def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
         if self.deposed:
             return
         if isinstance(record, msg.SubscriberPage) and record.id in self._asking:
