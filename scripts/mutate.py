@@ -72,7 +72,15 @@ AREAS: dict[str, tuple[list[str], list[str]]] = {
         [],
         [
             f"tests/core/head/handover/test_{name}.py"
-            for name in ("commands", "coordinator", "coordinator_ends", "dispatch", "outcomes", "remote_members")
+            for name in (
+                "commands",
+                "coordinator",
+                "coordinator_ends",
+                "cut_decision",
+                "dispatch",
+                "outcomes",
+                "remote_members",
+            )
         ]
         + [
             "tests/core/head/test_router.py",

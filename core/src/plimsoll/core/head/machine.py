@@ -393,7 +393,7 @@ class Head(OverlayNode):
             "mediator": self.mediator_fence.epoch,
             "sessions": len(self.coordinator.sessions),
             "guests": len(self.remote_members),
-            "outcomes": dict(sorted(self.coordinator.outcomes.items())),
+            "outcomes": dict(sorted(self.coordinator.table.outcomes.items())),
             "lagging": sorted(o.name for o in self.outboxes.by_key.values() if o.lagging),
             "plain": self.config.security.plain,
         }

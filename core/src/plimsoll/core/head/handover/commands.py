@@ -91,7 +91,7 @@ class MediatorCommands:
             return coordinator.cut(command.session)
         if command.step == "abort":
             return coordinator.abort(command.session)
-        return coordinator.outcome(command.session)
+        return coordinator.table.outcome(command.session)
 
     def broadcast(self, outcome: msg.Outcome) -> None:
         """Send every mediator how a session stands."""
