@@ -14,7 +14,7 @@ from plimsoll.core.spec.quantities import bytes_text
 from plimsoll.local import manifests, ports, runtime
 from plimsoll.local.storage.fleet_folder import FleetBusyError
 from plimsoll.local.storage.object_store import ObjectMissingError
-from plimsoll.local.supervision.supervisor import FleetStartError
+from plimsoll.local.supervision.broker_reconciler import FleetStartError
 
 
 def up(options: argparse.Namespace) -> int:
