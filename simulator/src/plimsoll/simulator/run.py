@@ -33,6 +33,7 @@ from plimsoll.simulator.mediators.session_mediator import SessionBackend, draw_s
 from plimsoll.simulator.mediators.succession import MediatorSuccession
 from plimsoll.simulator.scenarios.catalogue import SCENARIOS
 from plimsoll.simulator.scenarios.scenario import SimulationScenario
+from plimsoll.simulator.victim import Victim
 from plimsoll.simulator.world.applications import SimulatedApplications, client_limits
 from plimsoll.simulator.world.brokers import ObservationJournal, SimulatedFleet
 from plimsoll.simulator.world.workload import (
@@ -53,9 +54,6 @@ MEASURE_SECONDS = 0.5
 QUIESCENCE_CHECK_SECONDS = 0.2
 QUIET_CHECKS_NEEDED = 2
 """A run has settled when nothing was under way so many times in a row, looked at so often."""
-
-FLOOD_PUBLICATIONS = 600
-"""So many publications more has the flooding publisher to say."""
 
 LARGEST_RECORD_BYTES = 2_000
 
@@ -92,8 +90,8 @@ class RunOutcome:
 class SimulationRun:
     """One run. `trace` is called with a line of text for everything that happens.
 
-    It has more than 25 methods because it is the script of a run: each phase (draw, build, disturb, heal, settle,
-    check) is one short step over the same world, in the order in which they stand here.
+    Each phase (draw, build, disturb, heal, settle, check) is a short step over the same world, in the order in which
+    they stand here.
     """
 
     def __init__(
@@ -110,7 +108,7 @@ class SimulationRun:
         self.journal = ObservationJournal(self.schedule)
         self.plan = self._draw("plan")
         self.end = START_SECONDS + scenario.load.seconds
-        self.victim = self._victim()
+        self.victim = Victim(scenario, self._draw("victim"))
         self.fleet = SimulatedFleet(
             scenario.shape, scenario.limits(), self._hardware(), self.schedule, self.network, self.journal,
             self._draw("fleet"), None if scenario.policy is None else scenario.policy.to_spec(),
@@ -144,17 +142,9 @@ class SimulationRun:
 
     # -- the plan
 
-    def _victim(self) -> str:
-        draw, scenario = self._draw("victim"), self.scenario
-        if scenario.victim == "edge":
-            return draw.choice([e for h in scenario.shape.heads() for e in scenario.shape.edges_of(h)])
-        if scenario.victim == "subscriber":
-            return f"s{draw.randrange(scenario.load.subscribers)}"
-        return "p0" if scenario.victim else ""
-
     def _hardware(self) -> dict[str, BrokerHardware]:
-        if self.scenario.victim == "edge":
-            return {self.victim: BrokerHardware(output_bytes_per_second=4_000)}
+        if slow := self.victim.hardware():
+            return slow
         if self.scenario.policy is not None:
             return self._uneven()
         if self.scenario.slow is None:
@@ -261,7 +251,7 @@ class SimulationRun:
         for name in self.apps.processes:
             self.schedule.at(plan.uniform(0, 0.4), self.apps.start, name)
         publishers = self._plan_load()
-        self._strike_the_victim(START_SECONDS, end)
+        self.victim.plan(self.schedule, self.apps, self._publish, plan, START_SECONDS, end)
         self.faults.plan(START_SECONDS / 2, end, self._wanted)
         if scenario.moves:
             self.schedule.at(START_SECONDS / 2, self.mediators.start)
@@ -330,38 +320,6 @@ class SimulationRun:
                 self.journal.add(one)
         self.schedule.after(MEASURE_SECONDS, self._measure)
 
-    # -- victims
-
-    def _strike_the_victim(self, start: float, end: float) -> None:
-        if self.scenario.victim == "subscriber":
-            process = self.apps.of[self.victim]
-            if self.plan.random() < 0.5:
-                self.schedule.at(start, process.host.pause)
-                self.schedule.at(end, process.host.resume)
-            else:
-                self.schedule.at(start, self.apps.hold, self.victim, True)
-                self.schedule.at(end, self.apps.hold, self.victim, False)
-        elif self.scenario.victim == "publisher":
-            for i in range(FLOOD_PUBLICATIONS):
-                at = start + i * (end - start) / FLOOD_PUBLICATIONS
-                self.schedule.at(at, self._publish_flood, at)
-
-    def _publish_flood(self, at: float) -> None:
-        self._publish(PlannedPublication(at, self.victim, draw_attributes(self.plan), False))
-
-    def _exempt(self) -> list[str]:
-        """Whom the claim to be undisturbed is not about."""
-        if self.scenario.victim == "edge":
-            owned = [
-                one.subscriber
-                for one in self.journal.all
-                if isinstance(one, seen.OwnerObserved) and one.edge == self.victim
-            ]
-            return sorted(set(owned))
-        if self.scenario.victim == "subscriber":
-            return sorted(self.apps.of[self.victim].subscribers) + sorted(self.apps.of[self.victim].publishers)
-        return [self.victim]
-
     # -- the end
 
     def _judge(self) -> RunOutcome:
@@ -373,7 +331,8 @@ class SimulationRun:
             self.journal.add(seen.GapFreeClaim(0.0, []))
         claim = self.scenario.undisturbed_seconds
         if claim:
-            self.journal.add(seen.LatencyClaim(START_SECONDS, self.end, claim, self._exempt()))
+            exempt = self.victim.exempt(self.apps, self.journal.all)
+            self.journal.add(seen.LatencyClaim(START_SECONDS, self.end, claim, exempt))
         return self._outcome(audit_journal(self.journal.all))
 
     def _outcome(self, verdict: AuditVerdict, error: str = "") -> RunOutcome:

@@ -140,8 +140,8 @@ class AimedFaultInjector:
         if not name:
             return False
         actions: dict[str, Callable[[], bool]] = {
-            "crash": lambda: self.faults.crash_one(name),
-            "pause": lambda: self.faults.pause_one(name),
+            "crash": lambda: self.faults.processes.crash_one(name),
+            "pause": lambda: self.faults.processes.pause_one(name),
             "reconnect": lambda: self._reconnect(name),
             "wall": lambda: self._wall(name, both=True),
             "one-way": lambda: self._wall(name, both=False),
@@ -168,19 +168,19 @@ class AimedFaultInjector:
 
     def _reconnect(self, name: str) -> bool:
         """One connection of this process breaks."""
-        found = [each for each in self.faults.connections() if name in _ends(each)]
+        found = [each for each in self.faults.connections.candidates() if name in _ends(each)]
         if found:
             self.faults.network.reconnect(self.faults.draw.choice(found))
         return bool(found)
 
     def _wall(self, name: str, *, both: bool) -> bool:
-        found = [each for each in self.faults.connections() if name in _ends(each)]
+        found = [each for each in self.faults.connections.candidates() if name in _ends(each)]
         if not found:
             return False
         one, other = _ends(self.faults.draw.choice(found))
         ways = [(one, other), (other, one)]
         self.faults.draw.shuffle(ways)
-        return self.faults.wall_off(f"no way between {one} and {other}", ways if both else ways[:1])
+        return self.faults.connections.wall_off(f"no way between {one} and {other}", ways if both else ways[:1])
 
     def _hit_link(self, aim: AimedFault, connection: SimulatedConnection) -> bool:
         """The connection that the record was sent on."""
@@ -192,14 +192,16 @@ class AimedFaultInjector:
             return True
         ways = [(one, other), (other, one)]
         self.faults.draw.shuffle(ways)
-        return self.faults.wall_off(f"no way between {one} and {other}", ways[:1] if aim.fault == "one-way" else ways)
+        return self.faults.connections.wall_off(
+            f"no way between {one} and {other}", ways[:1] if aim.fault == "one-way" else ways
+        )
 
     def _hit_mediator(self, aim: AimedFault) -> bool:
         host = self.mediators.current
         if host is None or host.node is None:
             return False
         if aim.fault == "pause":
-            return self.faults.pause_one(host.name, host)
+            return self.faults.processes.pause_one(host.name, host)
         self.mediators.crash()
         return self.faults.lasting("no mediator", self.mediators.restart)
 
