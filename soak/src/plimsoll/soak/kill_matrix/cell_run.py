@@ -7,13 +7,11 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.verify import Observation
 from plimsoll.core.verify import observations as seen
 from plimsoll.demo.workload import DemoScenario
 from plimsoll.mediator.control_plane import HeadMessageReceived
@@ -24,6 +22,7 @@ from plimsoll.soak.harness.handover_driver import DrivenHandover, SoakListings
 from plimsoll.soak.harness.mediator_worker import SoakMediatorProcess
 from plimsoll.soak.harness.residue import await_no_residue
 from plimsoll.soak.kill_matrix.cells import STOP_SECONDS, KillMatrixCell, KillMatrixResult
+from plimsoll.soak.kill_matrix.parties import CellParties
 from plimsoll.soak.session_series.lanes import handover_plan
 
 SOURCE, HEAD, FAR_HEAD = "east-1", "east-head", "west-head"
@@ -45,11 +44,7 @@ class KillMatrixCellError(RuntimeError):
 
 
 class KillMatrixCellRun:
-    """One cell, from its first process to its last.
-
-    It has more than 25 methods: each waits for, causes or checks one step of a hand-over that a process is killed in,
-    over the same fleet, driver and clients.
-    """
+    """One cell, from its first process to its last: the steps of a hand-over, held where a process is to be hit."""
 
     def __init__(self, cell: KillMatrixCell, folder: Path) -> None:
         self._cell, self._folder = cell, folder
@@ -59,7 +54,6 @@ class KillMatrixCellRun:
         self._members: list[str] = []
         self._last_outcome: msg.Outcome | None = None
         self._state_at_signal = ""
-        self._ends: list[Observation] = []
         self._due: list[tuple[float, Callable[[], None]]] = []
 
     def run(self) -> KillMatrixResult:
@@ -77,6 +71,7 @@ class KillMatrixCellRun:
             with SoakClients(scenario, ground.entry(), self._folder, 2, wide=True) as crowd:
                 self._crowd = crowd
                 self._mediator = SoakMediatorProcess(ground, self._folder / "journals" / "book", self._folder / "logs")
+                self._parties = CellParties(ground, crowd, self._mediator, self._brokers)
                 try:
                     found = self._play()
                 finally:
@@ -111,7 +106,7 @@ class KillMatrixCellRun:
         watched = dict.fromkeys(self._members, (hit_at - LEAD_SECONDS / 2, ended_at))
         residue = [seen.ResidueObserved("fleet", what, 1, settling) for what in left]
         links = [seen.HeadTreeObserved([(HEAD, FAR_HEAD)])] if self._is_across else []
-        others = [*links, *self._ends, *residue]
+        others = [*links, *self._parties.ends, *residue]
         judgement = audit_handovers(*crowd.journals, [one], others, watched, disturbed=self._may_miss_outcome)
         return self._result(one, judgement, left, settled, Counter(homes.get(name, "") for name in self._members))
 
@@ -136,11 +131,11 @@ class KillMatrixCellRun:
         }[step]  # fmt: skip
         early = step in ("prepare sent", "slots taken")
         if early:
-            self._freeze(holders)
+            self._parties.freeze(holders)
         self._begin(until="done" if early else "ready")
         if not early:
             self._await_attached()
-            self._freeze(holders)
+            self._parties.freeze(holders)
             if step != "attached":
                 self._mediator.request_step("cut")
         self._await_step()
@@ -148,7 +143,7 @@ class KillMatrixCellRun:
         self._hit()
         for holder in holders:
             if not self._is_hit(holder):
-                self._thaw(holder)
+                self._parties.thaw(holder)
         if step == "attached":
             self._schedule(0.0, lambda: self._mediator.request_step("cut"))
             self._schedule(
@@ -206,51 +201,15 @@ class KillMatrixCellRun:
             return
         who = "first" if victim == "subscribers" else victim
         if kill:
-            self._kill(who)
-            self._schedule(RESTART_SECONDS, lambda: self._start(who))
+            self._parties.kill(who)
+            self._schedule(RESTART_SECONDS, lambda: self._parties.start(who))
         else:
-            self._freeze([who])
-            self._schedule(STOP_SECONDS[self._cell.signal], lambda: self._thaw(who))
+            self._parties.freeze([who])
+            self._schedule(STOP_SECONDS[self._cell.signal], lambda: self._parties.thaw(who))
 
     def _is_hit(self, holder: str) -> bool:
         victim = self._cell.victim
         return holder == ("first" if victim == "subscribers" else victim)
-
-    def _kill(self, who: str) -> None:
-        if who == "mediator":
-            self._mediator.kill()
-        elif who in _CLIENT_PROCESSES:
-            self._crowd.kill(_CLIENT_PROCESSES[who])
-        else:
-            broker = self._brokers[who]
-            if who in ("head", "far head"):
-                self._ends.append(seen.HeadEndObserved(broker, self._ground.epoch_of(broker), time.monotonic()))
-            self._ground.kill(broker)
-
-    def _start(self, who: str) -> None:
-        if who == "mediator":
-            self._mediator.start()
-        elif who in _CLIENT_PROCESSES:
-            self._crowd.start(_CLIENT_PROCESSES[who])
-        else:
-            self._ground.start(self._brokers[who])
-
-    def _freeze(self, parties: list[str]) -> None:
-        for who in parties:
-            if who == "mediator":
-                self._mediator.freeze()
-            elif who in _CLIENT_PROCESSES:
-                self._crowd.freeze(_CLIENT_PROCESSES[who])
-            else:
-                self._ground.freeze(self._brokers[who])
-
-    def _thaw(self, who: str) -> None:
-        if who == "mediator":
-            self._mediator.thaw()
-        elif who in _CLIENT_PROCESSES:
-            self._crowd.thaw(_CLIENT_PROCESSES[who])
-        else:
-            self._ground.thaw(self._brokers[who])
 
     # -- time
 
@@ -337,9 +296,6 @@ class KillMatrixCellRun:
             settle_seconds=settled,
             broken=broken[:20],
         )  # fmt: skip
-
-
-_CLIENT_PROCESSES: Final = {"first": 0, "second": 1}
 
 
 def _short_lease(limits: BrokerLimits) -> BrokerLimits:
