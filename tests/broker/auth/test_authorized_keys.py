@@ -271,7 +271,7 @@ def stranger_is_heard(domain: str, enforce: bool, handler: bool) -> bool:
     ],
 )
 def test_only_a_domain_that_is_enforced_fails_closed(domain: str, enforce: bool, handler: bool, heard: bool):
-    """The table that the options of `sockets.Lane` rest on; a libzmq that behaves otherwise shows itself here."""
+    """The table that the options of `SocketLane` rest on; a libzmq that behaves otherwise shows itself here."""
     assert stranger_is_heard(domain, enforce, handler) == heard
     assert threading.active_count() < 20
 
