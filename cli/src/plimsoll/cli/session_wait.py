@@ -10,7 +10,7 @@ from plimsoll.cli.backend import FleetReader
 from plimsoll.cli.exit_codes import FAILED, OK, CommandError
 from plimsoll.cli.output import objects_text, print_error, print_line
 from plimsoll.cli.tables import duration_text
-from plimsoll.core.session.state import OUTCOMES
+from plimsoll.core.session.batch import OUTCOMES
 from plimsoll.local.storage.object_store import Object, ObjectMissingError
 from plimsoll.mediator.session_objects import SESSION_KIND, is_over
 
