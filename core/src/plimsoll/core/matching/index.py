@@ -6,12 +6,13 @@ arrays by a compiled loop (`compiled_residual`), into which a grown residual is 
 apply depend only on the attributes of a publication, so they are planned once per attribute tuple.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from itertools import compress, islice
 from typing import TYPE_CHECKING, Any
 
 from plimsoll.core.matching import kernel
 from plimsoll.core.matching.equality_counts import EqualityCounts
+from plimsoll.core.matching.match_groups import MatchGroups
 from plimsoll.core.matching.residual import ResidualIndex, ResidualPlan
 from plimsoll.core.matching.template import EqualityNames, Template, TemplateFiling, template_filing
 from plimsoll.core.matching.template_table import IdSlice, TemplateTable
@@ -31,44 +32,6 @@ PROBE_IN_CHECKS = 1.5  # a probe of a table or leaf costs about as much as check
 PROBE_IN_SCANS = 120.0  # and this many in the compiled loop
 SMALLEST_MERGE = 1024  # residual rows below which the compiled loop is not worth its call
 MERGE_FRACTION = 1 / 64  # new or removed rows that trigger a merge, as a fraction of the compiled rows
-
-
-class StaleResultError(RuntimeError):
-    """A result of `match_groups` was used after the index had changed."""
-
-
-class MatchGroups:
-    """The matching subscriptions as slices of the index's own leaves, without enumerating them.
-
-    Valid until the next change of the index; using it later raises `StaleResultError`.
-    """
-
-    __slots__ = ("_generation", "_index", "_slices")
-
-    def __init__(self, index: "Index", generation: int, slices: list[IdSlice]) -> None:
-        self._index = index
-        self._generation = generation
-        self._slices = slices
-
-    def slices(self) -> list[IdSlice]:
-        """(ids of a leaf, start, stop), none empty. The ids belong to the index: read, never write."""
-        if self._generation != self._index.generation:
-            raise StaleResultError("the index has changed since this match; match again")
-        return self._slices
-
-    def count(self) -> int:
-        """The number of ids."""
-        return sum(stop - start for _, start, stop in self.slices())
-
-    def ids(self) -> list[Any]:
-        """All ids, as a new list."""
-        return [item for ids, start, stop in self.slices() for item in ids[start:stop]]
-
-    def __len__(self) -> int:
-        return len(self.slices())
-
-    def __iter__(self) -> Iterator[IdSlice]:
-        return iter(self.slices())
 
 
 # Per table (getter, find, guard), then the plans of the residual and of the compiled rows, if any.
