@@ -1,4 +1,4 @@
-"""The victim of a scenario: chosen by the seed, treated badly alone, and the only one that may notice."""
+"""The victim of a scenario: the seed chooses it, and only those that share its fate are exempt from law I7."""
 
 from __future__ import annotations
 
@@ -53,14 +53,15 @@ def test_a_frozen_subscriber_exempts_all_of_its_process():
     run = SimulationRun(SCENARIOS["frozen-subscriber"], 1)
     exempt = run.victim.exempt(run.apps, [])
     assert run.victim.name in exempt
-    assert set(exempt) == {name for name, process in run.apps.of.items() if process is run.apps.of[run.victim.name]}
+    assert set(exempt) == {
+        name for name, process in run.apps.process_of.items() if process is run.apps.process_of[run.victim.name]
+    }
 
 
 def test_a_flooding_publisher_publishes_evenly_until_the_end():
     run = SimulationRun(SCENARIOS["flooding-publisher"], 1)
     said: list[float] = []
-    draw = random.Random(1)
-    run.victim.plan(run.schedule, run.apps, lambda one: said.append(one.at), draw, 1.0, 3.0)
+    run.victim.plan(run.schedule, run.apps, lambda one: said.append(one.at), random.Random(1), 1.0, 3.0)
     run.schedule.run(4.0)
     assert len(said) == FLOOD_PUBLICATIONS
     assert (said[0], said == sorted(said), said[-1] < 3.0) == (1.0, True, True)

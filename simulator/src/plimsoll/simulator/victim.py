@@ -14,18 +14,18 @@ from plimsoll.simulator.world.applications import SimulatedApplications
 from plimsoll.simulator.world.workload import PlannedPublication, draw_attributes
 
 FLOOD_PUBLICATIONS = 600
-"""How many publications more the flooding publisher has to say."""
+"""Publications of the flooding publisher, besides those of the workload."""
 
 
 class Victim:
-    """`name`: of the edge, subscriber or publisher; empty where a scenario singles out none."""
+    """`name`: the name of the edge, subscriber or publisher; empty where a scenario singles out none."""
 
-    def __init__(self, scenario: SimulationScenario, draw: random.Random) -> None:
+    def __init__(self, scenario: SimulationScenario, rng: random.Random) -> None:
         self.kind, self.name = scenario.victim, ""
         if self.kind == "edge":
-            self.name = draw.choice([e for h in scenario.shape.heads() for e in scenario.shape.edges_of(h)])
+            self.name = rng.choice([e for h in scenario.shape.heads() for e in scenario.shape.edges_of(h)])
         elif self.kind == "subscriber":
-            self.name = f"s{draw.randrange(scenario.load.subscribers)}"
+            self.name = f"s{rng.randrange(scenario.load.subscribers)}"
         elif self.kind:
             self.name = "p0"
 
@@ -38,35 +38,36 @@ class Victim:
         schedule: EventQueue,
         apps: SimulatedApplications,
         publish: Callable[[PlannedPublication], None],
-        draw: random.Random,
+        rng: random.Random,
         start: float,
         end: float,
     ) -> None:
-        """Lay what happens to it onto the schedule."""
+        """Schedule its faults."""
         if self.kind == "subscriber":
-            process = apps.of[self.name]
-            if draw.random() < 0.5:
+            process = apps.process_of[self.name]
+            if rng.random() < 0.5:
                 schedule.at(start, process.host.pause)
                 schedule.at(end, process.host.resume)
             else:
-                schedule.at(start, apps.hold, self.name, True)
-                schedule.at(end, apps.hold, self.name, False)
+                schedule.at(start, apps.set_paused, self.name, True)
+                schedule.at(end, apps.set_paused, self.name, False)
         elif self.kind == "publisher":
 
             def flood(at: float) -> None:
-                publish(PlannedPublication(at, self.name, draw_attributes(draw), False))
+                publish(PlannedPublication(at, self.name, draw_attributes(rng), False))
 
             for i in range(FLOOD_PUBLICATIONS):
                 at = start + i * (end - start) / FLOOD_PUBLICATIONS
                 schedule.at(at, flood, at)
 
     def exempt(self, apps: SimulatedApplications, observed: Iterable[Observation]) -> list[str]:
-        """Publishers and subscribers that the claim to be undisturbed is not about."""
+        """Subscribers and publishers that share a fate with the victim, so that law I7 does not cover them."""
         if self.kind == "edge":
             owned = [
                 one.subscriber for one in observed if isinstance(one, seen.OwnerObserved) and one.edge == self.name
             ]
             return sorted(set(owned))
         if self.kind == "subscriber":
-            return sorted(apps.of[self.name].subscribers) + sorted(apps.of[self.name].publishers)
+            process = apps.process_of[self.name]
+            return sorted(process.subscribers) + sorted(process.publishers)
         return [self.name]

@@ -50,7 +50,7 @@ def test_a_failed_compare_and_swap_refuses_one_member_only_and_at_once():
     ]
 
 
-def test_the_cut_of_a_session_that_is_not_known_takes_nobody():
+def test_the_cut_of_an_unknown_session_takes_no_member():
     host = FakeHost()
     host.serve(A, "x")
     assert coordinator_of(host).cut_decision.cut_members("1.1", items("x", epoch=(1, 5)), B, ("h", 5, 70)) == []
@@ -60,7 +60,7 @@ def test_the_cut_of_a_session_that_is_not_known_takes_nobody():
 # -- at the MARKER
 
 
-def test_the_marker_cuts_whom_it_names_and_the_source_still_owns():
+def test_the_marker_cuts_the_named_members_that_the_source_still_owns():
     host = FakeHost()
     coordinator = cutting(host, "x", "y", "z", target=FAR)
     host.owners.swap("y", C, (1, 6), (5, 0))
@@ -70,7 +70,7 @@ def test_the_marker_cuts_whom_it_names_and_the_source_still_owns():
     assert host.of(FAR, msg.Abort) == [msg.Abort("1.1", items("y"))], "its head takes the owner entry back"
 
 
-def test_a_marker_cuts_nobody_who_was_undone_before_it_came():
+def test_a_marker_cuts_no_member_that_was_undone_before_it_came():
     host = FakeHost()
     coordinator = cutting(host, "x", "y", target=FAR)
     coordinator.on_rejected(msg.HandoverRejected("1.1", ["x"], "the target is lost"))

@@ -32,7 +32,7 @@ OVERSIZE_MARGIN_BYTES: Final = 64 * 1024
 """A frame above the limit is refused with an answer; above limit and margin libzmq drops the connection."""
 
 KNOWN_USERS: Final = 65_536
-"""So many connections are remembered with their names; an older one is asked for again when it speaks."""
+"""Number of connections whose names are remembered; the name of an older one is looked up again at its next frame."""
 
 RECEIVE_FRAMES_PER_PEER: Final = 256
 LINGER_MS: Final = 500

@@ -23,7 +23,6 @@ from plimsoll.core.predicates.constraints import AnyConstraint
 
 Id = Hashable
 LARGEST_LABEL = 2**63 - 1
-_EMPTY: dict[object, int] = {}
 
 
 class CompiledResidual:

@@ -31,7 +31,7 @@ from plimsoll.mediator import evacuation, fleet_resources
 from plimsoll.mediator.control_plane import ClusterEdges
 
 KEYS_READ_SECONDS = 2.5
-"""Brokers read the authorized keys every second. Who connects earlier is refused, and ZeroMQ never retries."""
+"""Brokers read the authorized keys every second. A peer that connects earlier is refused, and ZeroMQ never retries."""
 
 
 class FleetStartError(RuntimeError):

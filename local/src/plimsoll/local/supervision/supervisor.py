@@ -27,7 +27,6 @@ from plimsoll.mediator.control_plane import (
     ControlPlane,
     LoadReportReceived,
     MalformedReply,
-    MediatorKeyPair,
     StatusReceived,
 )
 
@@ -59,8 +58,8 @@ class Supervisor:
         self._folder, self._store, self._command, self._announce = folder, store, command, announce
         self._brokers: dict[str, SupervisedBroker] = {}
         self._events = FleetEvents(store, self._fleet, self._brokers, announce)
-        # It commands nothing, so it needs no epoch.
-        self._control = ControlPlane(keys.SUPERVISOR, None if plain else _key_pair(folder), 0)
+        curve = keys.control_keys(folder, keys.SUPERVISOR, plain=plain)
+        self._control = ControlPlane(keys.SUPERVISOR, curve, 0)  # it commands nothing, so it needs no epoch
         self._mediator = Sidecar(folder)
         self._collectors = CollectorProcesses(folder, self._fleet, spec)
         self._spark = SparkProcess(folder, self._fleet, spec, self._collectors.data)
@@ -179,8 +178,3 @@ class Supervisor:
     def _write_status(self, now: float) -> None:
         self._status_at = now + STATUS_SECONDS
         self._status.write(self._reconciler.resources, now)
-
-
-def _key_pair(folder: FleetFolder) -> MediatorKeyPair:
-    pair = keys.key_pair(folder, keys.SUPERVISOR)
-    return MediatorKeyPair(pair.public, pair.secret())

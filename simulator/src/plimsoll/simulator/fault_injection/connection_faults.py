@@ -1,4 +1,4 @@
-"""Faults of the network between two processes: connections that break, ways that hold what is sent, long distances."""
+"""Faults of the network between two processes: broken connections, partitions and slow connections."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from plimsoll.simulator.engine.network import SimulatedConnection, SimulatedNetw
 
 
 class ConnectionFaultHost(Protocol):
-    """The injector, to a fault of a connection. `draw` changes from one fault to the next."""
+    """The injector, as faults of connections use it. `rng` changes from one fault to the next."""
 
     network: SimulatedNetwork
     spared: frozenset[str]
-    draw: random.Random
+    rng: random.Random
 
-    def lasting(self, text: str, end: Callable[[], None]) -> bool: ...
+    def end_later(self, text: str, end: Callable[[], None]) -> bool: ...
 
 
 class ConnectionFaults:
-    """Each returns whether it has found a victim."""
+    """Each fault returns whether it has found a victim."""
 
     def __init__(self, host: ConnectionFaultHost) -> None:
         self.host = host
@@ -36,7 +36,7 @@ class ConnectionFaults:
     def reconnect(self) -> bool:
         found = self.candidates()
         if found:
-            connection = self.host.draw.choice(found)
+            connection = self.host.rng.choice(found)
             self.host.network.trace_line(f"! {connection} breaks")
             self.host.network.reconnect(connection)
         return bool(found)
@@ -54,52 +54,54 @@ class ConnectionFaults:
         found = self.candidates()
         if not found:
             return None
-        connection = self.host.draw.choice(found)
-        assert connection.host is not None  # noqa: S101 - chosen so
+        connection = self.host.rng.choice(found)
+        assert connection.host is not None  # noqa: S101 - candidates() has only those that are up
         ends = [connection.dialler.name, connection.host.name]
-        self.host.draw.shuffle(ends)
+        self.host.rng.shuffle(ends)
         return ends[0], ends[1]
 
     def wall(self) -> bool:
         pair = self._pair()
-        return pair is not None and self.wall_off(f"no way between {pair[0]} and {pair[1]}", [pair, pair[::-1]])
+        return pair is not None and self.partition([pair, pair[::-1]])
 
     def one_way(self) -> bool:
         pair = self._pair()
-        return pair is not None and self.wall_off(f"no way from {pair[0]} to {pair[1]}", [pair])
+        return pair is not None and self.partition([pair])
 
-    def wall_off(self, text: str, ways: list[tuple[str, str]]) -> bool:
-        """Hold what goes these ways; when it ends, the connections may have broken meanwhile."""
+    def partition(self, ways: list[tuple[str, str]]) -> bool:
+        """Partition two processes in these directions; half of the time their connections break before it ends."""
+        (one, other), is_both = ways[0], len(ways) > 1
         network = self.host.network
-        breaks = self.host.draw.random() < 0.5
+        breaks = self.host.rng.random() < 0.5
         for way in ways:
-            network.wall(*way)
+            network.partition(*way)
 
         def end() -> None:
             if breaks:
                 for connection in self.candidates():
-                    if connection.host and {connection.dialler.name, connection.host.name} == set(ways[0]):
+                    if connection.host and {connection.dialler.name, connection.host.name} == {one, other}:
                         network.reconnect(connection)
             for way in ways:
-                network.unwall(*way)
+                network.rejoin(*way)
 
-        return self.host.lasting(text, end)
+        text = f"between {one} and {other}" if is_both else f"from {one} to {other}"
+        return self.host.end_later(f"partition {text}", end)
 
     def slow(self) -> bool:
-        network, draw = self.host.network, self.host.draw
+        network, rng = self.host.network, self.host.rng
         pair = self._pair()
-        if pair is None or frozenset(pair) in network.weathers:
+        if pair is None or frozenset(pair) in network.pair_qualities:
             return False
         ends = frozenset(pair)
         slow = dataclasses.replace(
-            network.weather,
-            delay_seconds=draw.uniform(0.02, 0.5),
-            jitter_seconds=draw.uniform(0.0, 0.3),
-            bytes_per_second=draw.choice([2_000.0, 20_000.0, float("inf")]),
+            network.quality,
+            delay_seconds=rng.uniform(0.02, 0.5),
+            jitter_seconds=rng.uniform(0.0, 0.3),
+            bytes_per_second=rng.choice([2_000.0, 20_000.0, float("inf")]),
         )
-        network.weathers[ends] = slow
+        network.pair_qualities[ends] = slow
 
         def end() -> None:
-            network.weathers.pop(ends, None)
+            network.pair_qualities.pop(ends, None)
 
-        return self.host.lasting(f"{pair[0]} and {pair[1]} are far apart", end)
+        return self.host.end_later(f"slow network between {pair[0]} and {pair[1]}", end)

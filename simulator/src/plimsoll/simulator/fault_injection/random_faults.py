@@ -1,8 +1,7 @@
-"""What goes wrong, and when: faults drawn from a seed, each with an end, so that a run can settle and be judged.
+"""Faults drawn from a seed, each with an end, so that a run can settle before its laws are checked.
 
-A fault acts on hosts and connections from outside, as an operating system or a network would. `FaultInjector.heal`
-ends all that are under way. One kind of fault never touches what it does not name: a run that must leave somebody
-alone says so in `spared`.
+A fault acts on hosts and connections from outside, as an operating system or a network would. `FaultInjector.heal` ends
+all faults that are under way. Processes named in `spared` are never struck, nor are their connections.
 """
 
 from __future__ import annotations
@@ -21,7 +20,11 @@ from plimsoll.simulator.world.brokers import SimulatedFleet
 
 @dataclass(frozen=True, slots=True)
 class FaultRates:
-    """How often each fault happens, per second of the run; and how long those last that last, in seconds."""
+    """How often each fault happens, per second of the run.
+
+    `wall`: a partition in both directions; `one_way`: in one. `seconds`: the shortest and the longest time that a
+    pause, a partition, a slow connection or a crash lasts.
+    """
 
     reconnect: float = 0.0
     storm: float = 0.0
@@ -42,18 +45,18 @@ class FaultInjector:
 
     def __init__(
         self,
-        chances: FaultRates,
+        rates: FaultRates,
         fleet: SimulatedFleet,
         clients: CrashableClients,
         network: SimulatedNetwork,
         schedule: EventQueue,
-        draw: random.Random,
+        rng: random.Random,
         spared: Sequence[str] = (),
     ) -> None:
-        self.chances, self.fleet, self.clients, self.network = chances, fleet, clients, network
+        self.rates, self.fleet, self.clients, self.network = rates, fleet, clients, network
         self.schedule, self.spared = schedule, frozenset(spared)
-        self.draw = self._planning = draw
-        self._salt = draw.getrandbits(32)
+        self.rng = self._planning = rng
+        self._salt = rng.getrandbits(32)
         self.happened: dict[str, int] = {}
         self._ends: dict[int, tuple[str, Callable[[], None]]] = {}
         self._next = 0
@@ -76,10 +79,10 @@ class FaultInjector:
         """By the names of the fields of `FaultRates`."""
 
     def plan(self, start: float, until: float, wanted: Callable[[str], bool] = bool) -> None:
-        """Draw all faults of an interval; those whose label is not wanted do not happen."""
+        """Draw all faults of an interval; those whose label is not wanted are left out."""
         number = 0
-        for field in dataclasses.fields(self.chances):
-            rate = getattr(self.chances, field.name)
+        for field in dataclasses.fields(self.rates):
+            rate = getattr(self.rates, field.name)
             if not isinstance(rate, float) or not rate:
                 continue
             at = start + self._planning.expovariate(rate)
@@ -90,30 +93,30 @@ class FaultInjector:
                 at += self._planning.expovariate(rate)
 
     def heal(self) -> None:
-        """End everything that is under way. From now on nothing strikes any more."""
+        """End all faults that are under way; no fault strikes after this."""
         self.is_over = True
         for key in sorted(self._ends):
             self._end(key)
 
     def _strike(self, kind: str, number: int) -> None:
-        """Each fault draws from a generator of its own: without one of them the others stay what they were."""
-        self.draw = random.Random(self._salt + number)
+        """Each fault draws from its own generator, so that leaving one out does not change the others."""
+        self.rng = random.Random(self._salt + number)
         self.strike(self._actions[kind], kind)
 
     def strike(self, action: Callable[[], bool], kind: str) -> bool:
-        """Let one fault happen, unless all has healed; count it if it found a victim."""
+        """Inject one fault, unless the run has healed; count it if it found a victim."""
         happens = not self.is_over and action()
         if happens:
             self.happened[kind] = self.happened.get(kind, 0) + 1
         return happens
 
-    def lasting(self, text: str, end: Callable[[], None]) -> bool:
-        """Say what happens, and let it end in a while."""
+    def end_later(self, text: str, end: Callable[[], None]) -> bool:
+        """Trace a fault that has begun, and schedule its end."""
         self._next += 1
         self._ends[self._next] = (text, end)
-        low, high = self.chances.seconds
-        # Many faults are short and some are long: the exponent spreads them over the orders of magnitude between.
-        seconds = low * (high / low) ** self.draw.random()
+        low, high = self.rates.seconds
+        # Log-uniform: milliseconds are as likely as seconds, since short faults hit other steps than long ones do.
+        seconds = low * (high / low) ** self.rng.random()
         self.network.trace_line(f"! {text} for {seconds:.3f} s")
         self.schedule.after(seconds, self._end, self._next)
         return True

@@ -1,9 +1,9 @@
-"""The processes of a cell by the part that they play, and the signals that they are sent."""
+"""The processes of a cell, by the name that the cell gives them, and the signals that are sent to them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from plimsoll.core.verify import Observation
@@ -16,46 +16,40 @@ _CLIENT_PROCESSES: Final = {"first": 0, "second": 1}
 
 
 class CellParties:
-    """The mediator, the client processes `first` and `second`, and `brokers` by part. `ends`: of killed heads."""
+    """`mediator`, the client processes `first` and `second`, and `brokers` by role. `ends`: of killed heads."""
 
     def __init__(
-        self, fleet: FleetHarness, clients: SoakClients, mediator: SoakMediatorProcess, brokers: Mapping[str, str]
+        self, harness: FleetHarness, clients: SoakClients, mediator: SoakMediatorProcess, brokers: Mapping[str, str]
     ) -> None:
-        self._fleet, self._clients, self._mediator, self._brokers = fleet, clients, mediator, brokers
+        self._harness, self._clients, self._mediator, self._brokers = harness, clients, mediator, brokers
         self.ends: list[Observation] = []
 
-    def kill(self, who: str) -> None:
-        if who == "mediator":
-            self._mediator.kill()
-        elif who in _CLIENT_PROCESSES:
-            self._clients.kill(_CLIENT_PROCESSES[who])
-        else:
-            broker = self._brokers[who]
-            if who in ("head", "far head"):
-                self.ends.append(seen.HeadEndObserved(broker, self._fleet.epoch_of(broker), time.monotonic()))
-            self._fleet.kill(broker)
+    def kill(self, process: str) -> None:
+        if process in ("head", "far head"):
+            broker = self._brokers[process]
+            self.ends.append(seen.HeadEndObserved(broker, self._harness.epoch_of(broker), time.monotonic()))
+        self._signal(process, self._mediator.kill, self._clients.kill, self._harness.kill)
 
-    def start(self, who: str) -> None:
-        if who == "mediator":
-            self._mediator.start()
-        elif who in _CLIENT_PROCESSES:
-            self._clients.start(_CLIENT_PROCESSES[who])
-        else:
-            self._fleet.start(self._brokers[who])
+    def start(self, process: str) -> None:
+        self._signal(process, self._mediator.start, self._clients.start, self._harness.start)
 
-    def freeze(self, parties: Iterable[str]) -> None:
-        for who in parties:
-            if who == "mediator":
-                self._mediator.freeze()
-            elif who in _CLIENT_PROCESSES:
-                self._clients.freeze(_CLIENT_PROCESSES[who])
-            else:
-                self._fleet.freeze(self._brokers[who])
+    def freeze(self, processes: Iterable[str]) -> None:
+        for process in processes:
+            self._signal(process, self._mediator.freeze, self._clients.freeze, self._harness.freeze)
 
-    def thaw(self, who: str) -> None:
-        if who == "mediator":
-            self._mediator.thaw()
-        elif who in _CLIENT_PROCESSES:
-            self._clients.thaw(_CLIENT_PROCESSES[who])
+    def thaw(self, process: str) -> None:
+        self._signal(process, self._mediator.thaw, self._clients.thaw, self._harness.thaw)
+
+    def _signal(
+        self,
+        process: str,
+        to_mediator: Callable[[], None],
+        to_clients: Callable[[int], None],
+        to_broker: Callable[[str], None],
+    ) -> None:
+        if process == "mediator":
+            to_mediator()
+        elif process in _CLIENT_PROCESSES:
+            to_clients(_CLIENT_PROCESSES[process])
         else:
-            self._fleet.thaw(self._brokers[who])
+            to_broker(self._brokers[process])

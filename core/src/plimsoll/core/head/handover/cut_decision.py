@@ -77,7 +77,7 @@ class CutDecision:
         self._refuse_uncut(session, marker.members)
 
     def _send_cut(self, session: Handover, members: list[str], token: Token, *, across: bool) -> None:
-        # Decided before it is sent: whatever sending sets off must find the members cut.
+        # Decided before it is sent: every reaction to the message must find the members cut.
         self._decided(session, members)
         self.table.to_source(session, msg.Cut(session.id, session.items(members), token, across))
 

@@ -136,7 +136,9 @@ class HandoverTable:
             session.state = "done" if session.state == CUT else "aborted"
             session.is_changed = True
             if not session.reason and session.state == "aborted":
-                session.reason = next((m.why for m in session.members.values() if m.why), "nobody could be moved")
+                session.reason = next(
+                    (m.why for m in session.members.values() if m.why), "no subscriber could be moved"
+                )
         for x in changed:
             member = session.members[x]
             if member.state in OUTCOMES and not member.is_draining and self.busy.get(x) is session:
