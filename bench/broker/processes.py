@@ -27,7 +27,8 @@ from msgspec import Raw
 from plimsoll.broker.auth.authorized_keys import AuthorizedKeys
 from plimsoll.broker.event_loop import BrokerLoop
 from plimsoll.broker.main import new_id, report_usage, serve_http
-from plimsoll.broker.network.sockets import BrokerCurveKeys, BrokerSockets
+from plimsoll.broker.network.socket_lane import BrokerCurveKeys
+from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch, raise_open_files
 from plimsoll.core.config import BrokerConfig, PeerBroker
 from plimsoll.core.edge.machine import Edge

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from plimsoll.core.matching import Index, StaleResultError, compiled_residual, index, kernel, template_table, warm_up
+from plimsoll.core.matching import Index, StaleResultError, compiled_plan, index, kernel, template_table, warm_up
 from plimsoll.core.matching.template import BoundSide
 from plimsoll.core.predicates import Predicate, Subscription, Unsatisfiable, conjunction, parse
 
@@ -455,9 +455,9 @@ def test_a_leaf_packs_its_keys_until_one_has_no_such_form(bounds: list[Any], for
 
 
 def test_numbers_as_doubles_know_which_are_exact():
-    assert compiled_residual._is_double(BIG)
-    assert compiled_residual._is_double(2**1023)
-    assert compiled_residual._is_double(-math.inf)
-    assert not compiled_residual._is_double(BIG + 1)
-    assert not compiled_residual._is_double(2**1024)
-    assert not compiled_residual._is_double(10**400)
+    assert compiled_plan.is_double(BIG)
+    assert compiled_plan.is_double(2**1023)
+    assert compiled_plan.is_double(-math.inf)
+    assert not compiled_plan.is_double(BIG + 1)
+    assert not compiled_plan.is_double(2**1024)
+    assert not compiled_plan.is_double(10**400)

@@ -13,7 +13,9 @@ from msgspec.structs import replace
 from tests.core.session.model import Faults, World
 
 from plimsoll.core.session import Session, encode
-from plimsoll.core.session.state import Batch, MoveGroup, PastAttempt, PlannedPair, SessionPlan, StayGroup
+from plimsoll.core.session.batch import Batch
+from plimsoll.core.session.session_plan import MoveGroup, PlannedPair, SessionPlan, StayGroup
+from plimsoll.core.session.state import PastAttempt
 from plimsoll.mediator import plan_storage, session_objects
 
 

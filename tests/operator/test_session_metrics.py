@@ -10,15 +10,9 @@ from prometheus_client import CollectorRegistry
 from tests.core.session.model import Faults, World
 
 from plimsoll.core.session import Session
-from plimsoll.core.session.state import (
-    AuditTotals,
-    Batch,
-    ChildSession,
-    Forecast,
-    PastAttempt,
-    PlannedPair,
-    SessionPlan,
-)
+from plimsoll.core.session.batch import AuditTotals, Batch
+from plimsoll.core.session.session_plan import Forecast, PlannedPair, SessionPlan
+from plimsoll.core.session.state import ChildSession, PastAttempt
 from plimsoll.operator.session_metrics import SessionMetrics
 
 

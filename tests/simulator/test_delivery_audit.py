@@ -17,7 +17,8 @@ from plimsoll.core.client.delivery_tally import TallyResult
 from plimsoll.core.head.handover.delivery_audit import DeliveryAudit
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import Token
-from plimsoll.core.session.state import Session, sum_audits
+from plimsoll.core.session.batch import sum_audits
+from plimsoll.core.session.state import Session
 from plimsoll.core.verify import observations as seen
 from plimsoll.core.verify.oracle import matches
 from plimsoll.simulator.mediators.session_mediator import SessionBackend

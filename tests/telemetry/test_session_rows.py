@@ -6,7 +6,8 @@ from typing import Any
 
 from tests.telemetry.rows import NOW_US
 
-from plimsoll.core.session.state import Forecast, LoadFigures, Session, SessionPlan
+from plimsoll.core.session.session_plan import Forecast, LoadFigures, SessionPlan
+from plimsoll.core.session.state import Session
 from plimsoll.core.session.status import status as written
 from plimsoll.telemetry.schema import OUTCOMES
 from plimsoll.telemetry.session_rows import is_over, session_brief, session_row

@@ -271,7 +271,7 @@ def stranger_is_heard(domain: str, enforce: bool, handler: bool) -> bool:
     ],
 )
 def test_only_a_domain_that_is_enforced_fails_closed(domain: str, enforce: bool, handler: bool, heard: bool):
-    """The table that the options of `sockets.Lane` rely on; a libzmq that behaves otherwise is found here."""
+    """The table that the options of `SocketLane` rely on; a libzmq that behaves otherwise is found here."""
     assert stranger_is_heard(domain, enforce, handler) == heard
     assert threading.active_count() < 20
 

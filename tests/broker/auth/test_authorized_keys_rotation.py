@@ -16,7 +16,8 @@ import zmq
 from plimsoll.broker.auth.authorized_keys import AuthorizedKeys
 from plimsoll.broker.event_loop import BrokerLoop
 from plimsoll.broker.main import new_id
-from plimsoll.broker.network.sockets import BrokerCurveKeys, BrokerSockets
+from plimsoll.broker.network.socket_lane import BrokerCurveKeys
+from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.core.config import BrokerConfig, BrokerHardware, BrokerLimits, LinkSecurity
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages, wire

@@ -13,14 +13,8 @@ import pytest
 import zmq
 
 from plimsoll.broker.auth.authorized_keys import AuthorizedKeys, BrokerSecretKey
-from plimsoll.broker.network.sockets import (
-    REDIAL_SECONDS,
-    UNCONNECTED_SECONDS,
-    BrokerCurveKeys,
-    BrokerSockets,
-    EndpointError,
-    SocketLane,
-)
+from plimsoll.broker.network.socket_lane import BrokerCurveKeys, EndpointError, SocketLane
+from plimsoll.broker.network.sockets import REDIAL_SECONDS, UNCONNECTED_SECONDS, BrokerSockets
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.protocol import wire
 from plimsoll.core.transport.overlay_node import Dial, Hangup

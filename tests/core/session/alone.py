@@ -7,8 +7,9 @@ from typing import Any
 from tests.core.session.model import spec_of
 
 from plimsoll.core.session import EdgeView, EngineSettings, FleetView, HeadView, Session, SessionRequest
+from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.context.engine_context import EngineContext
-from plimsoll.core.session.state import Batch, Forecast, LoadFigures, PlannedPair, SessionPlan
+from plimsoll.core.session.session_plan import Forecast, LoadFigures, PlannedPair, SessionPlan
 from plimsoll.core.spec.parser import parse_block
 from plimsoll.core.spec.types.policy import PolicySpec
 

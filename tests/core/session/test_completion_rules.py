@@ -8,6 +8,7 @@ import pytest
 from tests.core.session.model import spec_of
 
 from plimsoll.core.session import EmitEvent, EngineSettings, Session, SessionRequest
+from plimsoll.core.session.batch import AuditTotals, Batch
 from plimsoll.core.session.completion import (
     closing_seconds,
     end_attempt,
@@ -16,17 +17,8 @@ from plimsoll.core.session.completion import (
     schedule_retry,
 )
 from plimsoll.core.session.context.engine_context import EngineContext
-from plimsoll.core.session.state import (
-    AuditTotals,
-    Batch,
-    ChildSession,
-    FinalPhase,
-    Offer,
-    PastAttempt,
-    PlannedPair,
-    SessionPlan,
-    SessionVerdict,
-)
+from plimsoll.core.session.session_plan import Offer, PlannedPair, SessionPlan
+from plimsoll.core.session.state import ChildSession, FinalPhase, PastAttempt, SessionVerdict
 
 WHY = SessionVerdict(reason="HeadGone", message="it does not answer", again=True)
 NOT_AGAIN = SessionVerdict(reason="HeadGone", message="it does not answer")

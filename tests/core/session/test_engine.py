@@ -22,7 +22,7 @@ from plimsoll.core.session import (
     Tick,
     encode,
 )
-from plimsoll.core.session.state import OUTCOMES
+from plimsoll.core.session.batch import OUTCOMES
 
 HARSH = st.builds(
     Faults,

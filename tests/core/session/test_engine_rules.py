@@ -24,8 +24,9 @@ from plimsoll.core.session import (
     Tick,
 )
 from plimsoll.core.session import engine as module
+from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.engine import _reopen, _saving_order, _stop_verdict
-from plimsoll.core.session.state import Batch, SessionPlan
+from plimsoll.core.session.session_plan import SessionPlan
 from plimsoll.core.session.triggers import edge_triggers
 
 

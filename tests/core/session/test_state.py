@@ -10,15 +10,9 @@ from msgspec.structs import replace
 from tests.core.session.model import Faults, World
 
 from plimsoll.core.session import Session, Timings, decode, encode
-from plimsoll.core.session.state import (
-    Batch,
-    ChildSession,
-    PastAttempt,
-    PlannedPair,
-    SessionKind,
-    SessionPlan,
-    shift_back,
-)
+from plimsoll.core.session.batch import Batch
+from plimsoll.core.session.session_plan import PlannedPair, SessionPlan
+from plimsoll.core.session.state import ChildSession, PastAttempt, SessionKind, shift_back
 
 
 def whole_session() -> Session:

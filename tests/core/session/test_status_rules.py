@@ -8,20 +8,17 @@ import pytest
 from msgspec.structs import replace
 
 from plimsoll.core.session import moves, observed_session, status
-from plimsoll.core.session.state import (
-    AuditTotals,
-    Batch,
-    ChildSession,
+from plimsoll.core.session.batch import AuditTotals, Batch
+from plimsoll.core.session.session_plan import (
     Forecast,
     LoadFigures,
     MoveGroup,
     Offer,
-    PastAttempt,
     PlannedPair,
-    Session,
     SessionPlan,
     StayGroup,
 )
+from plimsoll.core.session.state import ChildSession, PastAttempt, Session
 from plimsoll.core.session.status import progress, with_conditions
 
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from plimsoll.core.session import Session, encode
-from plimsoll.core.session.state import Batch, Forecast, LoadFigures, SessionPlan
+from plimsoll.core.session.batch import Batch
+from plimsoll.core.session.session_plan import Forecast, LoadFigures, SessionPlan
 from plimsoll.demo.analysis import session_outcomes
 from plimsoll.demo.analysis.convergence import StabilityStop
 

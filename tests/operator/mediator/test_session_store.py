@@ -13,7 +13,8 @@ from tests.operator.brokers import asked
 from tests.operator.faults import Faults
 
 from plimsoll.core.session import Session
-from plimsoll.core.session.state import Batch, MoveGroup, PlannedPair, SessionPlan
+from plimsoll.core.session.batch import Batch
+from plimsoll.core.session.session_plan import MoveGroup, PlannedPair, SessionPlan
 from plimsoll.mediator import plan_storage, session_objects
 from plimsoll.operator.api import Api, ApiNotFoundError
 from plimsoll.operator.mediator.epochs import OperatorDeposedError

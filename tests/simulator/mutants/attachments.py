@@ -15,6 +15,7 @@ from plimsoll.core.edge.handover.source import HandoverSource
 from plimsoll.core.edge.handover.target import HandoverTarget
 from plimsoll.core.edge.queues import DeliveryQueues
 from plimsoll.core.head.handover.coordinator import Coordinator
+from plimsoll.core.head.handover.cut_decision import CutDecision
 from plimsoll.core.head.handover.dispatch import HandoverDispatch
 from plimsoll.core.head.handover.remote_members import RemoteMembers
 
@@ -82,7 +83,7 @@ MUTANTS = [
         (
             Change(
                 Coordinator._arrived,
-                "self.links.send_to_edge(self.host.name, session.plan.source, msg.Release(x, (incarnation, n + 1)))",
+                "self.table.to_source(session, msg.Release(x, (incarnation, n + 1)))",
                 "pass",
             ),
         ),
@@ -178,7 +179,7 @@ MUTANTS = [
         "The step that sends INSTALLED swaps the owner.",
         (
             Change(
-                Coordinator.cut_members,
+                CutDecision.cut_members,
                 "self.host.owners.swap(x, key, (incarnation, n + 1), (token[1], token[2]))",
                 "pass",
             ),
@@ -368,7 +369,7 @@ MUTANTS = [
             Change(Coordinator.cut, 'session.of("attached")', 'session.of("attached", "preparing")'),
             Change(
                 Coordinator.cut,
-                'self.refuse(session, session.of("preparing"), why="was not attached at the target in time")',
+                'self.table.refuse(session, session.of("preparing"), why="was not attached at the target in time")',
                 "pass",
             ),
             Change(

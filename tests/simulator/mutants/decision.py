@@ -12,12 +12,14 @@ from plimsoll.core.edge.handover.target import HandoverTarget
 from plimsoll.core.head.handover.admission import SessionAdmission
 from plimsoll.core.head.handover.commands import MediatorCommands
 from plimsoll.core.head.handover.coordinator import Coordinator
+from plimsoll.core.head.handover.cut_decision import CutDecision
 from plimsoll.core.head.handover.outcomes import OutcomeHistory
 from plimsoll.core.head.handover.remote_members import RemoteMembers
+from plimsoll.core.head.handover.table import HandoverTable
 from plimsoll.core.head.membership import Membership
 
 UNDO_CUT = Change(
-    Coordinator.refuse, "if session.members[x].state in OPEN]", 'if session.members[x].state in (*OPEN, "cut")]'
+    HandoverTable.refuse, "if session.members[x].state in OPEN]", 'if session.members[x].state in (*OPEN, "cut")]'
 )
 
 MUTANTS = [
@@ -40,9 +42,10 @@ MUTANTS = [
             UNDO_CUT,
             Change(
                 Coordinator.tick,
-                "if now >= session.decides_at and session.is_open:\n            self.refuse(session, session.of(*OPEN)",
+                "if now >= session.decides_at and session.is_open:\n"
+                "            self.table.refuse(session, session.of(*OPEN)",
                 "if now >= session.decides_at and not session.is_settled:\n"
-                '            self.refuse(session, session.of(*OPEN, "cut")',
+                '            self.table.refuse(session, session.of(*OPEN, "cut")',
             ),
         ),
         ("sessions-drain-deadline", "sessions-local", "sessions-across"),
@@ -76,7 +79,7 @@ MUTANTS = [
     Mutant(
         "marker-without-compare",
         "At the MARKER the head of the source compares the owner as well.",
-        (Change(Coordinator.on_marker, "and self._is_owner(members[x], x)", ""),),
+        (Change(CutDecision.on_marker, "and self.table.is_owner(members[x], x)", ""),),
         ("reborn-across", "vanish", "far-bumpy"),
         partners=(NO_COMPARE,),
         alone="RESUME voids the open session of a subscriber in the same step that changes its owner",
@@ -85,8 +88,8 @@ MUTANTS = [
         "cut-keeps-the-epoch",
         "A session raises the owner epoch by 1.",
         (
-            Change(Coordinator.cut_members, "(incarnation, n + 1)", "(incarnation, n)"),
-            Change(Coordinator._may_cut, "member.epoch[1] + 1", "member.epoch[1]"),
+            Change(CutDecision.cut_members, "(incarnation, n + 1)", "(incarnation, n)"),
+            Change(CutDecision._may_cut, "member.epoch[1] + 1", "member.epoch[1]"),
             Change(ClientSubscriber.attach_item, "self.number + 1", "self.number"),
             Change(ClientHandovers._count_move, "subscriber.number += 1", "pass"),
         ),
@@ -116,8 +119,8 @@ MUTANTS = [
         (
             Change(
                 Coordinator.abort,
-                'self.archive.add(session_id, self._empty(session_id, "aborted", why))',
-                'return self._empty(session_id, "aborted", why)',
+                'self.table.archive.add(session_id, self.table.empty(session_id, "aborted", why))',
+                'return self.table.empty(session_id, "aborted", why)',
             ),
         ),
         ("stale-commands", "sessions-mediator", "sessions-calm"),
@@ -134,8 +137,8 @@ MUTANTS = [
         (
             Change(
                 Coordinator.prepare,
-                'if (known := self.outcome(session_id)).state != "unknown":',
-                'if (known := self.outcome(session_id)).state == "done":',
+                'if (known := self.table.outcome(session_id)).state != "unknown":',
+                'if (known := self.table.outcome(session_id)).state == "done":',
             ),
         ),
         ("sessions-calm", "sessions-local", "stale-commands"),
@@ -182,7 +185,7 @@ MUTANTS = [
     Mutant(
         "remote-members-are-not-busy",
         "A remote member takes part in no other session.",
-        (Change(Coordinator.is_busy, "or subscriber in self.host.remote_members", ""),),
+        (Change(HandoverTable.is_busy, "or subscriber in self.host.remote_members", ""),),
         ("on-and-on", "far", "sessions-across"),
     ),
     Mutant(

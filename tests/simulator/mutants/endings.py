@@ -19,6 +19,7 @@ from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.handover.commands import MediatorCommands
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.remote_members import RemoteMembers
+from plimsoll.core.head.handover.table import HandoverTable
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.machine import Head
 from plimsoll.core.head.membership import Membership
@@ -83,7 +84,7 @@ MUTANTS = [
         (
             Change(
                 Coordinator._force_detach,
-                "session.set_draining(x, self._across(session) and self._is_owner(session.members[x], x))",
+                "session.set_draining(x, session.is_across and self.table.is_owner(session.members[x], x))",
                 "pass",
             ),
         ),
@@ -96,7 +97,7 @@ MUTANTS = [
         "A slot, and an attachment without an INSTALL, expire.",
         (Change(SlotTable.pop_expired, "if not now < slot.until", "if False"),),
         ("sessions-calm", "sessions-local", "sessions-drain-deadline"),
-        partners=(Change(Coordinator.refuse, "self._to_target(session, abort)", "pass"),),
+        partners=(Change(HandoverTable.refuse, "self.to_target(session, abort)", "pass"),),
         alone="the head aborts members that are not cut in time",
     ),
     Mutant(
@@ -285,7 +286,7 @@ MUTANTS = [
         (
             Change(
                 Coordinator.heads_lost,
-                'self.refuse(session, session.of(*OPEN), why=f"{session.plan.target_head} was lost")',
+                'self.table.refuse(session, session.of(*OPEN), why=f"{session.plan.target_head} was lost")',
                 "pass",
             ),
         ),

@@ -133,7 +133,9 @@ MUTANTS = [
         "RESUME voids an open session.",
         (
             Change(
-                Coordinator.resumed, 'self.refuse(session, [subscriber], "returned", "has resumed meanwhile")', "pass"
+                Coordinator.resumed,
+                'self.table.refuse(session, [subscriber], "returned", "has resumed meanwhile")',
+                "pass",
             ),
         ),
         ("reborn", "vanish", "churn"),
@@ -154,7 +156,7 @@ MUTANTS = [
         (
             Change(
                 Coordinator.resumed,
-                "self._to_target(session, msg.Abort(session.id, session.items([subscriber])))",
+                "self.table.to_target(session, msg.Abort(session.id, session.items([subscriber])))",
                 "pass",
             ),
         ),
@@ -245,7 +247,11 @@ MUTANTS = [
     Mutant(
         "sessions-outlive-their-edge",
         "The open sessions of a dead edge are aborted.",
-        (Change(Coordinator.edge_lost, 'self.refuse(session, session.of(*OPEN), why=f"{edge} was lost")', "pass"),),
+        (
+            Change(
+                Coordinator.edge_lost, 'self.table.refuse(session, session.of(*OPEN), why=f"{edge} was lost")', "pass"
+            ),
+        ),
         ("slow-mediator", "sessions-edge-crash", "edge-crash-across"),
         partners=(
             NO_DEADLINE,

@@ -12,7 +12,9 @@ from plimsoll.core.edge.handover.slots import SlotTable
 from plimsoll.core.edge.handover.source import HandoverSource
 from plimsoll.core.head import log_reader
 from plimsoll.core.head.handover.coordinator import Coordinator
+from plimsoll.core.head.handover.cut_decision import CutDecision
 from plimsoll.core.head.handover.dispatch import HandoverDispatch
+from plimsoll.core.head.handover.table import HandoverTable
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.transport.link import Link
 
@@ -80,12 +82,14 @@ MUTANTS = [
     Mutant(
         "revoked-without-compare",
         "The cut by replay compares the owner.",
-        (Change(Coordinator._revoke, "if self._is_owner(session.members[x], x)", ""),),
+        (Change(CutDecision.revoke, "if self.table.is_owner(session.members[x], x)", ""),),
         ("overtaken", "edge-crash-replay", "sessions-replay"),
         partners=(
             ANY_EPOCH,
             Change(
-                Coordinator.resumed, 'self.refuse(session, [subscriber], "returned", "has resumed meanwhile")', "pass"
+                Coordinator.resumed,
+                'self.table.refuse(session, [subscriber], "returned", "has resumed meanwhile")',
+                "pass",
             ),
         ),
         alone="RESUME voids the open session, and the source obeys REVOKE only for its owner epoch",
@@ -95,7 +99,7 @@ MUTANTS = [
         "REVOKE may be lost, so it is repeated until the subscriber has resumed.",
         (
             Change(
-                Coordinator._send_revoke,
+                CutDecision.send_revoke,
                 "session.revoke_at, plan = self.host.now + self.revoke_seconds, session.plan",
                 "session.revoke_at, plan = float('inf'), session.plan",
             ),
@@ -140,7 +144,7 @@ MUTANTS = [
     Mutant(
         "replay-slot-is-not-freed",
         "After a hand-over by replay its slot is freed.",
-        (Change(Coordinator._finish, "if session.plan.replay:", "if False:"),),
+        (Change(HandoverTable.finish, "if session.plan.replay:", "if False:"),),
         ("calm-replay", "sessions-replay"),
         partners=(Change(SlotTable.pop_expired, "del self[subscriber]", "pass"),),
         alone="a slot expires as well",

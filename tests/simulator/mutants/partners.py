@@ -10,12 +10,13 @@ from plimsoll.core.client.handover import ClientHandovers
 from plimsoll.core.client.stream import SubscriberStream
 from plimsoll.core.edge.attachments import AttachmentTable
 from plimsoll.core.head.handover.coordinator import Coordinator
+from plimsoll.core.head.handover.cut_decision import CutDecision
 
 FORGETFUL = Change(SubscriberStream.take, "if item.offset > seen:", "if True:")
 """The client delivers publications that it has delivered before."""
 
 NO_COMPARE = Change(
-    Coordinator.resumed, 'self.refuse(session, [subscriber], "returned", "has resumed meanwhile")', "pass"
+    Coordinator.resumed, 'self.table.refuse(session, [subscriber], "returned", "has resumed meanwhile")', "pass"
 )
 """A RESUME does not void an open session."""
 
@@ -31,7 +32,7 @@ NO_DEADLINE = Change(
 )
 """A hand-over is not aborted when its time to prepare is over."""
 
-NO_SWAP_AT_CUT = Change(Coordinator._may_cut, "or not self._is_owner(member, item.subscriber)", "")
+NO_SWAP_AT_CUT = Change(CutDecision._may_cut, "or not self.table.is_owner(member, item.subscriber)", "")
 """The local cut does not compare the owner."""
 
 NO_FORCE_DETACH = Change(Coordinator.tick, "self._force_detach(session)", "session.drains_until = float('inf')")

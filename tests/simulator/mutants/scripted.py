@@ -17,7 +17,7 @@ from tests.core.head import test_membership as membership
 from tests.core.head import test_outbox as outbox
 from tests.core.head.handover import test_between_guards as between
 from tests.core.head.handover import test_coordinator as coordinator
-from tests.core.head.handover import test_coordinator_ends as coordinator_ends
+from tests.core.head.handover import test_cut_decision as cut_decision
 from tests.core.head.handover import test_dispatch as handovers
 from tests.core.head.handover import test_remote_members as remote_members
 
@@ -26,7 +26,7 @@ Test = tuple[Callable[..., None], tuple[Any, ...]]
 
 SCRIPTED: Final = MappingProxyType(
     {
-        "marker-without-compare": (coordinator.test_the_marker_cuts_the_named_members_that_the_source_still_owns, ()),
+        "marker-without-compare": (cut_decision.test_the_marker_cuts_the_named_members_that_the_source_still_owns, ()),
         "remote-members-are-not-busy": (handovers.test_a_guest_is_busy_here, ()),
         "drains-beyond-the-cut": (queues.test_a_blocked_one_fetches_what_is_before_its_cut_and_then_ends, (0,)),
         "cuts-unattached-members": (coordinator.test_at_the_cut_those_that_are_not_attached_stay, ()),
@@ -51,7 +51,7 @@ SCRIPTED: Final = MappingProxyType(
             (),
         ),
         "revoked-without-compare": (
-            coordinator_ends.test_by_replay_who_has_another_owner_by_now_is_not_revoked,
+            cut_decision.test_by_replay_who_has_another_owner_by_now_is_not_revoked,
             (),
         ),
         "gaps-cross-messages": (outbox.test_holes_are_split_at_in_band_messages_and_those_are_never_lost, ()),

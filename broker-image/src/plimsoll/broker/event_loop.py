@@ -16,7 +16,8 @@ from plimsoll.broker.auth.authorized_keys import AuthorizedKeys, BrokerSecretKey
 from plimsoll.broker.auth.peer_check import PeerCheck
 from plimsoll.broker.garbage_collection import GarbageCollectionSchedule
 from plimsoll.broker.monitoring.usage_meter import ProcessUsage, RoundDurations, UsageMeter
-from plimsoll.broker.network.sockets import BrokerCurveKeys, BrokerSockets, Peer
+from plimsoll.broker.network.socket_lane import BrokerCurveKeys, Peer
+from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch
 from plimsoll.core.config import BrokerHardware
 from plimsoll.core.permissions import ClientPermissions

@@ -27,7 +27,8 @@ from plimsoll.broker.auth.authorized_keys import (
 )
 from plimsoll.broker.event_loop import BrokerLoop
 from plimsoll.broker.monitoring.usage_meter import ProcessUsage
-from plimsoll.broker.network.sockets import BrokerCurveKeys, BrokerSockets, EndpointError
+from plimsoll.broker.network.socket_lane import BrokerCurveKeys, EndpointError
+from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch, raise_open_files
 from plimsoll.core import config as configuration
 from plimsoll.core.config import BrokerConfig

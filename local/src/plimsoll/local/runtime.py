@@ -17,8 +17,9 @@ from plimsoll.core.spec.validation.updates import refused_changes
 from plimsoll.local import ports
 from plimsoll.local.storage.fleet_folder import FleetFolder, FleetLock
 from plimsoll.local.storage.object_store import Object, ObjectMissingError, ObjectStore
+from plimsoll.local.supervision.broker_reconciler import FleetStartError
 from plimsoll.local.supervision.child_process import BrokerCommand, broker_command
-from plimsoll.local.supervision.supervisor import FleetStartError, Supervisor
+from plimsoll.local.supervision.supervisor import Supervisor
 from plimsoll.local.timestamps import rfc3339_now
 from plimsoll.mediator import evacuation, fleet_resources
 from plimsoll.mediator.session_objects import SESSION_KIND as SESSION

@@ -13,7 +13,8 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from plimsoll.core.session import Session, observed_session
-from plimsoll.core.session.state import FINAL_PHASES, OUTCOMES, PHASES, AuditTotals, sum_audits
+from plimsoll.core.session.batch import OUTCOMES, AuditTotals, sum_audits
+from plimsoll.core.session.state import FINAL_PHASES, PHASES
 from plimsoll.core.session.status import measured_drain_seconds, utilization_error
 from plimsoll.core.verify.session_checker import SessionChecker
 

@@ -33,6 +33,7 @@ from plimsoll.simulator.mediators.session_mediator import SessionBackend, draw_s
 from plimsoll.simulator.mediators.succession import MediatorSuccession
 from plimsoll.simulator.scenarios.catalogue import SCENARIOS
 from plimsoll.simulator.scenarios.scenario import SimulationScenario
+from plimsoll.simulator.victim import Victim
 from plimsoll.simulator.world.applications import SimulatedApplications, client_limits
 from plimsoll.simulator.world.brokers import ObservationJournal, SimulatedFleet
 from plimsoll.simulator.world.workload import (
@@ -53,9 +54,6 @@ MEASURE_SECONDS = 0.5
 QUIESCENCE_CHECK_SECONDS = 0.2
 QUIET_CHECKS_NEEDED = 2
 """A run has settled when this many checks in a row, this far apart, have found nothing under way."""
-
-FLOOD_PUBLICATIONS = 600
-"""Publications of the flooding publisher, besides those of the workload."""
 
 LARGEST_RECORD_BYTES = 2_000
 
@@ -95,8 +93,8 @@ class RunOutcome:
 class SimulationRun:
     """One run. `trace` is called with a line of text for each frame, fault and observation.
 
-    It has more than 25 methods because it is the script of a run: each phase (draw, build, disturb, heal, settle,
-    check) is a short step over the same parts, in the order of the methods.
+    Each phase (draw, build, disturb, heal, settle, check) is a short step over the same parts, in the order of the
+    methods.
     """
 
     def __init__(
@@ -113,7 +111,7 @@ class SimulationRun:
         self.journal = ObservationJournal(self.schedule)
         self.plan_rng = self._rng("plan")
         self.end = START_SECONDS + scenario.load.seconds
-        self.victim = self._victim()
+        self.victim = Victim(scenario, self._rng("victim"))
         self.fleet = SimulatedFleet(
             scenario.shape, scenario.limits(), self._hardware(), self.schedule, self.network, self.journal,
             self._rng("fleet"), None if scenario.policy is None else scenario.policy.to_spec(),
@@ -147,17 +145,9 @@ class SimulationRun:
 
     # -- the plan
 
-    def _victim(self) -> str:
-        rng, scenario = self._rng("victim"), self.scenario
-        if scenario.victim == "edge":
-            return rng.choice([e for h in scenario.shape.heads() for e in scenario.shape.edges_of(h)])
-        if scenario.victim == "subscriber":
-            return f"s{rng.randrange(scenario.load.subscribers)}"
-        return "p0" if scenario.victim else ""
-
     def _hardware(self) -> dict[str, BrokerHardware]:
-        if self.scenario.victim == "edge":
-            return {self.victim: BrokerHardware(output_bytes_per_second=4_000)}
+        if slow := self.victim.hardware():
+            return slow
         if self.scenario.policy is not None:
             return self._uneven_hardware()
         if self.scenario.slow is None:
@@ -262,7 +252,7 @@ class SimulationRun:
         for name in self.apps.processes:
             self.schedule.at(rng.uniform(0, 0.4), self.apps.start, name)
         publishers = self._plan_load()
-        self._plan_victim(START_SECONDS, end)
+        self.victim.plan(self.schedule, self.apps, self._publish, rng, START_SECONDS, end)
         self.faults.plan(START_SECONDS / 2, end, self._wanted)
         if scenario.has_handovers:
             self.schedule.at(START_SECONDS / 2, self.mediators.start)
@@ -331,39 +321,6 @@ class SimulationRun:
                 self.journal.add(one)
         self.schedule.after(MEASURE_SECONDS, self._measure)
 
-    # -- the party that misbehaves
-
-    def _plan_victim(self, start: float, end: float) -> None:
-        if self.scenario.victim == "subscriber":
-            process = self.apps.process_of[self.victim]
-            if self.plan_rng.random() < 0.5:
-                self.schedule.at(start, process.host.pause)
-                self.schedule.at(end, process.host.resume)
-            else:
-                self.schedule.at(start, self.apps.set_paused, self.victim, True)
-                self.schedule.at(end, self.apps.set_paused, self.victim, False)
-        elif self.scenario.victim == "publisher":
-            for i in range(FLOOD_PUBLICATIONS):
-                at = start + i * (end - start) / FLOOD_PUBLICATIONS
-                self.schedule.at(at, self._publish_flood, at)
-
-    def _publish_flood(self, at: float) -> None:
-        self._publish(PlannedPublication(at, self.victim, draw_attributes(self.plan_rng), False))
-
-    def _exempt(self) -> list[str]:
-        """Subscribers and publishers that share a fate with the victim, so that law I7 does not cover them."""
-        if self.scenario.victim == "edge":
-            owned = [
-                one.subscriber
-                for one in self.journal.all
-                if isinstance(one, seen.OwnerObserved) and one.edge == self.victim
-            ]
-            return sorted(set(owned))
-        if self.scenario.victim == "subscriber":
-            process = self.apps.process_of[self.victim]
-            return sorted(process.subscribers) + sorted(process.publishers)
-        return [self.victim]
-
     # -- the checks
 
     def _check_laws(self) -> RunOutcome:
@@ -375,7 +332,8 @@ class SimulationRun:
             self.journal.add(seen.GapFreeClaim(0.0, []))
         claim = self.scenario.undisturbed_seconds
         if claim:
-            self.journal.add(seen.LatencyClaim(START_SECONDS, self.end, claim, self._exempt()))
+            exempt = self.victim.exempt(self.apps, self.journal.all)
+            self.journal.add(seen.LatencyClaim(START_SECONDS, self.end, claim, exempt))
         return self._outcome(audit_journal(self.journal.all))
 
     def _outcome(self, verdict: AuditVerdict, error: str = "") -> RunOutcome:

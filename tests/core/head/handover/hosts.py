@@ -110,14 +110,14 @@ def cut(host: FakeHost, *members: str, session: str = "1.1", **changed: Any) -> 
     """All of them are cut."""
     coordinator = cutting(host, *members, session=session, **changed)
     if changed.get("target") == FAR:
-        coordinator.on_marker(msg.Marker(session, list(members), ("k", 8, 30)))
+        coordinator.cut_decision.on_marker(msg.Marker(session, list(members), ("k", 8, 30)))
     elif not changed.get("replay"):
-        coordinator.cut_members(session, items(*members, epoch=(1, 5)), B, ("h", 5, 70))
+        coordinator.cut_decision.cut_members(session, items(*members, epoch=(1, 5)), B, ("h", 5, 70))
     return coordinator
 
 
 def states(coordinator: Coordinator, session: str = "1.1") -> dict[str, str]:
-    return dict(coordinator.outcome(session).members)
+    return dict(coordinator.table.outcome(session).members)
 
 
 def woken_until(coordinator: Coordinator, host: FakeHost, end: float) -> list[float]:

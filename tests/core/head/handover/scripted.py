@@ -150,7 +150,7 @@ class Cluster:
         return [record for record in self.mediator.heard["h"] if isinstance(record, msg.Outcome)]
 
     def states(self, session: str = "3.1") -> dict[str, str]:
-        return dict(self.head.coordinator.outcome(session).members)
+        return dict(self.head.coordinator.table.outcome(session).members)
 
     def served(self, edge: str) -> list[str]:
         self.mediator.say_control("h", msg.Identify("mediator", "mediator", 3), msg.ListSubscribers(77, edge))

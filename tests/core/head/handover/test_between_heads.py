@@ -108,12 +108,12 @@ class Play:
 
     def state(self) -> str:
         head = self.heads[0]
-        return self.fleet.head(head).coordinator.outcome(S).state if head in self.fleet.nodes else ""
+        return self.fleet.head(head).coordinator.table.outcome(S).state if head in self.fleet.nodes else ""
 
     # -- what is left
 
     def outcome(self) -> dict[str, str]:
-        return dict(self.fleet.head(self.heads[0]).coordinator.outcome(S).members)
+        return dict(self.fleet.head(self.heads[0]).coordinator.table.outcome(S).members)
 
     def places(self) -> dict[str, str]:
         """Where each is served, by the edges."""
@@ -164,7 +164,7 @@ class Play:
             )
 
     def check_head(self, head: Any, places: dict[str, str], owned: dict[str, str]) -> None:
-        assert (head.coordinator.sessions, head.coordinator._of) == ({}, {})
+        assert (head.coordinator.sessions, head.coordinator.table.busy) == ({}, {})
         assert (len(head.remote_members), head.remote_members._sessions_of) == (0, {})
         assert head.membership.ghosts == {}
         for x, entry in head.owners.entries.items():
@@ -241,7 +241,7 @@ def test_a_subscriber_can_be_moved_again_after_a_session_that_was_undone_behind_
     play.run(0.1, every=0.02)
     play.command("cut", session="1.2")
     play.run(0.3, every=0.02)
-    assert dict(head.coordinator.outcome("1.2").members) == {"x": "moved"}
+    assert dict(head.coordinator.table.outcome("1.2").members) == {"x": "moved"}
     play.settle()
     play.check(may_gap=False)
 

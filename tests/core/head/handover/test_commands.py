@@ -92,7 +92,7 @@ def test_every_command_of_a_lower_mediator_epoch_is_refused():
         answer = host.command(step, mediator=3, plan=plan("x"))
         assert code(answer) == ("failed", "mediator-epoch")
         assert answer.mediator == 4
-    assert host.coordinator.outcome("3.1").state == "preparing"
+    assert host.coordinator.table.outcome("3.1").state == "preparing"
     assert host.command("abort", mediator=4).state == "aborted", "an equal one is obeyed"
 
 
@@ -105,7 +105,7 @@ def test_another_epoch_of_the_head_is_refused_but_may_be_asked():
         assert answer.head_epoch == 5
     assert host.command("ask", head_epoch=4).state == "unknown"
     assert host.coordinator.sessions == {}
-    assert host.coordinator.outcome("3.1").state == "unknown", "no tombstone either"
+    assert host.coordinator.table.outcome("3.1").state == "unknown", "no tombstone either"
 
 
 def test_a_starting_head_obeys_no_mediator_and_lists_no_subscribers():

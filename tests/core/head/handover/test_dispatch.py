@@ -355,7 +355,7 @@ def test_when_the_target_dies_after_the_cut_and_no_member_comes_its_entries_expi
     assert cluster.states() == {"x": "detached"}
     assert cluster.head.owners.entries == {}
     assert cluster.head.membership.ghosts == {}
-    assert not cluster.head.coordinator.is_busy("x")
+    assert not cluster.head.coordinator.table.is_busy("x")
 
 
 # -- the head of the target: a neighbour `g` decides
@@ -547,8 +547,8 @@ def test_a_batch_across_ends_with_its_drain_time_and_is_kept_until_the_lease_has
     a.tell(msg.Expire("x", (1, 4)))
     cluster.run()
     assert a.of(msg.Release) == [msg.Release("x", (1, 5))]
-    assert not cluster.head.coordinator.is_busy("x")
-    assert cluster.head.coordinator.is_busy("y")
+    assert not cluster.head.coordinator.table.is_busy("x")
+    assert cluster.head.coordinator.table.is_busy("y")
     cluster.edges["c"].resume("y", (1, 6))
     cluster.run()
     assert g.routed()[-1] == ("g", "g1", msg.Abort("3.1", items("y")))

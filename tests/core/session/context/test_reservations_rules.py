@@ -19,7 +19,8 @@ from plimsoll.core.session.context.reservations import (
 )
 from plimsoll.core.session.events import SendMessage
 from plimsoll.core.session.inputs import FleetView, Timings
-from plimsoll.core.session.state import NOTHING_TO_MOVE, Offer, SessionKind
+from plimsoll.core.session.session_plan import Offer
+from plimsoll.core.session.state import NOTHING_TO_MOVE, SessionKind
 
 
 def told(context: EngineContext) -> list[msg.Reservation]:

@@ -12,10 +12,10 @@ from tests.core.session.model import Faults, World
 
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import EngineSettings, FleetView, HeadView
+from plimsoll.core.session.batch import LOST_BEFORE_CUT, Batch
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.events import SendMessage
 from plimsoll.core.session.execute.batches import advance, receive_outcome, send_intent
-from plimsoll.core.session.state import LOST_BEFORE_CUT, Batch
 
 
 def context_at(now: float, epoch: int = 4, head_epoch: int = 10) -> EngineContext:

@@ -8,9 +8,9 @@ import pytest
 from tests.core.session.alone import batch_of, context_at
 
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.events import SendMessage
 from plimsoll.core.session.execute.batches import advance, end_batch, mark_lost, receive_outcome
-from plimsoll.core.session.state import Batch
 
 
 def told(state: str, reason: str = "", **members: str) -> msg.Outcome:

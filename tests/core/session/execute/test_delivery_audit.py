@@ -13,10 +13,11 @@ from tests.core.session.model import Faults, World
 
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import HeadMessage, Session, Tick
+from plimsoll.core.session.batch import AuditTotals, Batch
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.events import SendMessage
 from plimsoll.core.session.execute import delivery_audit
-from plimsoll.core.session.state import AuditTotals, Batch, ChildSession
+from plimsoll.core.session.state import ChildSession
 
 MOVED = {"x": "moved", "y": "moved", "z": "stayed"}
 

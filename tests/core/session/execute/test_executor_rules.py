@@ -19,6 +19,7 @@ from tests.core.session.alone import (
 )
 
 from plimsoll.core.session import EngineSettings, FleetView, HeadView, Session
+from plimsoll.core.session.batch import LOST_BEFORE_CUT, Batch
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.execute.executor import (
     BATCH_BYTES,
@@ -28,7 +29,7 @@ from plimsoll.core.session.execute.executor import (
     step_stabilizing,
     with_measurements,
 )
-from plimsoll.core.session.state import LOST_BEFORE_CUT, Batch, SessionKind, SessionVerdict
+from plimsoll.core.session.state import SessionKind, SessionVerdict
 
 DONE = batch_of(members={"x": "moved"}, begun_at=100.0, ended_at=110.0, state="done")
 STOPPED = SessionVerdict(reason="Stopped", message="stopped as requested")

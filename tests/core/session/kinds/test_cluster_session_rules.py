@@ -12,11 +12,12 @@ from tests.core.session.made import context_of, fleet, request, session
 from plimsoll.core.policies.detection import DetectorState
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import EmitEvent, FleetView, SendMessage, Session, SessionRequest
+from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.context.watched_clusters import WatchedCluster
 from plimsoll.core.session.kinds import cluster_session
 from plimsoll.core.session.request.session_kind import requested_clusters
-from plimsoll.core.session.state import Batch, ChildSession, SessionVerdict
+from plimsoll.core.session.state import ChildSession, SessionVerdict
 
 EAST = ["a", "b", "c"]
 ALL = [*EAST, "w"]

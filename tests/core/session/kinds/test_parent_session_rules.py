@@ -11,7 +11,8 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import CreateSession, EmitEvent, EngineSettings, SendMessage, Session
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.kinds.parent_session import _begin_next_round, create_children, step_moving, step_stabilizing
-from plimsoll.core.session.state import ChildSession, PlannedPair, SessionVerdict
+from plimsoll.core.session.session_plan import PlannedPair
+from plimsoll.core.session.state import ChildSession, SessionVerdict
 
 STOPPED = SessionVerdict(reason="Stopped", message="stopped as requested")
 LATE = DEADLINE - 2.5

@@ -23,7 +23,8 @@ from plimsoll.core.session.request.lifecycle import (
     step_requested,
     step_sampling,
 )
-from plimsoll.core.session.state import Offer, Phase, PlannedPair, SessionKind, SessionPlan
+from plimsoll.core.session.session_plan import Offer, PlannedPair, SessionPlan
+from plimsoll.core.session.state import Phase, SessionKind
 from plimsoll.core.spec.parser import parse_block
 from plimsoll.core.spec.types.policy import PolicySpec
 

@@ -12,7 +12,7 @@ from plimsoll.core.policies.model.plan import BrokerAction
 from plimsoll.core.session import FleetView
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.request import negotiation
-from plimsoll.core.session.state import Offer
+from plimsoll.core.session.session_plan import Offer
 
 
 def load(name: str, **fields: float) -> BrokerLoad:

@@ -24,7 +24,7 @@ from plimsoll.core.session.request.planner import (
     select_members,
     shorten_names,
 )
-from plimsoll.core.session.state import PlannedPair, SessionPlan
+from plimsoll.core.session.session_plan import PlannedPair, SessionPlan
 
 SERVED = {"a": ["a1", "a2", "a3", "a4"], "b": ["b1", "b2"]}
 NONE: frozenset[str] = frozenset()

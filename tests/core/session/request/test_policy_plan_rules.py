@@ -17,7 +17,7 @@ from plimsoll.core.policies.padres import Padres
 from plimsoll.core.profiling.profile_codec import encode_profile, split_reply
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import EngineSettings, FleetView, SendMessage, Session, SessionRequest
-from plimsoll.core.session import state as stored
+from plimsoll.core.session import session_plan as stored
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.context.reservations import AnsweredReservation, SentReservation
 from plimsoll.core.session.request.policy_plan import (

@@ -10,8 +10,9 @@ from tests.core.session.made import context_of, fleet, request, session
 
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import CreateSession
+from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.context.engine_context import EngineContext
-from plimsoll.core.session.state import Batch, Offer, SessionPlan
+from plimsoll.core.session.session_plan import Offer, SessionPlan
 from plimsoll.core.session.triggers.edge_triggers import (
     ENDED_SESSIONS_AT_MOST,
     LATE_REPORTS,

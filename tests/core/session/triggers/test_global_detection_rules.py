@@ -11,10 +11,11 @@ from tests.core.session.made import context_of, fleet, request, session
 from plimsoll.core.policies.detection import DetectionResult, DetectorState
 from plimsoll.core.policies.model.plan import BrokerAction
 from plimsoll.core.session import ClusterComparison, CreateSession, FleetView, HeadView, Session
+from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.context.cluster_loads import cluster_load, cluster_state
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.context.watched_clusters import WatchedCluster
-from plimsoll.core.session.state import Batch, SessionVerdict
+from plimsoll.core.session.state import SessionVerdict
 from plimsoll.core.session.triggers import global_detection
 from plimsoll.core.spec.quantities import Duration
 from plimsoll.core.spec.types.cluster import MaintenanceWindow

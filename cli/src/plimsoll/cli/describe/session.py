@@ -10,8 +10,9 @@ from plimsoll.cli.describe import policy_plan
 from plimsoll.cli.output import table
 from plimsoll.cli.tables import duration_text
 from plimsoll.core.session import Session, moves, status
+from plimsoll.core.session.batch import OUTCOMES
 from plimsoll.core.session.request.planner import STAY_REASONS
-from plimsoll.core.session.state import OUTCOMES, PHASES
+from plimsoll.core.session.state import PHASES
 from plimsoll.core.session.status import measured_drain_seconds, utilization_error
 from plimsoll.mediator.session_objects import stored_session
 

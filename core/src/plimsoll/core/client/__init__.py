@@ -16,13 +16,14 @@ from plimsoll.core.client.events import (
     Forgotten,
     GapNotice,
     Lapsed,
+    PublisherEvent,
     PublisherReady,
     Renumbered,
     SubscriberEvent,
     SubscriptionRefused,
 )
 from plimsoll.core.client.limits import Address, ClientLimits
-from plimsoll.core.client.machine import Client
+from plimsoll.core.client.machine import Client, TakenEvents
 from plimsoll.core.client.publisher import ClientPublisher
 from plimsoll.core.client.subscriber import ClientSubscriber
 
@@ -45,8 +46,10 @@ __all__ = [
     "GapNotice",
     "Lapsed",
     "PublicationError",
+    "PublisherEvent",
     "PublisherReady",
     "Renumbered",
     "SubscriberEvent",
     "SubscriptionRefused",
+    "TakenEvents",
 ]

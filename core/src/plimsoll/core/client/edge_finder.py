@@ -14,8 +14,6 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Protocol
 
-from msgspec import Struct
-
 from plimsoll.core.client.attachment import ClientAttachmentState
 from plimsoll.core.client.edge_ports import EdgePorts
 from plimsoll.core.client.limits import ClientLimits
@@ -40,7 +38,7 @@ class FinderHost(Protocol):
     @property
     def home_link(self) -> Link | None: ...
 
-    def say(self, link: Link, record: Struct) -> None: ...
+    def say(self, link: Link, record: msg.FromClient) -> None: ...
 
     def detach(self, subscriber: ClientSubscriber) -> None: ...
 

@@ -47,7 +47,7 @@ class PublisherHost(Protocol):
     def home_link(self) -> Link | None:
         """The link to the head, if there is one."""
 
-    def say(self, link: Link, record: msgspec.Struct) -> None: ...
+    def say(self, link: Link, record: msg.FromClient) -> None: ...
 
     def mark_ready(self, owner: ClientPublisher, /) -> None:
         """The publisher has events to be taken."""

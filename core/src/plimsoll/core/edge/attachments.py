@@ -12,8 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from msgspec import Struct
-
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.attachment import AttachmentState, EdgeAttachment, LinkAttachments
 from plimsoll.core.edge.catchup_cursor import CatchupCursor
@@ -37,9 +35,9 @@ class EdgeContext(Protocol):
 
     @property
     def is_leaving(self) -> bool: ...
-    def say(self, link: Link, message: Struct, /) -> None: ...
-    def count_said(self, message: Struct, /) -> None: ...
-    def up(self, message: Struct, /) -> None:
+    def say(self, link: Link, message: msg.ToClient, /) -> None: ...
+    def count_said(self, message: msg.ToClient, /) -> None: ...
+    def up(self, message: msg.FromEdge, /) -> None:
         """Send to the head, in order with what this round has gathered for it."""
 
 

@@ -10,8 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from msgspec import Struct
-
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.attachment import SERVED, AttachmentState, LinkAttachments
 from plimsoll.core.edge.attachments import AttachmentTable
@@ -166,7 +164,7 @@ class Edge(OverlayNode):
             link_attachments.stuck_since = self.now if link.buffer else None
             link.is_stuck = bool(link.buffer)
 
-    def up(self, message: Struct) -> None:
+    def up(self, message: msg.FromEdge) -> None:
         """Send to the head, behind the arrivals that have gathered: DONE must not come after what follows from it."""
         self._send_arrivals()
         self.say(self.head, message)
@@ -247,7 +245,7 @@ class Edge(OverlayNode):
 
     def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
         """Commands of the head. Any other peer may only send LEAVE."""
-        message: msg.ControlRecord | None = self.reporter.on_control(peer, record, self.now)
+        message = self.reporter.on_control(peer, record, self.now)
         if isinstance(message, msg.Leave):
             self.leave(self.now)
         elif peer != self.config.head_name:

@@ -80,8 +80,9 @@ class CoverUpdates:
             outbox = self.outboxes.by_key.get(name)
             if outbox is not None and not neighbor.synced and not missing - {name}:
                 *first, last = split_cover(self.routes.whole(name))
-                for record in (*first, msg.NeighborReport(last, self.fence.epoch)):
-                    self.outboxes.send_first(outbox, record)
+                for part in first:
+                    self.outboxes.send_first(outbox, part)
+                self.outboxes.send_first(outbox, msg.NeighborReport(last, self.fence.epoch))
 
     # -- acknowledgements
 

@@ -338,7 +338,7 @@ class Head(OverlayNode):
     # -- control
 
     def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
-        message: msg.ControlRecord | None = self.reporter.on_control(peer, record, self.now)
+        message = self.reporter.on_control(peer, record, self.now)
         if message is None:
             return
         if isinstance(message, msg.LoadUpdate):
@@ -390,7 +390,7 @@ class Head(OverlayNode):
             "mediator": self.mediator_fence.epoch,
             "sessions": len(self.coordinator.sessions),
             "guests": len(self.remote_members),
-            "outcomes": dict(sorted(self.coordinator.outcomes.items())),
+            "outcomes": dict(sorted(self.coordinator.table.outcomes.items())),
             "lagging": sorted(o.name for o in self.outboxes.by_key.values() if o.lagging),
             "plain": self.config.security.plain,
         }

@@ -51,6 +51,9 @@ class Link:
     `flags` go with every frame. `unacked` are the frames after `acked`, in order. `on_sealed` gets the number of
     records of each frame. `is_stuck`: the round has ended and something was left. `buffer` holds encoded records until
     the end of the round; the list stays the same object for the life of the link.
+
+    One class for both directions and the handshake, since they share its numbers, and a call from part to part would
+    cost time on every frame.
     """
 
     __slots__ = (

@@ -14,6 +14,8 @@ from plimsoll.local.supervision.child_process import BrokerCommand, ChildProcess
 from plimsoll.local.supervision.restart_backoff import RestartBackoff
 from plimsoll.mediator.resource_status import ObservedBroker
 
+GRACE_SECONDS = 15.0
+
 RecordBrokerEvent = Callable[[str, str, str, str], None]
 """Note an event: broker, Normal or Warning, reason, message."""
 
@@ -67,11 +69,11 @@ class SupervisedBroker:
         """Start it at a later step."""
         self._start_at = then
 
-    def begin_drain(self, now: float, grace_seconds: float) -> None:
-        """Ask it to redirect its subscribers and exit; after the grace period it is killed."""
+    def begin_drain(self, now: float) -> None:
+        """Ask it to redirect its subscribers and exit; after GRACE_SECONDS it is killed."""
         if not self.stopping:
             self.stopping = True
-            self._kill_at = now + grace_seconds
+            self._kill_at = now + GRACE_SECONDS
             self._start_at = None
         if self._process is not None:
             self._process.terminate()

@@ -25,7 +25,8 @@ def queue_sizes(name: str, node: OverlayNode, at: float, item_bytes: int) -> Ite
         yield seen.SizeObserved(name, f"bytes in flight to {link.name or link.peer!r}", link.inflight_bytes, bound, at)
     if isinstance(node, Head):
         yield seen.SizeObserved(name, "open hand-overs", len(node.coordinator.sessions), SESSIONS_AT_MOST, at)
-        yield seen.SizeObserved(name, "remembered hand-overs", len(node.coordinator.archive), REMEMBERED_SESSIONS, at)
+        remembered = len(node.coordinator.table.archive)
+        yield seen.SizeObserved(name, "remembered hand-overs", remembered, REMEMBERED_SESSIONS, at)
         yield seen.SizeObserved(name, "remote members", len(node.remote_members), REMOTE_MEMBERS_AT_MOST, at)
         limit = node.config.limits.log_bytes + item_bytes + ENTRY_OVERHEAD_BYTES
         yield seen.SizeObserved(name, "log bytes", node.log.bytes, limit, at)

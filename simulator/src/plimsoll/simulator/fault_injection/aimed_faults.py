@@ -141,8 +141,8 @@ class AimedFaultInjector:
         if not name:
             return False
         actions: dict[str, Callable[[], bool]] = {
-            "crash": lambda: self.faults.crash_one(name),
-            "pause": lambda: self.faults.pause_one(name),
+            "crash": lambda: self.faults.processes.crash_one(name),
+            "pause": lambda: self.faults.processes.pause_one(name),
             "reconnect": lambda: self._reconnect(name),
             "wall": lambda: self._partition(name, both=True),
             "one-way": lambda: self._partition(name, both=False),
@@ -170,20 +170,20 @@ class AimedFaultInjector:
 
     def _reconnect(self, name: str) -> bool:
         """Break one connection of this process."""
-        found = [each for each in self.faults.connections() if name in _ends(each)]
+        found = [each for each in self.faults.connections.candidates() if name in _ends(each)]
         if found:
             self.faults.network.reconnect(self.faults.rng.choice(found))
         return bool(found)
 
     def _partition(self, name: str, *, both: bool) -> bool:
         """Partition this process from the other end of one of its connections, in one direction or both."""
-        found = [each for each in self.faults.connections() if name in _ends(each)]
+        found = [each for each in self.faults.connections.candidates() if name in _ends(each)]
         if not found:
             return False
         one, other = _ends(self.faults.rng.choice(found))
         ways = [(one, other), (other, one)]
         self.faults.rng.shuffle(ways)
-        return self.faults.partition(ways if both else ways[:1])
+        return self.faults.connections.partition(ways if both else ways[:1])
 
     def _strike_link(self, aim: AimedFault, connection: SimulatedConnection) -> bool:
         """Break or partition the connection that the message was sent on."""
@@ -195,14 +195,14 @@ class AimedFaultInjector:
             return True
         ways = [(one, other), (other, one)]
         self.faults.rng.shuffle(ways)
-        return self.faults.partition(ways[:1] if aim.fault == "one-way" else ways)
+        return self.faults.connections.partition(ways[:1] if aim.fault == "one-way" else ways)
 
     def _strike_mediator(self, aim: AimedFault) -> bool:
         host = self.mediators.current
         if host is None or host.node is None:
             return False
         if aim.fault == "pause":
-            return self.faults.pause_one(host.name, host)
+            return self.faults.processes.pause_one(host.name, host)
         self.mediators.crash()
         return self.faults.end_later("no mediator", self.mediators.restart)
 

@@ -7,13 +7,11 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.verify import Observation
 from plimsoll.core.verify import observations as seen
 from plimsoll.demo.workload import DemoScenario
 from plimsoll.mediator.control_plane import HeadMessageReceived
@@ -24,6 +22,7 @@ from plimsoll.soak.harness.handover_driver import DrivenHandover, SoakListings
 from plimsoll.soak.harness.mediator_worker import SoakMediatorProcess
 from plimsoll.soak.harness.residue import await_no_residue
 from plimsoll.soak.kill_matrix.cells import STOP_SECONDS, KillMatrixCell, KillMatrixResult
+from plimsoll.soak.kill_matrix.parties import CellParties
 from plimsoll.soak.session_series.lanes import handover_plan
 
 SOURCE, HEAD, FAR_HEAD = "east-1", "east-head", "west-head"
@@ -45,11 +44,7 @@ class KillMatrixCellError(RuntimeError):
 
 
 class KillMatrixCellRun:
-    """One cell, from the start of its fleet to its audit.
-
-    It has more than 25 methods, since all of them share the fleet, the mediator and the clients: each waits for, causes
-    or checks one step.
-    """
+    """One cell, from the start of its fleet to its audit: a hand-over, held at the step at which a process is hit."""
 
     def __init__(self, cell: KillMatrixCell, folder: Path) -> None:
         self._cell, self._folder = cell, folder
@@ -59,7 +54,6 @@ class KillMatrixCellRun:
         self._members: list[str] = []
         self._last_outcome: msg.Outcome | None = None
         self._state_at_signal = ""
-        self._ends: list[Observation] = []
         self._due: list[tuple[float, Callable[[], None]]] = []
 
     def run(self) -> KillMatrixResult:
@@ -79,6 +73,7 @@ class KillMatrixCellRun:
                 self._mediator = SoakMediatorProcess(
                     harness, self._folder / "journals" / "ledger", self._folder / "logs"
                 )
+                self._parties = CellParties(harness, clients, self._mediator, self._brokers)
                 try:
                     found = self._play()
                 finally:
@@ -113,7 +108,7 @@ class KillMatrixCellRun:
         watched = dict.fromkeys(self._members, (hit_at - LEAD_SECONDS / 2, ended_at))
         residue = [seen.ResidueObserved("fleet", what, 1, settling) for what in left]
         links = [seen.HeadTreeObserved([(HEAD, FAR_HEAD)])] if self._is_across else []
-        others = [*links, *self._ends, *residue]
+        others = [*links, *self._parties.ends, *residue]
         audit = audit_handovers(*clients.journals, [one], others, watched, disturbed=self._may_miss_outcome)
         return self._result(one, audit, left, settled, Counter(homes.get(name, "") for name in self._members))
 
@@ -138,11 +133,11 @@ class KillMatrixCellRun:
         }[step]  # fmt: skip
         early = step in ("prepare sent", "slots taken")
         if early:
-            self._freeze(holders)
+            self._parties.freeze(holders)
         self._begin(until="done" if early else "ready")
         if not early:
             self._await_attached()
-            self._freeze(holders)
+            self._parties.freeze(holders)
             if step != "attached":
                 self._mediator.request_step("cut")
         self._await_step()
@@ -150,7 +145,7 @@ class KillMatrixCellRun:
         self._hit()
         for holder in holders:
             if not self._is_hit(holder):
-                self._thaw(holder)
+                self._parties.thaw(holder)
         if step == "attached":
             self._schedule(0.0, lambda: self._mediator.request_step("cut"))
             # Again for the restarted mediator, if it was the victim.
@@ -208,45 +203,15 @@ class KillMatrixCellRun:
             return
         process = "first" if victim == "subscribers" else victim
         if kill:
-            self._kill(process)
-            self._schedule(RESTART_SECONDS, lambda: self._start(process))
+            self._parties.kill(process)
+            self._schedule(RESTART_SECONDS, lambda: self._parties.start(process))
         else:
-            self._freeze([process])
-            self._schedule(STOP_SECONDS[self._cell.signal], lambda: self._thaw(process))
+            self._parties.freeze([process])
+            self._schedule(STOP_SECONDS[self._cell.signal], lambda: self._parties.thaw(process))
 
     def _is_hit(self, holder: str) -> bool:
         victim = self._cell.victim
         return holder == ("first" if victim == "subscribers" else victim)
-
-    def _kill(self, process: str) -> None:
-        if process in ("head", "far head"):
-            broker = self._brokers[process]
-            self._ends.append(seen.HeadEndObserved(broker, self._harness.epoch_of(broker), time.monotonic()))
-        self._signal(process, self._mediator.kill, self._clients.kill, self._harness.kill)
-
-    def _start(self, process: str) -> None:
-        self._signal(process, self._mediator.start, self._clients.start, self._harness.start)
-
-    def _freeze(self, processes: list[str]) -> None:
-        for process in processes:
-            self._signal(process, self._mediator.freeze, self._clients.freeze, self._harness.freeze)
-
-    def _thaw(self, process: str) -> None:
-        self._signal(process, self._mediator.thaw, self._clients.thaw, self._harness.thaw)
-
-    def _signal(
-        self,
-        process: str,
-        to_mediator: Callable[[], None],
-        to_clients: Callable[[int], None],
-        to_broker: Callable[[str], None],
-    ) -> None:
-        if process == "mediator":
-            to_mediator()
-        elif process in _CLIENT_PROCESSES:
-            to_clients(_CLIENT_PROCESSES[process])
-        else:
-            to_broker(self._brokers[process])
 
     # -- time
 
@@ -333,9 +298,6 @@ class KillMatrixCellRun:
             settle_seconds=settled,
             broken=broken[:20],
         )  # fmt: skip
-
-
-_CLIENT_PROCESSES: Final = {"first": 0, "second": 1}
 
 
 def _short_lease(limits: BrokerLimits) -> BrokerLimits:

@@ -7,7 +7,7 @@ another epoch of this head, or while the head does not know yet what its edges h
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -47,7 +47,7 @@ class CommandContext(Protocol):
     def reporter(self) -> Mediators: ...
     @property
     def is_starting(self) -> bool: ...
-    def say_control(self, peer: Peer, *said: Any) -> None: ...
+    def say_control(self, peer: Peer, *said: msg.Outcome | msg.SubscriberPage) -> None: ...
 
 
 class MediatorCommands:
@@ -91,7 +91,7 @@ class MediatorCommands:
             return coordinator.cut(command.session)
         if command.step == "abort":
             return coordinator.abort(command.session)
-        return coordinator.outcome(command.session)
+        return coordinator.table.outcome(command.session)
 
     def broadcast(self, outcome: msg.Outcome) -> None:
         """Send every mediator how a session stands."""

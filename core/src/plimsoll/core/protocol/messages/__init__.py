@@ -193,6 +193,7 @@ __all__ = [
     "Forget",
     "FromClient",
     "FromEdge",
+    "FromHead",
     "Gap",
     "Go",
     "GoItem",
@@ -207,6 +208,7 @@ __all__ = [
     "JoinFor",
     "Leave",
     "Leaving",
+    "LinkMessage",
     "ListSubscribers",
     "LoadReport",
     "LoadUpdate",
@@ -297,6 +299,8 @@ ToEdge = (
     Install | Installed | Cut | Abort | ForceDetach | Orphan | MediatorEpoch | ExpectedDeliveries
 )  # fmt: skip
 BetweenHeads = Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed | Route | MediatorEpoch
+FromHead = ToEdge | BetweenHeads
+LinkMessage = FromClient | ToClient | FromEdge | FromHead
 Routed = (
     Prepare | Install | Abort | ForceDetach | Slot | TargetAttached | Marker | Done | HandoverRejected | JoinFor |
     PlacedFor | ExpectedDeliveries | AuditSummary

@@ -13,7 +13,8 @@ from plimsoll.core.session.completion import closing_seconds, end_attempt, end_b
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import EdgeView, FleetView, SessionRequest
 from plimsoll.core.session.request import handover_method, planner, policy_plan, session_kind, shuffle_plan
-from plimsoll.core.session.state import ChildSession, Session, SessionKind, SessionPlan, SessionVerdict
+from plimsoll.core.session.session_plan import SessionPlan
+from plimsoll.core.session.state import ChildSession, Session, SessionKind, SessionVerdict
 from plimsoll.core.spec.resources import to_mapping
 
 FINGERPRINTED_FIELDS = ("scope", "source", "target", "action", "select", "candidates", "exclusions", "handover")

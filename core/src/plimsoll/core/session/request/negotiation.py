@@ -18,7 +18,8 @@ from plimsoll.core.session import admission
 from plimsoll.core.session.completion import end_by_verdict
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import SessionRequest
-from plimsoll.core.session.state import Offer, Session, SessionVerdict
+from plimsoll.core.session.session_plan import Offer
+from plimsoll.core.session.state import Session, SessionVerdict
 from plimsoll.core.spec.kinds import CandidateSpec
 
 OFFERS_AT_MOST = 64

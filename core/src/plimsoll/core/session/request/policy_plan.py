@@ -15,7 +15,8 @@ from plimsoll.core.session.context import edge_loads
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import EdgeView, SessionRequest
 from plimsoll.core.session.request import planner
-from plimsoll.core.session.state import Forecast, MoveGroup, PlannedPair, Session, SessionPlan, StayGroup
+from plimsoll.core.session.session_plan import Forecast, MoveGroup, PlannedPair, SessionPlan, StayGroup
+from plimsoll.core.session.state import Session
 from plimsoll.core.spec.types.policy import PressParameters
 from plimsoll.core.verify import offload_plan_checker
 

@@ -17,7 +17,8 @@ from plimsoll.core.session.completion import end_negotiation
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import EdgeView, FleetView, SessionRequest
 from plimsoll.core.session.request import planner, policy_plan
-from plimsoll.core.session.state import PlannedPair, Session, SessionPlan, SessionVerdict, StayGroup
+from plimsoll.core.session.session_plan import PlannedPair, SessionPlan, StayGroup
+from plimsoll.core.session.state import Session, SessionVerdict
 from plimsoll.core.verify import shuffle_plan_checker
 
 EDGES_AT_MOST = 50

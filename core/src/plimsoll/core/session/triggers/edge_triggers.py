@@ -9,7 +9,7 @@ longer each time.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from plimsoll.core.protocol import messages as msg
@@ -140,7 +140,7 @@ def _note_if_new(context: EngineContext, trigger: msg.Trigger) -> bool:
     return True
 
 
-def _is_outdated(report: Any, trigger: msg.Trigger) -> bool:
+def _is_outdated(report: Mapping[str, Any], trigger: msg.Trigger) -> bool:
     """Whether the edge has sent many reports since, or has restarted."""
     epoch, seq = report.get("epoch"), report.get("seq")
     if not isinstance(epoch, int) or not isinstance(seq, int):
