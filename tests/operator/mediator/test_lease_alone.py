@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from plimsoll.core.spec.kinds import BrokerFleetSpec
-from plimsoll.operator.api import ApiConflictError, ApiNotFoundError
+from plimsoll.operator.api import ApiConflictError, ApiError, ApiNotFoundError
 from plimsoll.operator.backoff import backoff_pauses
 from plimsoll.operator.mediator.lease import Lease, LeaseLostError
 from plimsoll.operator.mediator.runner import FleetMediator
@@ -132,6 +132,30 @@ def test_it_belongs_to_its_owner_also_where_it_was_made_without_one(is_there: bo
         assert server.item["metadata"]["ownerReferences"] == [owner]
 
     held(story, server, owner=owner)
+
+
+@pytest.mark.parametrize(
+    ("answer", "logged"),
+    [
+        (ApiError(500, "etcd is full"), "lease ns/mediator was not released"),
+        (ApiConflictError("an operator was quicker"), "an operator was quicker"),
+        (TimeoutError(), "no answer in time"),
+        (ApiNotFoundError("deleted"), ""),
+    ],
+)
+def test_a_lease_that_cannot_be_given_back_is_logged_unless_it_has_gone(
+    answer: Exception, logged: str, caplog: pytest.LogCaptureFixture
+):
+    async def story(server: Server, task: asyncio.Task[None]) -> None:
+        await until(lambda: server.item is not None, task)
+        server.answers = [answer] * 9
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+
+    held(story, Server())
+    assert logged in caplog.text
+    assert bool(caplog.records) == bool(logged)
 
 
 def test_it_is_fresh_until_another_one_could_have_taken_it():

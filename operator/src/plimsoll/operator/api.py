@@ -203,7 +203,7 @@ class Api:
                 return old
             try:
                 return await self.replace_status({**old, "status": status}, retry=retry)
-            except ApiConflictError:
+            except ApiConflictError:  # it is read again, and `change` asked again
                 await asyncio.sleep(pause)
         raise AssertionError("pauses have no end")
 
@@ -362,7 +362,7 @@ def _parse_answer(code: int, data: bytes) -> tuple[int, Object]:
     """The code and the answer. Text that is not JSON comes from a proxy, so even a 2xx is no success."""
     try:
         found = msgspec.json.decode(data) if data else {}
-    except msgspec.DecodeError:
+    except msgspec.DecodeError:  # the answer says so, in its own words
         found = data[:200].decode(errors="replace")
     if isinstance(found, dict):
         return code, found

@@ -158,5 +158,5 @@ def _same_amount(live: Any, wanted: Any) -> bool:
         return False
     try:
         return Quantity.parse(str(live)).value == Quantity.parse(str(wanted)).value
-    except ValueError:
+    except ValueError:  # text that begins like an amount, and is none
         return False
