@@ -236,7 +236,7 @@ class SocketLane:
                     found[peer] = [data]
             self.has_more = True
         except zmq.Again:
-            pass
+            pass  # all that has come is read
         return found
 
     def drain_dealer(self, peer: str, frames: int, size: int) -> list[bytes]:
@@ -254,7 +254,7 @@ class SocketLane:
                 size -= len(found[-1])
             self.has_more = True
         except zmq.Again:
-            pass
+            pass  # all that has come is read
         return found
 
     def _discard_message(self, peer: Peer) -> None:
@@ -308,7 +308,7 @@ class SocketLane:
                 if error.errno != errno.EHOSTUNREACH:
                     raise
                 unreachable.append(peer)
-            except KeyError:
+            except KeyError:  # its link has not noticed yet that the connection is closed
                 self.counters["frames_for_nobody"] += 1
         for peer in unreachable:
             self._drop_peer(peer)
@@ -508,7 +508,7 @@ class BrokerSockets:
             while True:
                 zap.send_multipart(self._authority.answer_zap(zap.recv_multipart(zmq.NOBLOCK)))
         except zmq.Again:
-            pass
+            pass  # all requests are answered
         except zmq.ZMQError as error:
             # No peer is admitted any more; existing connections go on.
             self.zap_fault = f"the ZAP handler has failed: {error}"
@@ -579,7 +579,7 @@ def _count_events(monitor: zmq.Socket[bytes], lane: SocketLane) -> None:
                     zmq.strerror(event["value"]),
                 )
     except zmq.Again:
-        pass
+        pass  # all events are counted
 
 
 def _bind_error_text(endpoint: str, domain: str, error: zmq.ZMQError) -> str:
