@@ -133,7 +133,7 @@ class ReportIntake:
             return self.refuse("schema")
         try:
             report = msgspec.convert(said, IncomingReport)
-        except msgspec.ValidationError:
+        except msgspec.ValidationError:  # counted under its reason, as everything that is refused
             return self.refuse("malformed")
         if any(math.isnan(value) for value in _float_values(report)):
             return self.refuse("malformed")

@@ -80,7 +80,7 @@ class TelemetryFolder:
             partial.write_bytes(msgspec.json.encode(expected))
             partial.replace(path)
         except OSError as error:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # the disk that fails; what is reported is its first fault
                 partial.unlink(missing_ok=True)
             self.failures += 1
             self.fault = f"{path}: {error.strerror or error}"
