@@ -105,6 +105,24 @@ def test_a_file_that_is_gone_keeps_its_sources(tmp_path: Path):
     assert source.exists()
 
 
+def test_what_cannot_be_deleted_stays_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The manifest stays with its folder, so that the next compaction deletes both."""
+    staging = tmp_path / MANIFEST_FOLDER / ".c1"
+    staging.mkdir(parents=True)
+    manifest = CompactionManifest("c1", 0, [], [])
+    (tmp_path / MANIFEST_FOLDER / "c1.json").write_bytes(msgspec.json.encode(manifest))
+
+    def refused(path: Path) -> None:
+        raise PermissionError(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.rmtree", refused)
+        with pytest.raises(PermissionError):
+            finish_compaction(tmp_path, manifest)
+    assert recover_compactions(tmp_path) == 1
+    assert list((tmp_path / MANIFEST_FOLDER).iterdir()) == []
+
+
 def test_rows_that_get_lost_on_the_way_stop_it(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     files = write_files(tmp_path, trace(2, START_US, clusters=1, edges=1, seconds=20), 1)
     loses = compact.with_hour_columns

@@ -24,6 +24,10 @@ class PortError(OSError):
     """An address cannot be bound; the message says why."""
 
 
+class PortTakenError(PortError):
+    """This port cannot be bound, and another one of the same address may."""
+
+
 def check_ports(resources: Resources) -> None:
     """Try every address and port in the resources; raises `InvalidResourcesError` with all that are not free."""
     problems: list[ResourceProblem] = []
@@ -79,7 +83,7 @@ def _bind_free_port(held: contextlib.ExitStack, host: str, port: int, candidates
         held.enter_context(_bound(host, port))
         return port
     for candidate in candidates:
-        with contextlib.suppress(PortError):
+        with contextlib.suppress(PortTakenError):
             held.enter_context(_bound(host, candidate))
             return candidate
     raise PortError(f"no free port on {host} between {LOWEST} and {HIGHEST}")
@@ -103,7 +107,8 @@ def _bound(host: str, port: int) -> socket.socket:
         listener.listen(1)
     except OSError as error:
         listener.close()
-        raise PortError(_reason(error, host, port)) from error
+        is_taken = error.errno in (errno.EADDRINUSE, errno.EACCES)
+        raise (PortTakenError if is_taken else PortError)(_reason(error, host, port)) from error
     return listener
 
 

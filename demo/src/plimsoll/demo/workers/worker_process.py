@@ -141,7 +141,7 @@ class WorkerProcess:
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(BrokenPipeError):  # it ended without reading the last line
             self._stdin.close()
         self._stdout.close()
 

@@ -147,7 +147,7 @@ class CollectorProcesses:
     def _address(self, name: str) -> dict[str, str]:
         try:
             return {"http": json.loads(self._address_file(name).read_bytes())["http"]}
-        except (OSError, ValueError):  # it has not written its address yet
+        except FileNotFoundError:  # it has not written its address yet
             return {}
 
     def _first_address(self) -> tuple[str, int] | None:

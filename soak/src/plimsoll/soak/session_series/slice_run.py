@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from plimsoll.core.verify import observations as seen
+from plimsoll.demo.leftovers import remove_folder
 from plimsoll.demo.workload import DemoScenario
 from plimsoll.soak.disturbance.fault_injector import SoakFaultInjector
 from plimsoll.soak.handover_audit import SoakAudit, audit_handovers
 from plimsoll.soak.harness.clients import SoakClients
-from plimsoll.soak.harness.fleet_harness import FleetHarness, HarnessLayout, remove_folder
+from plimsoll.soak.harness.fleet_harness import FleetHarness, HarnessLayout
 from plimsoll.soak.harness.residue import await_no_residue
 from plimsoll.soak.session_series import saturated_lanes
 from plimsoll.soak.session_series.lanes import SessionLanes, SessionMix

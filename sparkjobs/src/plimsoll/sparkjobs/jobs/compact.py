@@ -8,6 +8,7 @@ away. Copies of a row stay copies: what they are worth is for readers to say.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
 import sys
 import time
@@ -106,7 +107,8 @@ def finish_compaction(root: Path, manifest: CompactionManifest) -> None:
             raise CompactionError(f"{name} of compaction {manifest.id} is gone: its sources are kept")
     for source in manifest.sources:
         (root / source).unlink(missing_ok=True)
-    shutil.rmtree(staging, ignore_errors=True)
+    with contextlib.suppress(FileNotFoundError):  # deleted before an interruption
+        shutil.rmtree(staging)
     (root / MANIFEST_FOLDER / f"{manifest.id}.json").unlink(missing_ok=True)
 
 
@@ -121,7 +123,7 @@ def recover_compactions(root: Path) -> int:
     for manifest in manifests:
         finish_compaction(root, manifest)
     for staging in folder.glob(".*"):
-        shutil.rmtree(staging, ignore_errors=True) if staging.is_dir() else staging.unlink()
+        shutil.rmtree(staging) if staging.is_dir() else staging.unlink()
     return len(manifests)
 
 
