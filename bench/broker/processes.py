@@ -256,7 +256,7 @@ def sink(
                     for answer in client.receive(socket.recv(zmq.NOBLOCK)):
                         socket.send(answer)
             except zmq.Again:
-                pass
+                pass  # all that has come is read
         if not announced and all(c.subacks == len(c.subscribers) for c in clients.values()):
             announced = True
             # Every tenth link decodes what it gets and compares times; the others only count.
@@ -296,7 +296,7 @@ def publish(pipe: Connection, endpoint: str, keys: Keys, bodies: list[bytes]) ->
                 if isinstance(said, wire.Data | wire.Ack):
                     credit = max(credit, said.credit)
         except zmq.Again:
-            pass
+            pass  # all that has come is read
 
     socket.send(wire.hello_frame(link, 0, False, wire.Info("publisher", "client", EPOCH)))
     socket.poll(5000)
@@ -369,7 +369,7 @@ def bare_sink(pipe: Connection, endpoint: str, links: int, total: int) -> None:
                     socket.recv(zmq.NOBLOCK)
                     got += 1
             except zmq.Again:
-                pass
+                pass  # all that has come is read
     pipe.send(time.monotonic())
     pipe.recv()
     context.destroy(0)

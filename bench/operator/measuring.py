@@ -109,7 +109,7 @@ class Trial:
         await self.api.delete("ConfigMap", self.namespace, name)
 
         async def back() -> bool:
-            with contextlib.suppress(ApiNotFoundError):
+            with contextlib.suppress(ApiNotFoundError):  # not back yet
                 found: str = (await self.api.get("ConfigMap", self.namespace, name))["metadata"]["uid"]
                 return found != uid
             return False
@@ -252,7 +252,7 @@ async def _namespace(api: Api) -> AsyncIterator[str]:
 async def _gone(api: Api, name: str) -> None:
     """Nobody evacuates edges here, and nothing is to be left for whoever measures next."""
     for edge in await api.list("EdgeBroker", name, retry=True):
-        with contextlib.suppress(ApiNotFoundError):
+        with contextlib.suppress(ApiNotFoundError):  # it has gone meanwhile
             await api.patch("EdgeBroker", name, edge["metadata"]["name"], {"metadata": {"finalizers": None}})
     await api.delete("Namespace", "", name, retry=True)
     deadline = time.monotonic() + GONE_SECONDS

@@ -191,6 +191,16 @@ def test_what_is_no_load_or_one_of_our_own_is_not_passed_on(balanced: Any):
     mediator.say_control("h", msg.PeerClusterLoads(5, "west", 3.0, [*bad, load("w3")]))
     fleet.run(0.5)
     assert set(fleet.head().load_exchange._joined) == {"w3"}  # type: ignore[union-attr]
+    assert fleet.head().counters["loads_refused"] == 3
+
+
+def test_a_report_of_an_edge_that_cannot_be_read_is_counted(balanced: Any):
+    fleet = balanced(2)
+    head = fleet.head()
+    edge = head.reporter.brokers["e1"]
+    assert "loads_refused" not in head.counters
+    head.on_control(edge, msg.LoadUpdate({**fleet.edge("e1").reporter.last, "match_delay_seconds": -1.0}))
+    assert head.counters["loads_refused"] == 1
 
 
 def test_a_head_reports_its_cluster_on_average_and_na_with_one_of_its_edges(balanced: Any):

@@ -252,7 +252,7 @@ class KubernetesBackend:
         kind, name = item["kind"], item["metadata"]["name"]
         try:
             before = self.get(kind, name)["metadata"]
-        except ObjectMissingError:
+        except ObjectMissingError:  # it is created
             before = {}
         with _api_errors(f"apply {kind}/{name} in {self.title}"):
             self._objects.patch_namespaced_custom_object(
@@ -307,7 +307,7 @@ def _api_errors(what: str) -> Iterator[None]:
 
 def _api_message(error: ApiException) -> str:
     """The server's message without its headers."""
-    with contextlib.suppress(ValueError, TypeError, KeyError):
+    with contextlib.suppress(ValueError, TypeError, KeyError):  # the answer of a proxy is no Status object
         return str(json.loads(error.body or "")["message"])
     return str(error.reason)
 

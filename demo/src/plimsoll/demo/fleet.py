@@ -180,7 +180,7 @@ class DemoFleet:
         with ObjectStore(self._folder.store) as store:
             try:
                 status = store.get("BrokerFleet", self._folder.fleet).get("status", {})
-            except ObjectMissingError:
+            except ObjectMissingError:  # the supervisor has not stored the fleet yet
                 return False
         ready = any(item["type"] == "Ready" and item["status"] == "True" for item in status.get("conditions", []))
         return ready and status.get("supervisor", {}).get("pid") == self._process.pid

@@ -110,6 +110,20 @@ def test_a_profile_that_makes_no_sense_is_asked_for_anew(world: Balanced):
     assert world.session(uid).phase == "Succeeded"
 
 
+def test_profiles_that_never_make_sense_are_the_reason_of_the_end(world: Balanced):
+    head, handle = world.heads["east-head"], world.heads["east-head"].on
+
+    def nonsense(record: Any) -> Any:
+        if isinstance(record, msg.ProfileQuery):
+            return world.handle(HeadMessage("east-head", msg.ProfileReply(record.id, "a", 7, 0, 1, b"nonsense")))
+        return handle(record)
+
+    head.on = nonsense
+    session = balance(world)
+    assert (session.phase, session.reason) == ("Rejected", "NoSample")
+    assert "did not come in time; the last one cannot be read: a: record: Expected `array`" in session.message
+
+
 def test_without_a_profile_the_session_is_rejected(world: Balanced):
     answer = world.heads["east-head"].on
     head = world.heads["east-head"]

@@ -70,6 +70,8 @@ class LoadExchange:
     def _heard(self, peer: Peer, report: Mapping[str, Any]) -> None:
         name = str(report.get("broker"))
         if name in self.host.edges and self.host.reporter.brokers.get(name) == peer:
+            if _load(report) is None:  # passed on all the same: a broker of a later version may be able to read it
+                self.host.counters["loads_refused"] += 1
             self._loads[name] = (self.host.now, {key: value for key, value in report.items() if key != "counters"})
 
     def tell_loads(self) -> None:
@@ -109,7 +111,9 @@ class LoadExchange:
         until = self.host.now + min(max(said.seconds, 0.0), LONGEST_JOINED_SECONDS)
         for load in said.reports:
             name = load.get("broker")
-            if isinstance(name, str) and name not in self.host.edges and _load(load) is not None:
+            if _load(load) is None:
+                self.host.counters["loads_refused"] += 1
+            elif isinstance(name, str) and name not in self.host.edges:
                 self._joined[name] = (until, load)
 
     def _from_mediator(

@@ -77,7 +77,7 @@ class CollectorProcesses:
             return
         try:
             changes = store.changes(self._sent_version, SESSION) if self._sent_version else None
-        except ChangesExpiredError:
+        except ChangesExpiredError:  # send all of them: a collector counts repeats, and keeps none
             changes = None
         if changes is None:
             self._sent_version, sessions = store.objects(SESSION)

@@ -266,7 +266,7 @@ class Supervisor:
             broker = self._brokers[name]
             try:
                 over = is_over(self._store.get(SESSION, session))
-            except ObjectMissingError:
+            except ObjectMissingError:  # deleted by a user: it empties the edge no more
                 over = True
             if over or now >= until or not broker.running:
                 del self._evacuating[name]
@@ -335,7 +335,7 @@ class Supervisor:
             if "deletionTimestamp" in self._store.get(kind, name)["metadata"]:
                 self._store.delete(kind, name)
         except ObjectMissingError:
-            return
+            return  # it has gone already
 
     def _store_edges(self, resources: Resources) -> None:
         """Create the EdgeBrokers of clusters, and mark those that are no longer wanted."""

@@ -148,7 +148,7 @@ class SimulatedApplications:
         try:
             number = publisher.publish(saying.attributes, payload, sent_us=int(now * 1e6), confirm=confirm)
         except c.BufferFullError:
-            return
+            return  # as an application that drops what its client has no room for: it is not due to any subscriber
         process.pending[saying.publisher, number] = (saying.attributes, now)
         process.host.wake()
 
