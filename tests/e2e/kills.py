@@ -42,7 +42,7 @@ def seed() -> int:
     """Of the cells that are drawn: as given, or else of the commit, or of the day."""
     if given := os.environ.get("PLIMSOLL_KILL_SEED"):
         return int(given)
-    with suppress(OSError, subprocess.CalledProcessError):
+    with suppress(FileNotFoundError, subprocess.CalledProcessError):  # no git, or no checkout
         command = ["git", "-C", str(ROOT), "rev-parse", "--short=7", "HEAD"]
         return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout, 16)
     return int(datetime.now(UTC).strftime("%Y%m%d"))

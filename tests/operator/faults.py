@@ -10,6 +10,7 @@ from typing import Any
 
 import aiohttp
 import msgspec
+import pytest
 from aiohttp import web
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
@@ -119,6 +120,13 @@ class Faults:
                 body=await answer.read(),
                 headers={name: answer.headers[name] for name in ("Content-Type",) if name in answer.headers},
             )
+
+
+async def cancelled(task: asyncio.Task[Any]) -> None:
+    """End a task that goes on; any other end of it fails the test."""
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 async def eventually(condition: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.operator import kube
+from tests.operator.faults import cancelled
 
 from plimsoll.operator import relist, watch
 from plimsoll.operator.api import Api, ApiError
@@ -91,8 +92,9 @@ def test_a_watch_is_deaf_if_it_does_not_tell_of_what_stays(later: str, monkeypat
 
     async def story() -> None:
         checking = asyncio.create_task(found.compare("LoadBalancingSession"))
-        while not server.asked:  # noqa: ASYNC110  until it has asked
-            await asyncio.sleep(0)
+        async with asyncio.timeout(10):
+            while not server.asked:  # noqa: ASYNC110  until it has asked
+                await asyncio.sleep(0)
         if later == "heard":
             indices["LoadBalancingSession"]["ns"] = [changed("s", 1)]
         if later == "gone":
@@ -124,8 +126,7 @@ def test_a_watch_that_was_only_late_is_found_to_hear_soon(monkeypatch: pytest.Mo
             while found.stalled:  # noqa: ASYNC110  until it does not any more
                 await asyncio.sleep(0.001)
         assert {kind for kind, _, _ in server.asked} == {"LoadBalancingSession"}
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await cancelled(running)
 
     asyncio.run(story())
 
@@ -144,11 +145,11 @@ def test_an_api_server_that_does_not_answer_makes_nothing_a_ghost_and_ends_nothi
 
     async def story() -> None:
         running = asyncio.create_task(WatchRelist(server, watches, (), lambda *_: None).run())  # type: ignore[arg-type]
-        while len(server.asked) < 3:
-            assert not running.done()
-            await asyncio.sleep(0.001)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        async with asyncio.timeout(10):
+            while len(server.asked) < 3:
+                assert not running.done()
+                await asyncio.sleep(0.001)
+        await cancelled(running)
 
     asyncio.run(story())
     assert watches.all_of_kind("EdgeBroker") == [item("a")]
@@ -179,8 +180,7 @@ def test_a_watch_that_tells_again_of_what_it_has_told_is_held_against_a_list(mon
             while len(service._watches.all_of_kind("EdgeBroker")) > 1:  # noqa: ASYNC110  until it is found out
                 await asyncio.sleep(0.001)
         assert server.asked == [("EdgeBroker", "", "")]
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await cancelled(running)
 
     class Fleet:
         def wake(self) -> None:

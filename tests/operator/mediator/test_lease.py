@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.operator import kube
-from tests.operator.faults import Faults, eventually
+from tests.operator.faults import Faults, cancelled, eventually
 
 from plimsoll.operator.api import Api
 from plimsoll.operator.mediator.lease import Lease, LeaseLostError
@@ -32,8 +32,7 @@ class Worker:
             self.works = False
 
     async def end(self) -> None:
-        self.task.cancel()
-        await asyncio.gather(self.task, return_exceptions=True)
+        await cancelled(self.task)
 
 
 def at_cluster(test: Callable[[Api, str, Faults], Awaitable[None]]) -> None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from tests.operator.faults import cancelled
 
 from plimsoll.core.spec.kinds import BrokerFleetSpec
 from plimsoll.operator.api import ApiConflictError, ApiError, ApiNotFoundError
@@ -64,11 +65,9 @@ def held(story: Story, server: Server, **given: Any) -> None:
         lease = Lease(server, "ns", "mediator", "one", SECONDS, **given)  # type: ignore[arg-type]
         async with asyncio.timeout(20):
             task: asyncio.Task[None] = asyncio.create_task(lease.run_while_held(work()))
-            try:
-                await story(server, task)
-            finally:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+            await story(server, task)
+            if not task.done():
+                await cancelled(task)
 
     asyncio.run(run())
 

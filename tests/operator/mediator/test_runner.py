@@ -15,7 +15,7 @@ import pytest
 from tests.local.traffic import Traffic
 from tests.operator import kube
 from tests.operator.brokers import HEAD, Brokers, Fleet, Life, asked, condition
-from tests.operator.faults import Faults, Seen, eventually
+from tests.operator.faults import Faults, Seen, cancelled, eventually
 
 from plimsoll.core.protocol.messages import Command
 from plimsoll.core.session import Session, observed_session
@@ -422,9 +422,10 @@ def test_killed_at_any_point_it_goes_on_where_it_stood(
                     ending = asyncio.create_task(fleet.ended(name))
                     await asyncio.wait((ending, life.running), return_when=asyncio.FIRST_COMPLETED)
                     if ending.done():
+                        ending.result()
                         way.died_at = 0.0
-                    ending.cancel()
-                    await asyncio.gather(ending, return_exceptions=True)
+                    else:
+                        await cancelled(ending)
             if way.died_at:
                 async with Life(fleet, api) as next_life:
                     item = await fleet.ended(name, RESUMED_SECONDS)

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from prometheus_client import CollectorRegistry
+from tests.operator.faults import cancelled
 
 from plimsoll.core.spec.kinds import BrokerFleetSpec
 from plimsoll.mediator.control_plane import LoadReportReceived, MalformedReply, StatusReceived
@@ -45,8 +46,7 @@ def test_more_events_than_can_wait_make_room_for_the_latest_and_end_nothing():
             f"later-{EVENT_QUEUE_LIMIT - 1}",
             EVENT_QUEUE_LIMIT + 1,
         )
-        telling.cancel()
-        await asyncio.gather(telling, return_exceptions=True)
+        await cancelled(telling)
 
     asyncio.run(story())
 

@@ -65,7 +65,7 @@ def executors(home: Path) -> list[int]:
     """The executors of this Spark, oldest first."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
             words = path.read_bytes().decode().split("\0")
             if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words and str(home) in " ".join(words):
                 found.append(int(path.parent.name))
