@@ -295,7 +295,7 @@ class Life:
             shown = [item for kind in ("BrokerFleet", "BrokerCluster", "EdgeBroker", "HardwareProfile")
                      for item in await api.list(kind, namespace, retry=True)]  # fmt: skip
             self.mediating.update_objects(shown)
-            await asyncio.sleep(0.15)
+            await asyncio.sleep(0.15)  # in place of a watch, it lists at this interval
 
 
 def _news(old: dict[str, dict[str, Any]], new: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -62,7 +62,7 @@ def main() -> None:
     print(json.dumps({"begun": True}), flush=True)
     sent, due = 0, time.monotonic()
     while not STOP.read_text().strip():
-        time.sleep(max(0.0, due - time.monotonic()))
+        time.sleep(max(0.0, due - time.monotonic()))  # the pace of the load
         due += 1.0 / PER_SECOND
         sent += 1
         publisher.publish({"class": "STOCK", "n": sent})

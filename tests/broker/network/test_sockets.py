@@ -252,6 +252,7 @@ def test_an_endpoint_that_cannot_be_bound_is_named(sockets: BrokerSockets):
 
 
 def test_short_waits_are_neither_skipped_nor_rounded_up_to_nothing(sockets: BrokerSockets):
+    """On the clock itself, which is what it is about; a machine that is slow only makes it longer."""
     started = time.monotonic()
     for _ in range(20):
         sockets.wait(0.0005)

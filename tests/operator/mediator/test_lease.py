@@ -52,7 +52,13 @@ def test_a_second_one_waits_until_the_first_has_given_it_back():
         first = Worker(api, namespace, "one")
         await eventually(lambda: first.works, "the first to work")
         second = Worker(api, namespace, "two")
-        await asyncio.sleep(2 * SECONDS)
+        renewals: set[str] = set()
+
+        async def renewed() -> bool:
+            renewals.add((await api.get("Lease", namespace, "mediator"))["spec"]["renewTime"])
+            return len(renewals) > 6  # over two lengths of the lease, which is renewed three times in each
+
+        await eventually(renewed, "the first to renew it")
         assert (first.works, second.works) == (True, False)
         await first.end()
         await eventually(lambda: second.works, "the second to work")
@@ -88,7 +94,7 @@ def test_an_outage_that_nobody_uses_ends_nothing():
             first = Worker(cut_off, namespace, "one")
             await eventually(lambda: first.works, "it to work")
             await proxy.away()
-            await asyncio.sleep(2 * SECONDS)
+            await eventually(lambda: cut_off.outage_seconds > 2 * SECONDS, "an outage longer than the lease")
             await proxy.up()
 
             async def renewed() -> bool:

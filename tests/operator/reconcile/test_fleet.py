@@ -76,17 +76,21 @@ def test_a_fleet_lives_under_load(tmp_path: Path):
 def test_at_rest_nothing_is_written(tmp_path: Path):
     async def story(fleet: Running) -> None:
         await fleet.ready(2)
-        await asyncio.sleep(5)  # until pods have been told of the keys
-        before = requests(fleet)
-        looks = before['plimsoll_reconcile_total{controller="fleet",result="success"}']
 
-        async def looked() -> bool:
-            return requests(fleet)['plimsoll_reconcile_total{controller="fleet",result="success"}'] >= looks + 3
+        async def at_rest() -> bool:
+            before = requests(fleet)
+            looks = before['plimsoll_reconcile_total{controller="fleet",result="success"}']
 
-        await fleet.until("the fleet has been looked at again", looked)
-        after = requests(fleet)
-        changed = {key: value for key, value in after.items() if key.startswith("plimsoll_changes_total")}
-        assert changed == {key: value for key, value in before.items() if key in changed}
+            async def looked() -> bool:
+                return requests(fleet)['plimsoll_reconcile_total{controller="fleet",result="success"}'] >= looks + 3
+
+            await fleet.until("the fleet has been looked at again", looked)
+            after = requests(fleet)
+            changed = {key: value for key, value in after.items() if key.startswith("plimsoll_changes_total")}
+            return changed == {key: value for key, value in before.items() if key in changed}
+
+        await fleet.until("pods have been told of the keys", at_rest, 60)
+        assert await at_rest()
 
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
 

@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any
 
 import pytest
+from tests.operator.faults import cancelled
 from tests.operator.world import FLEET, World
 
 from plimsoll.operator import names
@@ -341,9 +342,10 @@ def test_the_canary_is_written_where_something_is_watched(served: tuple[str, ...
         server = Server(World())
         service = OperatorProcess(server, OperatorSettings(namespaces=served, canary="own/canary"))  # type: ignore[arg-type]
         writing = asyncio.create_task(service._canary())
-        while service.health.canary_written is None:  # noqa: ASYNC110  until it has been written
-            await asyncio.sleep(0)
-        writing.cancel()
+        async with asyncio.timeout(10):
+            while service.health.canary_written is None:  # noqa: ASYNC110  until it has been written
+                await asyncio.sleep(0)
+        await cancelled(writing)
         assert server.world.objects["ConfigMap", "canary"]["metadata"]["namespace"] == written
 
     asyncio.run(story())
@@ -376,6 +378,9 @@ def test_a_mediator_that_is_refused_is_a_fault_of_the_fleet_until_one_has_lasted
     async def refused() -> None:
         raise ApiError(403, "no more ConfigMaps here")
 
+    async def lasts() -> None:
+        await asyncio.Event().wait()
+
     async def story() -> None:
         fleet._mediator._task = asyncio.create_task(refused())
         await asyncio.wait([fleet._mediator._task])
@@ -385,7 +390,7 @@ def test_a_mediator_that_is_refused_is_a_fault_of_the_fleet_until_one_has_lasted
         assert fleet._executor.faults["BrokerFleet", "stocks"] == (
             "Refused", "the mediator cannot go on: no more ConfigMaps here",
         )  # fmt: skip
-        fleet._mediator._task = asyncio.create_task(asyncio.sleep(60))
+        fleet._mediator._task = asyncio.create_task(lasts())
         fleet._mediator._started_at = monotonic() - STABLE_SECONDS
         await fleet._mediator.check()
         await fleet._reconcile()
