@@ -359,6 +359,7 @@ def read(text: str) -> Subscription | ParseError | Unsatisfiable:
 
 @settings(max_examples=examples(2000), deadline=None)
 @given(st.one_of(st.lists(fragments, max_size=14).map("".join), st.text(max_size=40)))
+@example("[n,<,1],[n,>,2]")
 def test_any_text_is_read_or_refused_where_it_is_wrong(text: str):
     result = read(text)
     if isinstance(result, ParseError):

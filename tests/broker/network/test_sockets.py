@@ -487,6 +487,10 @@ def test_a_connection_that_is_there_at_once_is_not_made_anew(
             return not dialling._unconnected_since
 
         pump(keys.sockets, lane, noticed)
+        their_lane = dialling.control if control else dialling.data
+        first = their_lane.dealers["h"]
+        dialling.redial(time.monotonic() + 2 * UNCONNECTED_SECONDS)
+        assert their_lane.dealers["h"] is first
     finally:
         dialling.close()
 
