@@ -237,7 +237,7 @@ def costs() -> dict[str, float]:
         "decode a publication at an edge (us)": timed(lambda: msg.to_edge.decode(piece), 10_000),
         "decode a publication and its body at a head (us)": timed(
             lambda: msg.body.decode(msg.from_client.decode(publish).body),
-            10_000,  # type: ignore[union-attr]
+            10_000,
         ),
         "encode a publication at a head (us)": timed(lambda: wire.encode(pub), 10_000),
         "append it to the log (us)": timed(lambda: log.append(entry), 10_000),
@@ -245,7 +245,7 @@ def costs() -> dict[str, float]:
             lambda: list(rig.edge.index.match(attributes)), 2_000
         ),
     }
-    delivery = wire.encode(msg.Deliver(1, msg.to_edge.decode(piece)))  # type: ignore[arg-type]
+    delivery = wire.encode(msg.Deliver(1, msg.to_edge.decode(piece)))
     found["decode a delivery at a client (us)"] = timed(lambda: msg.to_client.decode(delivery), 10_000)
     for per_round in (1, 64):
         found |= _shares(texts, bodies, per_round)
@@ -256,7 +256,7 @@ def _shares(texts: list[str], bodies: list[bytes], per_round: int) -> dict[str, 
     """Machine time with and without metering, by turns, and the part of it that acknowledgements take."""
     publications = 400 if per_round == 1 else 1280
     metered, unmetered = EdgeRig(texts, bodies, 100), EdgeRig(texts, bodies, 100)
-    unmetered.edge.served = lambda frames, seconds: None  # type: ignore[method-assign]
+    unmetered.edge.served = lambda frames, seconds: None
     found: dict[str, list[float]] = {"metered": [], "unmetered": [], "acks": []}
     for _ in range(7):
         for name, rig in (("metered", metered), ("unmetered", unmetered)):

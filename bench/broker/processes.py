@@ -130,7 +130,7 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: Keys, option
     if options.pop("single", False):
         # One frame of the stream per round, while acknowledgements are taken as they come.
         drain = sockets.data.drain_dealer
-        sockets.data.drain_dealer = lambda peer, frames, size: drain(peer, 1, size)  # type: ignore[method-assign]
+        sockets.data.drain_dealer = lambda peer, frames, size: drain(peer, 1, size)
     watch, is_observed = ProcessWatch(os.getppid()), options.pop("observed", False)
     loop = BrokerLoop(machine, sockets, watch, config.hardware, authority=authority, **options)
     loop.on_usage = lambda usage: report_usage(machine, sockets, authority, usage)

@@ -238,7 +238,7 @@ def test_a_fault_reaches_everyone(fleet: Any, caplog: pytest.LogCaptureFixture):
         def broken() -> Any:
             raise RuntimeError("broken")
 
-        connection.engine.round = broken  # type: ignore[method-assign]
+        connection.engine.round = broken
         connection.wake()
         with pytest.raises(errors.ConnectionFailedError, match="broken"):
             await waiting

@@ -101,7 +101,7 @@ def test_callbacks_get_batches_without_a_thread_each(fleet: Any, topic: str, eve
             subscriber = Subscriber(
                 connection,
                 name=name,
-                on_batch=lambda items, name=name: got[name].extend(numbers(items)),  # type: ignore[misc]
+                on_batch=lambda items, name=name: got[name].extend(numbers(items)),
                 on_state=states.append,
             )
             subscriber.subscribe(f"[topic,=,'{topic}']", wait=False)

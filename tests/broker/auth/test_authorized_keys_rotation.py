@@ -98,7 +98,7 @@ class World:
         self.kept: list[zmq.Socket] = []
         self.lost: list[str] = []
         self._on_lost = self.head.on_lost
-        self.head.on_lost = self.note_lost  # type: ignore[method-assign]
+        self.head.on_lost = self.note_lost
 
     def note_lost(self, link: Link) -> None:
         self.lost.append(link.name)

@@ -42,7 +42,7 @@ def test_a_broker_takes_part_in_one_session_at_a_time():
 
 def test_how_many_sessions_a_broker_takes_part_in_is_a_setting():
     world = busy_world(sessions_per_broker=2)
-    world.check_stored = lambda session: None  # type: ignore[method-assign]
+    world.check_stored = lambda session: None
     first, second, third = pair(world, "one", "a", "b"), pair(world, "other", "a", "c"), pair(world, "third", "a", "v")
     world.run(2)
     assert phases(world, first, second, third) == ["Preparing", "Preparing", "Requested"]

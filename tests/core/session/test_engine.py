@@ -68,7 +68,7 @@ def last_outcomes(world: World) -> dict[str, tuple[str, str, str]]:
             for name, state in batch.members.items():
                 if state in OUTCOMES and (name not in last or last[name][0] <= batch.ended_at):
                     last[name] = (batch.ended_at, state, batch.source, batch.target)
-    return {name: rest for name, (_, *rest) in last.items()}  # type: ignore[misc]
+    return {name: rest for name, (_, *rest) in last.items()}
 
 
 @settings(deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))  # not to shrink

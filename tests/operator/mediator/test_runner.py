@@ -382,19 +382,19 @@ def deadly(monkeypatch: pytest.MonkeyPatch, api: Api, at: int, *, after: bool) -
     way = Deadly(at, after=after)
     ask, plain = api._ask, control_plane.ControlPlane
 
-    class Control(plain):  # type: ignore[misc, valid-type]
+    class Control(plain):  # type: ignore[valid-type]
         def send(self, broker: str, record: Any) -> None:
             last = way.passes(f"send {type(record).__name__} {getattr(record, 'step', '')}")
             super().send(broker, record)
             if last:
                 raise Killed("send")
 
-    api._ask = lambda *args, **options: way.around(ask, *args, **options)  # type: ignore[method-assign]
+    api._ask = lambda *args, **options: way.around(ask, *args, **options)
     monkeypatch.setattr(broker_poller, "ControlPlane", Control)
     try:
         yield way
     finally:
-        api._ask = ask  # type: ignore[method-assign]
+        api._ask = ask
         monkeypatch.setattr(broker_poller, "ControlPlane", plain)
 
 

@@ -218,7 +218,7 @@ def test_without_a_policy_triggers_and_answers_are_not_heeded(world: Balanced):
     quiet(world)
     world.policy = None  # type: ignore[assignment]
     view = world.view
-    world.view = lambda: type(view())(view().heads, view().edges)  # type: ignore[method-assign]
+    world.view = lambda: type(view())(view().heads, view().edges)
     world.run(2.0)
     assert hear(world, trigger(world)) == 0
     world.run(5.0)

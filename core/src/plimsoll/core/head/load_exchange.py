@@ -6,6 +6,7 @@ if it comes from that edge.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
@@ -41,6 +42,7 @@ class LoadExchangeContext(Protocol):
     routes: RoutingTable
     edges: dict[str, Outbox]
     mediator_fence: MediatorFence
+    counters: Counter[str]
 
     def say_control(self, peer: Peer, *said: Any) -> None: ...
 
