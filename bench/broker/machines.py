@@ -109,7 +109,7 @@ class EdgeRig:
     def feed(self, publications: int, per_round: int) -> None:
         for piece_at in range(0, publications, per_round):
             for piece in self.feeder.encoded(self.bodies, min(per_round, publications - piece_at)):
-                self.feeder.put(self.feeder.edge, piece)  # type: ignore[arg-type]
+                self.feeder.put(self.feeder.edge, piece)  # type: ignore[arg-type]  # `EdgeRig` is not made without an edge
             self.exchange()
 
 

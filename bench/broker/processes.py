@@ -195,7 +195,7 @@ def feed(pipe: Connection, keys: Keys, bodies: list[bytes]) -> None:
         due = len(to_send) if not rate else min(len(to_send), int((now - started) * rate))
         while sent < due and feeder.room():
             for piece in to_send[sent : min(due, sent + per_frame)]:
-                feeder.put(feeder.edge, piece)  # type: ignore[arg-type]
+                feeder.put(feeder.edge, piece)  # type: ignore[arg-type]  # `room` asks for an edge
             sent = min(due, sent + per_frame)
             feeder.flush()
         feeder.poll(now)

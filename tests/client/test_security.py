@@ -58,7 +58,7 @@ def test_a_missing_server_key_says_where_to_give_it():
     with pytest.raises(SecurityError, match=r"Curve\(server=...\)"):
         server_keys(Curve(secret=SECRET), "")
     with pytest.raises(SecurityError, match="or 'plain'"):
-        own_keys("none")  # type: ignore[arg-type]
+        own_keys("none")  # type: ignore[arg-type]  # what a user may write
 
 
 def test_secrets_are_not_shown():

@@ -54,7 +54,7 @@ def test_iterating_ends_when_the_subscriber_is_closed(fleet: Any, topic: str):
 
         def read() -> None:
             for item in subscriber.deliveries(on_gap=lambda gap: None):
-                seen.append(item.attributes["n"])  # type: ignore[arg-type]
+                seen.append(item.attributes["n"])  # type: ignore[arg-type]  # publications of this test have a number there
                 if len(seen) == 5:
                     subscriber.close()
 

@@ -8,6 +8,7 @@ import json
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,9 +32,9 @@ def main() -> None:
     gaps: list[str] = []
     edges: dict[str, str] = {}
 
-    def take(name: str, items: object) -> None:
+    def take(name: str, items: Iterable[client.Delivery | client.GapNotice]) -> None:
         with lock:
-            for item in items:  # type: ignore[attr-defined]
+            for item in items:
                 if isinstance(item, client.Delivery):
                     seen[name].append(int(item.attributes["n"]))
                 else:

@@ -89,7 +89,7 @@ class World:
         self.loop = BrokerLoop(
             self.head,
             self.sockets,
-            Silent(),  # type: ignore[arg-type]
+            Silent(),  # type: ignore[arg-type]  # a stand-in
             BrokerHardware(),
             authority=authority,
             rest=lambda seconds: None,

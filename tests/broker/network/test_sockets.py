@@ -366,7 +366,7 @@ def test_when_the_handler_has_failed_nobody_new_is_let_in_and_that_is_known(keys
     assert sockets.ready
     zap = sockets._zap
     assert zap is not None
-    zap.send_multipart = lambda parts: (_ for _ in ()).throw(zmq.ZMQError(zmq.EFSM))  # type: ignore[assignment]
+    zap.send_multipart = lambda parts: (_ for _ in ()).throw(zmq.ZMQError(zmq.EFSM))  # type: ignore[assignment]  # a stand-in, which raises
     keys.connect(context, "bob", keys.endpoint).send(b"after")
     pump(sockets, lane, lambda: not sockets.ready, got)
     assert "ZAP handler has failed" in sockets.zap_fault

@@ -334,7 +334,7 @@ def test_thousands_of_sessions_that_have_ended_cost_nothing_at_an_event(monkeypa
     over = world.session(uid)
     world.mediator = MediatorEngine(2, [replace_uid(over, f"u{number}") for number in range(2000)])
     touched = 0
-    is_over = Session.is_over.fget  # type: ignore[attr-defined]
+    is_over = Session.is_over.fget  # type: ignore[attr-defined]  # it is a property
 
     def counted(session: Session) -> bool:
         nonlocal touched

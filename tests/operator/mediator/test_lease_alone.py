@@ -57,12 +57,12 @@ class Server:
             yield pause
 
 
-def held(story: Story, server: Server, **given: Any) -> None:
+def held(story: Story, server: Any, **given: Any) -> None:
     async def work() -> None:
         await asyncio.Event().wait()
 
     async def run() -> None:
-        lease = Lease(server, "ns", "mediator", "one", SECONDS, **given)  # type: ignore[arg-type]
+        lease = Lease(server, "ns", "mediator", "one", SECONDS, **given)
         async with asyncio.timeout(20):
             task: asyncio.Task[None] = asyncio.create_task(lease.run_while_held(work()))
             await story(server, task)
@@ -158,10 +158,10 @@ def test_a_lease_that_cannot_be_given_back_is_logged_unless_it_has_gone(
 
 
 def test_it_is_fresh_until_another_one_could_have_taken_it():
-    server = Server()
+    server: Any = Server()
 
     async def run() -> None:
-        lease = Lease(server, "ns", "mediator", "one", SECONDS)  # type: ignore[arg-type]
+        lease = Lease(server, "ns", "mediator", "one", SECONDS)
 
         def is_fresh() -> bool:
             return lease.is_fresh
@@ -170,7 +170,7 @@ def test_it_is_fresh_until_another_one_could_have_taken_it():
         await lease.acquire()
         assert is_fresh()
         async with asyncio.timeout(20):
-            while is_fresh():  # noqa: ASYNC110  until its time is over
+            while is_fresh():  # noqa: ASYNC110  # until its time is over
                 await asyncio.sleep(0.001)
             await lease.acquire()
             assert is_fresh()
@@ -182,9 +182,10 @@ def test_it_is_fresh_until_another_one_could_have_taken_it():
 
 def test_who_has_not_mediated_yet_cannot_have_been_deposed():
     async def run() -> None:
-        mediating = FleetMediator(Server(), "ns", "f", None, BrokerFleetSpec())  # type: ignore[arg-type]
+        server: Any = Server()
+        mediating = FleetMediator(server, "ns", "f", None, BrokerFleetSpec())
         assert not mediating.may_be_deposed
-        mediating._lease = Lease(Server(), "ns", "mediator", "one", SECONDS)  # type: ignore[arg-type]
+        mediating._lease = Lease(server, "ns", "mediator", "one", SECONDS)
         assert not mediating.may_be_deposed, "it waits for its lease"
         mediating.epochs_begun = 1
         assert mediating.may_be_deposed

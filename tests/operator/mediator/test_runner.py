@@ -382,7 +382,7 @@ def deadly(monkeypatch: pytest.MonkeyPatch, api: Api, at: int, *, after: bool) -
     way = Deadly(at, after=after)
     ask, plain = api._ask, control_plane.ControlPlane
 
-    class Control(plain):  # type: ignore[valid-type]
+    class Control(plain):  # type: ignore[valid-type]  # whatever class stands there now
         def send(self, broker: str, record: Any) -> None:
             last = way.passes(f"send {type(record).__name__} {getattr(record, 'step', '')}")
             super().send(broker, record)

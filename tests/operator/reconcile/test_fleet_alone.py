@@ -82,7 +82,7 @@ class Server:
 
 def looker(world: World, monkeypatch: pytest.MonkeyPatch) -> tuple[FleetReconciler, Server]:
     """A fleet's task without a mediator, which nothing here is about."""
-    server = Server(world)
+    server: Any = Server(world)
     cache = Cache(lambda namespace: copy.deepcopy([*world.objects.values()]))
 
     async def nobody(self: MediatorSupervisor, *_: object) -> None:
@@ -92,7 +92,7 @@ def looker(world: World, monkeypatch: pytest.MonkeyPatch) -> tuple[FleetReconcil
     settings = OperatorSettings()
     fleet = FleetReconciler(
         "ns",
-        server,  # type: ignore[arg-type]
+        server,
         cache,
         settings,
         OperatorMetrics(),
@@ -193,11 +193,11 @@ def test_a_pod_that_a_watch_shows_after_its_end_is_let_go(monkeypatch: pytest.Mo
 def test_a_deletion_that_a_watch_tells_of_ends_the_wait_for_what_was_written_before():
     async def story() -> None:
         world = World()
-        server = Server(world)
-        service = OperatorProcess(server, OperatorSettings())  # type: ignore[arg-type]
+        server: Any = Server(world)
+        service = OperatorProcess(server, OperatorSettings())
         fleet = FleetReconciler(
             "ns",
-            server,  # type: ignore[arg-type]
+            server,
             service.cache,
             OperatorSettings(),
             service.metrics,
@@ -244,7 +244,7 @@ def test_who_only_waits_to_mediate_says_nothing_of_brokers(monkeypatch: pytest.M
         for _ in range(3):
             await fleet._reconcile()
             world.controllers()
-        fleet._mediator._mediator = waiting = Waiting()  # type: ignore[assignment]
+        fleet._mediator._mediator = waiting = Waiting()  # type: ignore[assignment]  # a stand-in
         server.asked.clear()
         await fleet._write_status()
         assert server.asked == []
@@ -326,7 +326,7 @@ def test_edges_that_leave_are_no_targets_for_the_mediator(monkeypatch: pytest.Mo
     mediating = Shown()
 
     def begin(self: MediatorSupervisor, *_: Any) -> None:
-        self._mediator = mediating  # type: ignore[assignment]
+        self._mediator = mediating  # type: ignore[assignment]  # a stand-in
 
     monkeypatch.undo()
     monkeypatch.setattr(MediatorSupervisor, "_start", begin)
@@ -339,11 +339,11 @@ def test_edges_that_leave_are_no_targets_for_the_mediator(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(("served", "written"), [((), "own"), (("own", "x"), "own"), (("x", "y"), "x")])
 def test_the_canary_is_written_where_something_is_watched(served: tuple[str, ...], written: str):
     async def story() -> None:
-        server = Server(World())
-        service = OperatorProcess(server, OperatorSettings(namespaces=served, canary="own/canary"))  # type: ignore[arg-type]
+        server: Any = Server(World())
+        service = OperatorProcess(server, OperatorSettings(namespaces=served, canary="own/canary"))
         writing = asyncio.create_task(service._canary())
         async with asyncio.timeout(10):
-            while service.health.canary_written is None:  # noqa: ASYNC110  until it has been written
+            while service.health.canary_written is None:  # noqa: ASYNC110  # until it has been written
                 await asyncio.sleep(0)
         await cancelled(writing)
         assert server.world.objects["ConfigMap", "canary"]["metadata"]["namespace"] == written
@@ -404,7 +404,7 @@ def test_an_edge_is_taken_to_serve_whom_it_says_it_serves_while_the_mediator_liv
     fleet, _ = looker(World(), monkeypatch)
     assert (fleet._mediator.context(1.0).mediating_seconds, fleet._mediator.context(1.0).subscribers) == (0.0, {})
     waiting = Waiting()
-    fleet._mediator._mediator = waiting  # type: ignore[assignment]
+    fleet._mediator._mediator = waiting  # type: ignore[assignment]  # a stand-in
     fleet._mediator._started_at -= 100.0
     waiting.brokers.readings = {
         "edge-0": BrokerReading(report={"subscribers": 7}, report_age=2.0),
@@ -425,7 +425,7 @@ def test_an_edge_is_taken_to_serve_whom_it_says_it_serves_while_the_mediator_liv
 def test_a_head_has_the_key_that_it_says_it_has(monkeypatch: pytest.MonkeyPatch):
     fleet, _ = looker(World(), monkeypatch)
     assert fleet._mediator.key_in_use_by("east-head") == ""
-    fleet._mediator._mediator = waiting = Waiting()  # type: ignore[assignment]
+    fleet._mediator._mediator = waiting = Waiting()  # type: ignore[assignment]  # a stand-in
     waiting.brokers.readings = {
         "east-head": BrokerReading({"process": {"public_key": "k"}}, 0.1),
         "odd": BrokerReading({"process": "x"}, 0.1),

@@ -121,13 +121,14 @@ def test_a_preparation_that_never_arrived_is_undone():
 
 
 def test_the_older_mediator_stops():
-    for outcome in (
+    outcomes: list[dict[str, Any]] = [
         {"state": "ready", "mediator": 2},
         {"state": "failed", "mediator": 2, "reason": "mediator-epoch: x"},
-    ):
+    ]
+    for outcome in outcomes:
         world = World()
         world.begin()
-        assert world.answer(world.outcome(**outcome)) == []  # type: ignore[arg-type]
+        assert world.answer(world.outcome(**outcome)) == []
         assert world.said(9.0) == []
         assert world.mediator.wake_at() == float("inf")
 

@@ -39,7 +39,7 @@ class Listings:
 
 
 def left(ground: Ground, listings: Listings, homes: dict[str, str] | None = None) -> list[str]:
-    return list(find_residue(ground, listings, HOMES if homes is None else homes))  # type: ignore[arg-type]
+    return list(find_residue(ground, listings, HOMES if homes is None else homes))  # type: ignore[arg-type]  # stand-ins
 
 
 def test_a_settled_fleet_has_nothing_left_over() -> None:

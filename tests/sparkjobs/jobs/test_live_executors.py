@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 from tests.sparkjobs.streaming.test_report_buffer import first_copies
 from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, trace, usable, write_files
 

@@ -21,7 +21,7 @@ from plimsoll.telemetry.ingest.head_listener import HeadReports
 from plimsoll.telemetry.schema import LATEST
 from plimsoll.telemetry.snapshot import SnapshotRequirements, decode_usable
 
-TOKEN = "known-to-few"  # noqa: S105
+TOKEN = "known-to-few"  # noqa: S105  # of this test alone
 
 
 @pytest.fixture

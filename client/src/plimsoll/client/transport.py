@@ -193,7 +193,7 @@ class DealerTransport:
         """Send or queue frames, in order per peer."""
         waiting, dealers = self.waiting, self.dealers
         for peer, data in frames:
-            socket = dealers.get(peer)  # type: ignore[call-overload]
+            socket = dealers.get(peer)  # type: ignore[call-overload]  # peers of this shell are names
             if socket is None:
                 self.counters["frames_for_nobody"] += 1
                 continue

@@ -113,7 +113,7 @@ class DemoFleet:
 
     def reports(self, seconds: float) -> Iterator[Mapping[str, Any]]:
         """Load reports that arrive within `seconds`; each broker sends one per report interval."""
-        assert self._control is not None, "await_ready comes first"  # noqa: S101
+        assert self._control is not None, "await_ready comes first"  # noqa: S101  # for the type checker
         until = time.monotonic() + seconds
         while (now := time.monotonic()) < until:
             if now >= self._ask_at:

@@ -16,7 +16,7 @@ from plimsoll.core.spec.broker_config import WantedPorts
 from plimsoll.core.spec.problems import InvalidResourcesError, Path, ResourceProblem
 
 LOOPBACK = "127.0.0.1"
-EVERY_INTERFACE = ("*", "0.0.0.0")  # noqa: S104  recognised, not bound
+EVERY_INTERFACE = ("*", "0.0.0.0")  # noqa: S104  # recognised, not bound
 LOWEST, HIGHEST = 20_000, 32_000
 
 
@@ -103,7 +103,7 @@ def _bound(host: str, port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as ZeroMQ does
     try:
-        listener.bind(("0.0.0.0" if host == "*" else host.strip("[]"), port))  # noqa: S104  `*` asks for it
+        listener.bind(("0.0.0.0" if host == "*" else host.strip("[]"), port))  # noqa: S104  # `*` asks for it
         listener.listen(1)
     except OSError as error:
         listener.close()

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 from pyspark.sql.types import StructType
 
 SUBSCRIBERS: Final = "subscriber STRING, broker STRING, items ARRAY<INT>"

@@ -157,7 +157,7 @@ class HttpServer:
                     return
                 if key.fileobj is self._listener:
                     self._accept()
-                elif (connection := self._connections.get(key.fileobj)) is not None:  # type: ignore[call-overload]
+                elif (connection := self._connections.get(key.fileobj)) is not None:  # type: ignore[call-overload]  # sockets alone are registered
                     self._advance(connection)
             now = time.monotonic()
             for connection in [each for each in self._connections.values() if each.until <= now]:

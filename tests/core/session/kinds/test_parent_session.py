@@ -232,7 +232,7 @@ def test_a_child_names_what_a_specification_may_say():
     world = world_of(4)
     created: list[CreateSession] = []
     create = world._create
-    world._create = lambda effect: (created.append(effect), create(effect))[1]  # type: ignore[func-returns-value]
+    world._create = lambda effect: (created.append(effect), create(effect))[1]  # type: ignore[func-returns-value]  # `append` returns None, and is called for its effect
     long = "d" * 63
     uid = world.ask(long, source="a", action="Drain", deadline="90s")
     world.until_over(uid)

@@ -18,7 +18,7 @@ def world() -> Balanced:
     world.fill("a", 24)
     world.fill("b", 6)
     for edge in world.edges.values():
-        edge.sensing._trigger = lambda: None  # type: ignore[assignment, return-value]
+        edge.sensing._trigger = lambda: None  # type: ignore[assignment, return-value]  # a stand-in, which says nothing
     world.run(6.0)
     return world
 

@@ -216,7 +216,7 @@ def test_load_becomes_even_whatever_is_lost_repeated_or_late(seed: int):
 
 def test_without_a_policy_triggers_and_answers_are_not_heeded(world: Balanced):
     quiet(world)
-    world.policy = None  # type: ignore[assignment]
+    world.policy = None  # type: ignore[assignment]  # as a fleet without one
     view = world.view
     world.view = lambda: type(view())(view().heads, view().edges)
     world.run(2.0)

@@ -29,7 +29,7 @@ class Greedy:
 
     name: ClassVar[PolicyType] = "Greedy"
 
-    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  a frozen value
+    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  # a frozen value
     scope: Scope = "Local"
 
     def ranked(

@@ -30,7 +30,7 @@ class LeastLoaded:
 
     name: ClassVar[PolicyType] = "LeastLoaded"
 
-    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  a frozen value
+    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  # a frozen value
     scope: Scope = "Local"
 
     def ranked(

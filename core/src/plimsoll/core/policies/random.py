@@ -26,7 +26,7 @@ class Random:
 
     name: ClassVar[PolicyType] = "Random"
 
-    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  a frozen value
+    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  # a frozen value
     scope: Scope = "Local"
     seed: int = 1
 

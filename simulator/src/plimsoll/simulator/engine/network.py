@@ -204,7 +204,7 @@ class SimulatedNetwork:
             self._retry(connection, self.connect_seconds * (1 + connection.draw.random()))
 
     def _depart(self, connection: SimulatedConnection, way: ConnectionDirection, frame: bytes) -> None:
-        assert connection.host is not None  # noqa: S101 - both callers have looked
+        assert connection.host is not None  # noqa: S101  # both callers have looked
         now, draw = self.schedule.now, connection.draw
         weather = self._weather(connection)
         self.frames += 1
@@ -233,7 +233,7 @@ class SimulatedNetwork:
         return self.control if connection.control and self.control is not None else self.weather
 
     def _ends(self, connection: SimulatedConnection, way: ConnectionDirection) -> tuple[NetworkParty, NetworkParty]:
-        assert connection.host is not None  # noqa: S101 - only asked of one that is up
+        assert connection.host is not None  # noqa: S101  # only asked of one that is up
         ends = connection.dialler, connection.host
         return ends if way is connection.forth else (ends[1], ends[0])
 

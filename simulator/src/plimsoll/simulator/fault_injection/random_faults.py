@@ -155,7 +155,7 @@ class FaultInjector:
         if not found:
             return None
         connection = self.draw.choice(found)
-        assert connection.host is not None  # noqa: S101 - chosen so
+        assert connection.host is not None  # noqa: S101  # chosen so
         ends = [connection.dialler.name, connection.host.name]
         self.draw.shuffle(ends)
         return ends[0], ends[1]

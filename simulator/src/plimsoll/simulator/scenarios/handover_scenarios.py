@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
@@ -36,10 +37,10 @@ ALL_BROKERS = (*EDGES, "head", "target-head", "neighbor")
 
 
 def _handover_scenario(
-    name: str, about: str, shape: FleetShape, moving: HandoverMix, **more: object
+    name: str, about: str, shape: FleetShape, moving: HandoverMix, **more: Any
 ) -> SimulationScenario:
-    values: dict[str, object] = {"load": LOAD, "control": SPOTTY, "base": QUICK, "settle_seconds": 20.0, **more}
-    return SimulationScenario(f"sessions-{name}", about, shape, handovers=moving, **values)  # type: ignore[arg-type]
+    values: dict[str, Any] = {"load": LOAD, "control": SPOTTY, "base": QUICK, "settle_seconds": 20.0, **more}
+    return SimulationScenario(f"sessions-{name}", about, shape, handovers=moving, **values)
 
 
 HANDOVER_SCENARIOS = [

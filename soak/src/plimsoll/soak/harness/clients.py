@@ -105,7 +105,7 @@ class SoakClients:
     def begin(self) -> float:
         """Start the publishers; returns when they have begun."""
         start = time.monotonic() + LEAD_SECONDS
-        assert self._publishing is not None  # noqa: S101
+        assert self._publishing is not None  # noqa: S101  # `__enter__` starts it
         self._publishing.begin(start)
         return start
 
@@ -113,7 +113,7 @@ class SoakClients:
         """End the publishers, and wait until every subscriber has everything; raises `WorkerError` if that takes too
         long.
         """
-        assert self._publishing is not None  # noqa: S101
+        assert self._publishing is not None  # noqa: S101  # `__enter__` starts it
         self._publishing.finish()
         self._publishing.await_end(END_SECONDS)
         quiet_since, seen = time.monotonic(), -1

@@ -113,7 +113,7 @@ class SliceRun:
         return result, judgement
 
     def _moving(self, ground: FleetHarness) -> SessionLanes:
-        draw = random.Random(self._seed)  # noqa: S311  a plan that can be repeated, no secret
+        draw = random.Random(self._seed)  # noqa: S311  # a plan that can be repeated, no secret
         if self._load.saturated:
             return SaturatedLanes(ground, draw, self._mix, self._load.subscribers)
         return SessionLanes(ground, draw, self._lanes, self._mix)
@@ -129,7 +129,7 @@ class SliceRun:
         while time.monotonic() < first:
             self._poll(ground, crowd, moving, begin=0)
         if self._load.disturbed:
-            draw = random.Random(self._seed)  # noqa: S311  a plan that can be repeated, no secret
+            draw = random.Random(self._seed)  # noqa: S311  # a plan that can be repeated, no secret
             self._disturbing = SoakFaultInjector(ground, crowd, draw, self._load.disturbed, self._load.processes)
         while len(moving.counted) < self._sessions:
             self._poll(ground, crowd, moving, begin=self._sessions - len(moving.counted))

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.sparkjobs import telemetry_source
 from plimsoll.sparkjobs.spark_session import make_spark_session

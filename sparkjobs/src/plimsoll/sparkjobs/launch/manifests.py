@@ -99,7 +99,7 @@ def executor_pod(launch: SparkLaunch) -> Object:
                 {
                     "name": "executor",
                     "securityContext": container_security(),
-                    "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 - inside the pod
+                    "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108  # inside the pod
                 }
             ],
             "volumes": [{"name": "tmp", "emptyDir": {}}],
@@ -279,7 +279,7 @@ def live_sidecar(launch: SparkLaunch, volume: str) -> Object:
 
     The pod has a volume SIDECAR for it besides, an emptyDir: Spark unpacks libraries to /tmp.
     """
-    tmp = {"name": SIDECAR, "mountPath": "/tmp"}  # noqa: S108 - inside the pod
+    tmp = {"name": SIDECAR, "mountPath": "/tmp"}  # noqa: S108  # inside the pod
     return {
         "name": SIDECAR,
         "image": launch.image,

@@ -127,14 +127,14 @@ class Coordinator:
             known = self.archive.get(session_id) or self._empty(session_id, "unknown", "")
             return known if audit is None else replace(known, audit=audit)
         members = [(x, member.state) for x, member in session.members.items()]
-        return msg.Outcome(session_id, 0, self.host.epoch, session.state, members, session.reason, audit)  # type: ignore[arg-type]
+        return msg.Outcome(session_id, 0, self.host.epoch, session.state, members, session.reason, audit)  # type: ignore[arg-type]  # its states are words of the protocol
 
     def moved(self, session_id: str) -> list[str]:
         """The members known to have moved."""
         return [x for x, state in self.outcome(session_id).members if state == "moved"]
 
     def _empty(self, session_id: str, state: str, reason: str) -> msg.Outcome:
-        return msg.Outcome(session_id, 0, self.host.epoch, state, [], reason)  # type: ignore[arg-type]
+        return msg.Outcome(session_id, 0, self.host.epoch, state, [], reason)  # type: ignore[arg-type]  # its states are words of the protocol
 
     # -- from the target
 

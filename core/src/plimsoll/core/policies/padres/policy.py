@@ -27,7 +27,7 @@ class Padres:
 
     name: ClassVar[PolicyType] = "Padres"
 
-    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  a frozen value
+    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  # a frozen value
     scope: Scope = "Local"
 
     def ranked(
