@@ -260,6 +260,6 @@ async def _gone(api: Api, name: str) -> None:
         try:
             await api.get("Namespace", "", name, retry=True)
         except ApiNotFoundError:
-            return
+            return  # it is what was waited for
         await asyncio.sleep(1.0)
     print(f"namespace {name} is still being deleted after {GONE_SECONDS:g} s")

@@ -326,7 +326,7 @@ def test_attributes_are_independent_and_may_be_missing(one: list, other: list):
         a = conjunction(Predicate(name, *term) for name, term in one)
         b = conjunction(Predicate(name, *term) for name, term in other)
     except Unsatisfiable:
-        return
+        return  # nothing to compare
     common = False
     for pair in itertools.product(small, repeat=2):
         publication = {name: value for name, value in zip("ab", pair, strict=True) if value is not None}

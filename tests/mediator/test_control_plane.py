@@ -121,9 +121,9 @@ def test_a_head_is_commanded_and_says_how_it_stands(plane, router):
 def next_order(router):
     """The next message that does not ask for a status."""
     while True:
-        _, told = router.hear()
-        if not any(isinstance(record, messages.StatusQuery) for record in told):
-            return told
+        _, records = router.hear()
+        if not any(isinstance(record, messages.StatusQuery) for record in records):
+            return records
 
 
 def test_rubbish_is_counted_and_the_line_stays(plane, router):

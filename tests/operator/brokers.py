@@ -271,7 +271,7 @@ class Life:
         for task in (self.running, self._watching):
             task.cancel()
         self.fleet.brokers.epoch = max(self.fleet.brokers.epoch, self.mediating.epoch)
-        found = await asyncio.gather(self.running, self._watching, return_exceptions=True)
+        found = await asyncio.gather(self.running, self._watching, return_exceptions=True)  # raised below
         errors = [one for one in found if isinstance(one, Exception)]
         if errors and not self.expected:
             raise errors[0]

@@ -133,7 +133,7 @@ async def eventually(condition: Callable[[], Any], what: str, seconds: float = 2
     """Wait until something is so (true, and not raising LookupError); fail by name when it does not come."""
     deadline = asyncio.get_running_loop().time() + seconds
     while True:
-        with suppress(LookupError):
+        with suppress(LookupError):  # what is looked for is not there yet
             found = condition()
             if asyncio.iscoroutine(found):
                 found = await found

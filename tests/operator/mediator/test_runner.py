@@ -256,7 +256,7 @@ def test_objects_are_deleted_when_their_time_is_over(brokers: Brokers):
             await fleet.ask("short", mode="DryRun", select={"count": 1}, ttl="1s")
 
             async def gone() -> bool:
-                with contextlib.suppress(ApiNotFoundError):
+                with contextlib.suppress(ApiNotFoundError):  # it is what is waited for
                     await fleet.get("short")
                     return False
                 return True
@@ -382,7 +382,7 @@ def deadly(monkeypatch: pytest.MonkeyPatch, api: Api, at: int, *, after: bool) -
     way = Deadly(at, after=after)
     ask, plain = api._ask, control_plane.ControlPlane
 
-    class Control(plain):  # type: ignore[valid-type]  # whatever class stands there now
+    class Control(plain):  # type: ignore[valid-type]  # the class that stands there now
         def send(self, broker: str, record: Any) -> None:
             last = way.passes(f"send {type(record).__name__} {getattr(record, 'step', '')}")
             super().send(broker, record)

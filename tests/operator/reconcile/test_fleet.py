@@ -89,7 +89,7 @@ def test_at_rest_nothing_is_written(tmp_path: Path):
             changed = {key: value for key, value in after.items() if key.startswith("plimsoll_changes_total")}
             return changed == {key: value for key, value in before.items() if key in changed}
 
-        await fleet.until("pods have been told of the keys", at_rest, 60)
+        await fleet.until("pods have taken up the keys", at_rest, 60)
         assert await at_rest()
 
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
@@ -446,7 +446,7 @@ def test_a_drain_evicts_one_edge_after_the_other(tmp_path: Path):
 
         async def evicted() -> bool:
             for name in names:
-                with contextlib.suppress(ApiNotFoundError):
+                with contextlib.suppress(ApiNotFoundError):  # between its end and the next one
                     if (await fleet.get("Pod", name))["metadata"]["uid"] == before[name]:
                         codes.append(await fleet.evict(name))
             pods = {item["metadata"]["uid"] for item in await fleet.api.list("Pod", fleet.namespace, names_of_edges)}

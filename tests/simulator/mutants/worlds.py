@@ -585,7 +585,7 @@ def run(world: str, seed: int) -> RunOutcome:
         one = SimulationRun(WORLDS[world], seed)
         try:
             return one.go()
-        except Exception:  # noqa: BLE001  # whatever it is, it is what the run was for
+        except Exception:  # noqa: BLE001  # any fault is a finding of the run
             return one._outcome(audit_journal([]), traceback.format_exc())
 
 

@@ -9,5 +9,5 @@ from pathlib import Path
 
 def remove_folder(folder: Path) -> None:
     """Delete a folder with its content, if there is one."""
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(FileNotFoundError):  # the first run here
         shutil.rmtree(folder)

@@ -83,7 +83,7 @@ def _bind_free_port(held: contextlib.ExitStack, host: str, port: int, candidates
         held.enter_context(_bound(host, port))
         return port
     for candidate in candidates:
-        with contextlib.suppress(PortTakenError):
+        with contextlib.suppress(PortTakenError):  # the next one may be free
             held.enter_context(_bound(host, candidate))
             return candidate
     raise PortError(f"no free port on {host} between {LOWEST} and {HIGHEST}")

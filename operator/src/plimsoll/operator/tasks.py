@@ -15,6 +15,7 @@ async def cancel_tasks(*tasks: asyncio.Task[Any]) -> None:
     handled = sys.exception()
     for task in tasks:
         task.cancel()
-    for task, end in zip(tasks, await asyncio.gather(*tasks, return_exceptions=True), strict=True):
+    ends = await asyncio.gather(*tasks, return_exceptions=True)  # also those after one that has failed
+    for task, end in zip(tasks, ends, strict=True):
         if isinstance(end, Exception) and end is not handled:
             log.error("%s was to end and has failed", task.get_name(), exc_info=end)

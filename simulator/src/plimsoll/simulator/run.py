@@ -404,5 +404,5 @@ def run_seed(
     one = SimulationRun(SCENARIOS[scenario], seed, trace, only)
     try:
         return one.go()
-    except Exception:  # noqa: BLE001  # whatever it is, it is what the run was for
+    except Exception:  # noqa: BLE001  # any fault is a finding of the run
         return one._outcome(audit_journal([]), traceback.format_exc())

@@ -177,7 +177,7 @@ class AsyncSubscriber:
             try:
                 item = await self.receive()
             except ClosedError:
-                return
+                return  # the end of the iteration
             yield item
 
     async def deliveries(self, on_gap: Callable[[core.GapNotice], None]) -> AsyncIterator[core.Delivery]:
