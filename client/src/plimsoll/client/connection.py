@@ -28,7 +28,7 @@ CLOSE_SECONDS: Final = 5.0
 class ConnectionEventHandler(Protocol):
     """The I/O thread's interface to a publisher or subscriber."""
 
-    def take(self, events: list[Any]) -> bool:
+    def take(self, events: list[Any]) -> bool:  # of a publisher, or of a subscriber
         """Take events, under the lock; returns whether `call` is due, which runs without it."""
 
     def call(self) -> None:

@@ -41,7 +41,7 @@ class ClientIODriver:
         self._look_at = 0.0
         self._numbers = itertools.count(1)
 
-    def round(self) -> list[Any]:
+    def round(self) -> list[Any]:  # pairs of two kinds; each owner knows its own
         """Serve received frames; returns the events as (publisher or subscriber of the machine, events)."""
         machine, transport = self.machine, self.transport
         transport.retry()

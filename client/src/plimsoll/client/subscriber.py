@@ -238,7 +238,7 @@ class Subscriber:
 
     # -- for the connection
 
-    def take(self, events: list[Any]) -> bool:
+    def take(self, events: list[core.SubscriberEvent]) -> bool:
         items = stream_items(events)
         states = [] if len(items) == len(events) else [event for event in events if type(event) not in ITEMS]
         for state in states:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from plimsoll.core import client as core
 
 
@@ -38,7 +36,7 @@ class SubscriptionHandles:
         subscription = self._known[subscription_id] = Subscription(subscription_id, text)
         return subscription
 
-    def take(self, event: Any) -> None:
+    def take(self, event: core.SubscriberEvent) -> None:
         """Take the machine's events about them."""
         known = self._known
         if isinstance(event, core.Acknowledged):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from typing import Any
 
 log = logging.getLogger(__name__)
 
 
-async def cancel_tasks(*tasks: asyncio.Task[Any]) -> None:
+async def cancel_tasks(*tasks: asyncio.Task[object]) -> None:
     """Cancel tasks and wait for their ends; log each error that is not the one being handled."""
     handled = sys.exception()
     for task in tasks:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
@@ -62,7 +62,7 @@ def items_from_bits(rows: DataFrame, bits: str = "bits") -> DataFrame:
     return rows.withColumn("items", items).drop(bits)
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: object) -> None:
     """The whole file or none of it: written beside, flushed to disk, then put in place."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -40,6 +40,10 @@ class TelemetryColumn:
     @property
     def is_list(self) -> bool:
         return isinstance(self.type, tuple)
+
+
+TableRow = tuple[Any, ...]
+"""The values of a table's columns, in their order; each column has its own type."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ CLOSE_SECONDS: Final = 5.0
 class AsyncConnectionEventHandler(Protocol):
     """The loop's interface to a publisher or subscriber."""
 
-    def take(self, events: list[Any]) -> None: ...
+    def take(self, events: list[Any]) -> None: ...  # of a publisher, or of a subscriber
 
     def fail(self) -> None:
         """The connection has ended: wake the waiting tasks."""

@@ -151,7 +151,7 @@ class AsyncPublisher:
             lambda: receipt.answer is not None, timeout, f"answered: publication {receipt.number}"
         )
 
-    def take(self, events: list[Any]) -> None:
+    def take(self, events: list[core.PublisherEvent]) -> None:
         answers = [event for event in events if type(event) is core.Answered]
         for answer in answers:
             self._receipts.answer(answer)

@@ -242,7 +242,7 @@ class AsyncSubscriber:
 
     # -- for the connection
 
-    def take(self, events: list[Any]) -> None:
+    def take(self, events: list[core.SubscriberEvent]) -> None:
         items = stream_items(events)
         states = [] if len(items) == len(events) else [event for event in events if type(event) not in ITEMS]
         for state in states:

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from plimsoll.core.head.mediator_fence import MediatorFence
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.routing import RoutingTable
@@ -44,7 +46,7 @@ class LoadExchangeContext(Protocol):
     mediator_fence: MediatorFence
     counters: Counter[str]
 
-    def say_control(self, peer: Peer, *said: Any) -> None: ...
+    def say_control(self, peer: Peer, *said: Struct) -> None: ...
 
 
 class LoadExchange:
@@ -166,7 +168,7 @@ class LoadExchange:
         for mediator in self.host.reporter.commanding:
             self.host.say_control(mediator, said)
 
-    def _to_edge(self, edge: str, record: Any) -> None:
+    def _to_edge(self, edge: str, record: Struct) -> None:
         peer = self.host.reporter.brokers.get(edge)
         if peer is not None and edge in self.host.edges:
             self.host.say_control(peer, record)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Protocol
+from typing import Protocol
+
+from msgspec import Struct
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.distributor import Distributor
@@ -27,7 +29,7 @@ class PublishContext(Protocol):
     counters: Counter[str]
     meter: LoadMeter
 
-    def say(self, link: Link, record: Any) -> None: ...
+    def say(self, link: Link, record: Struct) -> None: ...
 
 
 class PublishRequests:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
@@ -24,7 +24,7 @@ class NeighborTable(Protocol):
 
 
 class NeighborSender(Protocol):
-    def send_to(self, key: str, record: object) -> None:
+    def send_to(self, key: str, record: Struct) -> None:
         """Send in the stream of a neighbour."""
 
 

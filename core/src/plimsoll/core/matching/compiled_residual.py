@@ -113,7 +113,7 @@ class CompiledResidual:
         return plan if len(plan.access) else None
 
     def match(
-        self, plan: "CompiledPlan", attributes: Attributes, out: list[Any], subscriptions: dict[Id, Subscription]
+        self, plan: "CompiledPlan", attributes: Attributes, out: list[Id], subscriptions: dict[Id, Subscription]
     ) -> None:
         """Append the ids of the rows that match."""
         try:

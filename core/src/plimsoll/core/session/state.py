@@ -511,7 +511,7 @@ def encode(session: Session) -> dict[str, Any]:
     return plain
 
 
-def decode(plain: Any) -> Session:
+def decode(plain: object) -> Session:
     """Read what `encode` wrote, in this version or in the one before.
 
     Raises:

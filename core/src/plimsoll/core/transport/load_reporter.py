@@ -41,7 +41,7 @@ class LoadReporter:
         self.brokers: dict[str, Peer] = {}
         self.cpu_ratio = self.memory_ratio = 0.0
 
-    def on_control(self, peer: Peer, record: Any, now: float) -> Any:
+    def on_control(self, peer: Peer, record: msg.ControlRecord, now: float) -> msg.ControlRecord | None:
         """Deal with what every broker answers; returns the record if it is for the machine."""
         if isinstance(record, msg.Identify) and record.role == "mediator":
             self.mediators[peer], self.epochs[peer] = now, record.epoch

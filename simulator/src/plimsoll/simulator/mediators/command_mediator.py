@@ -201,7 +201,7 @@ class CommandMediator(OverlayNode):
 
     # -- answers
 
-    def on_control(self, peer: Peer, record: Any) -> None:
+    def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
         if self.deposed:
             return
         if isinstance(record, msg.SubscriberPage) and record.id in self._asking:

@@ -308,7 +308,7 @@ class SessionMediator(OverlayNode):
             self._handle(s.FleetObserved(self._view()))
         self._handle(s.Tick())
 
-    def on_control(self, peer: Peer, record: Any) -> None:
+    def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
         self.office.now = self.now
         if isinstance(record, msg.LoadUpdate):
             self._heard[str(record.report["broker"])] = LastLoadReport(self.now, dict(record.report))

@@ -17,12 +17,12 @@ from msgspec import Meta, Struct
 from plimsoll.telemetry.fold import ReportPoint
 from plimsoll.telemetry.ingest.report_sequence import ReportSequence, SequenceVerdict
 from plimsoll.telemetry.metric_statistics import to_billionths
-from plimsoll.telemetry.schema import LOADS, MAJOR, METRICS, SKEW_SECONDS
+from plimsoll.telemetry.schema import LOADS, MAJOR, METRICS, SKEW_SECONDS, TableRow
 from plimsoll.telemetry.snapshot import ReportCounts
 
 ReportOutcome = Literal["counted", "duplicate", "late", "invalid"]
 RefusalReason = Literal["malformed", "schema", "misplaced", "future", "full"]
-ReportRow = tuple[Any, ...]
+ReportRow = TableRow
 """Values of the columns of `loads`, in their order."""
 
 FUTURE_SECONDS: Final = 3600.0

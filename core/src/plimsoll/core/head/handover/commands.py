@@ -7,9 +7,10 @@ another epoch of this head, or while the head does not know yet what its edges h
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
+from msgspec import Struct
 
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.outcomes import parse_session_id
@@ -47,7 +48,7 @@ class CommandContext(Protocol):
     def reporter(self) -> Mediators: ...
     @property
     def is_starting(self) -> bool: ...
-    def say_control(self, peer: Peer, *said: Any) -> None: ...
+    def say_control(self, peer: Peer, *said: Struct) -> None: ...
 
 
 class MediatorCommands:
