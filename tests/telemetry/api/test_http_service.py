@@ -1,4 +1,4 @@
-"""What readers get over HTTP, through a real socket: the right source and its name, and refusals that say why."""
+"""Answers over HTTP, through a real socket: the right source and its name, and refusals with reasons."""
 
 from __future__ import annotations
 

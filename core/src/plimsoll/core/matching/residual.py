@@ -16,7 +16,6 @@ from plimsoll.core.predicates.constraints import AnyConstraint, kind_of
 Id = Hashable
 ResidualCheck = tuple[str, Callable[[Any, Any], bool], Any]  # attribute, test, operand
 MOST_BUCKETS = 16  # an `in` of more values is checked, not looked up
-AccessKey = tuple[str, str, object]  # kind of look-up, attribute, value
 
 
 class AccessBucket:
