@@ -187,7 +187,7 @@ def mutants_of(module: ModuleType) -> Iterator[Mutant]:
                 key = f"{module.__name__}:{name}: {what}"
                 seen[key] += 1
                 key += f" ({seen[key]})" if seen[key] > 1 else ""
-                line: int = node.lineno  # type: ignore[attr-defined]
+                line: int = node.lineno  # type: ignore[attr-defined]  # `alternatives` has some for expressions and statements alone
                 yield Mutant(module.__name__, name, _first_line(function), line, what, place, choice, key)
 
 
@@ -235,7 +235,7 @@ def code_of(mutant: Mutant, function: FunctionType) -> CodeType:
     whole = ast.fix_missing_locations(ast.Module(body, []))
     names: dict[str, Any] = {}
     flags = __future__.annotations.compiler_flag
-    exec(compile(whole, str(module.__file__), "exec", flags, dont_inherit=True), module.__dict__, names)  # noqa: S102
+    exec(compile(whole, str(module.__file__), "exec", flags, dont_inherit=True), module.__dict__, names)  # noqa: S102  # code of this project, changed above
     made = vars(names["Around"])[tree.name] if "Around" in names else names[tree.name]
     code: CodeType = made.__code__
     return code
@@ -409,7 +409,7 @@ def run(area: str, sample: int, seconds: float, only: str, *, again: bool) -> No
     mutants = [mutant for module in modules if only in module.__name__ for mutant in mutants_of(module)]
     of_all = len(mutants)
     if sample and sample < of_all:
-        mutants = sorted(random.Random(area).sample(mutants, sample), key=lambda m: (m.module, m.line, m.place))  # noqa: S311
+        mutants = sorted(random.Random(area).sample(mutants, sample), key=lambda m: (m.module, m.line, m.place))  # noqa: S311  # a sample that can be repeated, no secret
     known = load(STATE).get(area, {})
     wanted = UNNOTICED if again else ("",)
     mutants = [mutant for mutant in mutants if known.get(mutant.key, "") in wanted]

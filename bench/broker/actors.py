@@ -129,7 +129,7 @@ class CountingClient:
 
     def _decoded(self, data: bytes) -> None:
         now_us = self.clock_us() if self.clock_us is not None else 0
-        for raw in wire.decode_frame(data).records:  # type: ignore[union-attr]
+        for raw in wire.decode_frame(data).records:  # type: ignore[union-attr]  # heads and edges send records
             record = msg.decode(msg.to_client, raw)
             if isinstance(record, msg.Deliver):
                 self.deliveries += 1

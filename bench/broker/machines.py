@@ -110,7 +110,7 @@ class EdgeRig:
     def feed(self, publications: int, per_round: int) -> None:
         for piece_at in range(0, publications, per_round):
             for piece in self.feeder.encoded(self.bodies, min(per_round, publications - piece_at)):
-                self.feeder.put(self.feeder.edge, piece)  # type: ignore[arg-type]
+                self.feeder.put(self.feeder.edge, piece)  # type: ignore[arg-type]  # `EdgeRig` is not made without an edge
             self.exchange()
 
 
@@ -238,7 +238,7 @@ def costs() -> dict[str, float]:
         "decode a publication at an edge (us)": timed(lambda: msg.to_edge.decode(piece), 10_000),
         "decode a publication and its body at a head (us)": timed(
             lambda: msg.body.decode(msg.from_client.decode(publish).body),
-            10_000,  # type: ignore[union-attr]
+            10_000,
         ),
         "encode a publication at a head (us)": timed(lambda: wire.encode(pub), 10_000),
         "append it to the log (us)": timed(lambda: log.append(entry), 10_000),
@@ -246,7 +246,7 @@ def costs() -> dict[str, float]:
             lambda: list(rig.edge.index.match(attributes)), 2_000
         ),
     }
-    delivery = wire.encode(msg.Deliver(1, msg.to_edge.decode(piece)))  # type: ignore[arg-type]
+    delivery = wire.encode(msg.Deliver(1, msg.to_edge.decode(piece)))
     found["decode a delivery at a client (us)"] = timed(lambda: msg.to_client.decode(delivery), 10_000)
     for per_round in (1, 64):
         found |= _shares(texts, bodies, per_round)
@@ -257,7 +257,7 @@ def _shares(texts: list[str], bodies: list[bytes], per_round: int) -> dict[str, 
     """An edge's time with and without metering, in turns, and the share that acknowledgements take."""
     publications = 400 if per_round == 1 else 1280
     metered, unmetered = EdgeRig(texts, bodies, 100), EdgeRig(texts, bodies, 100)
-    unmetered.edge.served = lambda frames, seconds: None  # type: ignore[method-assign]
+    unmetered.edge.served = lambda frames, seconds: None
     found: dict[str, list[float]] = {"metered": [], "unmetered": [], "acks": []}
     for _ in range(7):
         for name, rig in (("metered", metered), ("unmetered", unmetered)):

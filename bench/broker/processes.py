@@ -131,7 +131,7 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, opt
     if options.pop("single", False):
         # Only one frame of the stream per round; acknowledgements are not limited.
         drain = sockets.data.drain_dealer
-        sockets.data.drain_dealer = lambda peer, frames, size: drain(peer, 1, size)  # type: ignore[method-assign]
+        sockets.data.drain_dealer = lambda peer, frames, size: drain(peer, 1, size)
     watch, is_observed = ProcessWatch(os.getppid()), options.pop("observed", False)
     loop = BrokerLoop(machine, sockets, watch, config.hardware, authority=authority, **options)
     loop.on_usage = lambda usage: report_usage(machine, sockets, authority, usage)
@@ -196,7 +196,7 @@ def feed(pipe: Connection, keys: RunKeys, bodies: list[bytes]) -> None:
         due = len(to_send) if not rate else min(len(to_send), int((now - started) * rate))
         while sent < due and feeder.room():
             for piece in to_send[sent : min(due, sent + per_frame)]:
-                feeder.put(feeder.edge, piece)  # type: ignore[arg-type]
+                feeder.put(feeder.edge, piece)  # type: ignore[arg-type]  # `room` asks for an edge
             sent = min(due, sent + per_frame)
             feeder.flush()
         feeder.poll(now)
@@ -257,7 +257,7 @@ def sink(
                     for answer in client.receive(socket.recv(zmq.NOBLOCK)):
                         socket.send(answer)
             except zmq.Again:
-                pass
+                pass  # all that has come is read
         if not announced and all(c.subacks == len(c.subscribers) for c in clients.values()):
             announced = True
             # Every tenth link decodes its deliveries and takes their latency; the others only count.
@@ -297,7 +297,7 @@ def publish(pipe: Connection, endpoint: str, keys: RunKeys, bodies: list[bytes])
                 if isinstance(answer, wire.Data | wire.Ack):
                     credit = max(credit, answer.credit)
         except zmq.Again:
-            pass
+            pass  # all that has come is read
 
     socket.send(wire.hello_frame(link, 0, False, wire.Info("publisher", "client", EPOCH)))
     socket.poll(5000)
@@ -370,7 +370,7 @@ def bare_sink(pipe: Connection, endpoint: str, links: int, total: int) -> None:
                     socket.recv(zmq.NOBLOCK)
                     got += 1
             except zmq.Again:
-                pass
+                pass  # all that has come is read
     pipe.send(time.monotonic())
     pipe.recv()
     context.destroy(0)

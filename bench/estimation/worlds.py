@@ -22,7 +22,7 @@ Arrival = tuple[float, str, Attributes]
 
 
 def parsed(triples: Triples) -> Subscription:
-    return conjunction(Predicate(*part) for part in triples)  # type: ignore[arg-type]
+    return conjunction(Predicate(*part) for part in triples)  # type: ignore[arg-type]  # operators are written as text
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Workload:
     publications: list[Attributes]
 
     def subscriptions(self) -> list[Subscription]:
-        return [conjunction(Predicate(*triple) for triple in triples) for triples in self.triples]  # type: ignore[arg-type]
+        return [conjunction(Predicate(*triple) for triple in triples) for triples in self.triples]  # type: ignore[arg-type]  # operators are written as text
 
 
 def workload(mix: str, size: int, seed: int = 1, publications: int = 1000) -> Workload:

@@ -41,7 +41,7 @@ class Kubelet:
 
     async def __aexit__(self, *_: object) -> None:
         self._running.cancel()
-        found = await asyncio.gather(self._running, return_exceptions=True)
+        found = await asyncio.gather(self._running, return_exceptions=True)  # raised below, once brokers have ended
         self._brokers.kill()
         self._brokers.wait()
         for error in found:

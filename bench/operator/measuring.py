@@ -109,7 +109,7 @@ class Trial:
         await self.api.delete("ConfigMap", self.namespace, name)
 
         async def back() -> bool:
-            with contextlib.suppress(ApiNotFoundError):
+            with contextlib.suppress(ApiNotFoundError):  # not back yet
                 found: str = (await self.api.get("ConfigMap", self.namespace, name))["metadata"]["uid"]
                 return found != uid
             return False
@@ -254,7 +254,7 @@ async def _namespace(api: Api) -> AsyncIterator[str]:
 async def _gone(api: Api, name: str) -> None:
     """Delete the namespace. No operator evacuates its edges, so their finalizers are removed first."""
     for edge in await api.list("EdgeBroker", name, retry=True):
-        with contextlib.suppress(ApiNotFoundError):
+        with contextlib.suppress(ApiNotFoundError):  # it has gone meanwhile
             await api.patch("EdgeBroker", name, edge["metadata"]["name"], {"metadata": {"finalizers": None}})
     await api.delete("Namespace", "", name, retry=True)
     deadline = time.monotonic() + GONE_SECONDS
@@ -262,6 +262,6 @@ async def _gone(api: Api, name: str) -> None:
         try:
             await api.get("Namespace", "", name, retry=True)
         except ApiNotFoundError:
-            return
+            return  # it is what was waited for
         await asyncio.sleep(1.0)
     print(f"namespace {name} is still being deleted after {GONE_SECONDS:g} s")

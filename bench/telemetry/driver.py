@@ -84,7 +84,7 @@ def usage(session: int) -> tuple[float, float]:
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rsplit(")", 1)[1].split()
-        except (FileNotFoundError, ProcessLookupError):
+        except (FileNotFoundError, ProcessLookupError):  # it has ended since the folder was listed
             continue
         if int(fields[3]) == session:
             seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -106,7 +106,7 @@ class Watch:
         return self.latest.batch if self.latest is not None else 0
 
     def look(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError):  # none was written yet
             found = self.path.stat()
             if (found.st_ino, found.st_mtime_ns) != self._file:
                 self.at, self._file = time.monotonic(), (found.st_ino, found.st_mtime_ns)

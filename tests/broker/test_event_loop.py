@@ -104,7 +104,7 @@ class Rig:
         self.loop = BrokerLoop(
             self.toy,
             self.sockets,
-            self.watch,  # type: ignore[arg-type]
+            self.watch,  # type: ignore[arg-type]  # a stand-in
             BrokerHardware(),
             leave_seconds=0.2,
             on_usage=self.usage.append,

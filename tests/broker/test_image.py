@@ -59,7 +59,7 @@ class Place:
 
     def run(self, name: str, **container: Any) -> None:
         sealed = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
-        mounts = [{"name": "tmp", "mountPath": "/tmp"}, {"name": "config", "mountPath": "/etc/plimsoll/config"}]  # noqa: S108
+        mounts = [{"name": "tmp", "mountPath": "/tmp"}, {"name": "config", "mountPath": "/etc/plimsoll/config"}]  # noqa: S108  # a volume of the pod
         self.api.create_namespaced_pod(
             self.name,
             {

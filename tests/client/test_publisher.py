@@ -24,7 +24,7 @@ def test_every_publication_gets_an_answer(fleet: Any):
 def test_a_publication_that_no_broker_would_take_is_refused_here(fleet: Any):
     with fleet.connection() as connection, Publisher(connection) as publisher:
         with pytest.raises(errors.PublicationError, match="attribute 'a' is list"):
-            publisher.publish({"a": []})  # type: ignore[dict-item]
+            publisher.publish({"a": []})  # type: ignore[dict-item]  # what a user may write
         with pytest.raises(errors.PublicationError, match="at most 256000"):
             publisher.publish({}, b"x" * 300_000)
         assert publisher.publish({"n": 1}).wait(60).answer == "accepted"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import errno
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -135,9 +135,12 @@ def test_what_was_said_before_hanging_up_still_goes(router: Any, transport: Deal
     assert [router.recv_multipart()[1] for _ in range(2)] == [b"first", b"bye"]
 
 
-def test_an_endpoint_that_cannot_be_used_is_counted(transport: DealerTransport):
+def test_an_endpoint_that_cannot_be_used_is_counted_and_named(
+    transport: DealerTransport, caplog: pytest.LogCaptureFixture
+):
     transport.apply([Dial("a", "nonsense")])
     assert transport.counters["endpoints_refused"] == 1
+    assert "cannot dial nonsense: Invalid argument" in caplog.text
     transport.hang_up("a")
 
 
@@ -200,7 +203,9 @@ def bound(socket: Any, at: str) -> bool:
     """The address is free again a moment after its socket was closed."""
     try:
         socket.bind(at)
-    except zmq.ZMQError:
+    except zmq.ZMQError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
         return False
     return True
 
@@ -271,12 +276,6 @@ def test_a_head_that_has_another_key_by_now_is_reached_again_soon(router: Any, e
         found.curve_server, found.curve_secretkey = True, secret
         eventually(lambda: bound(found, at))
         return found
-
-    def bound(socket: Any, at: str) -> bool:
-        with contextlib.suppress(zmq.ZMQError):
-            socket.bind(at)
-            return True
-        return False
 
     before = head(old_secret)
     where, file = endpoint(before), tmp_path / "east.key"

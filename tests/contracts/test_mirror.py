@@ -20,7 +20,6 @@ EXCEPTIONS: dict[str, str] = {
     "soak/__main__.py": "the program behind `make soak`: tests/soak/test_command.py runs what it calls",
     "local/__main__.py": "behind `plimsoll up --detach`: tests/cli/commands/test_lifecycle.py starts and kills it",
     "operator/__main__.py": "the operator's program: tests/operator/reconcile/test_fleet.py runs it against a cluster",
-    "operator/process.py": "the process as a whole: tests/operator/reconcile/test_fleet.py runs it against a cluster",
 }
 
 

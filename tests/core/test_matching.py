@@ -57,7 +57,7 @@ def brute_force(live: dict[Any, list[Triple]], attributes: dict[str, Any]) -> li
 
 
 def made(triples: list[Triple]) -> Subscription:
-    return conjunction(Predicate(*triple) for triple in triples)  # type: ignore[arg-type]
+    return conjunction(Predicate(*triple) for triple in triples)  # type: ignore[arg-type]  # operators are drawn as text
 
 
 @contextmanager

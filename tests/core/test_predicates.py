@@ -103,7 +103,7 @@ def test_errors_name_column_found_and_expected(text: str, column: int, found: st
     assert (caught.value.column, caught.value.found) == (column, found)
     assert expected in caught.value.expected
     assert str(caught.value) == f"column {column}: found {found}, expected {caught.value.expected}"
-    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # noqa: S301 - made here
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # noqa: S301  # made here
 
 
 @pytest.mark.parametrize(
@@ -167,8 +167,8 @@ def test_a_subscription_is_a_value():
         subscription.constraints = ()
     with pytest.raises(AttributeError, match="immutable"):
         del subscription.constraints
-    assert pickle.loads(pickle.dumps(subscription)) == subscription  # noqa: S301 - made here
-    assert eval(repr(subscription)) == subscription  # noqa: S307 - made here
+    assert pickle.loads(pickle.dumps(subscription)) == subscription  # noqa: S301  # made here
+    assert eval(repr(subscription)) == subscription  # noqa: S307  # made here
     assert subscription != "[a,=,1]"
     assert len({parse("[a,=,1]"), parse("[a,=,1.0]"), parse("[a,<=,1],[a,>=,1]")}) == 1
 
@@ -249,7 +249,7 @@ def holds(operator: str, operand: object, value: object) -> bool:
         assert isinstance(operand, str)
         found = {"prefix": value[: len(operand)], "suffix": value[len(value) - len(operand) :]}
         return operand in value if operator == "contains" else found[operator] == operand
-    tests = {"<": value < operand, "<=": value <= operand, ">": value > operand, ">=": value >= operand}  # type: ignore[operator]
+    tests = {"<": value < operand, "<=": value <= operand, ">": value > operand, ">=": value >= operand}  # type: ignore[operator]  # both are numbers
     return tests[operator]
 
 
@@ -266,7 +266,7 @@ def made(terms: list[tuple[str, object]]) -> tuple[Subscription | None, int]:
     for term in terms:
         bits &= selected(term)
     try:
-        return conjunction(Predicate("a", *term) for term in terms), bits  # type: ignore[arg-type]
+        return conjunction(Predicate("a", *term) for term in terms), bits  # type: ignore[arg-type]  # operators are drawn as text
     except Unsatisfiable:
         return None, bits
 
@@ -324,13 +324,13 @@ def test_attributes_are_independent_and_may_be_missing(one: list, other: list):
         a = conjunction(Predicate(name, *term) for name, term in one)
         b = conjunction(Predicate(name, *term) for name, term in other)
     except Unsatisfiable:
-        return
+        return  # nothing to compare
     for pair in itertools.product(small, repeat=2):
         publication = {name: value for name, value in zip("ab", pair, strict=True) if value is not None}
         both = []
         for subscription, triples in ((a, one), (b, other)):
             expected = all(name in publication and holds(term[0], term[1], publication[name]) for name, term in triples)
-            assert subscription.matches(publication) == expected  # type: ignore[arg-type]
+            assert subscription.matches(publication) == expected  # type: ignore[arg-type]  # its values are drawn
             both.append(expected)
         assert not (a.covers(b) and both[1] and not both[0])
 
@@ -353,6 +353,7 @@ def read(text: str) -> Subscription | ParseError | Unsatisfiable:
 
 @settings(max_examples=examples(2000), deadline=None)
 @given(st.one_of(st.lists(fragments, max_size=14).map("".join), st.text(max_size=40)))
+@example("[n,<,1],[n,>,2]")
 def test_any_text_is_read_or_refused_where_it_is_wrong(text: str):
     result = read(text)
     if isinstance(result, ParseError):

@@ -28,7 +28,7 @@ def processes(folder: Path) -> list[str]:
         try:
             line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
             environment = (entry / "environ").read_bytes().decode(errors="replace")
-        except OSError:
+        except (FileNotFoundError, ProcessLookupError, PermissionError):  # it has ended, or is another user's
             continue
         if line and f"DEMO_UNDER_TEST={folder}" in environment:
             found.append(line)

@@ -161,12 +161,12 @@ def main() -> None:
     until = time.monotonic() + float(environment.get("CROWD_SECONDS", "1800"))
     while not (FILES / "stop").exists() and time.monotonic() < until:
         write("progress.json", crowd.progress())
-        time.sleep(1.0)
+        time.sleep(1.0)  # how often it reports
     found = crowd.verdict(120.0)
     write("verdict.json", found)
     print(json.dumps(found), flush=True)
     while time.monotonic() < until:
-        time.sleep(1.0)
+        time.sleep(1.0)  # until its pod is deleted
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def seed() -> int:
     """The seed of the drawn cells: as given, or else from the commit, or from the day."""
     if given := os.environ.get("PLIMSOLL_KILL_SEED"):
         return int(given)
-    with suppress(OSError, subprocess.CalledProcessError):
+    with suppress(FileNotFoundError, subprocess.CalledProcessError):  # no git, or no checkout
         command = ["git", "-C", str(ROOT), "rev-parse", "--short=7", "HEAD"]
         return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout, 16)
     return int(datetime.now(UTC).strftime("%Y%m%d"))

@@ -104,8 +104,9 @@ def test_it_grows_and_shrinks_under_load(fleet: Cluster, crowd: Crowd):
 
 
 def test_a_deleted_pod_comes_back_and_nothing_is_lost(fleet: Cluster, crowd: Crowd):
+    before = fleet.get("pod", "edge-1-0")["metadata"]["uid"]
     fleet.kubectl("delete", "pod", "edge-1-0", "--wait=false")
-    fleet.wait(lambda: fleet.get("edgebroker", "edge-1")["status"].get("restarts", 1) is not None, 10, "its status")
+    fleet.wait(lambda: fleet.get("pod", "edge-1-0")["metadata"]["uid"] != before, 120, "another pod of its name")
     fleet.wait(lambda: fleet.is_true("brokercluster", "east", "Ready") and settled(fleet, crowd, 2), 180, "all again")
 
 

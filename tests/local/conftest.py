@@ -51,7 +51,7 @@ def alive(pid: int) -> bool:
     """Whether a process runs (one that has ended and was not waited for does not)."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
 

@@ -105,10 +105,10 @@ def test_a_head_is_commanded_and_says_how_it_stands(plane, router):
     plane.dial(PeerBroker(name="h", data="", control=router.endpoint), "head")
     command, query = messages.Command(7, 1, "7.1", "ask"), messages.ListSubscribers(5, "e")
     plane.send("unknown", command)
-    peer = wait_for_hearing(plane, router)
+    peer, _ = heard_by(router, lambda: plane.ask("h"))
     plane.send("h", command)
     plane.send("h", query)
-    assert [router.hear()[1], router.hear()[1]] == [[command], [query]]
+    assert [next_order(router), next_order(router)] == [[command], [query]]
     outcome = messages.Outcome("7.1", 7, 1, "cut", [("x", "cut")])
     served = messages.SubscriberPage(5, "e", 1, ["x"], False)
     router.say(peer, outcome, served)
@@ -118,14 +118,12 @@ def test_a_head_is_commanded_and_says_how_it_stands(plane, router):
     assert heard == [HeadMessageReceived("h", outcome), HeadMessageReceived("h", served)]
 
 
-def wait_for_hearing(plane, router):
-    """Query until the connection is there; returns the peer to answer."""
-    while not router.socket.poll(50):
-        plane.ask("h")
-    peer, _ = router.hear()
-    while router.socket.poll(50):
-        router.hear()
-    return peer
+def next_order(router):
+    """The next message that does not ask for a status."""
+    while True:
+        _, records = router.hear()
+        if not any(isinstance(record, messages.StatusQuery) for record in records):
+            return records
 
 
 def test_rubbish_is_counted_and_the_line_stays(plane, router):

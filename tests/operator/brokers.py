@@ -271,7 +271,7 @@ class Life:
         for task in (self.running, self._watching):
             task.cancel()
         self.fleet.brokers.epoch = max(self.fleet.brokers.epoch, self.mediating.epoch)
-        found = await asyncio.gather(self.running, self._watching, return_exceptions=True)
+        found = await asyncio.gather(self.running, self._watching, return_exceptions=True)  # raised below
         errors = [one for one in found if isinstance(one, Exception)]
         if errors and not self.expected:
             raise errors[0]
@@ -295,7 +295,7 @@ class Life:
             shown = [item for kind in ("BrokerFleet", "BrokerCluster", "EdgeBroker", "HardwareProfile")
                      for item in await api.list(kind, namespace, retry=True)]  # fmt: skip
             self.mediating.update_objects(shown)
-            await asyncio.sleep(0.15)
+            await asyncio.sleep(0.15)  # in place of a watch, it lists at this interval
 
 
 def _news(old: dict[str, dict[str, Any]], new: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import aiohttp
 import msgspec
+import pytest
 from aiohttp import web
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
@@ -121,11 +122,18 @@ class Faults:
             )
 
 
+async def cancelled(task: asyncio.Task[Any]) -> None:
+    """End a task that goes on; any other end of it fails the test."""
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 async def eventually(condition: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:
     """Wait until a condition is true and raises no LookupError; fail with its name otherwise."""
     deadline = asyncio.get_running_loop().time() + seconds
     while True:
-        with suppress(LookupError):
+        with suppress(LookupError):  # what is looked for is not there yet
             found = condition()
             if asyncio.iscoroutine(found):
                 found = await found

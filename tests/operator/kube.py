@@ -41,5 +41,5 @@ async def namespace(api: Api) -> AsyncIterator[str]:
     try:
         yield name
     finally:
-        with contextlib.suppress(ApiConflictError, ApiNotFoundError):
+        with contextlib.suppress(ApiConflictError, ApiNotFoundError):  # the test has deleted it
             await api.delete("Namespace", "", name, retry=True)

@@ -129,7 +129,7 @@ class Running:
 
     async def condition(self, kind: str, name: str, type_: str = "Ready") -> str:
         """The status of a condition that holds for the present specification; empty without."""
-        with contextlib.suppress(ApiNotFoundError):
+        with contextlib.suppress(ApiNotFoundError):  # it is to come
             item = await self.get(kind, name)
             for each in item.get("status", {}).get("conditions", []):
                 if each["type"] == type_ and each["observedGeneration"] == item["metadata"]["generation"]:
@@ -138,7 +138,7 @@ class Running:
 
     async def is_ready(self, edges: int) -> bool:
         """Whether the cluster has this number of edges, and all of it is ready."""
-        with contextlib.suppress(ApiNotFoundError):
+        with contextlib.suppress(ApiNotFoundError):  # it does not exist yet
             item = await self.get("BrokerCluster", "east")
             counts = item.get("status", {}).get("edges", {})
             there = await self.named("EdgeBroker")
@@ -258,7 +258,7 @@ async def running(folder: Path, text: str = FLEET) -> AsyncIterator[Running]:
                 if one._process is not None:
                     for kind in ("BrokerCluster", "EdgeBroker", "BrokerFleet"):
                         for name in await one.named(kind):
-                            with contextlib.suppress(ApiNotFoundError):
+                            with contextlib.suppress(ApiNotFoundError):  # it went with its owner
                                 await api.delete(kind, namespace, name)
             finally:
                 one.stop()
@@ -268,7 +268,7 @@ async def running(folder: Path, text: str = FLEET) -> AsyncIterator[Running]:
 async def _release_finalizers(api: Api, namespace: str) -> None:
     """In any state of the operator: the deletion of the namespace must not wait for it."""
     for edge in await api.list("EdgeBroker", namespace):
-        with contextlib.suppress(ApiNotFoundError):
+        with contextlib.suppress(ApiNotFoundError):  # it has gone at last
             name = edge["metadata"]["name"]
             await api.delete("EdgeBroker", namespace, name)
             await api.patch("EdgeBroker", namespace, name, {"metadata": {"finalizers": None}})

@@ -3,6 +3,7 @@
 import asyncio
 
 import aiohttp
+from tests.operator.faults import cancelled, eventually
 
 from plimsoll.operator.health import STUCK_SECONDS, OperatorHealth, http_server, measure_lag
 from plimsoll.operator.metrics import OperatorMetrics
@@ -69,13 +70,10 @@ def test_lag_is_measured():
     async def run() -> float:
         metrics = OperatorMetrics()
         task = asyncio.create_task(measure_lag(metrics))
-        async with asyncio.timeout(10):
-            seen = 0.0
-            for _ in range(1000):
-                await asyncio.sleep(0.01)
-                if seen := metrics.registry.get_sample_value("plimsoll_event_loop_lag_seconds") or 0.0:
-                    break
-        task.cancel()
-        return seen
+        seen = await eventually(
+            lambda: metrics.registry.get_sample_value("plimsoll_event_loop_lag_seconds"), "a measurement"
+        )
+        await cancelled(task)
+        return float(seen)
 
     assert asyncio.run(run()) > 0

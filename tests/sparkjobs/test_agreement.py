@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from bench.telemetry.agreement import FLEET, START_US, WAYS, Pipeline
 from bench.telemetry.recording import record
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 from tests.telemetry.rows import write_rows
 
 from plimsoll.sparkjobs import telemetry_source

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 
 from plimsoll.sparkjobs.__main__ import JOBS, main
 from plimsoll.sparkjobs.jobs import live

@@ -26,11 +26,13 @@ from plimsoll.telemetry.snapshot import (
 
 
 def snapshot(seen: int = 4, expected: int = 4, **header: Any) -> TelemetrySnapshot:
-    about = {"source": "fold", "fleet": "f", "run_us": 5, "batch": 2, "window_end_us": NOW_US, "written_us": NOW_US}
+    about: dict[str, Any] = {
+        "source": "fold", "fleet": "f", "run_us": 5, "batch": 2, "window_end_us": NOW_US, "written_us": NOW_US,
+    }  # fmt: skip
     points = [ReportPoint.of(row(f"e{i}", input_utilization=0.1 * i)) for i in range(seen)]
     counts = ReportCounts(rows_in=seen + 1, counted=seen, duplicate=1)
     names = [f"e{i}" for i in range(expected)]
-    return fold_reports({"c": points}, {"c": names}, SnapshotHeader(**(about | header)), counts)  # type: ignore[arg-type]
+    return fold_reports({"c": points}, {"c": names}, SnapshotHeader(**(about | header)), counts)
 
 
 def changed(data: bytes, change: dict[str, Any], *, resealed: bool) -> bytes:

@@ -90,7 +90,7 @@ class World:
         self.loop = BrokerLoop(
             self.head,
             self.sockets,
-            Silent(),  # type: ignore[arg-type]
+            Silent(),  # type: ignore[arg-type]  # a stand-in
             BrokerHardware(),
             authority=authority,
             rest=lambda seconds: None,
@@ -99,7 +99,7 @@ class World:
         self.kept: list[zmq.Socket] = []
         self.lost: list[str] = []
         self._on_lost = self.head.on_lost
-        self.head.on_lost = self.note_lost  # type: ignore[method-assign]
+        self.head.on_lost = self.note_lost
 
     def note_lost(self, link: Link) -> None:
         self.lost.append(link.name)

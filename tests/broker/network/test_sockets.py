@@ -246,6 +246,7 @@ def test_an_endpoint_that_cannot_be_bound_is_named(sockets: BrokerSockets):
 
 
 def test_short_waits_are_neither_skipped_nor_rounded_up_to_nothing(sockets: BrokerSockets):
+    """On the clock itself, which is what it is about; a machine that is slow only makes it longer."""
     started = time.monotonic()
     for _ in range(20):
         sockets.wait(0.0005)
@@ -359,7 +360,7 @@ def test_when_the_handler_has_failed_no_new_peer_is_admitted_and_status_shows_it
     assert sockets.ready
     zap = sockets._zap
     assert zap is not None
-    zap.send_multipart = lambda parts: (_ for _ in ()).throw(zmq.ZMQError(zmq.EFSM))  # type: ignore[assignment,method-assign]
+    zap.send_multipart = lambda parts: (_ for _ in ()).throw(zmq.ZMQError(zmq.EFSM))  # type: ignore[assignment]  # a stand-in, which raises
     keys.connect(context, "bob", keys.endpoint).send(b"after")
     pump(sockets, lane, lambda: not sockets.ready, got)
     assert "ZAP handler has failed" in sockets.zap_fault
@@ -480,6 +481,10 @@ def test_a_connection_that_is_there_at_once_is_not_dialled_again(
             return not dialling._unconnected_since
 
         pump(keys.sockets, lane, noticed)
+        their_lane = dialling.control if control else dialling.data
+        first = their_lane.dealers["h"]
+        dialling.redial(time.monotonic() + 2 * UNCONNECTED_SECONDS)
+        assert their_lane.dealers["h"] is first
     finally:
         dialling.close()
 

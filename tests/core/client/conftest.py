@@ -114,9 +114,9 @@ class Wire:
 class Script(OverlayNode):
     """A scripted broker: records what it receives, sends what a test sets. Answers JOIN with `edge` if it has one."""
 
-    def __init__(self, name: str, role: str, incarnation: int = 1, edge: tuple[str, str] | None = None) -> None:
+    def __init__(self, name: str, role: Any, incarnation: int = 1, edge: tuple[str, str] | None = None) -> None:
         draw = random.Random(name)
-        info = Info(name, role, incarnation)  # type: ignore[arg-type]
+        info = Info(name, role, incarnation)
         super().__init__(info, LinkLimits(), lambda: draw.getrandbits(32), max_frame_bytes=1 << 20)
         self.heard: list[Any] = []
         self.edge = edge

@@ -205,7 +205,7 @@ class World:
         edge = EDGES[n % 3]
         record, end = self.records.get(edge), self.end_of(HEAD_OF[edge])
         speaks = record is None or (record.state == "live" and record.at == end and record.until is None)
-        behind = [] if speaks else [record.attachment]  # type: ignore[union-attr]
+        behind = [] if speaks else [record.attachment]  # type: ignore[union-attr]  # without a record it speaks
         if self.scripts[edge].accepted_links():
             self.out[edge].append(msg.Progress(end, behind))
 
@@ -452,7 +452,7 @@ class World:
         for _, event in self.stage.app.told[self.told :]:
             self.told += 1
             if isinstance(event, Delivery):
-                self.got.append(event.attributes["n"])  # type: ignore[arg-type]
+                self.got.append(event.attributes["n"])  # type: ignore[arg-type]  # publications of this test have a number there
             elif isinstance(event, GapNotice):
                 self.excused.update(range(1, self.lost_to + 1))
             elif isinstance(event, Acknowledged):

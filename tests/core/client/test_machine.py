@@ -49,7 +49,7 @@ class Cluster:
             edges=EDGES,
             limits=self.limits,
         )
-        return self.wire.add(Head(config, self.epoch, self._id), config.data, config.control)  # type: ignore[no-any-return]
+        return self.wire.add(Head(config, self.epoch, self._id), config.data, config.control)
 
     def start_edge(self, name: str) -> Edge:
         self.epoch += 1
@@ -58,7 +58,7 @@ class Cluster:
         config = BrokerConfig(
             name=name, role="edge", cluster="c", data=data, control=f"{data}:c", head=head, limits=self.limits
         )
-        return self.wire.add(Edge(config, self.epoch, self._id), config.data, config.control)  # type: ignore[no-any-return]
+        return self.wire.add(Edge(config, self.epoch, self._id), config.data, config.control)
 
     def _id(self) -> int:
         return self.draw.getrandbits(32)

@@ -284,7 +284,7 @@ def test_what_no_broker_would_take_is_refused_here(attributes: Any, expected: st
 
 def test_a_payload_is_bytes():
     with pytest.raises(PublicationError, match="payload is bytes, not str"):
-        encoded_body({}, "text", 1000)  # type: ignore[arg-type]
+        encoded_body({}, "text", 1000)  # type: ignore[arg-type]  # what a user may write
 
 
 def test_what_is_too_large_never_reaches_the_wire(stage: Any):

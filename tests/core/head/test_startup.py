@@ -18,7 +18,7 @@ class FakeHead:
     def __init__(self) -> None:
         self.routes = SimpleNamespace(neighbors={"k": None, "m": None})
         self.asked: list[Any] = []
-        self.barrier = StartupBarrier(("e", "k", "m"), self, self, lambda: self.asked.append("ready"))  # type: ignore[arg-type]
+        self.barrier = StartupBarrier(("e", "k", "m"), self, self, lambda: self.asked.append("ready"))  # type: ignore[arg-type]  # stand-ins
 
     def report_to_neighbors(self, missing: set[str]) -> None:
         self.asked.append(sorted(missing))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,8 @@ from plimsoll.core.policies.model.plan import BrokerAction
 DETECTOR = Detector()
 
 
-def broker(name: str, **measured: float) -> BrokerLoad:
-    return BrokerLoad(name=name, **measured)  # type: ignore[arg-type]
+def broker(name: str, **measured: Any) -> BrokerLoad:
+    return BrokerLoad(name=name, **measured)
 
 
 AT_FIRST = DetectorState()

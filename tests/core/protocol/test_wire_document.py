@@ -239,7 +239,7 @@ def test_every_record_of_a_client_is_taken_by_a_head_or_by_an_edge():
             assert error.code == "misplaced"
             continue
         except (AttributeError, TypeError):
-            pass
+            pass  # the handler of this kind has failed: there is one
         taken.add(kind)
     assert taken == set(SPEAKERS["client to edge"])
 

@@ -67,7 +67,7 @@ class Joined(Balanced):
             for name, edge in self.edges.items():
                 own = [dict(self.reports[x]) for x in self.edges if x != name and self.head_of[x] == self.head_of[name]]
                 if not self._hits(self.faults.loss):
-                    edge.sensing.on_loads(msg.PeerLoads([*own, *self.heads[self.head_of[name]].others()]))  # type: ignore[attr-defined]
+                    edge.sensing.on_loads(msg.PeerLoads([*own, *self.heads[self.head_of[name]].others()]))  # type: ignore[attr-defined]  # its heads are `JoinedHead`s
         for name, edge in self.edges.items():
             edge.sensing.tick()
             said, edge.said = edge.said, []

@@ -140,7 +140,7 @@ class Head:
         if one is None:
             return msg.Outcome(session, self.mediator, self.epoch, "unknown", [])
         members = list(one.members.items())
-        return msg.Outcome(session, self.mediator, self.epoch, one.state, members, one.reason)  # type: ignore[arg-type]
+        return msg.Outcome(session, self.mediator, self.epoch, one.state, members, one.reason)  # type: ignore[arg-type]  # words of the protocol, kept as text here
 
     def _prepare(self, session: str, plan: msg.HandoverPlan) -> None:
         if session in self.handovers:

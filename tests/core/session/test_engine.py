@@ -68,7 +68,7 @@ def last_outcomes(world: World) -> dict[str, tuple[str, str, str]]:
             for name, state in batch.members.items():
                 if state in OUTCOMES and (name not in last or last[name][0] <= batch.ended_at):
                     last[name] = (batch.ended_at, state, batch.source, batch.target)
-    return {name: rest for name, (_, *rest) in last.items()}  # type: ignore[misc]
+    return {name: rest for name, (_, *rest) in last.items()}
 
 
 @settings(deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))  # not to shrink
@@ -334,7 +334,7 @@ def test_thousands_of_sessions_that_have_ended_cost_nothing_at_an_event(monkeypa
     over = world.session(uid)
     world.mediator = MediatorEngine(2, [replace_uid(over, f"u{number}") for number in range(2000)])
     touched = 0
-    is_over = Session.is_over.fget  # type: ignore[attr-defined]
+    is_over = Session.is_over.fget  # type: ignore[attr-defined]  # it is a property
 
     def counted(session: Session) -> bool:
         nonlocal touched

@@ -217,7 +217,10 @@ def test_a_log_size_that_is_too_small_can_be_raised_within_the_memory():
 
 
 def test_neighbors_of_one_side_suffice_and_of_both_are_no_cycle():
-    parse(documents(put(fleet(), "east.spec.neighbors", [{"name": "west"}])))
+    found = parse(documents(put(fleet(), "east.spec.neighbors", [{"name": "west"}])))
+    assert [[each.name for each in cluster.spec.neighbors] for cluster in found.clusters.values()] == [
+        ["west"], ["east"],
+    ]  # fmt: skip
 
 
 def test_a_cycle_of_heads_is_named():

@@ -104,7 +104,7 @@ def test_an_answer_to_what_was_never_subscribed_is_named():
 
 def test_an_audit_takes_nothing_else():
     with pytest.raises(TypeError, match="not an observation"):
-        LawAudit().take("hello")  # type: ignore[arg-type]
+        LawAudit().take("hello")  # type: ignore[arg-type]  # not an observation
 
 
 def test_a_demonstration_is_judged_as_a_whole():

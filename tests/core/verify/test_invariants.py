@@ -9,7 +9,7 @@ from plimsoll.core.verify import observations as seen
 
 
 def published(seq: int, answer: str | None = "accepted", at: float = 1.0) -> list[seen.Observation]:
-    said = [seen.AnswerObserved("p", 1, seq, answer, at + 0.5)] if answer else []  # type: ignore[arg-type]
+    said = [seen.AnswerObserved("p", 1, seq, answer, at + 0.5)] if answer else []  # type: ignore[arg-type]  # answers are words
     return [seen.PublicationObserved("p", 1, seq, {"a": seq}, at), *said]
 
 

@@ -28,7 +28,7 @@ values = st.floats(0, 1e7) | st.none()
 
 
 def parse(text: str) -> ElementTree.Element:
-    return ElementTree.fromstring(text)  # noqa: S314  it was made here
+    return ElementTree.fromstring(text)  # noqa: S314  # it was made here
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The pipes between the demo and its workers, from both sides."""
 
 import os
-import time
 
 import pytest
 
@@ -28,7 +27,7 @@ def pipes():
     for each in (source, order, heard, sink):
         try:
             os.close(each)
-        except OSError:
+        except OSError:  # the test has closed it
             continue
 
 
@@ -85,8 +84,6 @@ def test_a_worker_that_cannot_connect_ends_and_says_why(tmp_path):
 
 def test_a_worker_is_ended_in_any_state(tmp_path):
     worker = WorkerProcess(SUBSCRIBER_MODULE, client_task(DemoScenario(), NO_HEAD, tmp_path / "j"), tmp_path / "log")
-    began = time.monotonic()
     worker.kill()
     worker.kill()
     assert worker._process.returncode == -9
-    assert time.monotonic() - began < 30

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.local.conftest import alive, wait_for
-from tests.sparkjobs import needs  # noqa: F401  skips this module where there is no Spark
+from tests.sparkjobs import needs  # noqa: F401  # skips this module where there is no Spark
 
 from plimsoll.core.spec import parse
 from plimsoll.local import manifests, runtime

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.operator import kube
-from tests.operator.faults import Faults, eventually
+from tests.operator.faults import Faults, cancelled, eventually
 
 from plimsoll.operator.api import Api
 from plimsoll.operator.mediator.lease import Lease, LeaseLostError
@@ -32,8 +32,7 @@ class Worker:
             self.works = False
 
     async def end(self) -> None:
-        self.task.cancel()
-        await asyncio.gather(self.task, return_exceptions=True)
+        await cancelled(self.task)
 
 
 def at_cluster(test: Callable[[Api, str, Faults], Awaitable[None]]) -> None:
@@ -53,7 +52,13 @@ def test_a_second_one_waits_until_the_first_has_given_it_back():
         first = Worker(api, namespace, "one")
         await eventually(lambda: first.works, "the first to work")
         second = Worker(api, namespace, "two")
-        await asyncio.sleep(2 * SECONDS)
+        renewals: set[str] = set()
+
+        async def renewed() -> bool:
+            renewals.add((await api.get("Lease", namespace, "mediator"))["spec"]["renewTime"])
+            return len(renewals) > 6  # over two lengths of the lease, which is renewed three times in each
+
+        await eventually(renewed, "the first to renew it")
         assert (first.works, second.works) == (True, False)
         await first.end()
         await eventually(lambda: second.works, "the second to work")
@@ -89,7 +94,7 @@ def test_an_outage_without_a_new_holder_ends_nothing():
             first = Worker(cut_off, namespace, "one")
             await eventually(lambda: first.works, "it to work")
             await proxy.away()
-            await asyncio.sleep(2 * SECONDS)
+            await eventually(lambda: cut_off.outage_seconds > 2 * SECONDS, "an outage longer than the lease")
             await proxy.up()
 
             async def renewed() -> bool:

@@ -15,7 +15,7 @@ import pytest
 from tests.local.traffic import Traffic
 from tests.operator import kube
 from tests.operator.brokers import HEAD, Brokers, Fleet, Life, asked, condition
-from tests.operator.faults import Faults, Seen, eventually
+from tests.operator.faults import Faults, Seen, cancelled, eventually
 
 from plimsoll.core.protocol.messages import Command
 from plimsoll.core.session import Session, observed_session
@@ -256,7 +256,7 @@ def test_objects_are_deleted_when_their_time_is_over(brokers: Brokers):
             await fleet.ask("short", mode="DryRun", select={"count": 1}, ttl="1s")
 
             async def gone() -> bool:
-                with contextlib.suppress(ApiNotFoundError):
+                with contextlib.suppress(ApiNotFoundError):  # it is what is waited for
                     await fleet.get("short")
                     return False
                 return True
@@ -382,19 +382,19 @@ def deadly(monkeypatch: pytest.MonkeyPatch, api: Api, at: int, *, after: bool) -
     way = Deadly(at, after=after)
     ask, plain = api._ask, control_plane.ControlPlane
 
-    class Control(plain):  # type: ignore[misc, valid-type]
+    class Control(plain):  # type: ignore[valid-type]  # the class that stands there now
         def send(self, broker: str, record: Any) -> None:
             last = way.passes(f"send {type(record).__name__} {getattr(record, 'step', '')}")
             super().send(broker, record)
             if last:
                 raise Killed("send")
 
-    api._ask = lambda *args, **options: way.around(ask, *args, **options)  # type: ignore[method-assign]
+    api._ask = lambda *args, **options: way.around(ask, *args, **options)
     monkeypatch.setattr(broker_poller, "ControlPlane", Control)
     try:
         yield way
     finally:
-        api._ask = ask  # type: ignore[method-assign]
+        api._ask = ask
         monkeypatch.setattr(broker_poller, "ControlPlane", plain)
 
 
@@ -422,9 +422,10 @@ def test_killed_at_any_point_it_goes_on_where_it_stood(
                     ending = asyncio.create_task(fleet.ended(name))
                     await asyncio.wait((ending, life.running), return_when=asyncio.FIRST_COMPLETED)
                     if ending.done():
+                        ending.result()
                         way.died_at = 0.0
-                    ending.cancel()
-                    await asyncio.gather(ending, return_exceptions=True)
+                    else:
+                        await cancelled(ending)
             if way.died_at:
                 async with Life(fleet, api) as next_life:
                     item = await fleet.ended(name, RESUMED_SECONDS)
@@ -436,7 +437,6 @@ def test_killed_at_any_point_it_goes_on_where_it_stood(
                 when = "after" if after else "before"
                 rows.append(f"{way.at:3} {when:6} {way.last:30} {moved} moved, ended after {took:5.2f} s")
                 print(rows[-1], flush=True)
-                assert took < RESUMED_SECONDS, rows[-1]
             await eventually(
                 lambda: len(set(to_move) & set(traffic.at(target))) == moved,
                 f"{name}: {moved} of {to_move} at {target}",
@@ -474,16 +474,22 @@ def test_an_outage_of_the_api_server_disturbs_no_delivery_and_status_is_right_af
             await fleet.in_phase("out", "Preparing", "Cutting", "Draining")
             await proxy.away()
             sent = traffic.sent
-            heard = life.mediating.brokers.readings[HEAD]
-            await asyncio.sleep(away)
-            assert traffic.sent > sent + 50 * away, "publishing went on"
+            gone_at = time.monotonic()
+            await eventually(
+                lambda: time.monotonic() - gone_at >= away and traffic.sent > sent + 50 * away,
+                "publishing to go on through the outage",
+                away + 20,
+            )
             await eventually(
                 lambda: min(traffic.last.values()) > sent, "all subscribers to have the publications of the outage", 5
             )
-            age = life.mediating.brokers.readings[HEAD].answer_age
-            assert heard.answer_age is not None
-            assert age is not None
-            assert age < 2, "brokers were asked all the time"
+            looked_at = time.monotonic()
+
+            def has_answered() -> bool:
+                age = life.mediating.brokers.readings[HEAD].answer_age
+                return age is not None and age < time.monotonic() - looked_at
+
+            await eventually(has_answered, "brokers to be asked still")
             back_at = time.monotonic()
             await proxy.up()
             item = await fleet.ended("out", 60)

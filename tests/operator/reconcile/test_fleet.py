@@ -76,17 +76,21 @@ def test_a_fleet_lives_under_load(tmp_path: Path):
 def test_at_rest_nothing_is_written(tmp_path: Path):
     async def story(fleet: Running) -> None:
         await fleet.ready(2)
-        await asyncio.sleep(5)  # until the keys have been announced to the pods
-        before = requests(fleet)
-        looks = before['plimsoll_reconcile_total{controller="fleet",result="success"}']
 
-        async def looked() -> bool:
-            return requests(fleet)['plimsoll_reconcile_total{controller="fleet",result="success"}'] >= looks + 3
+        async def at_rest() -> bool:
+            before = requests(fleet)
+            looks = before['plimsoll_reconcile_total{controller="fleet",result="success"}']
 
-        await fleet.until("the fleet has been looked at again", looked)
-        after = requests(fleet)
-        changed = {key: value for key, value in after.items() if key.startswith("plimsoll_changes_total")}
-        assert changed == {key: value for key, value in before.items() if key in changed}
+            async def looked() -> bool:
+                return requests(fleet)['plimsoll_reconcile_total{controller="fleet",result="success"}'] >= looks + 3
+
+            await fleet.until("the fleet has been looked at again", looked)
+            after = requests(fleet)
+            changed = {key: value for key, value in after.items() if key.startswith("plimsoll_changes_total")}
+            return changed == {key: value for key, value in before.items() if key in changed}
+
+        await fleet.until("pods have taken up the keys", at_rest, 60)
+        assert await at_rest()
 
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
 
@@ -442,7 +446,7 @@ def test_a_drain_evicts_one_edge_after_the_other(tmp_path: Path):
 
         async def evicted() -> bool:
             for name in names:
-                with contextlib.suppress(ApiNotFoundError):
+                with contextlib.suppress(ApiNotFoundError):  # between its end and the next one
                     if (await fleet.get("Pod", name))["metadata"]["uid"] == before[name]:
                         codes.append(await fleet.evict(name))
             pods = {item["metadata"]["uid"] for item in await fleet.api.list("Pod", fleet.namespace, names_of_edges)}

@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any
 
 import pytest
+from tests.operator.faults import cancelled
 from tests.operator.world import FLEET, World
 
 from plimsoll.operator import names
@@ -81,7 +82,7 @@ class Server:
 
 def looker(world: World, monkeypatch: pytest.MonkeyPatch) -> tuple[FleetReconciler, Server]:
     """A fleet's task without a mediator, which these tests do not need."""
-    server = Server(world)
+    server: Any = Server(world)
     cache = Cache(lambda namespace: copy.deepcopy([*world.objects.values()]))
 
     async def no_mediator(self: MediatorSupervisor, *_: object) -> None:
@@ -91,7 +92,7 @@ def looker(world: World, monkeypatch: pytest.MonkeyPatch) -> tuple[FleetReconcil
     settings = OperatorSettings()
     fleet = FleetReconciler(
         "ns",
-        server,  # type: ignore[arg-type]
+        server,
         cache,
         settings,
         OperatorMetrics(),
@@ -192,11 +193,11 @@ def test_a_pod_that_a_watch_shows_after_its_end_is_forgotten(monkeypatch: pytest
 def test_a_deletion_from_a_watch_ends_the_wait_for_an_earlier_write():
     async def story() -> None:
         world = World()
-        server = Server(world)
-        service = OperatorProcess(server, OperatorSettings())  # type: ignore[arg-type]
+        server: Any = Server(world)
+        service = OperatorProcess(server, OperatorSettings())
         fleet = FleetReconciler(
             "ns",
-            server,  # type: ignore[arg-type]
+            server,
             service.cache,
             OperatorSettings(),
             service.metrics,
@@ -243,7 +244,7 @@ def test_who_only_waits_to_mediate_says_nothing_of_brokers(monkeypatch: pytest.M
         for _ in range(3):
             await fleet._reconcile()
             world.controllers()
-        fleet._mediator._mediator = waiting = Waiting()  # type: ignore[assignment]
+        fleet._mediator._mediator = waiting = Waiting()  # type: ignore[assignment]  # a stand-in
         server.asked.clear()
         await fleet._write_status()
         assert server.asked == []
@@ -325,7 +326,7 @@ def test_edges_that_leave_are_no_targets_for_the_mediator(monkeypatch: pytest.Mo
     mediating = Shown()
 
     def begin(self: MediatorSupervisor, *_: Any) -> None:
-        self._mediator = mediating  # type: ignore[assignment]
+        self._mediator = mediating  # type: ignore[assignment]  # a stand-in
 
     monkeypatch.undo()
     monkeypatch.setattr(MediatorSupervisor, "_start", begin)
@@ -338,12 +339,13 @@ def test_edges_that_leave_are_no_targets_for_the_mediator(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(("served", "written"), [((), "own"), (("own", "x"), "own"), (("x", "y"), "x")])
 def test_the_canary_is_written_where_something_is_watched(served: tuple[str, ...], written: str):
     async def story() -> None:
-        server = Server(World())
-        service = OperatorProcess(server, OperatorSettings(namespaces=served, canary="own/canary"))  # type: ignore[arg-type]
+        server: Any = Server(World())
+        service = OperatorProcess(server, OperatorSettings(namespaces=served, canary="own/canary"))
         writing = asyncio.create_task(service._canary())
-        while service.health.canary_written is None:  # noqa: ASYNC110  until it has been written
-            await asyncio.sleep(0)
-        writing.cancel()
+        async with asyncio.timeout(10):
+            while service.health.canary_written is None:  # noqa: ASYNC110  # until it has been written
+                await asyncio.sleep(0)
+        await cancelled(writing)
         assert server.world.objects["ConfigMap", "canary"]["metadata"]["namespace"] == written
 
     asyncio.run(story())
@@ -376,6 +378,9 @@ def test_a_mediator_that_is_refused_is_a_fault_of_the_fleet_until_one_has_lasted
     async def refused() -> None:
         raise ApiError(403, "no more ConfigMaps here")
 
+    async def lasts() -> None:
+        await asyncio.Event().wait()
+
     async def story() -> None:
         fleet._mediator._task = asyncio.create_task(refused())
         await asyncio.wait([fleet._mediator._task])
@@ -385,7 +390,7 @@ def test_a_mediator_that_is_refused_is_a_fault_of_the_fleet_until_one_has_lasted
         assert fleet._executor.faults["BrokerFleet", "stocks"] == (
             "Refused", "the mediator cannot go on: no more ConfigMaps here",
         )  # fmt: skip
-        fleet._mediator._task = asyncio.create_task(asyncio.sleep(60))
+        fleet._mediator._task = asyncio.create_task(lasts())
         fleet._mediator._started_at = monotonic() - STABLE_SECONDS
         await fleet._mediator.check()
         await fleet._reconcile()
@@ -399,7 +404,7 @@ def test_reported_subscribers_of_an_edge_count_while_the_mediator_lives(monkeypa
     fleet, _ = looker(World(), monkeypatch)
     assert (fleet._mediator.context(1.0).mediating_seconds, fleet._mediator.context(1.0).subscribers) == (0.0, {})
     waiting = Waiting()
-    fleet._mediator._mediator = waiting  # type: ignore[assignment]
+    fleet._mediator._mediator = waiting  # type: ignore[assignment]  # a stand-in
     fleet._mediator._started_at -= 100.0
     waiting.brokers.readings = {
         "edge-0": BrokerReading(report={"subscribers": 7}, report_age=2.0),
@@ -420,7 +425,7 @@ def test_reported_subscribers_of_an_edge_count_while_the_mediator_lives(monkeypa
 def test_a_head_has_the_key_that_it_says_it_has(monkeypatch: pytest.MonkeyPatch):
     fleet, _ = looker(World(), monkeypatch)
     assert fleet._mediator.key_in_use_by("east-head") == ""
-    fleet._mediator._mediator = waiting = Waiting()  # type: ignore[assignment]
+    fleet._mediator._mediator = waiting = Waiting()  # type: ignore[assignment]  # a stand-in
     waiting.brokers.readings = {
         "east-head": BrokerReading({"process": {"public_key": "k"}}, 0.1),
         "odd": BrokerReading({"process": "x"}, 0.1),

@@ -78,7 +78,7 @@ def keep_a_remote_member(one: SimulationRun) -> None:
 
 
 def keep_a_slot(one: SimulationRun) -> None:
-    edges(one)[0].handover_target.slots["x"] = SimpleNamespace(session="1.9")  # type: ignore[assignment]
+    edges(one)[0].handover_target.slots["x"] = SimpleNamespace(session="1.9")  # type: ignore[assignment]  # a stand-in
 
 
 def keep_a_closed_attachment(one: SimulationRun) -> None:

@@ -118,13 +118,14 @@ def test_a_hand_over_whose_prepare_was_lost_is_aborted():
 
 
 def test_a_mediator_stops_when_it_learns_of_a_later_one():
-    for outcome in (
+    outcomes: list[dict[str, Any]] = [
         {"state": "ready", "mediator": 2},
         {"state": "failed", "mediator": 2, "reason": "mediator-epoch: x"},
-    ):
+    ]
+    for outcome in outcomes:
         world = World()
         world.start()
-        assert world.answer(world.outcome(**outcome)) == []  # type: ignore[arg-type]
+        assert world.answer(world.outcome(**outcome)) == []
         assert world.sent(9.0) == []
         assert world.mediator.wake_at() == float("inf")
 

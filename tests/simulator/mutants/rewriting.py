@@ -100,7 +100,7 @@ def _compiled(function: FunctionType, text: str) -> CodeType:
     ast.increment_lineno(tree, function.__code__.co_firstlineno - 1)
     names: dict[str, Any] = {}
     flags = __future__.annotations.compiler_flag
-    exec(compile(tree, function.__code__.co_filename, "exec", flags), sys.modules[function.__module__].__dict__, names)  # noqa: S102
+    exec(compile(tree, function.__code__.co_filename, "exec", flags), sys.modules[function.__module__].__dict__, names)  # noqa: S102  # code of this project, changed above
     code: CodeType = names[made.name].__code__
     if code.co_freevars != function.__code__.co_freevars:
         raise ValueError(f"the new source of {function.__qualname__} closes over other variables than the old one")

@@ -61,7 +61,7 @@ def _hand(node: OverlayNode, link: Link, record: Any) -> None:
         else:
             node.client_requests.handle(link, record)
     elif isinstance(node, Client) and link.owner is not None:
-        node.edge_records.on_record(link.owner, record)  # type: ignore[arg-type]
+        node.edge_records.on_record(link.owner, record)  # type: ignore[arg-type]  # what an edge sends, as this link comes from one
 
 
 def _is_head(link: Link) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -38,8 +38,8 @@ LOST_AND_FOUND = replace(BUMPY, reconnect=1.5, wall=0.6, one_way=0.4)
 BUMPY_PAUSES = replace(BUMPY, pause_client=3.0, pause_edge=0.5)
 
 
-def _like(scenario: str, name: str, about: str, **more: object) -> SimulationScenario:
-    return replace(BASE[f"sessions-{scenario}"], name=name, about=about, **more)  # type: ignore[arg-type]
+def _like(scenario: str, name: str, about: str, **more: Any) -> SimulationScenario:
+    return replace(BASE[f"sessions-{scenario}"], name=name, about=about, **more)
 
 
 _ALL = [
@@ -584,7 +584,7 @@ def run(world: str, seed: int) -> RunOutcome:
         one = SimulationRun(WORLDS[world], seed)
         try:
             return one.go()
-        except Exception:  # noqa: BLE001 - any exception of a machine is a failed run
+        except Exception:  # noqa: BLE001  # any exception of a machine is a failed run
             return one._outcome(audit_journal([]), traceback.format_exc())
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -13,8 +15,8 @@ from plimsoll.simulator.mediators.session_mediator import PlannedSessionMix
 from plimsoll.simulator.scenarios.scenario import SMALL_LIMITS, SimulationScenario
 
 
-def scenario(**fields: object) -> SimulationScenario:
-    return SimulationScenario("x", "about nothing", **fields)  # type: ignore[arg-type]
+def scenario(**fields: Any) -> SimulationScenario:
+    return SimulationScenario("x", "about nothing", **fields)
 
 
 def test_a_scenario_has_no_faults_and_no_handovers_by_default():

@@ -30,9 +30,9 @@ class OneBroker:
 
 @pytest.fixture
 def traffic(tmp_path: Path) -> Any:
-    fleet = OneBroker()
+    fleet: Any = OneBroker()
     live = LiveDisplay(lambda text: None, terminal=False, interval_seconds=1.0)
-    made: Any = DisturbedTraffic(DemoScenario(), fleet, tmp_path, 1, live, [])  # type: ignore[arg-type]
+    made: Any = DisturbedTraffic(DemoScenario(), fleet, tmp_path, 1, live, [])
     yield made
     made.__exit__(None, None, None)
     fleet.process.kill()

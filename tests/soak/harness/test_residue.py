@@ -39,7 +39,7 @@ class Listings:
 
 
 def residue_of(harness: Harness, listings: Listings, homes: dict[str, str] | None = None) -> list[str]:
-    return list(find_residue(harness, listings, HOMES if homes is None else homes))  # type: ignore[arg-type]
+    return list(find_residue(harness, listings, HOMES if homes is None else homes))  # type: ignore[arg-type]  # stand-ins
 
 
 def test_a_fleet_at_rest_has_no_residue() -> None:

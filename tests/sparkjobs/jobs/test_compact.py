@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 from tests.sparkjobs.traces import disturbed, trace, write_files
 from tests.telemetry.rows import row
 
@@ -103,6 +103,24 @@ def test_a_missing_file_keeps_its_sources(tmp_path: Path):
     with pytest.raises(CompactionError, match="is missing"):
         finish_compaction(tmp_path, manifest)
     assert source.exists()
+
+
+def test_what_cannot_be_deleted_stays_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The manifest stays with its folder, so that the next compaction deletes both."""
+    staging = tmp_path / MANIFEST_FOLDER / ".c1"
+    staging.mkdir(parents=True)
+    manifest = CompactionManifest("c1", 0, [], [])
+    (tmp_path / MANIFEST_FOLDER / "c1.json").write_bytes(msgspec.json.encode(manifest))
+
+    def refused(path: Path) -> None:
+        raise PermissionError(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.rmtree", refused)
+        with pytest.raises(PermissionError):
+            finish_compaction(tmp_path, manifest)
+    assert recover_compactions(tmp_path) == 1
+    assert list((tmp_path / MANIFEST_FOLDER).iterdir()) == []
 
 
 def test_a_lost_row_stops_the_compaction(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

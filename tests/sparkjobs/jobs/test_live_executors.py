@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 from tests.sparkjobs.streaming.test_report_buffer import first_copies
 from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, read_latest, trace, usable, write_files
 
@@ -65,7 +65,7 @@ def executors(home: Path) -> list[int]:
     """The executors of this Spark, oldest first."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
             words = path.read_bytes().decode().split("\0")
             if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words and str(home) in " ".join(words):
                 found.append(int(path.parent.name))

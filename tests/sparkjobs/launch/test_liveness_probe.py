@@ -25,7 +25,10 @@ def test_the_exit_code_depends_on_the_age_of_the_snapshot(age: float, code: int,
 
 def test_a_missing_or_damaged_snapshot_is_dead(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert main([str(tmp_path)]) == 1
+    assert LATEST not in capsys.readouterr().err
     (tmp_path / LATEST).parent.mkdir(parents=True)
     (tmp_path / LATEST).write_bytes(b"{}")
     assert main([str(tmp_path)]) == 1
-    assert "never written" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"{tmp_path / LATEST}: schema None" in said
+    assert "never written" in said

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 import pyarrow as pa
 import pytest
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 from tests.sparkjobs.traces import disturbed, trace
 
 from plimsoll.sparkjobs.streaming.block_encoder import encode_batches

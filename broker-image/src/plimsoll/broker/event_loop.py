@@ -43,7 +43,7 @@ ORPHAN_SECONDS: Final = 1.0
 
 
 class BrokerMachine(Protocol):
-    """What the loop needs of a head or an edge."""
+    """What the loop needs of a head or an edge. To a machine a peer is any key; here it is what sockets name it by."""
 
     grant_of: Callable[[Any], ClientPermissions | None]
 

@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
         print(f"plimsoll.broker: {error}", file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_CONFIG
     except EndpointError as error:
-        print(f"plimsoll.broker: {error.strerror}", file=sys.stderr)  # noqa: T201
+        print(f"plimsoll.broker: {error.strerror}", file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_ENDPOINT
 
 

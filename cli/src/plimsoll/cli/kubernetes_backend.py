@@ -8,6 +8,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from kubernetes import client, config, watch
@@ -49,8 +50,8 @@ class KubernetesBackend:
     def from_kubeconfig(cls, namespace: str | None, context: str | None) -> KubernetesBackend:
         """Connect with the kubeconfig's current context, or the named one; in a pod with the pod's service account."""
         try:
-            contexts, current = config.list_kube_config_contexts()  # type: ignore[no-untyped-call]
-            api = config.new_client_from_config(context=context)  # type: ignore[no-untyped-call]
+            contexts, current = config.list_kube_config_contexts()  # type: ignore[no-untyped-call]  # the client has no types there
+            api = config.new_client_from_config(context=context)  # type: ignore[no-untyped-call]  # the client has no types there
         except config.ConfigException as error:
             return cls(*_in_cluster_config(namespace, error))
         chosen = current if context is None else next(each for each in contexts if each["name"] == context)
@@ -171,11 +172,11 @@ class KubernetesBackend:
                     time.sleep(WATCH_RETRY_SECONDS)
         except HTTPError as error:
             received.put(CommandError(FAILED, f"cannot watch {kind} in {self.title}: no answer: {error}"))
-        except Exception as error:  # noqa: BLE001  raised again where it is waited for
+        except Exception as error:  # noqa: BLE001  # raised again where it is waited for
             received.put(error)
 
     def _watch_events(self, kind: str, version: str, name: str) -> Iterator[ObjectChange]:
-        stream = watch.Watch().stream(  # type: ignore[no-untyped-call]
+        stream = watch.Watch().stream(  # type: ignore[no-untyped-call]  # the client has no types there
             self._objects.list_namespaced_custom_object, GROUP, VERSION, self.namespace, KINDS[kind].plural,
             resource_version=version, timeout_seconds=WATCH_SECONDS, **_name_selector(name),
         )  # fmt: skip
@@ -257,7 +258,7 @@ class KubernetesBackend:
         kind, name = item["kind"], item["metadata"]["name"]
         try:
             before = self.get(kind, name)["metadata"]
-        except ObjectMissingError:
+        except ObjectMissingError:  # it is created
             before = {}
         with _api_errors(f"apply {kind}/{name} in {self.title}"):
             self._objects.patch_namespaced_custom_object(
@@ -283,11 +284,11 @@ def _name_selector(name: str) -> dict[str, str]:
 
 def _in_cluster_config(namespace: str | None, error: Exception) -> tuple[str, client.ApiClient]:
     try:
-        config.load_incluster_config()  # type: ignore[no-untyped-call]
+        config.load_incluster_config()  # type: ignore[no-untyped-call]  # the client has no types there
     except config.ConfigException:
         raise CommandError(FAILED, f"no API server is configured: {error}; set KUBECONFIG") from error
-    with open("/var/run/secrets/kubernetes.io/serviceaccount/namespace", encoding="utf-8") as file:  # noqa: PTH123
-        return namespace or file.read().strip(), client.ApiClient()
+    own = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace").read_text(encoding="utf-8").strip()
+    return namespace or own, client.ApiClient()
 
 
 @contextlib.contextmanager
@@ -312,7 +313,7 @@ def _api_errors(what: str) -> Iterator[None]:
 
 def _api_message(error: ApiException) -> str:
     """The server's message without its headers."""
-    with contextlib.suppress(ValueError, TypeError, KeyError):
+    with contextlib.suppress(ValueError, TypeError, KeyError):  # the answer of a proxy is no Status object
         return str(json.loads(error.body or "")["message"])
     return str(error.reason)
 

@@ -201,7 +201,7 @@ class Connection:
         with self.lock:
             if self._is_woken:
                 self._is_woken = False
-                with contextlib.suppress(BlockingIOError):
+                with contextlib.suppress(BlockingIOError):  # a full pipe took no byte of this wake-up
                     os.read(self._wake_read, 4096)
             self._dispatch(self._engine.round(), calls)
             self.changed.notify_all()

@@ -5,7 +5,7 @@ A key is 40 characters of Z85, or the path of a file that holds one. The public 
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +15,8 @@ from typing import Final, Literal
 import zmq
 
 from plimsoll.client.errors import SecurityError
+
+log = logging.getLogger(__name__)
 
 KEY_CHARACTERS: Final = 40
 _ALPHABET: Final = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#")
@@ -79,30 +81,46 @@ def server_keys(security: Curve, of_address: str) -> list[str]:
 class Keyring:
     """The keys that a process connects with, read again for each connection, since files may have changed.
 
-    `heads` has the key beside the address of each head, by endpoint. A key that cannot be read stays as it was.
+    `heads` has the key beside the address of each head, by endpoint. A key that cannot be read stays as it was, and the
+    log says why.
     """
 
     def __init__(self, security: Security, heads: Mapping[str, str]) -> None:
         self._security, self._heads = security, heads
         self._own = own_keys(security)
+        self._faults: dict[str, str] = {}
         self._servers = {endpoint: self._read(endpoint) for endpoint in heads}
 
     def own(self) -> Keys | None:
         """The pair of this process; None for plain TCP."""
-        with contextlib.suppress(SecurityError):
+        try:
             self._own = own_keys(self._security)
+        except SecurityError as error:
+            self._note_fault("", error)
+        else:
+            self._faults.pop("", None)
         return self._own
 
     def servers(self, endpoint: str) -> list[str]:
         """The keys that a head may answer with; empty for an endpoint that is not a head's, and for plain TCP."""
         if endpoint in self._heads:
-            with contextlib.suppress(SecurityError):
+            try:
                 self._servers[endpoint] = self._read(endpoint)
+            except SecurityError as error:
+                self._note_fault(endpoint, error)
+            else:
+                self._faults.pop(endpoint, None)
         return self._servers.get(endpoint, [])
 
     def first(self, endpoint: str) -> str:
         """The first of them."""
         return next(iter(self.servers(endpoint)), "")
+
+    def _note_fault(self, owner: str, error: SecurityError) -> None:
+        """Log a fault once: keys are read at every dial."""
+        if self._faults.get(owner) != str(error):
+            log.warning("%s; what was read before stays in use", error)
+        self._faults[owner] = str(error)
 
     def _read(self, endpoint: str) -> list[str]:
         return server_keys(self._security, self._heads[endpoint]) if isinstance(self._security, Curve) else []

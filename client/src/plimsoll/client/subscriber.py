@@ -173,7 +173,7 @@ class Subscriber:
             try:
                 yield self.receive()
             except ClosedError:
-                return
+                return  # the end of the iteration
 
     def deliveries(self, on_gap: Callable[[core.GapNotice], None]) -> Iterator[core.Delivery]:
         """Deliveries alone; gaps go to `on_gap`, each in its place between them."""

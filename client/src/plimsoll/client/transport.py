@@ -123,8 +123,9 @@ class DealerTransport:
             socket.curve_publickey, socket.curve_secretkey = own.public, own.secret
         try:
             socket.connect(dial.endpoint)
-        except zmq.ZMQError:
+        except zmq.ZMQError as error:
             # A head may name an endpoint that cannot be used; its link never opens, and the head is asked for another.
+            log.warning("cannot dial %s: %s", dial.endpoint, error)
             self.counters["endpoints_refused"] += 1
 
     def _next_key(self, dial: Dial) -> str:
@@ -179,7 +180,7 @@ class DealerTransport:
                 else:
                     frames.append(part.bytes)
         except zmq.Again:
-            pass
+            pass  # all that has come is read
         return frames
 
     def _throw_away(self, socket: zmq.Socket[bytes]) -> None:
@@ -192,7 +193,7 @@ class DealerTransport:
         """Send or queue frames, in order per peer."""
         waiting, dealers = self.waiting, self.dealers
         for peer, data in frames:
-            socket = dealers.get(peer)  # type: ignore[call-overload]
+            socket = dealers.get(peer)  # type: ignore[call-overload]  # peers of this shell are names
             if socket is None:
                 self.counters["frames_for_nobody"] += 1
                 continue

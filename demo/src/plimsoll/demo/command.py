@@ -25,6 +25,7 @@ from plimsoll.demo.analysis.balancing_result import assess_balancing as judge_ba
 from plimsoll.demo.analysis.claims import ClaimsVerdict
 from plimsoll.demo.fleet import DemoFleet, DemoFleetError
 from plimsoll.demo.journal import DeliveryJournalError
+from plimsoll.demo.leftovers import remove_folder
 from plimsoll.demo.live_display import LiveDisplay
 from plimsoll.demo.options import DemoOptions, parse
 from plimsoll.demo.report import json_report
@@ -196,12 +197,12 @@ def _empty_report_folder(folder: Path, state: FleetFolder) -> Path:
         raise FleetBusyError(
             f"process {pid} runs a demo that reports to {folder}; wait for it, or name another --report"
         )
-    shutil.rmtree(state.path, ignore_errors=True)
+    remove_folder(state.path)
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("report.json", "report.html"):
         (folder / name).unlink(missing_ok=True)
     for name in ("journals", "logs"):
-        shutil.rmtree(folder / name, ignore_errors=True)
+        remove_folder(folder / name)
         (folder / name).mkdir()
     return folder
 

@@ -113,7 +113,7 @@ class DemoFleet:
 
     def reports(self, seconds: float) -> Iterator[Mapping[str, Any]]:
         """Load reports that arrive within `seconds`; each broker sends one per report interval."""
-        assert self._control is not None, "await_ready comes first"  # noqa: S101
+        assert self._control is not None, "await_ready comes first"  # noqa: S101  # for the type checker
         until = time.monotonic() + seconds
         while (now := time.monotonic()) < until:
             if now >= self._ask_at:
@@ -180,7 +180,7 @@ class DemoFleet:
         with ObjectStore(self._folder.store) as store:
             try:
                 status = store.get("BrokerFleet", self._folder.fleet).get("status", {})
-            except ObjectMissingError:
+            except ObjectMissingError:  # the supervisor has not stored the fleet yet
                 return False
         ready = any(item["type"] == "Ready" and item["status"] == "True" for item in status.get("conditions", []))
         return ready and status.get("supervisor", {}).get("pid") == self._process.pid

@@ -23,6 +23,7 @@ from plimsoll.demo.analysis.cluster_loads import ClusterLoadSeries
 from plimsoll.demo.analysis.machine_load import MachineLoad
 from plimsoll.demo.command import FAILED, INTERRUPTED, interruptible
 from plimsoll.demo.fleet import DemoFleet
+from plimsoll.demo.leftovers import remove_folder
 from plimsoll.demo.live_display import LiveDisplay
 from plimsoll.demo.options import resource_folder
 from plimsoll.demo.report import multi_cluster_page
@@ -107,7 +108,7 @@ def run_multi_cluster(
 ) -> MultiClusterRun:
     """The whole run; everything it started has ended when it returns."""
     state = FleetFolder(folder / "fleet" / fleet_resources.fleet.name)
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(folder)
     for name in ("journals", "logs"):
         (folder / name).mkdir(parents=True)
     fleet = DemoFleet(state, fleet_resources)

@@ -201,7 +201,7 @@ def _is_ready(folder: FleetFolder, pid: int) -> bool:
     with ObjectStore(folder.store) as store:
         try:
             status = store.get("BrokerFleet", folder.fleet).get("status", {})
-        except ObjectMissingError:
+        except ObjectMissingError:  # the supervisor has not stored the fleet yet
             return False
     ready = any(item["type"] == "Ready" and item["status"] == "True" for item in status.get("conditions", []))
     return ready and status.get("supervisor", {}).get("pid") == pid

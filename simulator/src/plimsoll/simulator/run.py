@@ -363,5 +363,5 @@ def run_seed(
     run = SimulationRun(SCENARIOS[scenario], seed, trace, only)
     try:
         return run.go()
-    except Exception:  # noqa: BLE001 - any exception of a machine is a failed run, and a series goes on
+    except Exception:  # noqa: BLE001  # any exception of a machine is a failed run, and a series goes on
         return run._outcome(audit_journal([]), traceback.format_exc())

@@ -16,6 +16,7 @@ import msgspec
 from plimsoll.core.spec import parse as parse_resources
 from plimsoll.demo.command import interruptible
 from plimsoll.demo.fleet import DemoFleet
+from plimsoll.demo.leftovers import remove_folder
 from plimsoll.demo.live_display import LiveDisplay
 from plimsoll.demo.options import resource_folder
 from plimsoll.demo.run_audit import DemoAudit, audit_run
@@ -93,7 +94,7 @@ def run_disturbed(scenario: DemoScenario, every_seconds: float, folder: Path, cl
     """Run one soak with disturbances; its report goes to `folder`."""
     live = LiveDisplay(_write, terminal=False, interval_seconds=10.0)
     for name in ("journals", "logs", "fleet"):
-        shutil.rmtree(folder / name, ignore_errors=True)
+        remove_folder(folder / name)
         (folder / name).mkdir(parents=True)
     parsed = parse_resources(manifests.load([str(resource_folder())]))
     began = time.monotonic()

@@ -23,11 +23,12 @@ import msgspec
 from plimsoll.core.verify import observations as seen
 from plimsoll.demo.command import interruptible
 from plimsoll.demo.journal import JournalAttachment, read_journal
+from plimsoll.demo.leftovers import remove_folder
 from plimsoll.demo.workers.worker_process import WorkerError
 from plimsoll.soak.added_latency import DurationHistogram
 from plimsoll.soak.handover_audit import audit_handovers
 from plimsoll.soak.harness.clients import SoakClients
-from plimsoll.soak.harness.fleet_harness import FleetHarness, FleetHarnessError, HarnessLayout, remove_folder
+from plimsoll.soak.harness.fleet_harness import FleetHarness, FleetHarnessError, HarnessLayout
 from plimsoll.soak.harness.handover_driver import SoakListings
 from plimsoll.soak.harness.residue import await_no_residue
 from plimsoll.soak.session_series.slice_run import SoakLoad

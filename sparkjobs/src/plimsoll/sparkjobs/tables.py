@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 from pyspark.sql.types import StructType
 
 SUBSCRIBERS: Final = "subscriber STRING, broker STRING, items ARRAY<INT>"
@@ -62,7 +62,7 @@ def items_from_bits(rows: DataFrame, bits: str = "bits") -> DataFrame:
     return rows.withColumn("items", items).drop(bits)
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: object) -> None:
     """Replace the file atomically: a reader sees the old file or the new one, also after a crash."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")

@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
         print(f"plimsoll.telemetry: {error}", file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_CONFIG
     except OSError as error:
-        print(f"plimsoll.telemetry: {error}", file=sys.stderr)  # noqa: T201
+        print(f"plimsoll.telemetry: {error}", file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_UNUSABLE_PATH
 
 

@@ -8,7 +8,7 @@ are whole microseconds since 1970 (UTC), so that no reader's time zone can disto
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -35,6 +35,10 @@ class TelemetryColumn:
     unit: str
     about: str
     nullable: bool = False
+
+
+TableRow = tuple[Any, ...]
+"""The values of a table's columns, in their order; each column has its own type."""
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def test_an_older_query_and_parts_that_make_no_sense_are_ignored(busy: tuple[Fle
     asked(fleet, mediator, 10)
     answered = len(replies(mediator, 10))
     mediator.say_control("h", msg.ProfileQuery(9, "e1", "e2"))
-    profiling = fleet.edge("e1").balancing_agent.profiler  # type: ignore[union-attr]
+    profiling = fleet.edge("e1").balancing_agent.profiler  # type: ignore[union-attr]  # it balances: `busy` gives it a policy
     assert profiling is not None
     for part, parts in ((0, 0), (3, 2), (0, 10**6)):
         profiling.on_query(msg.ProfileQuery(11, "e1", "e2", part, parts))
@@ -87,7 +87,7 @@ def test_an_older_query_and_parts_that_make_no_sense_are_ignored(busy: tuple[Fle
 
 def test_all_parts_of_a_query_are_waited_for(busy: tuple[Fleet, Mediator]):
     fleet, mediator = busy
-    profiling = fleet.edge("e1").balancing_agent.profiler  # type: ignore[union-attr]
+    profiling = fleet.edge("e1").balancing_agent.profiler  # type: ignore[union-attr]  # it balances: `busy` gives it a policy
     assert profiling is not None
     profiling.on_query(msg.ProfileQuery(11, "e1", "e2", 1, 2, ["[odd,=,1]"]))
     fleet.run(0.5)
@@ -134,7 +134,7 @@ def test_each_of_many_targets_may_have_a_part(busy: tuple[Fleet, Mediator]):
 def test_a_cover_that_cannot_be_read_is_counted(busy: tuple[Fleet, Mediator]):
     fleet, _ = busy
     edge = fleet.edge("e1")
-    edge.balancing_agent.profiler.on_query(msg.ProfileQuery(11, "e1", "e2", 0, 1, ["[n,>"]))  # type: ignore[union-attr]
+    edge.balancing_agent.profiler.on_query(msg.ProfileQuery(11, "e1", "e2", 0, 1, ["[n,>"]))  # type: ignore[union-attr]  # it balances: `busy` gives it a policy
     fleet.run(0.5)
     assert edge.counters["profile_queries_refused"] == 1
 
@@ -142,7 +142,7 @@ def test_a_cover_that_cannot_be_read_is_counted(busy: tuple[Fleet, Mediator]):
 def test_an_answer_is_forgotten_after_a_while(busy: tuple[Fleet, Mediator]):
     fleet, mediator = busy
     asked(fleet, mediator)
-    profiling = fleet.edge("e1").balancing_agent.profiler  # type: ignore[union-attr]
+    profiling = fleet.edge("e1").balancing_agent.profiler  # type: ignore[union-attr]  # it balances: `busy` gives it a policy
     assert profiling is not None
     assert profiling._answer
     fleet.run(KEPT_SECONDS + 1.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.core.fleet import STOCK, Client, Fleet, Mediator, Publishing, one_cluster, resume, tree
 from tests.core.head.handover.script import is_empty, singly
@@ -83,13 +85,13 @@ class Play:
             self.fleet.run(0.01)
             self.follower.listen()
 
-    def command(self, step: str, replay: bool = False, drain_seconds: float = 5.0) -> None:
+    def command(self, step: Any, replay: bool = False, drain_seconds: float = 5.0) -> None:
         plan = None
         if step == "prepare":
             names = list(self.follower.place)
             plan = msg.HandoverPlan(self.source, self.target, self.heads[1], names, replay, 5.0, drain_seconds)
         epoch = self.fleet.head(self.heads[0]).epoch
-        self.mediator.say_control(self.heads[0], msg.Command(1, epoch, S, step, plan))  # type: ignore[arg-type]
+        self.mediator.say_control(self.heads[0], msg.Command(1, epoch, S, step, plan))
         self.run(0.3)
 
     def outcome(self) -> msg.Outcome:

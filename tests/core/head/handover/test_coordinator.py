@@ -273,7 +273,7 @@ class NotWalked(dict[str, Any]):
     def __iter__(self) -> Any:
         raise AssertionError("quadratic in the members of a batch")
 
-    items = values = keys = __iter__  # type: ignore[assignment]
+    items = values = keys = __iter__
 
 
 # -- ends

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.core.policies.hand import Broker, World, named
 
@@ -12,9 +14,9 @@ from plimsoll.core.policies.padres import Padres
 WIDE = BalancingParameters(local_trigger=ImbalanceTrigger(9.0, 9.0))
 
 
-def plan(world: World, parameters: BalancingParameters = BalancingParameters(), **more: object) -> OffloadPlan:  # noqa: B008
+def plan(world: World, parameters: BalancingParameters = BalancingParameters(), **more: Any) -> OffloadPlan:  # noqa: B008  # a frozen value
     action = BrokerAction("t", "input", 1.0)
-    return Padres(parameters).plan(world.load("s"), world.load("t"), world.profile("s", "t"), action, **more)  # type: ignore[arg-type]
+    return Padres(parameters).plan(world.load("s"), world.load("t"), world.profile("s", "t"), action, **more)
 
 
 def counts(found: OffloadPlan) -> list[tuple[str, int]]:

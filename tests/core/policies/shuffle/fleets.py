@@ -6,6 +6,7 @@ import itertools
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from tests.core.policies.hand import Broker, World
 
@@ -38,8 +39,8 @@ def profiles(world: World) -> dict[str, SubscriptionProfile]:
     return {name: profile(world, name) for name in world.brokers}
 
 
-def shuffled(world: World, policy: Shuffle | None = None, **more: object) -> ShufflePlan:
-    return (policy or Shuffle()).plan(loads(world), profiles(world), **more)  # type: ignore[arg-type]
+def shuffled(world: World, policy: Shuffle | None = None, **more: Any) -> ShufflePlan:
+    return (policy or Shuffle()).plan(loads(world), profiles(world), **more)
 
 
 def places(world: World) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -33,10 +34,10 @@ EXACT = Shuffle(BalancingParameters(local_trigger=ImbalanceTrigger(0.0, 0.0)))
 """With nothing that two may differ by."""
 
 
-def checked(world: World, plan: ShufflePlan, **more: object) -> ShufflePlan:
+def checked(world: World, plan: ShufflePlan, **more: Any) -> ShufflePlan:
     """The plan, with nothing wrong with it, and loads that are no higher than it promises."""
     takes = more.pop("takes", set(world.brokers))
-    context = shuffle_plan_checker.ShufflePlanContext(profiles(world), LOWER, takes, FACTOR, **more)  # type: ignore[arg-type]
+    context = shuffle_plan_checker.ShufflePlanContext(profiles(world), LOWER, takes, FACTOR, **more)
     found = shuffle_plan_checker.shuffle_plan_faults(plan, context)
     assert not found, found
     for promised, load in zip(plan.after, loads(after(world, plan)), strict=True):

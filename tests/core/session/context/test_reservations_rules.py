@@ -41,11 +41,11 @@ def context_of(now: float, *sessions: Session) -> EngineContext:
     return context
 
 
-def say(context: EngineContext, word: ReservedState, answer: str = "", *, at: float = 100.0) -> None:
+def say(context: EngineContext, word: ReservedState, answer: Any = "", *, at: float = 100.0) -> None:
     """As if the edge a had been sent a state for session s, and had answered."""
     context.reservations.sent["a"] = SentReservation("u", "s", word, 1, at, 1, at, is_answered=bool(answer))
     if answer:
-        context.reservations.answered["a"] = AnsweredReservation("s", answer, {}, at)  # type: ignore[arg-type]
+        context.reservations.answered["a"] = AnsweredReservation("s", answer, {}, at)
 
 
 @pytest.mark.parametrize(("uid", "word", "is_so"), [("u", "ASK", True), ("u", "BUSY", False), ("v", "ASK", False)])

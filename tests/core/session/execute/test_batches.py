@@ -36,7 +36,7 @@ def batch(**fields: Any) -> Batch:
 
 
 def told(state: str, reason: str = "", head_epoch: int = 10, **members: str) -> msg.Outcome:
-    return msg.Outcome("4.1", 4, head_epoch, state, list(members.items()), reason)  # type: ignore[arg-type]
+    return msg.Outcome("4.1", 4, head_epoch, state, list(members.items()), reason)  # type: ignore[arg-type]  # words of the protocol as text
 
 
 def after(now: float, one: Batch, *, stopping: bool = False, head_epoch: int = 10) -> Batch:
@@ -48,7 +48,7 @@ def said(now: float, one: Batch, *, greeted: bool = True) -> list[str]:
     if not greeted:
         context.confirmed_batches.clear()
     send_intent(context, one)
-    return [effect.message.step for effect in context.outbox.effects if isinstance(effect, SendMessage)]  # type: ignore[union-attr]
+    return [effect.message.step for effect in context.outbox.effects if isinstance(effect, SendMessage)]  # type: ignore[union-attr]  # only commands are sent here
 
 
 # ---------------------------------------------------------------- the way of a batch

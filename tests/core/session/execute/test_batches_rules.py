@@ -14,7 +14,7 @@ from plimsoll.core.session.execute.batches import advance, end_batch, mark_lost,
 
 
 def told(state: str, reason: str = "", **members: str) -> msg.Outcome:
-    return msg.Outcome("4.1", 4, 10, state, list(members.items()), reason)  # type: ignore[arg-type]
+    return msg.Outcome("4.1", 4, 10, state, list(members.items()), reason)  # type: ignore[arg-type]  # words of the protocol as text
 
 
 def test_a_refusal_that_comes_after_the_head_has_begun_is_of_no_concern():

@@ -298,7 +298,7 @@ def test_attempts_are_limited_and_their_pauses_grow():
     assert session.attempt == 4
     assert [one.reason for one in session.history] == ["Refused"] * 3
     starts = [one.started_at for one in session.history] + [session.started_at]
-    pauses = [later - one.ended_at for one, later in zip(session.history, starts[1:], strict=True)]  # type: ignore[operator]
+    pauses = [later - one.ended_at for one, later in zip(session.history, starts[1:], strict=True)]  # type: ignore[operator]  # all but the last have ended
     assert pauses == [pytest.approx(wanted, abs=0.3) for wanted in (5, 10, 20)]
 
 

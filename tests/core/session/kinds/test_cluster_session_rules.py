@@ -266,9 +266,9 @@ def test_an_edge_need_not_name_itself_and_a_value_that_is_no_list_names_none():
     view = view_of(balanced=ALL)
     for name in ALL:
         others = [other for other in ALL if other != name]
-        view.edges[name].report["balanced_set"] = others  # type: ignore[index]
+        view.edges[name].report["balanced_set"] = others  # type: ignore[index]  # read-only for the product
     assert cluster_session.step_moving(context_of(view=view), asked(), joined()).reason == "AllBalanced"
-    view.edges["w"].report["balanced_set"] = "abc"  # type: ignore[index]
+    view.edges["w"].report["balanced_set"] = "abc"  # type: ignore[index]  # read-only for the product
     assert cluster_session._unbalanced_edges(context_of(view=view), joined()) == ["w"]
 
 

@@ -54,7 +54,7 @@ def test_a_dry_run_may_be_carried_out_afterwards():
     world.change(uid, mode="Execute", approval={"policy": "Manual", "planHash": plan.hash})
     world.until_over(uid)
     assert world.session(uid).phase == "Succeeded"
-    assert commands(world)[0].plan.members == plan.pairs[0].members  # type: ignore[union-attr]
+    assert commands(world)[0].plan.members == plan.pairs[0].members  # type: ignore[union-attr]  # a first command has its plan
 
 
 def test_a_plan_waits_for_its_approval():

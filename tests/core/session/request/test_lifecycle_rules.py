@@ -263,7 +263,7 @@ def test_a_mediator_that_just_began_looks_for_who_takes_until_it_has_heard_of_th
     context.started_at = began_at
     edges = {"a": EdgeView("a", "east", "east-head")} | {x: EdgeView(x, "east", "east-head", ready=False) for x in "bc"}
     context.fleet = FleetView(context.fleet.heads, edges, {})
-    context.listings.of_all = lambda *_: {"a": MEMBERS}  # type: ignore[method-assign]
+    context.listings.of_all = lambda *_: {"a": MEMBERS}
     session = session_of(context, "Sampling", targets=[], kind="drain")
     assert step_sampling(context, request_of(target=None, select={}, action="Drain"), session).phase == phase
 

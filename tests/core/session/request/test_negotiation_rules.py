@@ -15,8 +15,8 @@ from plimsoll.core.session.request import negotiation
 from plimsoll.core.session.session_plan import Offer
 
 
-def load(name: str, **fields: float) -> BrokerLoad:
-    return BrokerLoad(name=name, cluster="east", **fields)  # type: ignore[arg-type]
+def load(name: str, **fields: Any) -> BrokerLoad:
+    return BrokerLoad(name=name, cluster="east", **fields)
 
 
 def context_with(**utilizations: float) -> EngineContext:

@@ -216,9 +216,9 @@ def test_load_becomes_balanced_despite_lost_repeated_or_late_messages(seed: int)
 
 def test_without_a_policy_triggers_and_answers_are_not_heeded(world: Balanced):
     quiet(world)
-    world.policy = None  # type: ignore[assignment]
+    world.policy = None  # type: ignore[assignment]  # as a fleet without one
     view = world.view
-    world.view = lambda: type(view())(view().heads, view().edges)  # type: ignore[method-assign]
+    world.view = lambda: type(view())(view().heads, view().edges)
     world.run(2.0)
     assert hear(world, trigger(world)) == 0
     world.run(5.0)

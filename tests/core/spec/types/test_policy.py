@@ -41,4 +41,6 @@ def test_what_contradicts_itself_is_refused(policy: dict[str, Any], place: str, 
 
 
 def test_a_type_is_enough():
-    parse(fleet({"type": "Greedy"}))
+    policy = parse(fleet({"type": "Greedy"})).fleet.spec.defaults.policy
+    assert policy is not None
+    assert policy.type == "Greedy"

@@ -111,7 +111,7 @@ class SocketLane:
             self.router.bind(endpoint)
         except zmq.ZMQError as error:
             raise EndpointError(error.errno, _bind_error_text(endpoint, self._domain, error)) from error
-        bound: bytes = self.router.getsockopt(zmq.LAST_ENDPOINT)  # type: ignore[assignment]
+        bound: bytes = self.router.getsockopt(zmq.LAST_ENDPOINT)  # type: ignore[assignment]  # this option is bytes
         self._bound.append(bound.rstrip(b"\0").decode())
         return self._bound[-1]
 
@@ -202,7 +202,7 @@ class SocketLane:
                     found[peer] = [data]
             self.has_more = True
         except zmq.Again:
-            pass
+            pass  # all that has come is read
         return found
 
     def drain_dealer(self, peer: str, frames: int, size: int) -> list[bytes]:
@@ -220,7 +220,7 @@ class SocketLane:
                 size -= len(found[-1])
             self.has_more = True
         except zmq.Again:
-            pass
+            pass  # all that has come is read
         return found
 
     def _discard_message(self, peer: Peer) -> None:
@@ -267,7 +267,7 @@ class SocketLane:
                     send(router, peer, _FIRST_PART)
                     send(router, data, _NOBLOCK)
                 else:
-                    send(self.dealers[peer], data, _NOBLOCK)  # type: ignore[index]
+                    send(self.dealers[peer], data, _NOBLOCK)  # type: ignore[index]  # it is a name: routing ids are above
             except zmq.Again:
                 self._enqueue(peer, data)
             except zmq.ZMQError as error:

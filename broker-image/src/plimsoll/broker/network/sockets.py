@@ -212,7 +212,7 @@ class BrokerSockets:
             while True:
                 zap.send_multipart(self._authority.answer_zap(zap.recv_multipart(zmq.NOBLOCK)))
         except zmq.Again:
-            pass
+            pass  # all requests are answered
         except zmq.ZMQError as error:
             # No peer is admitted any more; existing connections go on.
             self.zap_fault = f"the ZAP handler has failed: {error}"
@@ -283,4 +283,4 @@ def _count_events(monitor: zmq.Socket[bytes], lane: SocketLane) -> None:
                     zmq.strerror(event["value"]),
                 )
     except zmq.Again:
-        pass
+        pass  # all events are counted

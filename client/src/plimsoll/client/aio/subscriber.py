@@ -160,7 +160,7 @@ class AsyncSubscriber:
             async with asyncio.timeout(seconds):
                 await self._arrived.wait()
         except TimeoutError:
-            return
+            return  # `receive` says so, with the time that it was given
 
     async def receive_many(self, most: int = 1000, timeout: float | None = None) -> list[Item]:
         """The next items, at least one and at most `most`; waits like `receive` for the first."""
@@ -175,7 +175,7 @@ class AsyncSubscriber:
             try:
                 item = await self.receive()
             except ClosedError:
-                return
+                return  # the end of the iteration
             yield item
 
     async def deliveries(self, on_gap: Callable[[core.GapNotice], None]) -> AsyncIterator[core.Delivery]:

@@ -6,6 +6,7 @@ if it comes from that edge.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, assert_never
 
@@ -43,6 +44,7 @@ class LoadExchangeContext(Protocol):
     routes: RoutingTable
     edges: dict[str, Outbox]
     mediator_fence: MediatorFence
+    counters: Counter[str]
 
     def say_control(self, peer: Peer, *said: ForEdge | BalancingReply | msg.CoverReply) -> None: ...
 
@@ -72,6 +74,8 @@ class LoadExchange:
     def _heard(self, peer: Peer, report: Mapping[str, Any]) -> None:
         name = str(report.get("broker"))
         if name in self.host.edges and self.host.reporter.brokers.get(name) == peer:
+            if _load(report) is None:  # passed on all the same: a broker of a later version may be able to read it
+                self.host.counters["loads_refused"] += 1
             self._loads[name] = (self.host.now, {key: value for key, value in report.items() if key != "counters"})
 
     def tell_loads(self) -> None:
@@ -111,7 +115,9 @@ class LoadExchange:
         until = self.host.now + min(max(said.seconds, 0.0), LONGEST_JOINED_SECONDS)
         for load in said.reports:
             name = load.get("broker")
-            if isinstance(name, str) and name not in self.host.edges and _load(load) is not None:
+            if _load(load) is None:
+                self.host.counters["loads_refused"] += 1
+            elif isinstance(name, str) and name not in self.host.edges:
                 self._joined[name] = (until, load)
 
     def _from_mediator(self, peer: Peer, said: FromMediator) -> None:

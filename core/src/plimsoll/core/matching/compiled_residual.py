@@ -110,7 +110,7 @@ class CompiledResidual:
         """Append the ids of the rows that match."""
         try:
             vector = plan.vector(attributes)
-        except InexactError:
+        except InexactError:  # a number that no double equals: the subscriptions themselves compare it
             out.extend(item for item in self._candidates(plan, attributes) if subscriptions[item].matches(attributes))
             return
         found = self._out

@@ -42,7 +42,8 @@ MatchPlan = tuple[tuple[TableProbe, ...], ResidualPlan | None, "CompiledPlan | N
 class Index:
     """Subscriptions by id, and the ones that a publication matches. See docs/matching.md for costs.
 
-    Any hashable can be an id; small ints are the cheapest. `compiled=False` stays in Python even if numba is installed.
+    Any hashable can be an id, and a match returns ids of the types that were added; small ints are the cheapest.
+    `compiled=False` stays in Python even if numba is installed.
     """
 
     def __init__(self, *, compiled: bool = True) -> None:

@@ -21,7 +21,7 @@ class BalancingPolicy:
 
     name: ClassVar[PolicyType]
 
-    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  a frozen value
+    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  # a frozen value
     scope: Scope = "Local"
 
     def ranked(

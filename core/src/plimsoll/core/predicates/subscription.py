@@ -14,7 +14,7 @@ from plimsoll.core.predicates.constraints import AnyConstraint, Exactly, NoValue
 Attributes = Mapping[str, Value]
 
 
-class Unsatisfiable(ValueError):  # noqa: N818 - a public name: it says what the subscription is
+class Unsatisfiable(ValueError):  # noqa: N818  # a public name: it says what the subscription is
     """No publication can match; `attribute` says where, `reason` why."""
 
     def __init__(self, attribute: str, reason: str) -> None:

@@ -7,7 +7,7 @@ plain mappings, with camelCase names, times in seconds since 1970, and without f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import Struct
@@ -20,7 +20,7 @@ Phase = Literal[
     "Requested", "Negotiating", "Sampling", "Planned", "Preparing", "Cutting", "Draining", "Stabilizing",
     "Succeeded", "Failed", "RolledBack", "Rejected",
 ]  # fmt: skip
-PHASES: Final[tuple[Phase, ...]] = Phase.__args__  # type: ignore[attr-defined]
+PHASES: Final[tuple[Phase, ...]] = get_args(Phase)
 SessionKind = Literal["move", "balance", "drain", "spread", "shuffle", "clusters"]
 """What a session does.
 
@@ -304,7 +304,7 @@ def encode(session: Session) -> dict[str, Any]:
     return plain
 
 
-def decode(plain: Any) -> Session:
+def decode(plain: object) -> Session:
     """Read what `encode` wrote, in this version or in the one before.
 
     Raises:

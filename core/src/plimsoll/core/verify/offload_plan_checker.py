@@ -43,7 +43,7 @@ class BrokerLoadView(Protocol):
     @property
     def bandwidth(self) -> float | None: ...
     @property
-    def delay(self) -> Any: ...
+    def delay(self) -> Any: ...  # a model with a type of its own, or None; the function `delay` asks it for two numbers
 
 
 class PlanMoveView(Protocol):
@@ -117,13 +117,31 @@ class ProfileRowView(Protocol):
     def subscriptions(self) -> int: ...
 
 
+class SampleBlockView(Protocol):
+    """Samples that stand for the same amount of traffic each."""
+
+    @property
+    def width(self) -> int: ...
+    @property
+    def rate(self) -> float: ...
+    @property
+    def size_bytes(self) -> float: ...
+
+
+class SampledTrafficView(Protocol):
+    """The samples of a profile, in the order of their bits."""
+
+    @property
+    def blocks(self) -> Sequence[SampleBlockView]: ...
+
+
 class SubscriptionProfileView(Protocol):
     """The subscribers at the source, and the samples of traffic that they match."""
 
     @property
-    def traffic(self) -> Any: ...
+    def traffic(self) -> SampledTrafficView: ...
     @property
-    def rows(self) -> tuple[Any, ...]: ...
+    def rows(self) -> tuple[ProfileRowView, ...]: ...
     @property
     def accepting(self) -> int: ...
     @property
@@ -262,7 +280,7 @@ def delay(load: BrokerLoadView, subscriptions: int, matches: float) -> float:
     return max(0.0, now + after - float(load.delay.delay_seconds)) if now else after
 
 
-def weights(traffic: Any) -> tuple[list[float], list[float]]:
+def weights(traffic: SampledTrafficView) -> tuple[list[float], list[float]]:
     """The publications and the bytes per second that each sample stands for."""
     rates = [block.rate for block in traffic.blocks for _ in range(block.width)]
     sizes = [block.rate * block.size_bytes for block in traffic.blocks for _ in range(block.width)]

@@ -113,7 +113,7 @@ def _processor() -> str:
     """The processor's model name, which only Linux writes into a file."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
+    except FileNotFoundError:
         return platform.processor()
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.processor())

@@ -180,7 +180,7 @@ class BrokerReconciler:
         try:
             if "deletionTimestamp" in self._store.get(kind, name)["metadata"]:
                 self._store.delete(kind, name)
-        except ObjectMissingError:
+        except ObjectMissingError:  # it has gone already
             return
 
     # -- the objects of edges

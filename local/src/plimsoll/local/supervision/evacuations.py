@@ -48,7 +48,7 @@ class Evacuations:
     def _begin(self, edge: Object) -> str:
         """Create the session that empties an edge, unless it exists; its name."""
         session = evacuation.evacuation_session(edge)
-        with contextlib.suppress(ObjectConflictError):
+        with contextlib.suppress(ObjectConflictError):  # made before this supervisor was started again
             self._store.create(session, rfc3339_now())
         return str(session["metadata"]["name"])
 

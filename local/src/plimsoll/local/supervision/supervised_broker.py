@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -110,9 +109,9 @@ class SupervisedBroker:
     def on_load_report(self, report: Mapping[str, Any], now: float) -> None:
         """Take a load report; a repeat, or one older than the last, is ignored."""
         old = self._report
-        with contextlib.suppress(TypeError, KeyError):
-            if (report["epoch"], report["seq"]) <= (old["epoch"], old["seq"]):
-                return
+        is_numbered = {"epoch", "seq"} <= report.keys() & old.keys()
+        if is_numbered and (report["epoch"], report["seq"]) <= (old["epoch"], old["seq"]):
+            return
         self._report, self._reported_at = report, now
 
     def observed(self, now: float) -> ObservedBroker:

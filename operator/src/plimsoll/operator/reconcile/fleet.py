@@ -127,7 +127,7 @@ class FleetReconciler:
                 await self._woken.wait()
             await asyncio.sleep(DEBOUNCE_SECONDS)
         except TimeoutError:
-            return
+            return  # nothing has changed, and the next round is due
 
     # -- reconciliation
 

@@ -67,7 +67,7 @@ class FleetClient:
         kind, name = ref(item)
         try:
             changed = await self._api.patch(kind, self.namespace, name, patch)
-        except ApiNotFoundError:
+        except ApiNotFoundError:  # the cache forgets it, as its watch will say
             self._cache.note_deletion(item, monotonic())
             return
         if is_leaving(changed) and not changed["metadata"].get("finalizers"):

@@ -23,12 +23,12 @@ class EventQueue:
         self._heap: list[tuple[float, int, EventAction, tuple[Any, ...]]] = []
         self._seq = 0
 
-    def at(self, at: float, action: EventAction, *args: Any) -> None:
+    def at(self, at: float, action: EventAction, *args: object) -> None:
         """Schedule `action(*args)`; a time in the past means now."""
         self._seq += 1
         heapq.heappush(self._heap, (at if at > self.now else self.now, self._seq, action, args))
 
-    def after(self, seconds: float, action: EventAction, *args: Any) -> None:
+    def after(self, seconds: float, action: EventAction, *args: object) -> None:
         self.at(self.now + seconds, action, *args)
 
     def run(self, until: float) -> None:

@@ -203,7 +203,7 @@ class SimulatedNetwork:
             self._retry(connection, self.connect_seconds * (1 + connection.rng.random()))
 
     def _depart(self, connection: SimulatedConnection, way: ConnectionDirection, frame: bytes) -> None:
-        assert connection.host is not None  # noqa: S101 - the callers have checked that it is up
+        assert connection.host is not None  # noqa: S101  # the callers have checked that it is up
         now, rng = self.schedule.now, connection.rng
         quality = self._quality_of(connection)
         self.frames += 1
@@ -231,7 +231,7 @@ class SimulatedNetwork:
         return self.control if connection.control and self.control is not None else self.quality
 
     def _ends(self, connection: SimulatedConnection, way: ConnectionDirection) -> tuple[NetworkParty, NetworkParty]:
-        assert connection.host is not None  # noqa: S101 - called only for a connection that is up
+        assert connection.host is not None  # noqa: S101  # called only for a connection that is up
         ends = connection.dialler, connection.host
         return ends if way is connection.forth else (ends[1], ends[0])
 

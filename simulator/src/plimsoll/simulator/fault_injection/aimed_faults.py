@@ -21,7 +21,7 @@ from plimsoll.simulator.mediators.handover_plan import HandoverMix, PlannedHando
 from plimsoll.simulator.mediators.succession import MediatorSuccession
 
 MESSAGE_TAGS: dict[str, int] = {
-    kind.__name__: kind.__struct_config__.tag  # type: ignore[misc]
+    kind.__name__: kind.__struct_config__.tag  # type: ignore[misc]  # tags of this protocol are numbers
     for kind in (
         msg.Prepare, msg.Slot, msg.StartMove, msg.MoveTo, msg.Attach, msg.TargetAttached,
         msg.Install, msg.CutRequest, msg.Installed, msg.Cut, msg.Marker, msg.End,
@@ -31,7 +31,7 @@ MESSAGE_TAGS: dict[str, int] = {
 }  # fmt: skip
 """The messages that name a hand-over, by kind."""
 
-ROUTE: int = msg.Route.__struct_config__.tag  # type: ignore[assignment]
+ROUTE: int = msg.Route.__struct_config__.tag  # type: ignore[assignment]  # tags of this protocol are numbers
 DELAYS_SECONDS = (0.0, 0.0, 0.0004, 0.0015, 0.004, 0.02, 0.1)
 VICTIMS = ("source", "target", "head", "target-head", "neighbor", "subscriber", "mediator", "link")
 FAULTS = ("crash", "pause", "reconnect", "wall", "one-way")
@@ -100,7 +100,7 @@ class AimedFaultInjector:
         if frame[2] not in (wire.DATA, wire.CONTROL):
             return
         decoded = wire.decode_frame(frame)
-        assert isinstance(decoded, wire.Data | wire.Control)  # noqa: S101 - the kind was checked above
+        assert isinstance(decoded, wire.Data | wire.Control)  # noqa: S101  # the kind was checked above
         for raw in decoded.records:
             record = memoryview(raw)
             if record[1] in self._tags or record[1] == ROUTE:

@@ -55,7 +55,7 @@ class ConnectionFaults:
         if not found:
             return None
         connection = self.host.rng.choice(found)
-        assert connection.host is not None  # noqa: S101 - candidates() has only those that are up
+        assert connection.host is not None  # noqa: S101  # candidates() has only those that are up
         ends = [connection.dialler.name, connection.host.name]
         self.host.rng.shuffle(ends)
         return ends[0], ends[1]

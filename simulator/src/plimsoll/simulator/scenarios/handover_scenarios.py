@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
@@ -35,11 +36,9 @@ EDGE_VICTIMS = ("subscriber", "source", "target")
 ALL_VICTIMS = (*EDGE_VICTIMS, "head", "target-head", "neighbor")
 
 
-def _handover_scenario(
-    name: str, about: str, shape: FleetShape, mix: HandoverMix, **more: object
-) -> SimulationScenario:
-    values: dict[str, object] = {"load": LOAD, "control": LOSSY_CONTROL, "base": QUICK, "settle_seconds": 20.0, **more}
-    return SimulationScenario(f"sessions-{name}", about, shape, handovers=mix, **values)  # type: ignore[arg-type]
+def _handover_scenario(name: str, about: str, shape: FleetShape, mix: HandoverMix, **more: Any) -> SimulationScenario:
+    values: dict[str, Any] = {"load": LOAD, "control": LOSSY_CONTROL, "base": QUICK, "settle_seconds": 20.0, **more}
+    return SimulationScenario(f"sessions-{name}", about, shape, handovers=mix, **values)
 
 
 HANDOVER_SCENARIOS = [

@@ -150,7 +150,7 @@ class SimulatedApplications:
         try:
             number = publisher.publish(publication.attributes, payload, sent_us=int(now * 1e6), confirm=confirm)
         except c.BufferFullError:
-            return
+            return  # like an application that drops what its client has no room for: it is not due to any subscriber
         process.pending[publication.publisher, number] = (publication.attributes, now)
         process.host.wake()
 

@@ -106,13 +106,13 @@ class SoakClients:
     def begin(self) -> float:
         """Start the publishers; returns the time of the first publication."""
         start = time.monotonic() + LEAD_SECONDS
-        assert self._publishing is not None  # noqa: S101
+        assert self._publishing is not None  # noqa: S101  # `__enter__` starts it
         self._publishing.begin(start)
         return start
 
     def ending(self) -> Iterator[None]:
         """End the publishers, and wait until deliveries have stopped; raises `WorkerError` if that takes too long."""
-        assert self._publishing is not None  # noqa: S101
+        assert self._publishing is not None  # noqa: S101  # `__enter__` starts it
         self._publishing.finish()
         self._publishing.await_end(END_SECONDS)
         quiet_since, seen = time.monotonic(), -1

@@ -5,7 +5,6 @@ There is no supervisor: a killed broker stays down until it is started again. Ev
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
@@ -260,9 +259,3 @@ class FleetHarness:
 
 def _peer(config: BrokerConfig, public_key: str) -> PeerBroker:
     return PeerBroker(name=config.name, data=config.advertised, control=config.control, public_key=public_key)
-
-
-def remove_folder(folder: Path) -> None:
-    """Delete the leftovers of an earlier run."""
-    with contextlib.suppress(FileNotFoundError):
-        shutil.rmtree(folder)

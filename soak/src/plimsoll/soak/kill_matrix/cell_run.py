@@ -13,11 +13,12 @@ import msgspec
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.verify import observations as seen
+from plimsoll.demo.leftovers import remove_folder
 from plimsoll.demo.workload import DemoScenario
 from plimsoll.mediator.control_plane import HeadMessageReceived
 from plimsoll.soak.handover_audit import SoakAudit, audit_handovers
 from plimsoll.soak.harness.clients import SoakClients
-from plimsoll.soak.harness.fleet_harness import FleetHarness, HarnessLayout, remove_folder
+from plimsoll.soak.harness.fleet_harness import FleetHarness, HarnessLayout
 from plimsoll.soak.harness.handover_driver import DrivenHandover, SoakListings
 from plimsoll.soak.harness.mediator_worker import SoakMediatorProcess
 from plimsoll.soak.harness.residue import await_no_residue

@@ -49,7 +49,7 @@ class PeakLoads:
         for name in ("input_utilization", "output_utilization", "cpu_ratio"):
             value = float(event.report.get(name, 0.0))
             of[name] = max(of.get(name, 0.0), value)
-            self.sums[event.broker, name] += value  # type: ignore[assignment]
+            self.sums[event.broker, name] += value  # type: ignore[assignment]  # typeshed has a Counter of whole numbers
 
     def as_dict(self) -> dict[str, dict[str, float]]:
         """By broker: the highest and the mean of each measure."""
@@ -141,7 +141,7 @@ class SessionLanes:
 
     def _begin(self, lane: SessionLane, now: float) -> None:
         """Begin the session of a lane, once the head has listed the subscribers of the source."""
-        assert lane.pair is not None  # noqa: S101
+        assert lane.pair is not None  # noqa: S101  # lanes without a pair do not come here
         source, target = lane.pair
         served = self.listings.complete.get(source)
         if served is None:

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from plimsoll.core.verify import observations as seen
+from plimsoll.demo.leftovers import remove_folder
 from plimsoll.demo.workload import DemoScenario
 from plimsoll.soak.disturbance.fault_injector import SoakFaultInjector
 from plimsoll.soak.handover_audit import SoakAudit, audit_handovers
 from plimsoll.soak.harness.clients import SoakClients
-from plimsoll.soak.harness.fleet_harness import FleetHarness, HarnessLayout, remove_folder
+from plimsoll.soak.harness.fleet_harness import FleetHarness, HarnessLayout
 from plimsoll.soak.harness.residue import await_no_residue
 from plimsoll.soak.session_series import saturated_lanes
 from plimsoll.soak.session_series.lanes import SessionLanes, SessionMix
@@ -113,7 +114,7 @@ class SliceRun:
         return result, audit
 
     def _new_lanes(self, harness: FleetHarness) -> SessionLanes:
-        draw = random.Random(self._seed)  # noqa: S311  a plan that can be repeated, no secret
+        draw = random.Random(self._seed)  # noqa: S311  # a plan that can be repeated, no secret
         if self._load.saturated:
             return SaturatedLanes(harness, draw, self._mix, self._load.subscribers)
         return SessionLanes(harness, draw, self._lanes, self._mix)
@@ -129,7 +130,7 @@ class SliceRun:
         while time.monotonic() < first:
             self._poll(harness, clients, lanes, begin=0)
         if self._load.disturbed:
-            draw = random.Random(self._seed)  # noqa: S311  a plan that can be repeated, no secret
+            draw = random.Random(self._seed)  # noqa: S311  # a plan that can be repeated, no secret
             self._disturbing = SoakFaultInjector(harness, clients, draw, self._load.disturbed, self._load.processes)
         while len(lanes.counted) < self._sessions:
             self._poll(harness, clients, lanes, begin=self._sessions - len(lanes.counted))

@@ -8,6 +8,7 @@ run has left, and deletes staging folders without one. Copies of a row are kept;
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
 import sys
 import time
@@ -17,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.sparkjobs import telemetry_source
 from plimsoll.sparkjobs.spark_session import make_spark_session
@@ -106,7 +107,8 @@ def finish_compaction(root: Path, manifest: CompactionManifest) -> None:
             raise CompactionError(f"{name} of compaction {manifest.id} is missing: its sources are kept")
     for source in manifest.sources:
         (root / source).unlink(missing_ok=True)
-    shutil.rmtree(staging, ignore_errors=True)
+    with contextlib.suppress(FileNotFoundError):  # deleted before an interruption
+        shutil.rmtree(staging)
     (root / MANIFEST_FOLDER / f"{manifest.id}.json").unlink(missing_ok=True)
 
 
@@ -121,7 +123,7 @@ def recover_compactions(root: Path) -> int:
     for manifest in manifests:
         finish_compaction(root, manifest)
     for staging in folder.glob(".*"):
-        shutil.rmtree(staging, ignore_errors=True) if staging.is_dir() else staging.unlink()
+        shutil.rmtree(staging) if staging.is_dir() else staging.unlink()
     return len(manifests)
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
@@ -75,14 +75,14 @@ class ClusterProcessor(StatefulProcessor):
         self.slices = handle.getMapState("slices", "number BIGINT", "rows BINARY", TTL_MS)
         self.counts = handle.getValueState("counts", COUNTS_DDL)
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803  # Spark's name
         yield self._summarize(key[0], rows, timerValues)
 
-    def handleExpiredTimer(  # noqa: N802
+    def handleExpiredTimer(  # noqa: N802  # Spark's name
         self,
         key: Any,
-        timerValues: TimerValues,  # noqa: N803
-        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
+        timerValues: TimerValues,  # noqa: N803  # Spark's name
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803  # Spark's name
     ) -> Iterator[Row]:
         yield self._summarize(key[0], iter(()), timerValues)
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 from pyspark.sql import DataFrame, Row, SparkSession, Window
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.sparkjobs import telemetry_source
 from plimsoll.sparkjobs.spark_session import make_spark_session
@@ -161,7 +161,7 @@ def count_rows(points: DataFrame) -> ReportCounts:
     keys = F.countDistinct(F.when(F.col("valid"), F.struct("cluster", "broker", "epoch", "seq")))
     valid = F.count(F.when(F.col("valid"), 1))
     row = points.agg(F.count(F.lit(1)).alias("rows"), valid.alias("valid"), keys.alias("keys")).first()
-    assert row is not None  # noqa: S101 - an aggregate has a row
+    assert row is not None  # noqa: S101  # an aggregate has a row
     return ReportCounts(
         rows_in=row["rows"], counted=row["keys"], duplicate=row["valid"] - row["keys"],
         invalid=row["rows"] - row["valid"],

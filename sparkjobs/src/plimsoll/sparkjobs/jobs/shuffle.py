@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.sparkjobs import tables
 from plimsoll.sparkjobs.placement_solver import (
@@ -185,7 +185,7 @@ def run(spark: SparkSession, folder: Path, output: Path, plan: str, costs: LoadC
         placement = PLACEMENT_METHODS[name](problem, bound)
         found["plans"][name] = placement_report(problem, placement, bound, time.monotonic() - began)
         chosen = placement if name == plan else chosen
-    assert chosen is not None  # noqa: S101 - `plan` is in the loop
+    assert chosen is not None  # noqa: S101  # `plan` is in the loop
     quota = spark.createDataFrame(
         quota_table(placement_quotas(problem, chosen, names, known)), tables.struct_type(QUOTA_COLUMNS)
     )

@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyspark.ml.feature import CountVectorizerModel, MinHashLSH
 from pyspark.ml.functions import vector_to_array
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.sparkjobs import tables
 from plimsoll.sparkjobs.spark_session import make_spark_session

@@ -28,7 +28,10 @@ def main(arguments: Sequence[str]) -> int:
 def _read(path: Path) -> TelemetrySnapshot | None:
     try:
         return decode_snapshot(path.read_bytes())
-    except (OSError, SnapshotError):
+    except FileNotFoundError:
+        return None
+    except (OSError, SnapshotError) as error:
+        sys.stderr.write(f"{path}: {error}\n")
         return None
 
 

@@ -100,7 +100,7 @@ def executor_pod(launch: SparkLaunch) -> Object:
                 {
                     "name": "executor",
                     "securityContext": container_security(),
-                    "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 - inside the pod
+                    "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108  # inside the pod
                 }
             ],
             "volumes": [{"name": "tmp", "emptyDir": {}}],
@@ -272,7 +272,7 @@ def live_sidecar(launch: SparkLaunch, volume: str) -> Object:
 
     The pod also needs an emptyDir named SIDECAR for /tmp, where Spark unpacks libraries.
     """
-    tmp = {"name": SIDECAR, "mountPath": "/tmp"}  # noqa: S108 - inside the pod
+    tmp = {"name": SIDECAR, "mountPath": "/tmp"}  # noqa: S108  # inside the pod
     return {
         "name": SIDECAR,
         "image": launch.image,

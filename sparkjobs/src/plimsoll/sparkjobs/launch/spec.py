@@ -106,7 +106,7 @@ def volumes(launch: SparkLaunch) -> list[Object]:
 
 
 def mounts(launch: SparkLaunch) -> list[Object]:
-    found: list[Object] = [{"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108 - inside the pod
+    found: list[Object] = [{"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108  # inside the pod
     if launch.claim:
         found.append({"name": "data", "mountPath": DATA_PATH})
     return found

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.sparkjobs.streaming.report_buffer import WIDTH, Ints, encode_block
 from plimsoll.telemetry.schema import METRICS

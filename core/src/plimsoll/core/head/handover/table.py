@@ -60,11 +60,11 @@ class HandoverTable:
             known = self.archive.get(session_id) or self.empty(session_id, "unknown", "")
             return known if audit is None else replace(known, audit=audit)
         members = [(x, member.state) for x, member in session.members.items()]
-        return msg.Outcome(session_id, 0, self.host.epoch, session.state, members, session.reason, audit)  # type: ignore[arg-type]
+        return msg.Outcome(session_id, 0, self.host.epoch, session.state, members, session.reason, audit)  # type: ignore[arg-type]  # its states are words of the protocol
 
     def empty(self, session_id: str, state: str, reason: str) -> msg.Outcome:
         """The outcome of a session that has no members here."""
-        return msg.Outcome(session_id, 0, self.host.epoch, state, [], reason)  # type: ignore[arg-type]
+        return msg.Outcome(session_id, 0, self.host.epoch, state, [], reason)  # type: ignore[arg-type]  # its states are words of the protocol
 
     def moved(self, session_id: str) -> list[str]:
         """The members known to have moved."""

@@ -32,7 +32,7 @@ class Shuffle:
 
     name: ClassVar[str] = "Shuffle"
 
-    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  a frozen value
+    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  # a frozen value
     scope: Scope = "Local"
 
     def plan(

@@ -180,6 +180,8 @@ def step_sampling(context: EngineContext, request: SessionRequest, session: Sess
     message = f"the subscribers of {planner.shorten_names(session.sources)} were not listed in time"
     if served is not None:
         message = f"the subscription profiles of {planner.shorten_names(session.sources)} did not come in time"
+        if fault := context.profile_queries.fault_of(session.uid):
+            message += f"; the last one cannot be read: {fault}"
     return end_by_verdict(context, request, session, SessionVerdict(reason="NoSample", message=message, again=True))
 
 

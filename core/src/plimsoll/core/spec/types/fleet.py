@@ -1,6 +1,6 @@
 """Settings of a whole fleet: security, defaults, telemetry, pods, balancing between clusters."""
 
-# ruff: noqa: RUF009  quantities and durations are immutable values, safe as defaults
+# ruff: noqa: RUF009  # quantities and durations are immutable values, safe as defaults
 
 from __future__ import annotations
 
