@@ -103,7 +103,10 @@ def judge(
 @pytest.mark.timeout(120)
 @settings(max_examples=examples(500), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
-    st.lists(asked, min_size=2, max_size=14), steps, st.booleans(), st.lists(st.integers(0, 200), min_size=1, max_size=8)
+    st.lists(asked, min_size=2, max_size=14),
+    steps,
+    st.booleans(),
+    st.lists(st.integers(0, 200), min_size=1, max_size=8),
 )
 def test_bounded_steps_leave_nothing_uncovered_and_end_in_the_exact_set(
     pool: list[Subscription], steps: list[tuple[int, int, list[int]]], reuse: bool, units: list[int]

@@ -86,7 +86,13 @@ MUTANTS = [
     Mutant(
         "dark-list-stands-still",
         "The target takes changes of a list that is not matched yet.",
-        (Change(HandoverTarget.on_subs, "if self._take_all(attachment, subs.adds):", "if True:"),),
+        (
+            Change(
+                HandoverTarget.on_subs,
+                "yield from self._take_all(attachment, subs.adds, set(subs.removes))",
+                "yield 1",
+            ),
+        ),
         LISTS,
     ),
     Mutant(

@@ -217,9 +217,7 @@ class CoveringSet(Generic[K]):
             self._announce(node, before)
             self._sweep(node, candidates, before)
 
-    def _sweep(
-        self, node: CoverNode[K], candidates: list[CoverNode[K]], before: dict[K, Subscription | None]
-    ) -> None:
+    def _sweep(self, node: CoverNode[K], candidates: list[CoverNode[K]], before: dict[K, Subscription | None]) -> None:
         """Withdraw those that an announced node covers."""
         while candidates and node.announced:
             if self._left <= 0:
