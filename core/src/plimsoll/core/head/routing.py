@@ -17,7 +17,6 @@ from plimsoll.core.predicates import Attributes, Subscription
 from plimsoll.core.protocol.messages import Cover, CoverItem
 from plimsoll.core.protocol.wire import WireError
 
-
 STEP_UNITS = 4_000
 """Work of one step on a neighbour's cover, in units of some quarter of a microsecond; `tidy` does the rest."""
 
