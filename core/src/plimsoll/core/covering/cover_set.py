@@ -41,7 +41,8 @@ class CoverDelta(Generic[K]):
 
 WITNESS_UNITS = 60
 """Of a search that compares nothing: hashes, look-ups, and the books of the node."""
-WITHDRAW_UNITS = 16
+FILING_UNITS = 30
+"""Of each constraint of a subscription that is announced or withdrawn: its place among those on the same attribute."""
 UNBOUNDED = 2**62
 SWEEPS_AT_MOST = 16
 """Announced subscriptions whose comparison with others waits; each may hold a reference to every other one."""
@@ -132,6 +133,10 @@ class CoveringSet(Generic[K]):
     def __contains__(self, key: object) -> bool:
         return key in self._announced
 
+    def member(self, key: K) -> Subscription:
+        """The subscription of a key, announced or not. KeyError when the key is unknown."""
+        return self._members[key].subscription
+
     @property
     def member_count(self) -> int:
         """The number of subscriptions, announced or not."""
@@ -154,6 +159,7 @@ class CoveringSet(Generic[K]):
 
     def _remove_member(self, key: K, before: dict[K, Subscription | None], pending: dict[CoverNode[K], None]) -> None:
         node = self._members.pop(key)
+        self._left -= FILING_UNITS
         node.keys.pop(key)
         if node.keys:
             if node.announced and node.representative == key:
@@ -226,7 +232,6 @@ class CoveringSet(Generic[K]):
             other = candidates.pop()
             self._left -= node.size + node.pieces * other.size
             if other.announced and node.subscription.covers(other.subscription):
-                self._left -= WITHDRAW_UNITS
                 self._withdraw(other, before)
                 _assign_witness(other, node)
 
@@ -238,6 +243,7 @@ class CoveringSet(Generic[K]):
     def _announce(self, node: CoverNode[K], before: dict[K, Subscription | None]) -> None:
         key = next(iter(node.keys))
         before.setdefault(key, self._announced.get(key))
+        self._left -= FILING_UNITS * len(node.subscription.constraints)
         node.representative, node.announced = key, True
         self._announced[key] = node.subscription
         self._frontier.announce(node)
@@ -247,6 +253,7 @@ class CoveringSet(Generic[K]):
         if key is None:
             raise RuntimeError(f"{node.subscription} is announced without a key")
         before.setdefault(key, self._announced[key])
+        self._left -= FILING_UNITS * len(node.subscription.constraints)
         node.representative, node.announced = None, False
         del self._announced[key]
         self._frontier.withdraw(node)

@@ -240,7 +240,7 @@ class Edge(OverlayNode):
             self.up(cover)
 
     def wake_at(self) -> float:
-        if self.client_intake.waiting or not self.subscription_table.cover.is_tidy:
+        if self.client_intake.waiting or not self.subscription_table.is_tidy:
             return self.now
         agent_at = self.balancing_agent.wake_at() if self.balancing_agent is not None else NEVER
         return min(self._next_progress, self.server.wake_at(), self.reporter.next_report, agent_at)

@@ -9,6 +9,7 @@ Rules:
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterable
 
 from plimsoll.core import predicates
@@ -26,6 +27,8 @@ TEXT_CHARACTERS = 65_536
 """Of a subscription in a message (`wire.Text`)."""
 WRITTEN_OUT_CHARACTERS = TEXT_CHARACTERS // 10
 """A longer text may exceed that in canonical form: an unprintable character becomes an escape of ten."""
+REMOVED_CONSTRAINTS = 64
+"""Of subscriptions removed in one step, after which the next round goes on."""
 STEP_UNITS = 4_000
 """Work of one covering step, in units of some quarter of a microsecond; `tidy` does the rest in the next rounds."""
 
@@ -44,6 +47,8 @@ class SubscriptionTable:
         """Updates that announced something not covered before: from then on the edge sees more of the traffic."""
         self._last = 0
         self._waiting = 0
+        self._unmatching: deque[int] = deque()  # in the index still, for holders that take nothing
+        self._uncovering: deque[int] = deque()
 
     def __len__(self) -> int:
         """Subscriptions taken, installed or not."""
@@ -114,7 +119,14 @@ class SubscriptionTable:
         attachment.is_installed = False
 
     def _remove(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
+        self._unmatching.extend(numbers)
+        self._unmatch()
+
+    def _unmatch(self) -> None:
+        constraints = 0
+        while self._unmatching and constraints < REMOVED_CONSTRAINTS:
+            number = self._unmatching.popleft()
+            constraints += len(self.index[number].constraints)
             self.index.remove(number)
             del self.holders[number]
 
@@ -133,18 +145,42 @@ class SubscriptionTable:
     # -- upward
 
     def step(self, adds: Iterable[Numbered], removes: Iterable[int]) -> list[msg.Cover]:
-        """The next numbered update, in parts; there is one even when the covering set does not change."""
-        return self._numbered(self.cover.apply(adds, removes, units=STEP_UNITS))
+        """The next numbered update, in parts; there is one even when the covering set does not change.
+
+        What does not fit into a bounded step is left to `tidy`: until then the cover is larger than needed.
+        """
+        self._uncovering.extend(removes)
+        return self._numbered(self._apply(adds))
 
     def shrink(self, removes: Iterable[int]) -> list[msg.Cover]:
         """The same for removals that no SUBACK waits for: no update, if the covering set does not change."""
-        delta = self.cover.apply([], removes, units=STEP_UNITS)
+        self._uncovering.extend(removes)
+        delta = self._apply(())
         return self._numbered(delta) if delta else []
 
     def tidy(self) -> list[msg.Cover]:
-        """The next update of those that bounded steps have left over, if it changes anything."""
-        delta = self.cover.tidy(STEP_UNITS) if not self.cover.is_tidy else None
+        """A round's bounded share of what is left over; returns the update, if it changes anything."""
+        self._unmatch()
+        if self._uncovering:
+            delta = self._apply(())
+        elif not self.cover.is_tidy:
+            delta = self.cover.tidy(STEP_UNITS)
+        else:
+            return []
         return self._numbered(delta) if delta else []
+
+    def _apply(self, adds: Iterable[Numbered]) -> CoverDelta[int]:
+        removes: list[int] = []
+        constraints = 0
+        while self._uncovering and constraints < REMOVED_CONSTRAINTS:
+            removes.append(self._uncovering.popleft())
+            constraints += len(self.cover.member(removes[-1]).constraints)
+        return self.cover.apply(adds, removes, units=STEP_UNITS)
+
+    @property
+    def is_tidy(self) -> bool:
+        """Whether nothing is left over."""
+        return not self._unmatching and not self._uncovering and self.cover.is_tidy
 
     @property
     def units_spent(self) -> int:
