@@ -44,7 +44,7 @@ class AttackedEdge(EdgeRig):
         self.edge.receive(ATTACKER, [wire.hello_frame(4242, 0, False, Info("attacker", "client", 1))], self.now)
         self.attack_records = [wire.encode(msg.Resume(1, "attacker", (1, 1), 1, [], msg.Policy(), None, []))]
         self.version = 1
-        self._send_attack()
+        self.send_attack()
         self.run_out()
 
     def attack(self, subscriptions: list[str]) -> None:
@@ -53,11 +53,11 @@ class AttackedEdge(EdgeRig):
         items = [msg.SubscriptionItem(i, text) for i, text in enumerate(subscriptions, 1)]
         self.version += 1
         self.attack_records = [wire.encode(msg.Subs(1, self.version, items, []))]
-        self._send_attack()
+        self.send_attack()
         self.run_out()
         self.version += 1
         self.attack_records = [wire.encode(msg.Subs(1, self.version, [], [item.id for item in items]))]
-        self._send_attack()
+        self.send_attack()
         self.run_out()
 
     def run_out(self) -> None:
@@ -94,7 +94,7 @@ class AttackedEdge(EdgeRig):
             self.acked = frame.seq
             self.edge.receive(ATTACKER, [wire.ack_frame(4242, frame.seq, 1 << 30)], self.now)
 
-    def _send_attack(self) -> None:
+    def send_attack(self) -> None:
         self.sent += 1
         frame = wire.data_frame(4242, 0, self.sent, self.acked, 1 << 30, self.attack_records, len(self.attack_records))
         started = time.thread_time()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -21,23 +22,29 @@ CALLS_AT_MOST = 300_000
 class CountedEdge(AttackedEdge):
     """Counts calls in the place of milliseconds."""
 
-    calls = 0
-
-    def _count(self, frame: FrameType, event: str, arg: Any) -> None:
-        self.calls += event in ("call", "c_call")
+    def __init__(self) -> None:
+        self.counted: list[int] = []
+        super().__init__()
 
     def exchange_all(self) -> None:
-        self.calls = 0
-        sys.setprofile(self._count)
+        self._counting(super().exchange_all)
+
+    def send_attack(self) -> None:
+        self._counting(super().send_attack)
+
+    def _counting(self, work: Callable[[], None]) -> None:
+        calls = 0
+
+        def count(frame: FrameType, event: str, arg: Any) -> None:
+            nonlocal calls
+            calls += event in ("call", "c_call")
+
+        sys.setprofile(count)
         try:
-            super().exchange_all()
+            work()
         finally:
             sys.setprofile(None)
-        self.counted.append(self.calls)
-
-    @property
-    def counted(self) -> list[int]:
-        return self.__dict__.setdefault("_counted", [])  # type: ignore[no-any-return]
+        self.counted.append(calls)
 
 
 KNOWN = {
