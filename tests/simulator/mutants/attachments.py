@@ -107,7 +107,7 @@ MUTANTS = [
         "A STANDBY attachment ends with its link.",
         (
             Change(
-                HandoverTarget._attach,
+                HandoverTarget._open,
                 "attachment.incoming_session, attachment.keeps_place = AttachmentState.STANDBY, session, False",
                 "attachment.incoming_session, attachment.keeps_place = AttachmentState.STANDBY, session, True",
             ),
@@ -124,13 +124,13 @@ MUTANTS = [
         "A STANDBY attachment is not in the cover: the edge receives nothing for a member that is not cut.",
         (
             Change(
-                HandoverTarget._attach,
-                "self.reports.attached(session, item.subscriber)",
-                "self.reports.attached(session, item.subscriber)\n"
-                "    attachment.is_covered = True\n"
-                "    held = self.attachments.subscription_table\n"
-                "    for cover in held.step(held.numbered(attachment), []):\n"
-                "        self.host.up(cover)",
+                HandoverTarget.on_attach,
+                "self.reports.attached(attach.session, attachment.subscriber)",
+                "self.reports.attached(attach.session, attachment.subscriber)\n"
+                "        attachment.is_covered = True\n"
+                "        table = self.attachments.subscription_table\n"
+                "        for cover in table.step(table.numbered(attachment), []):\n"
+                "            self.host.up(cover)",
             ),
             Change(
                 AttachmentTable.install,
@@ -400,7 +400,7 @@ MUTANTS = [
         "A refused ATTACH is answered.",
         (
             Change(
-                HandoverTarget._attach,
+                HandoverTarget._open,
                 "self.host.say(link, msg.AttachmentClosed(item.attachment, code, REFUSALS[code]))",
                 "pass",
             ),
