@@ -133,7 +133,7 @@ MUTANTS = [
                 "            self.host.up(cover)",
             ),
             Change(
-                AttachmentTable.install,
+                AttachmentTable._install,
                 "for numbered in taken.values() for pair in numbered]",
                 "for a, numbered in taken.items() for pair in numbered if a.state is not AttachmentState.CUTTING]",
             ),
@@ -160,15 +160,15 @@ MUTANTS = [
         "While a cut is under way every cover of the target includes all its attachments but those in STANDBY.",
         (
             Change(
-                AttachmentTable.install,
-                "*first, last = self.subscription_table.step(",
+                AttachmentTable._install,
+                "return self.subscription_table.step(",
                 "late = [a for a in self.by_subscriber.values()\n"
                 "            if a.state is AttachmentState.CUTTING and a not in taken]\n"
                 "    held = self.subscription_table\n"
                 "    removes = [*removes, *(n for a in late for n, _ in held.numbered(a) if a.is_covered)]\n"
                 "    for a in late:\n"
                 "        a.is_covered = False\n"
-                "    *first, last = self.subscription_table.step(",
+                "    return self.subscription_table.step(",
             ),
         ),
         ("busy", "sessions-batch", "far"),
