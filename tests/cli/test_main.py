@@ -1,4 +1,4 @@
-"""Arguments, exit codes, and commands that are loaded when they are asked for."""
+"""Arguments, exit codes, and commands that are loaded only when they are run."""
 
 import sys
 import types

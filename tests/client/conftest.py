@@ -25,7 +25,7 @@ STARTED_SECONDS = 20.0
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports below those that the system hands out by itself, so that no connection takes one meanwhile."""
+    """Ports below the ephemeral range, so that no connection takes one meanwhile."""
     ports: list[int] = []
     while len(ports) < count:
         port = random.randrange(20_000, 32_000)

@@ -147,7 +147,7 @@ def test_a_full_buffer_holds_the_task_alone(fleet: Any):
     run(main)
 
 
-def test_leaving_the_block_tells_what_was_not_accepted():
+def test_leaving_the_block_reports_what_was_not_accepted():
     async def main() -> None:
         publisher = AsyncPublisher("tcp://127.0.0.1:1", security="plain")
         await publisher.publish({"n": 1})

@@ -75,7 +75,7 @@ def test_an_unanswered_publication_is_not_forgotten_in_silence():
         receipt.wait(1)
 
 
-def test_leaving_the_block_tells_what_was_not_accepted(monkeypatch: pytest.MonkeyPatch):
+def test_leaving_the_block_reports_what_was_not_accepted(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("plimsoll.client.publisher.CLOSE_SECONDS", 0.05)
     publisher = Publisher("tcp://127.0.0.1:1", security="plain")
     publisher.publish({"n": 1})

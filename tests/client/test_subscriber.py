@@ -13,7 +13,7 @@ from plimsoll.client import Attached, ClientLimits, Delivery, GapNotice, Policy,
 
 @pytest.fixture
 def topic() -> str:
-    """A word that only this test's publications and subscriptions have."""
+    """A word that only this test's publications and subscriptions contain."""
     return uuid.uuid4().hex
 
 

@@ -98,7 +98,7 @@ def test_nothing_is_in_line_for_who_is_not_there_but_the_last_hello(transport: D
 def test_nothing_overtakes_what_waits(router: Any, transport: DealerTransport, eventually: Any):
     transport.apply([Dial("a", endpoint(router))])
     transport.send([("a", b"one"), ("a", b"two")])
-    waiting = list(transport.waiting.get("a", []))  # empty where the connection stood at once
+    waiting = list(transport.waiting.get("a", []))  # empty if the connection was there at once
     assert waiting == [b"one", b"two"][2 - len(waiting) :]
     eventually(transport.is_ready)
     transport.send([("a", b"three")])
@@ -120,8 +120,8 @@ def test_it_is_ready_when_something_can_be_read_and_not_before(
     assert not transport.is_ready()
 
 
-def test_frames_for_nobody_are_counted(transport: DealerTransport):
-    transport.send([("nobody", b"abc")])
+def test_frames_for_unknown_peers_are_counted(transport: DealerTransport):
+    transport.send([("unknown", b"abc")])
     assert transport.counters["frames_for_nobody"] == 1
 
 
@@ -216,7 +216,7 @@ def test_descriptors_are_told_of(router: Any, transport: DealerTransport):
 
 
 class Doorkeeper:
-    """Lets nobody in, until told to."""
+    """Admits no peer until the test says so."""
 
     def __init__(self) -> None:
         self.lets_in, self.refused = False, 0
@@ -226,7 +226,7 @@ class Doorkeeper:
         return self.lets_in
 
 
-def test_who_was_refused_dials_anew_and_says_what_waited(router: Any, eventually: Any):
+def test_a_refused_client_dials_again_and_sends_its_waiting_frames(router: Any, eventually: Any):
     """libzmq does not connect again after a refusal."""
     door, (server, secret) = Doorkeeper(), zmq.curve_keypair()
     guard = ThreadAuthenticator(router.context)
@@ -262,7 +262,7 @@ def test_who_was_refused_dials_anew_and_says_what_waited(router: Any, eventually
 
 
 def test_a_head_that_has_another_key_by_now_is_reached_again_soon(router: Any, eventually: Any, tmp_path: Path):
-    """Its file told of the next key before; the head changes over, and whoever dials tries one after the other."""
+    """Its file had the next key before; the head changes over, and its peers try one key after the other."""
     (old, old_secret), (new, new_secret) = zmq.curve_keypair(), zmq.curve_keypair()
 
     def head(secret: bytes, at: str = "tcp://127.0.0.1:*") -> Any:

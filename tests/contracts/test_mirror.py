@@ -1,4 +1,4 @@
-"""Each module has its tests, where a reader looks for them.
+"""Each module has its tests where a reader looks for them.
 
 `core/src/plimsoll/core/protocol/wire.py` is tested in `tests/core/protocol/test_wire.py` and `test_wire_*.py` beside
 it, or in the files of a folder `tests/core/protocol/wire/`. A part of a subpackage, `core/policies/padres/policy.py`,

@@ -320,7 +320,7 @@ def test_without_numba_the_answers_are_the_same():
 
 @pytest.fixture
 def nothing_writable() -> Iterator[None]:
-    """A root on which no file can be made; loads start anew before and after."""
+    """A root on which no file can be created; the kernel is loaded again before and after."""
     assert warm_up()
     assert kernel.cached_files(), "warming up keeps the machine code beside the module"
     kernel.load.cache_clear()

@@ -1,4 +1,4 @@
-"""What was noted comes back as it was and in its order; a damaged file is refused."""
+"""Observations are read back as they were written and in order; a damaged file is refused."""
 
 from pathlib import Path
 
@@ -69,7 +69,7 @@ def test_every_damaged_end_is_noticed(tmp_path):
             continue
         assert found == entries[: len(found)]
         boundaries.append(length)
-    # Only between two records (a name each for s, p and h, the attachment): there nothing can tell.
+    # Only between two records (a name each for s, p and h, the attachment), where a cut cannot be noticed.
     assert len(boundaries) == 5
 
 

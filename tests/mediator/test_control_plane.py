@@ -1,4 +1,4 @@
-"""The control-plane client against a ROUTER that stands for a broker: CURVE, restarts, rubbish."""
+"""The control-plane client against a ROUTER in place of a broker: CURVE, restarts, rubbish."""
 
 import socket
 import time
@@ -61,7 +61,7 @@ def router():
 
 
 def said(plane, ask, seconds=60.0):
-    """The next thing said, asking again as the supervisor does."""
+    """The next message, with repeated queries as the supervisor sends them."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         ask()
@@ -104,7 +104,7 @@ def test_reports_name_their_broker(plane, router):
 def test_a_head_is_commanded_and_says_how_it_stands(plane, router):
     plane.dial(PeerBroker(name="h", data="", control=router.endpoint), "head")
     command, query = messages.Command(7, 1, "7.1", "ask"), messages.ListSubscribers(5, "e")
-    plane.send("nobody", command)
+    plane.send("unknown", command)
     peer = wait_for_hearing(plane, router)
     plane.send("h", command)
     plane.send("h", query)
@@ -119,7 +119,7 @@ def test_a_head_is_commanded_and_says_how_it_stands(plane, router):
 
 
 def wait_for_hearing(plane, router):
-    """Ask until the line is there; whom to answer."""
+    """Query until the connection is there; returns the peer to answer."""
     while not router.socket.poll(50):
         plane.ask("h")
     peer, _ = router.hear()
@@ -207,7 +207,7 @@ def test_lines_that_were_hung_up_say_nothing(plane, router):
     assert list(plane.poll(0.0)) == []
 
 
-def test_a_line_on_which_somebody_else_answered_is_dialled_anew(plane, router, monkeypatch):
+def test_a_connection_answered_by_another_process_is_dialled_again(plane, router, monkeypatch):
     """Libzmq does not try again after an answer that is not ZeroMQ's."""
     monkeypatch.setattr("plimsoll.mediator.control_plane.REDIAL_SECONDS", 0.5)
     stranger = socket.create_server(("127.0.0.1", 0))

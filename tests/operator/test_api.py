@@ -1,4 +1,4 @@
-"""What becomes of requests when the API server refuses, fails, or is away; and what the real one makes of them."""
+"""Requests when the API server refuses, fails, or is away; and with the real one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _short_pauses(monkeypatch):
 
 
 def asked(answers: list[tuple[int, Any]], call, **settings: Any):
-    """What a call makes of these answers, and the server that gave them."""
+    """The result of a call for these answers, and the server that gave them."""
 
     async def run():
         async with Faults(answers=answers, **settings) as server, Api(server.configuration, "test") as api:
@@ -61,7 +61,7 @@ def test_an_answer_that_is_not_json_is_kept_in_the_message():
 
 
 def test_a_success_that_cannot_be_read_is_none():
-    """Else half a list would be taken for the whole."""
+    """Otherwise half a list would be taken for the whole."""
 
     async def run():
         async with Faults(answers=[]) as server, Api(server.configuration) as api:
@@ -202,7 +202,7 @@ def test_the_note_of_an_event_is_bounded_in_bytes():
 
 
 def on_cluster(test, *, when=None, plan=None):
-    """Run a test with a client that speaks through the proxy, and a namespace."""
+    """Run a test with a client that connects through the proxy, and a namespace."""
 
     async def run():
         async with (

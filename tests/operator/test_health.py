@@ -1,4 +1,4 @@
-"""Alive or not, and the endpoint that says so."""
+"""Liveness and readiness, and their endpoint."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from plimsoll.operator.health import STUCK_SECONDS, OperatorHealth, http_server,
 from plimsoll.operator.metrics import OperatorMetrics
 
 
-def test_a_fleet_that_nobody_looks_at_is_stuck():
+def test_a_fleet_that_is_not_reconciled_is_stuck():
     health = OperatorHealth(stalled_seconds=90)
     health.last_reconciled["ns"] = 100.0
     assert health.trouble(100.0 + STUCK_SECONDS) == ""
@@ -27,7 +27,7 @@ def test_a_watch_that_has_not_told_of_what_is_there_is_deaf():
 
 def test_watches_that_do_not_hear_the_canary_are_deaf():
     health = OperatorHealth(stalled_seconds=90, canary_seen=100.0)
-    assert health.trouble(1000.0) == ""  # nothing was written that they could have heard
+    assert health.trouble(1000.0) == ""  # nothing was written that they could have delivered
     health.canary_written = 130.0
     assert health.trouble(190.0) == ""
     assert "91 s" in health.trouble(191.0)

@@ -1,4 +1,4 @@
-"""What went while a watch was away goes from the indexes, too; what has come meanwhile stays."""
+"""Objects deleted while a watch was away leave the indexes, too; objects created meanwhile stay."""
 
 import asyncio
 from typing import Any
@@ -20,7 +20,7 @@ def item(name: str, uid: str = "", kind: str = "EdgeBroker") -> dict[str, Any]:
 
 
 class Server:
-    """Lists what there is; `asked` is what was asked for."""
+    """Lists the present objects; `asked` holds the requested kinds."""
 
     def __init__(self, *there: dict[str, Any]) -> None:
         self.there = list(there)
@@ -67,8 +67,8 @@ def test_ghosts_are_shown_no_more_and_told_of_and_the_rest_stays(monkeypatch: py
     selector = f"app.kubernetes.io/managed-by={MANAGER}"
     assert {("EdgeBroker", "", ""), ("Pod", "", selector), ("Node", "", "")} <= set(server.asked)
     assert {kind for kind, _, _ in server.asked} == set(watches.kinds)
-    indices["EdgeBroker"]["ns"] = [item("a"), item("b", "made anew")]
-    assert [each["metadata"]["uid"] for each in watches.all_of_kind("EdgeBroker")] == ["a", "made anew"]
+    indices["EdgeBroker"]["ns"] = [item("a"), item("b", "made again")]
+    assert [each["metadata"]["uid"] for each in watches.all_of_kind("EdgeBroker")] == ["a", "made again"]
 
 
 def changed(name: str, generation: int) -> dict[str, Any]:
@@ -154,8 +154,8 @@ def test_an_api_server_that_does_not_answer_makes_nothing_a_ghost_and_ends_nothi
     assert watches.all_of_kind("EdgeBroker") == [item("a")]
 
 
-def test_a_watch_that_tells_again_of_what_it_has_told_is_held_against_a_list(monkeypatch: pytest.MonkeyPatch):
-    """As kopf does after `410 Gone`; at the start it is how everything is told of first."""
+def test_a_watch_that_repeats_objects_is_compared_with_a_list(monkeypatch: pytest.MonkeyPatch):
+    """As kopf does after `410 Gone`, and for every object at its start."""
     monkeypatch.setattr(relist, "SETTLE_SECONDS", 0.0)
 
     async def story() -> None:

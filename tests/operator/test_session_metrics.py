@@ -1,4 +1,4 @@
-"""Sessions in numbers: each attempt once, whatever is stored again."""
+"""Metrics of sessions: each attempt is counted once, even if it is stored again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from plimsoll.operator.session_metrics import SessionMetrics
 
 
 class Counted:
-    """The metrics and what Prometheus would read of them."""
+    """The metrics, and the samples that Prometheus would read."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

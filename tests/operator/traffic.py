@@ -1,7 +1,7 @@
-"""Applications in a pod: one publisher and many subscribers who want everything, and a verdict in the pod's log.
+"""Applications in a pod: one publisher and many subscribers to everything, and a verdict in the pod's log.
 
-Runs in the brokers' image, alone: `python traffic.py COUNT PER_SECOND`. It publishes until the file `/told/stop` holds
-something, waits until everything has come, and writes one line of JSON.
+Runs in the brokers' image, alone: `python traffic.py COUNT PER_SECOND`. It publishes until the file `/told/stop` is not
+empty, waits until everything has arrived, and writes one line of JSON.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What the server takes, what it answers, and that no connection can keep it from answering others."""
+"""Requests and answers of the server, and that no connection can keep it from answering others."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def rest_of(connected: socket.socket) -> bytes:
         while data := connected.recv(65536):
             found += data
     except ConnectionError:
-        pass  # closed with something of ours unread
+        pass  # closed with some of our bytes unread
     return bytes(found)
 
 
@@ -271,7 +271,7 @@ def test_what_is_no_endpoint_is_said(endpoint: str):
         address_of(endpoint)
 
 
-def test_whatever_comes_in_the_server_answers_the_next_one(server: HttpServer):
+def test_after_any_input_the_server_answers_the_next_request(server: HttpServer):
     seed = 20061
     chance = random.Random(seed)
     pieces = [

@@ -1,4 +1,4 @@
-"""A snapshot is read back as it was written; each thing that can be wrong with one is refused by its name."""
+"""A snapshot is read back as it was written; each possible fault is refused by its name."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_age_coverage_order_and_fleet_are_checked():
     assert fault(data, SnapshotRequirements("f", after=(5, 3))) == "OutOfOrder"
     assert fault(data, SnapshotRequirements("f", after=(6, 0))) == "OutOfOrder"
     assert fault(encode_snapshot(snapshot(seen=3))) == "Incomplete"
-    assert fault(encode_snapshot(snapshot(0, 0))) == "Incomplete", "nobody expected: nothing is known"
+    assert fault(encode_snapshot(snapshot(0, 0))) == "Incomplete", "no broker expected: nothing is known"
 
 
 def test_what_is_just_good_enough_is_taken():

@@ -1,4 +1,4 @@
-"""What is measured and under which names: complete, documented, and with labels that cannot grow."""
+"""The metrics of a broker: complete, documented, and with labels that cannot grow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real sockets on the loopback: order, bounds, rubbish, and who is let in."""
+"""Real sockets on the loopback: order, bounds, rubbish, and which peers are admitted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEADLINE_SECONDS = 60
 LIMITS = BrokerLimits(max_frame_bytes=4096, window_frames=8)
 SEED = 20
 KEPT: list[zmq.Socket] = []
-"""A socket that nobody holds is closed; these stay open until their context goes."""
+"""A socket without a reference is closed; these stay open until their context ends."""
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def dealer(context: zmq.Context, endpoint: str, **options: object) -> zmq.Socket
 
 
 def pump(sockets: BrokerSockets, lane: SocketLane, until: Callable[[], bool], got: list | None = None) -> None:
-    """Run rounds until something is so; a deadline makes it fail rather than hang."""
+    """Run rounds until a condition holds; a deadline makes it fail rather than hang."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while not until():
         assert time.monotonic() < deadline, f"not reached: {dict(lane.counters)}, {got}"
@@ -132,7 +132,7 @@ def test_the_deaf_wait_and_lose_nothing_while_others_are_served(sockets: BrokerS
         assert time.monotonic() < deadline
         sockets.wait(0)
         if last < sent + 60:
-            # Some time there is room; what is new goes behind what waits all the same.
+            # There is room now and then; new frames still queue behind the waiting ones.
             sockets.data.send([(names[b"deaf"], b"%06d" % last)])
             last += 1
         sockets.data.retry()
@@ -152,7 +152,7 @@ def test_a_line_that_outgrows_every_window_is_cut(sockets: BrokerSockets):
 
 def test_a_peer_that_is_not_there_is_named(sockets: BrokerSockets):
     sockets.data.bind("tcp://127.0.0.1:*")
-    assert sockets.data.send([(b"\0abcd", b"x"), ("nobody", b"x")]) == [b"\0abcd"]
+    assert sockets.data.send([(b"\0abcd", b"x"), ("unknown", b"x")]) == [b"\0abcd"]
     assert sockets.data.counters == {"peers_unreachable": 1, "frames_for_nobody": 1}
 
 
@@ -197,7 +197,7 @@ def test_messages_of_many_parts_are_thrown_away_and_counted(sockets: BrokerSocke
     assert sockets.data.counters["messages_of_many_parts"] == 2
 
 
-def test_rubbish_harms_nobody_else(sockets: BrokerSockets, context: zmq.Context):
+def test_rubbish_harms_no_other_peer(sockets: BrokerSockets, context: zmq.Context):
     """Random bytes, half handshakes, a huge frame and an empty one, on both sockets."""
     rng = random.Random(SEED)
     endpoints = [lane.bind("tcp://127.0.0.1:*") for lane in (sockets.data, sockets.control)]
@@ -258,7 +258,7 @@ def test_short_waits_are_neither_skipped_nor_rounded_up_to_nothing(sockets: Brok
     assert time.monotonic() - started >= 20 * 0.0005
 
 
-# -- who is let in -----------------------------------------------------------------------------------------------------
+# -- admission -----------------------------------------------------------------------------------------------------
 
 
 class Keys:
@@ -356,7 +356,7 @@ def test_who_was_forgotten_and_speaks_again_is_heard_only_by_a_key_that_is_still
     assert all_frames(got) == [b"before"]
 
 
-def test_when_the_handler_has_failed_nobody_new_is_let_in_and_that_is_known(keys: Keys, context: zmq.Context):
+def test_when_the_handler_has_failed_no_new_peer_is_admitted_and_status_shows_it(keys: Keys, context: zmq.Context):
     sockets, lane = keys.sockets, keys.sockets.data
     got: list = []
     old = keys.connect(context, "ann", keys.endpoint)
@@ -422,8 +422,8 @@ def test_who_was_refused_is_let_in_once_its_key_is_known(keys: Keys, tmp_path: P
 
 
 @pytest.mark.parametrize("control", [False, True])
-def test_a_connection_that_does_not_come_about_is_made_anew(keys: Keys, tmp_path: Path, control: bool):
-    """Somebody answers at the address who is no broker; the broker is there later."""
+def test_a_connection_that_cannot_be_made_is_dialled_again(keys: Keys, tmp_path: Path, control: bool):
+    """A process that is not a broker answers at the address; the broker is there later."""
     lane = keys.sockets.control if control else keys.sockets.data
     public, secret = zmq.curve_keypair()
     keys.pairs["e"], keys.roles["e"] = (public, secret), "edge"
@@ -459,7 +459,7 @@ def test_a_connection_that_does_not_come_about_is_made_anew(keys: Keys, tmp_path
 
 
 @pytest.mark.parametrize("control", [False, True])
-def test_a_connection_that_is_there_at_once_is_not_made_anew(
+def test_a_connection_that_is_there_at_once_is_not_dialled_again(
     keys: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, control: bool
 ):
     """Before `connect` returns, the other side has shaken hands already."""
@@ -492,7 +492,7 @@ def test_a_connection_that_is_there_at_once_is_not_made_anew(
 
 @pytest.mark.parametrize("control", [False, True])
 def test_a_broker_takes_another_key_and_who_knows_it_comes_back_by_itself(keys: Keys, tmp_path: Path, control: bool):
-    """Its peers have been told of the next key in their authorised keys; they try one after the other."""
+    """Its peers have the next key among their authorised keys; they try one after the other."""
     lane = keys.sockets.control if control else keys.sockets.data
     (public, secret), (next_public, next_secret) = zmq.curve_keypair(), zmq.curve_keypair()
     keys.pairs["e"], keys.roles["e"] = (public, secret), "edge"

@@ -1,4 +1,4 @@
-"""What a person is told of a session that a policy has planned: who was asked, what moves and stays, and why."""
+"""The description of a session that a policy has planned: the edges asked, what moves and stays, and why."""
 
 from __future__ import annotations
 

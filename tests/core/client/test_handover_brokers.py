@@ -78,7 +78,7 @@ class Play:
         return [event for event in self.told[name] if isinstance(event, kind)]
 
     def check(self, *, gaps: int = 0, seconds: float = 1.0) -> None:
-        """Everything has come to everybody, once and in order."""
+        """Every subscriber has received every publication, once and in order."""
         self.run(seconds, publish=False)
         for name in NAMES:
             numbers = [each.attributes["n"] for each in self.of(name, Delivery)]

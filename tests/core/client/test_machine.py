@@ -191,7 +191,7 @@ def test_a_withdrawn_subscription_is_forgotten(cluster: Cluster):
     assert cluster.numbers("s") == [1]
 
 
-def test_a_subscriber_that_is_paused_disturbs_nobody_and_gets_it_all_later(cluster: Cluster):
+def test_a_paused_subscriber_disturbs_no_other_and_gets_everything_later(cluster: Cluster):
     cluster.subscribe("fast", prefer="e1")
     slow = cluster.subscribe("slow", prefer="e1")
     slow.pause()

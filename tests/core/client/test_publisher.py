@@ -1,4 +1,4 @@
-"""A publisher against a scripted head: numbers, credit, answers, and what a head that lost its memory means."""
+"""A publisher against a scripted head: numbers, credit, answers, and the loss of the head's memory."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def test_publishers_do_not_share_a_name(kit: Any):
         client.publisher("")
 
 
-# -- what may be said
+# -- valid publications
 
 
 class Colour(enum.IntEnum):

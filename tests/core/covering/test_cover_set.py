@@ -12,7 +12,7 @@ from tests.core.drawn import asked, made
 from tests.examples import examples
 
 from plimsoll.core.covering import spans
-from plimsoll.core.covering.cover_set import CoverDelta, CoveringSet, covering_set, sorted_keys
+from plimsoll.core.covering.cover_set import CoverDelta, CoveringSet, sorted_keys
 from plimsoll.core.predicates import Subscription, parse
 
 # ------------------------------------------------------------------------------ the definition, and the delta's promise
@@ -25,7 +25,7 @@ def most_general(members: dict[Any, Subscription]) -> set[Subscription]:
 
 
 class Neighbour:
-    """Who is told the deltas: checks that each is one honest step, and that nothing is bare inside it."""
+    """The receiver of the deltas: checks that each is one correct step, in which nothing is uncovered."""
 
     def __init__(self) -> None:
         self.told: dict[Any, Subscription] = {}
@@ -230,11 +230,13 @@ def test_every_pair_of_bounds_and_values():
 @given(st.lists(asked, min_size=1, max_size=12), st.randoms(use_true_random=False))
 def test_the_result_does_not_depend_on_the_order_of_listing(pool: list[Subscription], shuffler: random.Random):
     items = list(enumerate(pool))
-    expected = covering_set(items)
     one_step = CoveringSet[int]()
     first = one_step.apply(items, ())
+    expected = one_step.items()
     shuffler.shuffle(items)
-    assert covering_set(items) == expected == list(first.announce)
+    shuffled = CoveringSet[int]()
+    shuffled.apply(items, ())
+    assert shuffled.items() == expected == list(first.announce)
     one_by_one = CoveringSet[int]()
     for key, subscription in items:
         one_by_one.add(key, subscription)
@@ -249,7 +251,7 @@ def test_the_result_does_not_depend_on_the_order_of_listing(pool: list[Subscript
 
 
 def test_the_covering_set_of_a_small_poset():
-    """Two trees and a stray: the roots are the covering set, and removing a root bares its children."""
+    """Two trees and a lone subscription: the roots are the covering set, and removing a root uncovers its children."""
     asked = {
         "stock": "[class,=,'STOCK']",
         "cheap": "[class,=,'STOCK'],[low,<,10]",
@@ -332,7 +334,7 @@ def test_a_strict_bound_on_prices_is_not_moved_by_one():
 
 
 def test_the_shape_does_not_depend_on_the_order_of_insertion():
-    """There a newcomer descends into its first cover only: whom it is hidden under depends on who came first."""
+    """There a newcomer descends into its first cover only: which cover hides it depends on the order of arrival."""
     texts = ["[a,>,0]", "[b,>,0]", "[a,>,0],[b,>,0]", "[a,>,1],[b,>,1]", "[a,>,2]", "[b,>,2],[c,=,1]"]
     pool = {n: parse(text) for n, text in enumerate(texts)}
     for order in itertools.permutations(pool):

@@ -1,4 +1,4 @@
-"""A head passes on loads, states, triggers and profiles, to whom they are for and of whom they may come."""
+"""A head passes on loads, states, triggers and profiles: only to their receivers, and only from permitted senders."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_an_older_mediator_is_not_passed_on(balanced: Any):
     assert fleet.head().mediator_fence.epoch == 5
 
 
-def test_who_is_no_mediator_commands_nobody_and_no_edge_speaks_for_another(balanced: Any):
+def test_only_mediators_command_and_no_edge_reports_for_another(balanced: Any):
     fleet = balanced(2)
     mediator = with_mediator(fleet)
     stranger = Mediator("stranger", fleet.ids())
@@ -110,7 +110,7 @@ def test_a_profile_is_taken_against_the_cover_of_the_target(balanced: Any):
     assert watch.profiler is not None
     watch.profiler.on_query = heard.append  # type: ignore[method-assign]
     mediator.say_control("h", msg.ProfileQuery(9, "e1", "e2"))
-    mediator.say_control("h", msg.ProfileQuery(9, "e1", "nobody"))
+    mediator.say_control("h", msg.ProfileQuery(9, "e1", "unknown"))
     fleet.run(0.2)
     assert [(q.part, q.parts, q.accepting) for q in heard] == [(0, 1, ["[n,>,5]"]), (0, 1, [])]
 
@@ -128,7 +128,7 @@ def test_a_mediator_is_told_what_an_edge_takes_in_and_says_it_to_edges_of_anothe
     watch.profiler.on_query = heard.append  # type: ignore[method-assign]
     mediator.say_control("h", msg.CoverQuery(7, "e2"))
     mediator.say_control("h", msg.CoverQuery(8, "e1"))
-    mediator.say_control("h", msg.CoverQuery(9, "nobody"))
+    mediator.say_control("h", msg.CoverQuery(9, "unknown"))
     mediator.say_control("h", msg.ProfileQuery(10, "e1", "w", 0, 1, ["[n,>,9]"]))
     fleet.run(0.2)
     told = [(one.id, one.edge, one.part, one.parts, one.texts) for one in said(mediator, msg.CoverReply)]
@@ -171,7 +171,7 @@ def test_edges_see_those_of_another_cluster_for_as_long_as_a_mediator_says(balan
     assert fleet.head().load_exchange._joined == {}  # type: ignore[union-attr]
 
 
-def test_nobody_but_a_mediator_joins_clusters_and_no_older_one(balanced: Any):
+def test_only_the_latest_mediator_joins_clusters(balanced: Any):
     fleet = balanced(2)
     mediator = with_mediator(fleet)
     head = fleet.head()

@@ -1,4 +1,4 @@
-"""Who is served where in a cluster: RESUME, leases, and the covers of edges that are gone."""
+"""Which edge serves which subscriber of a cluster: RESUME, leases, and the covers of lost edges."""
 
 from __future__ import annotations
 

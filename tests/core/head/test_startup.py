@@ -1,4 +1,4 @@
-"""What waits until all have reported, in which order it goes on, and when a gap stands for what is not known."""
+"""What waits until all have reported, in which order it continues, and when a gap replaces unknown publications."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plimsoll.core.protocol.wire import Info
 
 
 class FakeHead:
-    """An edge `e` and the neighbours `k` and `m`; notes what the barrier asks for, in order."""
+    """An edge `e` and the neighbours `k` and `m`; records the calls of the barrier, in order."""
 
     def __init__(self) -> None:
         self.routes = SimpleNamespace(neighbors={"k": None, "m": None})

@@ -1,4 +1,4 @@
-"""What a rule of a session is asked with, and no world around it: a context, a view of edges, a record, a request."""
+"""The inputs of a session's rule, without a world around it: a context, a view of edges, a record, a request."""
 
 from __future__ import annotations
 

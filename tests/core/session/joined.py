@@ -1,4 +1,4 @@
-"""A world of two clusters whose edges sense load: east (a, b, c) and west (w, v), with a policy each."""
+"""A world of two clusters whose edges detect load: east (a, b, c) and west (w, v), with a policy each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plimsoll.core.session import ClusterComparison, FleetView
 
 
 class JoinedHead(SensingHead):
-    """A head that shows its edges the loads of another cluster for as long as a mediator says so."""
+    """A head that shows its edges the loads of another cluster for as long as a mediator requests it."""
 
     shown: dict[str, tuple[float, dict[str, Any]]]
 

@@ -1,4 +1,4 @@
-"""Who may begin, who waits for whom, and what cannot be had."""
+"""Which sessions may begin, which wait for others, and which are impossible."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_how_many_sessions_a_broker_takes_part_in_is_a_setting():
     assert not named[0] & named[1], "one session per subscriber"
 
 
-def test_nobody_is_overtaken_by_who_wants_the_same_broker():
+def test_no_session_overtakes_another_that_wants_the_same_broker():
     world = busy_world()
     running, wide = pair(world, "one", "a", "b"), pair(world, "two", "b", "c")
     world.run(0.1)
@@ -97,7 +97,7 @@ def test_a_session_queues_for_its_time_only():
     world.until_over(first)
 
 
-def test_what_waits_for_approval_keeps_nobody_waiting():
+def test_a_session_that_waits_for_approval_keeps_no_other_waiting():
     world = busy_world(Faults())
     waiting = pair(world, "one", "a", "b", approval={"policy": "Manual"})
     world.until(lambda: world.mediator.sessions[waiting].phase == "Planned")
@@ -194,7 +194,7 @@ def test_an_old_view_is_no_view():
     assert world.mediator.sessions[uid].reason == "NoView"
 
 
-def test_what_is_being_drained_takes_nobody():
+def test_a_draining_edge_takes_no_subscriber():
     world = busy_world()
     drain = world.ask("drain", source="b", action="Drain", scope="Global")
     world.until(lambda: world.mediator.sessions[drain].phase == "Draining")

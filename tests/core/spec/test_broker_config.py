@@ -1,4 +1,4 @@
-"""What each broker process is told."""
+"""What each broker process is configured with."""
 
 from typing import Any
 

@@ -93,7 +93,7 @@ def damage(journal: list[seen.Observation], place: int, fault: str) -> None:
         first, second = others[0], others[1]
         journal[first], journal[second] = journal[second], journal[first]
     elif fault == "misdirect":
-        journal.append(seen.DeliveryObserved("nobody", 1, one.publication, one.origin, one.at))
+        journal.append(seen.DeliveryObserved("unknown", 1, one.publication, one.origin, one.at))
     else:
         journal.append(seen.DeliveryObserved(one.subscriber, 1, ("p", 1, 999), ("h", 1, 999), 99.0))
 

@@ -1,4 +1,4 @@
-"""The judgement over loads: three detections running, all pairs, every metric, and the one exception."""
+"""Convergence of loads: three detections in a row, all pairs, every metric, and the one exception."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The page of a run that was balanced: its figures, and every session with what it promised and came to."""
+"""The page of a run that was balanced: its figures, and every session with its predictions and measurements."""
 
 import re
 

@@ -17,7 +17,7 @@ from plimsoll.demo.workers.worker_process import (
 from plimsoll.demo.workers.worker_protocol import ParentEndedError, WorkerPipe
 from plimsoll.demo.workload import DemoScenario
 
-NOBODY = DemoAccess("tcp://127.0.0.1:1")
+NO_HEAD = DemoAccess("tcp://127.0.0.1:1")
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_secret_key_is_not_shown():
 def test_a_worker_that_cannot_connect_ends_and_says_why(tmp_path):
     """It would wait ten seconds for a head; here the demo goes meanwhile."""
     log = tmp_path / "publishing.log"
-    worker = WorkerProcess(PUBLISHER_MODULE, client_task(DemoScenario(), NOBODY, tmp_path / "j"), log)
+    worker = WorkerProcess(PUBLISHER_MODULE, client_task(DemoScenario(), NO_HEAD, tmp_path / "j"), log)
     try:
         assert worker.hear() == {}
         worker._stdin.close()
@@ -83,8 +83,8 @@ def test_a_worker_that_cannot_connect_ends_and_says_why(tmp_path):
     assert worker._process.returncode is not None
 
 
-def test_a_worker_is_ended_whatever_it_does(tmp_path):
-    worker = WorkerProcess(SUBSCRIBER_MODULE, client_task(DemoScenario(), NOBODY, tmp_path / "j"), tmp_path / "log")
+def test_a_worker_is_ended_in_any_state(tmp_path):
+    worker = WorkerProcess(SUBSCRIBER_MODULE, client_task(DemoScenario(), NO_HEAD, tmp_path / "j"), tmp_path / "log")
     began = time.monotonic()
     worker.kill()
     worker.kill()

@@ -1,4 +1,4 @@
-"""One supervised broker with a clock of the test's own: when it starts, ends, and is ended."""
+"""One supervised broker under the test's own clock: when it starts, ends, and is killed."""
 
 import sys
 import time

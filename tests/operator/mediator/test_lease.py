@@ -1,4 +1,4 @@
-"""One operator at a time works for a fleet; the next one begins when the first has gone, or has stopped renewing."""
+"""One operator at a time works for a fleet; the next one begins when the first has ended, or has stopped renewing."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_second_one_waits_until_the_first_has_given_it_back():
     at_cluster(test)
 
 
-def test_who_has_stopped_renewing_is_followed_and_stops_when_it_hears_of_that():
+def test_a_holder_that_stopped_renewing_is_followed_and_stops_when_it_learns_of_that():
     async def test(api: Api, namespace: str, proxy: Faults) -> None:
         async with Api(proxy.configuration, "one") as cut_off:
             first = Worker(cut_off, namespace, "one")
@@ -73,7 +73,7 @@ def test_who_has_stopped_renewing_is_followed_and_stops_when_it_hears_of_that():
             await proxy.away()
             second = Worker(api, namespace, "two")
             await eventually(lambda: second.works, "the second to take over")
-            assert first.works, "nobody has told it: what keeps them apart are epochs"
+            assert first.works, "it has not learned of it: epochs keep the two apart"
             await proxy.up()
             with pytest.raises(LeaseLostError, match="two holds the lease"):
                 await asyncio.wait_for(first.task, 20)
@@ -83,7 +83,7 @@ def test_who_has_stopped_renewing_is_followed_and_stops_when_it_hears_of_that():
     at_cluster(test)
 
 
-def test_an_outage_that_nobody_uses_ends_nothing():
+def test_an_outage_without_a_new_holder_ends_nothing():
     async def test(api: Api, namespace: str, proxy: Faults) -> None:
         async with Api(proxy.configuration, "one") as cut_off:
             first = Worker(cut_off, namespace, "one")

@@ -1,4 +1,4 @@
-"""What a holder of a lease does when others write it, where no API server can be made to answer at the right moment."""
+"""What the holder of a lease does when others write it, for cases that no real API server can be brought to."""
 
 import asyncio
 import random
@@ -82,7 +82,7 @@ async def until(condition: Callable[[], bool], task: asyncio.Task[None]) -> None
 def test_conflicts_in_a_row_end_nothing_and_are_tried_again_after_longer_pauses():
     async def story(server: Server, task: asyncio.Task[None]) -> None:
         await until(lambda: server.writes == 1, task)
-        server.answers = [ApiConflictError("somebody was quicker") for _ in range(6)]
+        server.answers = [ApiConflictError("another writer was quicker") for _ in range(6)]
         await until(lambda: server.writes > 9, task)
         assert not server.answers
         first = [server.paused[at] for at in range(5)]
@@ -112,7 +112,7 @@ def test_what_stands_there_after_a_conflict_decides():
             spec = {"holderIdentity": "two", "renewTime": "later", "leaseDurationSeconds": 60}
             server.item = {**server.item, "spec": spec}
 
-        server.then, server.answers = taken, [ApiConflictError("somebody was quicker")]
+        server.then, server.answers = taken, [ApiConflictError("another writer was quicker")]
         with pytest.raises(LeaseLostError, match="two holds the lease"):
             await task
 

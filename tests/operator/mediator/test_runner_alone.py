@@ -1,4 +1,4 @@
-"""What a mediator does beside its API server, where no test can make that one answer at the right moment."""
+"""A mediator without a real API server, for cases that no real one can be brought to."""
 
 import asyncio
 from typing import Any

@@ -1,6 +1,6 @@
-"""One look at a fleet after the other, and what is said of it, where the API server answers or does not.
+"""Reconciliations of a fleet one after the other, and its reported state, with and without answers of the API server.
 
-How an operator does with a real API server is in `test_fleet.py`; here is what cannot be brought about there.
+`test_fleet.py` tests the operator at a real API server; here are the cases that cannot be brought about there.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class Server:
         self.world, self.away = world, False
         self.absent: set[str] = set()
         self.wrong: dict[str, Exception] = {}
-        """What is answered to who would write an object of this name."""
+        """The answer to a write of an object of this name."""
         self.asked: list[tuple[str, str, str]] = []
         self.requests: dict[tuple[str, str, int], int] = {}
 
@@ -80,14 +80,14 @@ class Server:
 
 
 def looker(world: World, monkeypatch: pytest.MonkeyPatch) -> tuple[FleetReconciler, Server]:
-    """A fleet's task without a mediator, which nothing here is about."""
+    """A fleet's task without a mediator, which these tests do not need."""
     server = Server(world)
     cache = Cache(lambda namespace: copy.deepcopy([*world.objects.values()]))
 
-    async def nobody(self: MediatorSupervisor, *_: object) -> None:
+    async def no_mediator(self: MediatorSupervisor, *_: object) -> None:
         return
 
-    monkeypatch.setattr(MediatorSupervisor, "update", nobody)
+    monkeypatch.setattr(MediatorSupervisor, "update", no_mediator)
     settings = OperatorSettings()
     fleet = FleetReconciler(
         "ns",
@@ -149,7 +149,7 @@ def test_statuses_are_not_waited_for_one_by_one_while_the_api_server_is_away(mon
     asyncio.run(story())
 
 
-def test_a_mediator_that_begins_anew_does_not_make_brokers_unheard_of(monkeypatch: pytest.MonkeyPatch):
+def test_a_restarted_mediator_keeps_the_readings_of_brokers(monkeypatch: pytest.MonkeyPatch):
     world = World()
     fleet, server = looker(world, monkeypatch)
 
@@ -171,7 +171,7 @@ def test_a_mediator_that_begins_anew_does_not_make_brokers_unheard_of(monkeypatc
     asyncio.run(story())
 
 
-def test_a_pod_that_a_watch_shows_after_its_end_is_let_go(monkeypatch: pytest.MonkeyPatch):
+def test_a_pod_that_a_watch_shows_after_its_end_is_forgotten(monkeypatch: pytest.MonkeyPatch):
     world = World()
     fleet, server = looker(world, monkeypatch)
 
@@ -189,7 +189,7 @@ def test_a_pod_that_a_watch_shows_after_its_end_is_let_go(monkeypatch: pytest.Mo
     asyncio.run(story())
 
 
-def test_a_deletion_that_a_watch_tells_of_ends_the_wait_for_what_was_written_before():
+def test_a_deletion_from_a_watch_ends_the_wait_for_an_earlier_write():
     async def story() -> None:
         world = World()
         server = Server(world)
@@ -213,7 +213,7 @@ def test_a_deletion_that_a_watch_tells_of_ends_the_wait_for_what_was_written_bef
 
 
 class Readings:
-    """The brokers of a mediator, as far as a fleet's task wants to know of them."""
+    """The brokers of a mediator, as far as a fleet's task needs them."""
 
     draining: frozenset[str] = frozenset()
 
@@ -287,14 +287,14 @@ def test_what_the_operator_cannot_do_counts_as_refused_until_it_can(monkeypatch:
     asyncio.run(story())
 
 
-def test_lost_nodes_are_given_up_while_nobody_knows_what_should_be(monkeypatch: pytest.MonkeyPatch):
+def test_pods_of_lost_nodes_are_deleted_while_the_spec_is_invalid(monkeypatch: pytest.MonkeyPatch):
     world = World()
     world.settle()
     fleet, server = looker(world, monkeypatch)
 
     async def story() -> None:
         await fleet._reconcile()
-        world.spec("BrokerCluster", "east", head={"profile": "nobody"}, edges=[])
+        world.spec("BrokerCluster", "east", head={"profile": "missing"}, edges=[])
         pod = world.objects["Pod", "edge-0-0"]
         pod["metadata"]["deletionTimestamp"] = world.time
         pod["status"]["conditions"].append(
@@ -309,7 +309,7 @@ def test_lost_nodes_are_given_up_while_nobody_knows_what_should_be(monkeypatch: 
 
 
 class Shown(Waiting):
-    """A mediator that keeps what it is shown."""
+    """A mediator that records what it is shown."""
 
     epochs_begun = 1
 
@@ -349,7 +349,7 @@ def test_the_canary_is_written_where_something_is_watched(served: tuple[str, ...
     asyncio.run(story())
 
 
-def test_a_mediator_that_cannot_go_on_begins_anew_less_and_less_often(monkeypatch: pytest.MonkeyPatch):
+def test_a_mediator_that_fails_is_restarted_less_and_less_often(monkeypatch: pytest.MonkeyPatch):
     fleet, _ = looker(World(), monkeypatch)
 
     async def refused() -> None:
@@ -395,7 +395,7 @@ def test_a_mediator_that_is_refused_is_a_fault_of_the_fleet_until_one_has_lasted
     asyncio.run(story())
 
 
-def test_an_edge_is_taken_to_serve_whom_it_says_it_serves_while_the_mediator_lives(monkeypatch: pytest.MonkeyPatch):
+def test_reported_subscribers_of_an_edge_count_while_the_mediator_lives(monkeypatch: pytest.MonkeyPatch):
     fleet, _ = looker(World(), monkeypatch)
     assert (fleet._mediator.context(1.0).mediating_seconds, fleet._mediator.context(1.0).subscribers) == (0.0, {})
     waiting = Waiting()
@@ -439,7 +439,7 @@ def tries(server: Server, name: str) -> int:
 
 
 class Clock:
-    """The clock of a fleet's task, which goes on when told to."""
+    """The clock of a fleet's task, which a test advances."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
@@ -449,7 +449,7 @@ class Clock:
 
 
 @pytest.mark.parametrize("code", [403, 422, 500])
-def test_one_secret_that_is_refused_stops_nobody_else(monkeypatch: pytest.MonkeyPatch, code: int):
+def test_one_refused_secret_stops_no_other(monkeypatch: pytest.MonkeyPatch, code: int):
     world = World()
     fleet, server = looker(world, monkeypatch)
     monkeypatch.setattr("plimsoll.operator.reconcile.fleet.STATUS_WARMUP_SECONDS", -1.0)
@@ -484,7 +484,7 @@ def test_the_first_object_that_is_refused_is_tried_again_less_and_less_often(mon
     server.wrong = {name: ApiError(422, f"{name} is refused") for name in refused}
 
     async def story() -> None:
-        for _ in range(120):  # a minute of looks
+        for _ in range(120):  # a minute of reconciliations
             clock.now += 0.5
             await fleet._reconcile()
             world.controllers()
@@ -498,7 +498,7 @@ def test_the_first_object_that_is_refused_is_tried_again_less_and_less_often(mon
 def test_a_conflict_is_tried_again_after_pauses_that_grow(monkeypatch: pytest.MonkeyPatch):
     world, clock = World(), Clock(monkeypatch)
     fleet, server = looker(world, monkeypatch)
-    server.wrong = {"edge-2": ApiConflictError("somebody else was quicker")}
+    server.wrong = {"edge-2": ApiConflictError("another writer was quicker")}
 
     async def story() -> None:
         looks = 0
@@ -521,7 +521,7 @@ def test_a_status_that_conflicts_is_tried_again_after_pauses_that_grow(monkeypat
 
     async def conflicts(item: Object) -> Object:
         server.asked.append(("update", *ref(item)))
-        raise ApiConflictError("somebody else was quicker")
+        raise ApiConflictError("another writer was quicker")
 
     async def story() -> None:
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""What fails is said, and tried again: soon after a conflict or an outage, later after a refusal."""
+"""Failed steps are reported and retried: soon after a conflict or an outage, later after a refusal."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The authorized-keys file: who may come as whom, and what clients may do."""
+"""The authorized-keys file: which key may use which role and name, and what clients may do."""
 
 from plimsoll.core.spec.quantities import Quantity
 from plimsoll.core.spec.types.fleet import ClientSpec

@@ -26,7 +26,7 @@ Test = tuple[Callable[..., None], tuple[Any, ...]]
 
 SCRIPTED: Final = MappingProxyType(
     {
-        "marker-without-compare": (coordinator.test_the_marker_cuts_whom_it_names_and_the_source_still_owns, ()),
+        "marker-without-compare": (coordinator.test_the_marker_cuts_the_named_members_that_the_source_still_owns, ()),
         "remote-members-are-not-busy": (handovers.test_a_guest_is_busy_here, ()),
         "drains-beyond-the-cut": (queues.test_a_blocked_one_fetches_what_is_before_its_cut_and_then_ends, (0,)),
         "cuts-unattached-members": (coordinator.test_at_the_cut_those_that_are_not_attached_stay, ()),
@@ -35,7 +35,7 @@ SCRIPTED: Final = MappingProxyType(
             (),
         ),
         "remote-member-outlives-resume": (
-            remote_members.test_a_resume_that_names_no_session_ends_the_guest_and_undoes_what_is_not_cut,
+            remote_members.test_a_resume_that_names_no_session_ends_the_remote_member_and_undoes_it_before_its_cut,
             (),
         ),
         "older-resume-is-not-released": (

@@ -1,4 +1,4 @@
-"""What readers get over HTTP, through a real socket: the right source and its name, and refusals that say why."""
+"""Answers over HTTP, through a real socket: the right source and its name, and refusals with reasons."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_sessions_are_taken_from_who_knows_the_token(served: CollectorService):
     assert len(served.collector.outcomes.pending_rows) == 1
 
 
-def test_without_a_token_nobody_sends_sessions(served: CollectorService):
+def test_without_a_token_no_sessions_are_accepted(served: CollectorService):
     Path(served.collector.config.token_file).write_text("")
     assert sent(served, [session("c")], "")[0] == 401
     Path(served.collector.config.token_file).unlink()

@@ -1,4 +1,4 @@
-"""What is known of a fleet by asking its collectors: Spark's snapshot while it is good, the folds together, silence."""
+"""The result of polling a fleet's collectors: Spark's snapshot while it is valid, the merged folds, or silence."""
 
 from __future__ import annotations
 

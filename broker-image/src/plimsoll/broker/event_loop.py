@@ -26,18 +26,19 @@ log = logging.getLogger(__name__)
 
 ROUND_FRAMES: Final = 256
 ROUND_BYTES: Final = 32 * 1024
-"""Longer rounds do not coalesce better, but their buffers leave the cache: measured, 32 KiB in cost half of 256 KiB."""
+"""Longer rounds coalesce no better, and their buffers no longer fit the cache: measured, with 32 KiB of input a round a
+byte cost half of what it cost with 256 KiB."""
 
 REST_SECONDS: Final = 0.002
-"""A rest is as long as its round was, and at most this. Frames are fewer and fuller for it, and a frame costs ten times
-what a record in it costs; what comes after a pause finds nobody resting."""
+"""A rest is as long as the round before it, at most this. It makes frames fewer and fuller: a frame costs ten times as
+much as a record in it. A record that comes after a pause is served at once, since no rest is going on."""
 
 CONTROL_FRAMES: Final = 1_000
 CONTROL_BYTES: Final = 8 * 1024 * 1024
 LONGEST_WAIT_SECONDS: Final = 0.5
 MAINTENANCE_SECONDS: Final = 1.0
 ORPHAN_SECONDS: Final = 1.0
-"""A broker whose supervisor has gone leaves within this time: nobody would hear how it went on."""
+"""A broker whose supervisor has ended leaves within this time: no other process reads its reports."""
 
 
 class BrokerMachine(Protocol):

@@ -41,8 +41,8 @@ log = logging.getLogger("plimsoll.broker")
 EXIT_CONFIG: Final = 2
 EXIT_ENDPOINT: Final = 3
 WARM_UP_MEMORY_BYTES: Final = 512 * 1024 * 1024
-"""The compiled matching loop takes 120 MB. Where there is this much, it is loaded before the broker says that it is
-ready; where there is less, when subscriptions ask for it."""
+"""The compiled matching loop takes 120 MB. With at least this much memory it is loaded before the broker reports ready;
+with less, once there are enough subscriptions to need it."""
 
 _WILDCARD_ENDPOINTS: Final = ("tcp://*:", "tcp://0.0.0.0:", "tcp://[::]:")
 
@@ -67,7 +67,9 @@ def main(arguments: list[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m plimsoll.broker", description="Run one head or edge.")
-    parser.add_argument("--config", required=True, type=Path, metavar="FILE", help="what this broker is told, as JSON")
+    parser.add_argument(
+        "--config", required=True, type=Path, metavar="FILE", help="configuration of this broker, as JSON"
+    )
     parser.add_argument("--parent-pid", type=int, metavar="PID", help="leave when this process has ended")
     parser.add_argument(
         "--leave-seconds",

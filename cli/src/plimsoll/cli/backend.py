@@ -41,7 +41,7 @@ class FleetBackend(Protocol):
         ...
 
     def watch(self, *kinds: str) -> tuple[list[Object], Iterator[list[ObjectChange]]]:
-        """The present objects, then batches of changes for ever; a batch may be empty."""
+        """The present objects, then batches of changes without end; a batch may be empty."""
         ...
 
     def watch_object(self, kind: str, name: str) -> Iterator[Object]:

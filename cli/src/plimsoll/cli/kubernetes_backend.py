@@ -122,12 +122,12 @@ class KubernetesBackend:
     def _merged_changes(
         self, lists: Mapping[str, tuple[str, list[Object]]], name: str = ""
     ) -> Iterator[list[ObjectChange]]:
-        heard: queue.Queue[ObjectChange | BaseException] = queue.Queue()
+        received: queue.Queue[ObjectChange | BaseException] = queue.Queue()
         for kind, (version, items) in lists.items():
-            threading.Thread(target=self._watch_kind, args=(kind, name, version, items, heard), daemon=True).start()
+            threading.Thread(target=self._watch_kind, args=(kind, name, version, items, received), daemon=True).start()
         while True:
             try:
-                said = heard.get(timeout=IDLE_SECONDS)
+                said = received.get(timeout=IDLE_SECONDS)
             except queue.Empty:
                 yield []
                 continue
@@ -136,9 +136,14 @@ class KubernetesBackend:
             yield [said]
 
     def _watch_kind(
-        self, kind: str, name: str, version: str, items: list[Object], heard: queue.Queue[ObjectChange | BaseException]
+        self,
+        kind: str,
+        name: str,
+        version: str,
+        items: list[Object],
+        received: queue.Queue[ObjectChange | BaseException],
     ) -> None:
-        """Pass on changes for ever: a watch ends by itself now and then, and lists again once its version expired."""
+        """Pass on changes without end: a watch ends by itself now and then; if its version has expired, list again."""
         known = {str(item["metadata"]["name"]): item for item in items}
         try:
             while True:
@@ -148,7 +153,7 @@ class KubernetesBackend:
                         known[change.name] = change.object
                         if change.type == "DELETED":
                             del known[change.name]
-                        heard.put(change)
+                        received.put(change)
                 except ProtocolError:  # the connection broke: continue from the last version
                     time.sleep(WATCH_RETRY_SECONDS)
                 except ApiException as error:
@@ -159,15 +164,15 @@ class KubernetesBackend:
                     version, items = self._list(kind, name)
                     there = {str(item["metadata"]["name"]): item for item in items}
                     for gone in known.keys() - there.keys():  # deleted while no watch ran
-                        heard.put(ObjectChange(0, "DELETED", kind, gone, known[gone]))
+                        received.put(ObjectChange(0, "DELETED", kind, gone, known[gone]))
                     for each, item in there.items():
-                        heard.put(ObjectChange(0, "MODIFIED", kind, each, item))
+                        received.put(ObjectChange(0, "MODIFIED", kind, each, item))
                     known = there
                     time.sleep(WATCH_RETRY_SECONDS)
         except HTTPError as error:
-            heard.put(CommandError(FAILED, f"cannot watch {kind} in {self.title}: no answer: {error}"))
+            received.put(CommandError(FAILED, f"cannot watch {kind} in {self.title}: no answer: {error}"))
         except Exception as error:  # noqa: BLE001  raised again where it is waited for
-            heard.put(error)
+            received.put(error)
 
     def _watch_events(self, kind: str, version: str, name: str) -> Iterator[ObjectChange]:
         stream = watch.Watch().stream(  # type: ignore[no-untyped-call]
@@ -280,7 +285,7 @@ def _in_cluster_config(namespace: str | None, error: Exception) -> tuple[str, cl
     try:
         config.load_incluster_config()  # type: ignore[no-untyped-call]
     except config.ConfigException:
-        raise CommandError(FAILED, f"no way to an API server: {error}; set KUBECONFIG") from error
+        raise CommandError(FAILED, f"no API server is configured: {error}; set KUBECONFIG") from error
     with open("/var/run/secrets/kubernetes.io/serviceaccount/namespace", encoding="utf-8") as file:  # noqa: PTH123
         return namespace or file.read().strip(), client.ApiClient()
 

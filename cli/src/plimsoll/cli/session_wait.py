@@ -21,12 +21,12 @@ def wait_for_session(place: FleetBackend, name: str, form: str = "table", *, app
     `approved`: it has just been, so a plan that waited until now is not its end.
     """
     began, last = time.monotonic(), ""
-    tell = print_line if form == "table" else print_error
+    write = print_line if form == "table" else print_error
     for item in _session_states(place, name):
         text = progress_line(item)
         is_news, last = text != last, text
         if is_news:
-            tell(f"{time.monotonic() - began:6.1f} s  {text}")
+            write(f"{time.monotonic() - began:6.1f} s  {text}")
         if is_over(item) and not (approved and _is_outdated(item)):
             break
         if not is_news and place.not_running_reason():

@@ -44,7 +44,7 @@ class Connection:
 
     Raises:
         SecurityError: a key cannot be used.
-        ResourceLimitError: the system lets this process have no more sockets.
+        ResourceLimitError: the system allows this process no more sockets.
 
     """
 

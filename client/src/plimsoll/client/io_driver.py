@@ -19,7 +19,7 @@ from plimsoll.core.client import Address, Client, ClientLimits
 
 LONGEST_WAIT_SECONDS: Final = 0.5
 CONNECTION_CHECK_SECONDS: Final = 0.5
-"""So often the machine is told who has no connection."""
+"""Interval at which the machine receives the list of peers without a connection."""
 
 Heads = str | Address | Sequence[str | Address]
 

@@ -130,7 +130,7 @@ def read_keys(key: Key, what: str) -> list[str]:
         text = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         # A mistyped key is not printed: it may be nearly the secret one.
-        shown = "a text of 40 characters that is no Z85 key" if len(str(path)) == KEY_CHARACTERS else str(path)
+        shown = "a text of 40 characters that is not a Z85 key" if len(str(path)) == KEY_CHARACTERS else str(path)
         why = error.strerror if isinstance(error, OSError) else "it is not ASCII text"
         raise SecurityError(f"{what}: cannot read it from {shown}: {why}; give a Z85 key or its file") from None
     lines = text.split()

@@ -34,10 +34,10 @@ BACKLOG_FRAMES: Final = 8192
 LINGER_MS: Final = 500
 DIAL_RETRY_SECONDS: Final = 1.0
 REDIAL_SECONDS: Final = 10.0
-"""So long without a connection, and it is dialled anew: libzmq does not try again who was refused, and a broker may
-learn of a key after its client has started."""
+"""A broker without a connection for this long is dialled again: libzmq never retries a connection that was refused, and
+a broker may read a key after its client has started."""
 ALTERNATE_KEY_SECONDS: Final = 1.0
-"""The same where it may answer under another key by now."""
+"""The same for a broker that may answer with another key by now."""
 HANDSHAKE_MS: Final = 5_000
 HEARTBEAT_MS: Final = 5_000
 HEARTBEAT_TIMEOUT_MS: Final = 15_000

@@ -1,6 +1,6 @@
 """The demo from its first line to its exit code: start the fleet, run the traffic, drain, stop, audit, report.
 
-Everything started here is also ended here, in the reverse order, whatever happens.
+Everything started here is also ended here, in the reverse order, even after an error.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class DemoRun:
         fastest = workload.PAPER_RATE_PER_MINUTE * scenario.rate_factor
         return (
             f"fleet {resources.fleet.name}: {len(plan.publishers)} publishers of one company and year each, at 0 to "
-            f"{fastest:g} a minute\n{len(plan.subscribers):,} subscribers, {zero:,} of them to what nobody publishes; "
+            f"{fastest:g} a minute\n{len(plan.subscribers):,} subscribers, {zero:,} of them match no publication; "
             f"{scenario.seconds:g} s; seed {scenario.seed}"
         )
 

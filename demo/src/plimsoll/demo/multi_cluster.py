@@ -7,7 +7,6 @@ the chain. Every delivery is audited as in the other demo; the load of each clus
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import time
@@ -64,7 +63,7 @@ class MultiClusterRun:
 
     def _unmoved(self) -> list[str]:
         moved = sum(one["moved"] for one in self.sessions if one["between"])
-        return [] if moved else ["no session between clusters moved anybody"]
+        return [] if moved else ["no session between clusters moved a subscriber"]
 
     def plain(self) -> dict[str, Any]:
         """The contents of `global.json`."""
@@ -198,12 +197,6 @@ def _parser() -> argparse.ArgumentParser:
         "--report", type=Path, default=Path("global-report"), metavar="DIR", help="where it goes (default %(default)s)"
     )
     return parser
-
-
-def read_report(folder: Path) -> dict[str, Any]:
-    """Read a report that was written."""
-    found: dict[str, Any] = json.loads((folder / "global.json").read_text(encoding="utf-8"))
-    return found
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ TRANSIENT_CODES: Final = frozenset({429, 500, 502, 503, 504})
 
 EVENT_CACHE_SIZE: Final = 1000
 EVENT_SECONDS: Final = 1800.0
-"""So long a repeat of an event is counted in it; the API server keeps events for an hour."""
+"""A repeat of an event within this time raises its count; the API server keeps events for an hour."""
 
 NOTE_AT_MOST: Final = 1024
 

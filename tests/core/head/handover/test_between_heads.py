@@ -1,7 +1,7 @@
 """Hand-overs between real heads, edges and client machines, with faults at every step: what is left is as it should be.
 
 Each fault is tried at many moments of one session. Whenever it strikes, when all has settled every subscriber is
-served by one edge, gets each publication once and in order, and nobody remembers the session.
+served by one edge, gets each publication once and in order, and no broker remembers the session.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Play:
     # -- what happens
 
     def run(self, seconds: float, every: float = 0.0) -> None:
-        """Let time pass, with a publication every so often."""
+        """Let time pass, with regular publications."""
         end = self.fleet.now + seconds
         while self.fleet.now < end:
             if every:
@@ -92,7 +92,7 @@ class Play:
             self.mediator.say_control(head, msg.Identify("mediator", "mediator", 1), command)
 
     def strike(self, moment: int, fault: Callable[[Fleet], None], replay: bool = False) -> None:
-        """Prepare and cut, with a fault after so many rounds, in each of which a frame gets one hop on."""
+        """Prepare and cut, with a fault after this number of rounds, in each of which a frame moves on by one hop."""
         self.command("prepare", replay)
         for step in range(80):
             self.states.append(self.state())
@@ -129,7 +129,7 @@ class Play:
         return [node for node in self.fleet.nodes.values() if isinstance(node, Edge)]
 
     def settle(self) -> None:
-        """Leases, deadlines and all that is remembered for a while."""
+        """Let leases, deadlines and everything remembered for a limited time expire."""
         self.run(12.0, every=0.5)
         self.run(8.0)
 
@@ -218,7 +218,7 @@ def test_there_and_back_again():
 
 
 def test_a_subscriber_can_be_moved_again_after_a_session_that_was_undone_behind_its_cut_at_the_target():
-    """H2 had made it its own; H1 had given up before the marker came."""
+    """H2 had become its owner; H1 had given up before the marker came."""
     fleet = tree([("a", "b")])
     play = Play(fleet, "a1", "b1", "x", heads=("a", "b"))
     play.command("prepare")
@@ -277,7 +277,7 @@ def restart(name: str) -> Callable[[Fleet], None]:
 
 
 def flap(one: str, other: str, seconds: float) -> Callable[[Fleet], None]:
-    """The connection is away for so long."""
+    """The connection is lost for this long."""
 
     def strike(fleet: Fleet) -> None:
         fleet.cut(one, other)

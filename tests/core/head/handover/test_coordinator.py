@@ -1,4 +1,4 @@
-"""The head of the source decides: each rule that it enforces, by its name in docs/handover.md."""
+"""The head of the source decides: each rule that it enforces, under its name in docs/handover.md."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def test_who_is_not_served_by_the_source_or_is_in_another_session_stays_and_the_
     host.serve(A, "y", "z")
     host.serve(C, "w")
     host.remote_members.add("z")
-    coordinator.prepare("1.2", plan("w", "x", "y", "z", "nobody", "y"))
+    coordinator.prepare("1.2", plan("w", "x", "y", "z", "unknown", "y"))
     assert states(coordinator, "1.2") == {
-        "w": "stayed", "x": "stayed", "y": "preparing", "z": "stayed", "nobody": "stayed",
+        "w": "stayed", "x": "stayed", "y": "preparing", "z": "stayed", "unknown": "stayed",
     }  # fmt: skip
     assert host.of("b", msg.Prepare) == [
         msg.Prepare("1.1", ["x"], 10.0, False), msg.Prepare("1.2", ["y"], 10.0, False),
@@ -99,7 +99,7 @@ def test_at_the_cut_those_that_are_not_attached_stay():
     assert states(coordinator)["x"] == "stayed", "the first decision holds"
 
 
-def test_a_cut_before_anybody_is_attached_does_nothing():
+def test_a_cut_before_any_member_is_attached_does_nothing():
     host = FakeHost()
     coordinator = begun(host, "x")
     assert coordinator.cut("1.1").state == "preparing"
@@ -176,7 +176,7 @@ def test_a_failed_compare_and_swap_refuses_one_member_only_and_at_once():
     ]
 
 
-def test_the_cut_of_a_session_that_is_not_known_takes_nobody():
+def test_the_cut_of_an_unknown_session_takes_no_member():
     host = FakeHost()
     host.serve(A, "x")
     assert coordinator_of(host).cut_members("1.1", items("x", epoch=(1, 5)), B, ("h", 5, 70)) == []
@@ -357,14 +357,14 @@ def test_across_who_has_arrived_beside_the_target_has_returned_and_the_source_is
     assert [x in host.owners.entries for x in "xy"] == [False, True]
 
 
-def test_within_a_cluster_nobody_is_refused_behind_the_cut():
+def test_within_a_cluster_no_member_is_refused_after_the_cut():
     host = FakeHost()
     coordinator = cut(host, "x")
     coordinator.on_rejected(msg.HandoverRejected("1.1", ["x"], "is not attached at the target"))
     assert states(coordinator) == {"x": "cut"}
 
 
-def test_the_marker_cuts_whom_it_names_and_the_source_still_owns():
+def test_the_marker_cuts_the_named_members_that_the_source_still_owns():
     host = FakeHost()
     coordinator = cutting(host, "x", "y", "z", target=FAR)
     host.owners.swap("y", C, (1, 6), (5, 0))
@@ -374,7 +374,7 @@ def test_the_marker_cuts_whom_it_names_and_the_source_still_owns():
     assert host.of(FAR, msg.Abort) == [msg.Abort("1.1", items("y"))], "its head takes the owner entry back"
 
 
-def test_a_marker_cuts_nobody_who_was_undone_before_it_came():
+def test_a_marker_cuts_no_member_that_was_undone_before_it_came():
     host = FakeHost()
     coordinator = cutting(host, "x", "y", target=FAR)
     coordinator.on_rejected(msg.HandoverRejected("1.1", ["x"], "the target is lost"))
@@ -427,7 +427,7 @@ def test_across_a_resume_at_the_source_closes_the_session_and_the_target_forgets
     assert host.of(FAR, msg.Abort) == [msg.Abort("1.1", items("x"))]
 
 
-def test_a_resume_of_somebody_else_concerns_no_session():
+def test_a_resume_of_another_subscriber_affects_no_session():
     host = FakeHost()
     coordinator = cut(host, "x")
     coordinator.resumed("y", "1.1", "b")

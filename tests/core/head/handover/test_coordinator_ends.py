@@ -1,4 +1,4 @@
-"""The head of the source decides: hand-over by replay, tails, losses, and what is told and refused."""
+"""The head of the source decides: hand-over by replay, drains after the deadline, losses, reports and refusals."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_by_replay_if_all_have_gone_nothing_is_cut():
     assert host.revoked == []
 
 
-# -- tails: detached across clusters
+# -- drains after the deadline: detached across clusters
 
 
 def test_across_a_detached_member_is_kept_until_done():
@@ -115,7 +115,7 @@ def test_across_a_detached_member_is_kept_until_its_lease_has_ended():
     assert_over(coordinator)
 
 
-def test_across_nobody_is_kept_whose_lease_had_ended_before():
+def test_across_clusters_no_member_is_kept_whose_lease_had_ended_before():
     host = FakeHost()
     coordinator = cut(host, "x", target=FAR)
     host.owners.forget("x")
@@ -179,7 +179,7 @@ def test_open_sessions_to_a_head_that_is_lost_abort_and_cut_ones_go_on():
     assert states(coordinator, "1.3") == {"z": "preparing"}
 
 
-# -- what is told, and what is refused
+# -- reports and refusals
 
 
 def test_mediators_are_told_of_members_now_and_then_and_of_the_session_at_once():
@@ -257,11 +257,11 @@ def test_sessions_and_their_members_are_bounded(monkeypatch: pytest.MonkeyPatch)
     assert coordinator.prepare("1.6", plan(names[2])).reason.startswith("full")
 
 
-def test_nobody_to_move_ends_a_session_at_once():
+def test_a_session_without_a_member_to_move_ends_at_once():
     host = FakeHost()
     coordinator = coordinator_of(host)
     outcome = coordinator.prepare("1.1", plan())
-    assert (outcome.state, outcome.reason) == ("aborted", "nobody could be moved")
+    assert (outcome.state, outcome.reason) == ("aborted", "no subscriber could be moved")
     assert host.outcomes[-1].state == "aborted"
     assert host.said == []
 

@@ -1,4 +1,4 @@
-"""Whatever comes, in whatever order: each member has one outcome, once; nothing is undone, and nothing is left over."""
+"""Under any events in any order each member has one outcome, once; no cut is undone, and nothing is left over."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ steps = st.one_of(
 
 
 class World:
-    """A coordinator, and what its head does around it; watches every state that it has ever been in."""
+    """A coordinator, and what its head does around it; checks every state that it passes through."""
 
     def __init__(self) -> None:
         self.host = FakeHost()
@@ -182,10 +182,10 @@ def test_every_member_ends_once_and_nothing_is_left_over(script: list[tuple[Any,
 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from(["b", FAR]), st.booleans(), st.lists(steps, max_size=12), st.lists(steps, max_size=12))
-def test_whatever_happens_around_a_cut_it_is_never_undone(
+def test_a_cut_is_never_undone_by_any_event_around_it(
     target: str, replay: bool, before: list[tuple[Any, ...]], behind: list[tuple[Any, ...]]
 ):
-    """As above, with a session that is led as far as its cut if nothing stands in its way."""
+    """As above, with a session that reaches its cut unless an event prevents it."""
     world = World()
     world.prepare("1.1", NAMES, target, replay and target == "b")
     led: list[tuple[Any, ...]] = [

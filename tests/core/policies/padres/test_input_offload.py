@@ -22,7 +22,7 @@ def counts(found: OffloadPlan) -> list[tuple[str, int]]:
 
 
 def test_what_leaves_the_two_closest_goes_first():
-    """5.1: of the covering set, whatever brings the difference closest to zero; then what it covered, until balanced.
+    """5.1: of the covering set, the row that brings the two closest; then those it covered, until balanced.
 
     s has 21 subscriptions at 0.01 s and takes in 4/s: I = 4 x 0.21 = 0.84; t is empty.
     `all` is the covering set. Both of its subscribers: s takes in 2/s for 19, 0.38; t 4/s for 2, 0.08; difference 0.30.

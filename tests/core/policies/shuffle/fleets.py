@@ -47,7 +47,7 @@ def places(world: World) -> dict[str, str]:
 
 
 def placed(world: World, where: Places) -> World:
-    """The same brokers with everybody where this says."""
+    """The same brokers with this assignment of subscribers."""
     key_of = {name: key for at in world.brokers.values() for key, names in at.served.items() for name in names}
     found = {}
     for broker, at in world.brokers.items():
@@ -60,12 +60,12 @@ def placed(world: World, where: Places) -> World:
 
 
 def after(world: World, plan: ShufflePlan) -> World:
-    """Everybody where the plan sends him."""
+    """The assignment of subscribers after the plan."""
     return placed(world, places(world) | {name: move.target for move in plan.moves for name in move.subscribers})
 
 
 def high(world: World) -> float:
-    """The highest metric of any broker, from who is served alone."""
+    """The highest metric of any broker, from its subscribers alone."""
     return max(highest_metric(load.measures, FACTOR)[0] for load in loads(world))
 
 
@@ -82,7 +82,7 @@ def optimum(world: World) -> tuple[float, int]:
 
 
 def lpt(world: World) -> World:
-    """BAD 2019: the heaviest first, to whoever carries least, where each weighs what it takes by itself."""
+    """BAD 2019: the heaviest first, to the broker that carries least; the weight of each is its own traffic."""
     wants = {name: key for at in world.brokers.values() for key, names in at.served.items() for name in names}
     carried = dict.fromkeys(world.brokers, 0.0)
     where = {}

@@ -105,7 +105,7 @@ def test_rounds_are_limited():
 
 
 def test_who_is_away_is_waited_for_and_counted_once():
-    """Nobody can be moved for half a minute, as if all were away; then they are, or their leases have ended."""
+    """No subscriber can be moved for half a minute, as if all were away; then they can, or their leases have ended."""
     world = world_of(4, refuses=True)
     uid = world.ask("drain", source="a", target="b", action="Drain")
     world.until(lambda: world.mediator.sessions[uid].round == 3)
@@ -117,7 +117,7 @@ def test_who_is_away_is_waited_for_and_counted_once():
     assert (session.planned, session.counts()["moved"], session.counts()["stayed"]) == (4, 4, 0)
 
 
-def test_an_approved_drain_moves_exactly_whom_its_plan_names():
+def test_an_approved_drain_moves_exactly_the_members_of_its_plan():
     world = world_of(6)
     uid = world.ask("drain", source="a", action="Drain", approval={"policy": "Manual"})
     world.until(lambda: world.mediator.sessions[uid].phase == "Planned")
@@ -254,7 +254,7 @@ def test_a_retried_drain_makes_children_of_other_names():
     assert not first & {child.name for child in session.children}
 
 
-def test_somebody_elses_session_of_that_name_is_no_child():
+def test_another_owners_session_of_that_name_is_no_child():
     world = world_of(4)
     uid = world.ask("drain", source="a", target="b", action="Drain")
     world.until(lambda: bool(world.mediator.sessions[uid].children))

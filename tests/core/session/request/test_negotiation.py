@@ -1,4 +1,4 @@
-"""Negotiation where a policy chooses: who is asked, in what order, what the answers do, and what the session keeps."""
+"""Negotiation for a policy: which edges are asked, in what order, what the answers do, and what the session keeps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plimsoll.core.session import Session
 
 @pytest.fixture
 def world() -> Balanced:
-    """Edges say nothing by themselves."""
+    """Edges send nothing by themselves."""
     world = Balanced(seed=1)
     world.fill("a", 24)
     world.fill("b", 6)
@@ -84,7 +84,7 @@ def test_what_is_down_cordoned_or_silent_is_passed_over(world: Balanced):
     assert answers(session) == [("c", "NoAnswer"), ("b", "OK")]
 
 
-def test_who_was_asked_and_is_not_wanted_is_let_go(world: Balanced):
+def test_an_edge_that_was_asked_and_is_not_needed_is_released(world: Balanced):
     edge = world.edges["c"]
     post, world._post = world._post, lambda way, what: None  # type: ignore[method-assign]
     uid = world.ask("s", source="a", candidates=candidates("c", "b"))
@@ -124,7 +124,7 @@ def test_a_policy_chooses_within_its_cluster_only(world: Balanced):
         assert (session.phase, session.reason) == ("Rejected", "NoPolicy"), name
 
 
-def test_a_plan_that_waits_for_approval_keeps_nobody_and_is_negotiated_again(world: Balanced):
+def test_a_plan_that_waits_for_approval_reserves_no_edge_and_is_negotiated_again(world: Balanced):
     uid = world.ask("s", source="a", candidates=candidates("c"), approval={"policy": "Manual"})
     world.until(lambda: world.mediator.sessions[uid].phase == "Planned")
     world.run(3.0)

@@ -1,4 +1,4 @@
-"""What a policy plans for a session: whom it may not move, how much, why, and what is stored of that."""
+"""Plans of a policy for a session: subscribers that may not move, amounts, reasons, and what is stored of them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_what_came_to_nothing_is_told_to_the_edge_that_wanted_it(world: Balanced
     assert [each.target for each in world.edges["a"].sensing.memory.futile] == ["b"]
 
 
-def test_a_profile_that_makes_no_sense_is_asked_for_anew(world: Balanced):
+def test_an_invalid_profile_is_queried_again(world: Balanced):
     uid = world.ask("s", source="a", target="b")
     profiles = world.mediator._context.profile_queries
     asked: list[int] = []
@@ -119,7 +119,7 @@ def test_without_a_profile_the_session_is_rejected(world: Balanced):
     assert "the subscription profiles of a did not come in time" in session.message
 
 
-def test_a_plan_that_does_not_stand_up_to_a_check_moves_nobody(world: Balanced, monkeypatch: pytest.MonkeyPatch):
+def test_a_plan_that_fails_a_check_moves_no_subscriber(world: Balanced, monkeypatch: pytest.MonkeyPatch):
     def twice(self: Padres, *arguments: Any, **more: Any) -> OffloadPlan:
         made = plan(self, *arguments, **more)
         return replace(made, steps=(*made.steps, *made.steps))

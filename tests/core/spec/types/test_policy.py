@@ -1,4 +1,4 @@
-"""Policies in specifications: what contradicts itself is refused, with its place and a remedy."""
+"""Policies in specifications: a contradiction is refused, with its place and a remedy."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ OVERSIZE_MARGIN_BYTES: Final = 64 * 1024
 """A frame above the limit is refused with an answer; above limit and margin libzmq drops the connection."""
 
 KNOWN_USERS: Final = 65_536
-"""So many connections are remembered with their names; an older one is asked for again when it speaks."""
+"""Number of connections whose names are remembered; the name of an older one is looked up again at its next frame."""
 
 RECEIVE_FRAMES_PER_PEER: Final = 256
 RETRY_SECONDS: Final = 0.005
@@ -57,10 +57,10 @@ RECONNECT_MS: Final = 100
 RECONNECT_MAX_MS: Final = 2_000
 REDIAL_SECONDS: Final = 1.0
 ALTERNATE_KEY_SECONDS: Final = 0.1
-"""A peer that may answer under another key, too, is dialled under that one so soon after it did not under the first."""
+"""A peer that may have another key is dialled with that one this long after the first key has failed."""
 UNCONNECTED_SECONDS: Final = 10.0
-"""A connection that has not been made for so long is made anew: libzmq gives some up for good, as where somebody else
-has answered at the address for a moment."""
+"""A connection that could not be made for this long is dialled again on a new socket: libzmq gives some up for good, as
+when another process has answered at the address for a moment."""
 REBIND_SECONDS: Final = 2.0
 BACKLOG: Final = 4_096
 
@@ -77,7 +77,7 @@ _EVENT_MASK: Final = sum(int(event) for event in _EVENTS)
 _REFUSALS: Final = int(
     zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
 )
-"""Who has another key than the one that it is dialled under hangs up without a word."""
+"""A peer with another key than the one it was dialled with hangs up without a reply."""
 _DIALLED: Final = int(_REFUSALS | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
 
 

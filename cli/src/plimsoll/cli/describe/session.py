@@ -193,7 +193,8 @@ def session_explanation(item: Object, children: Sequence[Object]) -> Iterator[st
         return
     plan = session.plan
     yield f"{name}: {session.phase}, {session.reason}: {session.message}"
-    yield f"plan {plan.hash}: {plan.members} subscribers by {plan.handover}, because {plan.why or 'nobody moves'}"
+    why = plan.why or "no subscriber moves"
+    yield f"plan {plan.hash}: {plan.members} subscribers by {plan.handover}, because {why}"
     yield from delivery_audit_lines(status(session, session.ended_at or session.phase_at))
     yield from policy_plan.trigger_lines(item)
     yield from policy_plan.offer_lines(session)

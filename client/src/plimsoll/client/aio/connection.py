@@ -13,16 +13,15 @@ import logging
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Any, Protocol, Self
 
+from plimsoll.client.connection import CLOSE_SECONDS
 from plimsoll.client.errors import ClosedError, ConnectionFailedError, WaitTimeoutError
 from plimsoll.client.io_driver import ClientIODriver, Heads
 from plimsoll.client.security import Security
 from plimsoll.core import client as core
 
 log = logging.getLogger(__name__)
-
-CLOSE_SECONDS: Final = 5.0
 
 
 class AsyncConnectionEventHandler(Protocol):

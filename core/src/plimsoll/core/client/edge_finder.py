@@ -137,7 +137,7 @@ class EdgeFinder:
             client.say(link, msg.Join(subscriber.name, list(subscriber.exclude), subscriber.prefer, head))
 
     def _head_of(self, subscriber: ClientSubscriber) -> str:
-        """Whose edge to ask for: empty for any."""
+        """The head whose edge to ask for; empty: any head."""
         if subscriber.stream.origin is None:
             return ""
         now = self._client.now

@@ -113,7 +113,7 @@ class EdgePorts:
         for port in [port for port in self._idle if now - port.idle_since >= idle_seconds]:
             # The last DETACH must have arrived: an edge that misses it goes on serving a subscriber that has left.
             if not port.link.open or not (port.link.unacked or port.link.buffer):
-                self.close(port, "nobody here needs it")
+                self.close(port, "no subscriber here needs it")
 
     def wake_at(self) -> float:
         at, limits = NEVER, self._host.limits

@@ -185,7 +185,7 @@ class Client(OverlayNode):
     # -- for the shell
 
     def unconnected(self, peers: Container[str], now: float) -> None:
-        """Tell the machine which of the dialled peers have no connection; all of them, now and then.
+        """Take the list of all dialled peers without a connection; called now and then.
 
         Connections are made again underneath, and links outlive them. An edge without a connection for `away_seconds`
         is left: a killed process is noticed sooner than by its silence.

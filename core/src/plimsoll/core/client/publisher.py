@@ -151,7 +151,7 @@ class ClientPublisher:
     # -- for the machine
 
     def open(self) -> None:
-        """Ask the head for this publisher, under a new handle: answers to older ones are of no concern any more."""
+        """Ask the head for this publisher, under a new handle: answers to older ones are ignored from now on."""
         self.is_open = False
         if self.closed or self.failed is not None or (link := self._client.home_link) is None:
             return
@@ -195,7 +195,7 @@ class ClientPublisher:
         self._pump()
 
     def _forgotten(self, opened: msg.Opened) -> bool:
-        """Whether the head knows less of this incarnation than it did, or may: heads forget who stays away for long."""
+        """Whether the head may know less of this incarnation than before: heads forget absent publishers in time."""
         if opened.last_seq < self._answered:
             return True
         away = self._client.now - self._left_at

@@ -265,13 +265,6 @@ class CoveringSet(Generic[K]):
         return CoverDelta(announce, tuple(key for key in changed if key not in now))
 
 
-def covering_set(items: Iterable[tuple[K, Subscription]]) -> list[tuple[K, Subscription]]:
-    """The covering set of many (key, subscription) pairs, in key order; the smallest key represents equal ones."""
-    whole: CoveringSet[K] = CoveringSet()
-    whole.apply(items, ())
-    return whole.items()
-
-
 def sorted_keys(keys: Iterable[K]) -> list[K]:
     """Keys in an order independent of how they are listed: their own order, else by type and text."""
     listed = list(keys)

@@ -122,7 +122,7 @@ class AttachmentTable:
             self.drop([attachment])
 
     def close_and_notify(self, attachment: EdgeAttachment, code: str, text: str) -> None:
-        """Close an attachment from this side, and tell the client ahead of what was queued."""
+        """Close an attachment from this side; the client learns of it ahead of what was queued."""
         if attachment.state is not AttachmentState.CLOSED:
             self.close(attachment)
             # Even if the link has no connection now: it may come back, and the client still counts on its attachment.
@@ -160,7 +160,7 @@ class AttachmentTable:
     # -- time
 
     def send_progress(self) -> None:
-        """Tell subscribers how far the stream is: an idle one's token would otherwise age into a false gap."""
+        """Send subscribers the position of the stream: an idle one's token would otherwise age into a false gap."""
         for link_attachments in self.by_link.values():
             is_new = link_attachments.by_id and link_attachments.progress_sent < self.host.position
             # Ahead of a buffer that is stuck PROGRESS would speak of publications that have not been sent.

@@ -111,7 +111,7 @@ class Edge(OverlayNode):
         return "" if self.leaving_since is None else f"{self.config.name} is leaving; ask the head for another edge"
 
     def on_open(self, link: Link) -> None:
-        """A client's link, or a new stream from the head: then report before anything else is said on it."""
+        """A client's link, or a new stream from the head: then the report goes ahead of all other messages on it."""
         if link is not self.head:
             link.owner = self.attachments.by_link[link] = LinkAttachments(link)
             return
@@ -253,7 +253,7 @@ class Edge(OverlayNode):
     # -- control
 
     def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
-        """Commands of the head. Any other peer may only say LEAVE."""
+        """Commands of the head. Any other peer may only send LEAVE."""
         message: msg.ControlRecord | None = self.reporter.on_control(peer, record, self.now)
         if isinstance(message, msg.Leave):
             self.leave(self.now)

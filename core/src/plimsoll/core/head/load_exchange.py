@@ -25,7 +25,7 @@ REPORTS_AT_ONCE = 128
 """Load reports per PEER_LOADS."""
 
 COVER_BYTES = 4 * 1024 * 1024
-"""Bytes of a target's covering set that are sent: without the rest its input is overrated, never underrated."""
+"""Bytes of a target's covering set that are sent: without the rest its input is overestimated, never underestimated."""
 
 LONGEST_JOINED_SECONDS = 600.0
 """Longest time for which one message of a mediator joins clusters."""

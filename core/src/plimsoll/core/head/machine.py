@@ -45,9 +45,6 @@ from plimsoll.core.transport.link import NEVER, Link, Peer
 from plimsoll.core.transport.load_reporter import LoadReporter
 from plimsoll.core.transport.overlay_node import OverlayNode, link_limits, output_bucket
 
-HeadRequest = msg.Publish | msg.Open | msg.Close | msg.Join
-"""What clients send to a head; all else that they send is for an edge."""
-
 DataMessage = msg.FromClient | msg.FromEdge | msg.BetweenHeads
 _DECODERS = {"client": msg.from_client, "edge": msg.from_edge, "head": msg.between_heads}
 

@@ -20,7 +20,7 @@ from plimsoll.core.transport.overlay_node import OverlayNode
 
 
 class Outboxes:
-    """Outlets by key: the name of a neighbour, or `name#link` for one incarnation of an edge's link."""
+    """Outboxes by key: the name of a neighbour, or `name#link` for one incarnation of an edge's link."""
 
     def __init__(self, node: OverlayNode, log: Log, origin: Origin) -> None:
         self.node, self.log, self.origin = node, log, origin

@@ -26,7 +26,6 @@ Id = Hashable
 ColumnKey = tuple[str, str]  # attribute, aspect: "string", "number", "boolean" (codes), "value", "present"
 LARGEST_LABEL = 2**63 - 1
 NAN = math.nan
-_EMPTY: dict[object, int] = {}
 
 
 class InexactError(Exception):

@@ -20,7 +20,6 @@ ResidualCheck = tuple[str, Callable[[Any, Any], bool], Any]  # attribute, test, 
 SCAN_CHARACTERS = 8  # of a value that is looked at by place in the time that one piece takes to be searched for
 MOST_BUCKETS = 16  # an `in` of more values is checked, not looked up
 KEY_LENGTHS = (1, 2, 4, 8, 16, 32)  # of a piece of a string, as far as it is looked up
-AccessKey = tuple[str, str, object]  # kind of look-up, attribute, value
 
 
 class AccessBucket:

@@ -183,7 +183,7 @@ def _members(plan: OffloadPlanView, profile: SubscriptionProfileView) -> Iterato
         if (move.source, move.target) != (plan.source.name, plan.target.name):
             yield f"{move.key} goes from {move.source} to {move.target}, the plan is for another pair"
         if not move.subscribers:
-            yield f"nobody moves with {move.key}"
+            yield f"no subscriber moves with {move.key}"
         for name in move.subscribers:
             if here.get(name) != move.key:
                 yield f"{name} does not ask for {move.key} at {plan.source.name}"
@@ -194,10 +194,10 @@ def _reasons(plan: OffloadPlanView, profile: SubscriptionProfileView) -> Iterato
     yield from (f"{each.key} is rejected without a reason" for each in plan.rejected if not each.reason.strip())
     if not plan.stopped.strip():
         yield "the plan does not say why it ends"
-    everybody = sum(len(row.names) for row in profile.rows)
+    total = sum(len(row.names) for row in profile.rows)
     moved, stay = sum(len(move.subscribers) for move in plan.moves), sum(each.subscribers for each in plan.rejected)
-    if moved + stay != everybody:
-        yield f"of {everybody} subscribers {moved} move and {stay} have a reason to stay"
+    if moved + stay != total:
+        yield f"of {total} subscribers {moved} move and {stay} have a reason to stay"
 
 
 def _own(load: BrokerLoadView) -> RecomputedLoad:

@@ -120,7 +120,7 @@ def _processor() -> str:
 
 
 def package_versions() -> dict[str, str]:
-    """Versions of Python and of whatever decides the figures."""
+    """Versions of Python and of the packages that affect the figures."""
     return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in _PACKAGES}}
 
 

@@ -62,7 +62,7 @@ def connect(given: ClientTask, name: str) -> Iterator[client.Connection]:
 
 
 class WorkerError(RuntimeError):
-    """A worker ended before it was told to."""
+    """A worker ended before it was asked to."""
 
 
 def client_task(scenario: DemoScenario, entry: DemoAccess, journal: Path, part: int = 0, of: int = 1) -> ClientTask:

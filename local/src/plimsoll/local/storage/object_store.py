@@ -78,7 +78,7 @@ class ObjectEvent:
 
 
 LOCK_SECONDS = 10.0
-"""So long a lock of another process is waited for."""
+"""How long to wait for a lock of another process."""
 
 
 class ObjectStore:
@@ -180,7 +180,7 @@ class ObjectStore:
             return self._replace(old, new)
 
     def apply(self, new: Mapping[str, Any], now: str) -> tuple[str, Object]:
-        """Create or replace, whatever the version; returns `created`, `configured` or `unchanged`.
+        """Create or replace, without comparing versions; returns `created`, `configured` or `unchanged`.
 
         Raises `ObjectConflictError` for an object that is being deleted.
         """

@@ -29,7 +29,7 @@ from plimsoll.telemetry.session_rows import is_over
 from plimsoll.telemetry.snapshot import SnapshotRequirements
 
 STOP_SECONDS = 5.0
-"""A collector may take so long to write what waits."""
+"""How long a collector may take to write its pending rows."""
 
 
 def collector_command(config: Path) -> Sequence[str]:

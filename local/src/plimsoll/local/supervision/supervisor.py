@@ -43,7 +43,6 @@ from plimsoll.mediator.control_plane import (
     ControlPlane,
     LoadReportReceived,
     MalformedReply,
-    MediatorKeyPair,
     StatusReceived,
 )
 from plimsoll.mediator.resource_status import ObservedBroker
@@ -57,7 +56,7 @@ ASK_EARLY_SECONDS = 0.1
 STATUS_SECONDS = 1.0
 ROUND_SECONDS = 0.1
 KEYS_READ_SECONDS = 2.5
-"""Brokers read the authorized keys every second. Who connects earlier is refused, and ZeroMQ never retries."""
+"""Brokers read the authorized keys every second. A peer that connects earlier is refused, and ZeroMQ never retries."""
 
 
 class FleetStartError(RuntimeError):
@@ -85,7 +84,8 @@ class Supervisor:
         self._resources = fleet_resources.fleet_resources(store.objects(*fleet_resources.FLEET_KINDS)[1])
         self._fleet = self._resources.fleet.name
         self._plain = self._resources.fleet.spec.security.plain
-        self._control = ControlPlane(keys.SUPERVISOR, self._curve(), 0)  # it commands nothing, so it needs no epoch
+        curve = keys.control_keys(folder, keys.SUPERVISOR, plain=self._plain)
+        self._control = ControlPlane(keys.SUPERVISOR, curve, 0)  # it commands nothing, so it needs no epoch
         self._mediator = Sidecar(folder)
         self._session_cache = SessionBriefCache(store)
         self._collectors = CollectorProcesses(folder, self._fleet, self._resources.fleet.spec)
@@ -431,9 +431,3 @@ class Supervisor:
         self._store.record("BrokerFleet", self._fleet, type_, reason, message, rfc3339_now())
         if type_ == "Warning":
             self._announce(message)
-
-    def _curve(self) -> MediatorKeyPair | None:
-        if self._plain:
-            return None
-        pair = keys.key_pair(self._folder, keys.SUPERVISOR)
-        return MediatorKeyPair(pair.public, pair.secret())

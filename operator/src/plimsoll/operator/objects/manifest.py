@@ -69,6 +69,25 @@ def tolerations(lost_node_after_seconds: float) -> list[Object]:
     ]
 
 
+def container_basics(ready_seconds: int) -> Object:
+    """The probes of a container that serves `/livez` and `/readyz`, and the least privileges that it can run with.
+
+    `ready_seconds`: how often it is asked whether it is ready.
+    """
+    live, ready = ({"httpGet": {"path": path, "port": "http"}, "timeoutSeconds": 5} for path in ("/livez", "/readyz"))
+    return {
+        "startupProbe": {**live, "periodSeconds": 1, "failureThreshold": 60},
+        "readinessProbe": {**ready, "periodSeconds": ready_seconds, "failureThreshold": 2},
+        "livenessProbe": {**live, "periodSeconds": 10, "failureThreshold": 6},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "runAsNonRoot": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
+
+
 _POD_SPECS = {
     "StatefulSet": ("spec", "template", "spec"),
     "Deployment": ("spec", "template", "spec"),

@@ -1,4 +1,4 @@
-"""Writes the status of a fleet's objects, at a rate that the API server can bear whatever the size of the fleet."""
+"""Writes the status of a fleet's objects, at a rate that the API server can bear for any size of fleet."""
 
 from __future__ import annotations
 

@@ -19,12 +19,10 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
-from plimsoll.core.protocol import wire
 from plimsoll.simulator.engine.event_queue import EventQueue
 from plimsoll.simulator.engine.frame_trace import describe_frame
 
 Peer = Hashable
-DATA_KIND = bytes((wire.DATA,))
 
 
 class NetworkParty(Protocol):
@@ -93,7 +91,7 @@ class SimulatedNetwork:
     """All sockets. A sender passes itself and its own name for the peer, as with a real socket.
 
     `control`: the quality of control sockets, if it differs. `pair_qualities`: the quality between two processes, if a
-    fault has changed it. `data_frames` counts the frames that carry records.
+    fault has changed it.
     """
 
     def __init__(
@@ -107,7 +105,7 @@ class SimulatedNetwork:
         self.pair_qualities: dict[frozenset[str], ConnectionQuality] = {}
         self.taps: list[FrameTap] = []
         self.digest = 0
-        self.frames = self.data_frames = self.lost = 0
+        self.frames = self.lost = 0
         self._salt = rng.getrandbits(32)
         self.trace: Callable[[str], None] | None = None
         self.connect_seconds = 0.01
@@ -209,7 +207,6 @@ class SimulatedNetwork:
         now, rng = self.schedule.now, connection.rng
         quality = self._quality_of(connection)
         self.frames += 1
-        self.data_frames += frame[2:3] == DATA_KIND
         way.departs = max(way.departs, now) + len(frame) / quality.bytes_per_second
         at = way.departs + quality.delay_seconds + quality.jitter_seconds * rng.random()
         if quality.drop and rng.random() < quality.drop:

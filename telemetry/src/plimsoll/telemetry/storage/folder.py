@@ -19,16 +19,15 @@ import msgspec
 from plimsoll.telemetry.schema import EXPECTED, INCOMING, LATEST, SESSIONS, ExpectedBrokers, TelemetryTable
 from plimsoll.telemetry.storage import parquet
 
-_NAME: Final = re.compile(r"(?P<collector>.+)-(?P<first>\d+)-(?P<last>\d+)-(?P<number>\d+)\.parquet")
+_NAME: Final = re.compile(r"(?P<collector>.+)-\d+-(?P<last>\d+)-\d+\.parquet")
 
 
 @dataclass(frozen=True)
 class TelemetryFile:
-    """A file as its name describes it; times in milliseconds since 1970."""
+    """A file as its name describes it. `last_ms`: in milliseconds since 1970."""
 
     path: Path
     collector: str
-    first_ms: int
     last_ms: int
 
 
@@ -114,14 +113,4 @@ class TelemetryFolder:
         for path in (self.root / folder).iterdir():
             named = _NAME.fullmatch(path.name)
             if named is not None and not path.name.startswith("."):
-                yield TelemetryFile(path, named["collector"], int(named["first"]), int(named["last"]))
-
-
-def read_expected_file(path: Path) -> ExpectedBrokers:
-    """The brokers that should report.
-
-    Raises:
-        OSError: there is no such file. msgspec.MsgspecError: it has another content.
-
-    """
-    return msgspec.json.decode(path.read_bytes(), type=ExpectedBrokers)
+                yield TelemetryFile(path, named["collector"], int(named["last"]))

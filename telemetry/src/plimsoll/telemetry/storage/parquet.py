@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -35,11 +35,6 @@ def arrow_schema(table: TelemetryTable) -> pa.Schema:
 def file_version(table: TelemetryTable) -> bytes:
     """The metadata of a file."""
     return f"plimsoll.{table.name}/{MAJOR}".encode()
-
-
-def write_rows(path: Path, table: TelemetryTable, rows: Sequence[Mapping[str, Any]]) -> int:
-    """The same as `write_values` for rows by name of column."""
-    return write_values(path, table, [tuple(row[name] for name in table.names) for row in rows])
 
 
 def write_values(path: Path, table: TelemetryTable, rows: Sequence[tuple[Any, ...]]) -> int:

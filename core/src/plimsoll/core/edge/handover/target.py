@@ -145,7 +145,7 @@ class HandoverTarget:
             table.confirm(attachment, leaving)
 
     def _reject(self, x: str, session: str, why: str) -> None:
-        """Tell the head that a subscriber will not attach here, unless it has already."""
+        """Report to the head that a subscriber will not attach here, unless it has already."""
         slot = self.slots.get(x)
         if slot is not None and slot.session == session and not self._is_arriving(x, session, *AttachmentState):
             del self.slots[x]
@@ -218,7 +218,7 @@ class HandoverTarget:
         """Close it: the subscriber drains the source, and resumes at END from the cut (docs/handover.md, 9)."""
         self.host.counters["holds_full"] += 1
         self.attachments.close_and_notify(
-            attachment, "hold", "more was held than your queue may have; go on where you are until END"
+            attachment, "hold", "more was held than your queue may have; stay at the source until END"
         )
 
     # -- ends

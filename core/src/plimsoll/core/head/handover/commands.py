@@ -21,7 +21,7 @@ SUBSCRIBERS_PER_PAGE = 1000
 
 
 class Mediators(Protocol):
-    """`mediators`: the control connections that mediators have made themselves known on."""
+    """`mediators`: the control connections on which mediators have identified themselves."""
 
     mediators: dict[Peer, float]
 
@@ -74,9 +74,9 @@ class MediatorCommands:
     def _refusal(self, command: msg.Command) -> str:
         fenced_at = self.host.mediator_fence.epoch
         if command.mediator < fenced_at:
-            return f"mediator-epoch: a mediator of epoch {fenced_at} has spoken since"
+            return f"mediator-epoch: a mediator of epoch {fenced_at} has sent a command since"
         if self.host.is_starting:
-            return "starting: the head waits for what its edges and neighbours hold"
+            return "starting: the head waits for the reports of its edges and neighbours"
         if command.head_epoch != self.host.epoch and command.step != "ask":
             return f"head-epoch: this head is in epoch {self.host.epoch}"
         if command.step == "prepare" and command.plan is None:

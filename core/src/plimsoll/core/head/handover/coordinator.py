@@ -239,7 +239,7 @@ class Coordinator:
         return entry is not None and (entry.key, entry.epoch) == (member.owner.key, member.owner.epoch)
 
     def _send_cut(self, session: Handover, members: list[str], token: Token, *, across: bool) -> None:
-        # Decided before it is sent: whatever sending sets off must find the members cut.
+        # Decided before it is sent: every reaction to the message must find the members cut.
         self._decided(session, members)
         cut = msg.Cut(session.id, session.items(members), token, across)
         self.links.send_to_edge(self.host.name, session.plan.source, cut)
@@ -306,7 +306,9 @@ class Coordinator:
             session.state = "done" if session.state == CUT else "aborted"
             session.is_changed = True
             if not session.reason and session.state == "aborted":
-                session.reason = next((m.why for m in session.members.values() if m.why), "nobody could be moved")
+                session.reason = next(
+                    (m.why for m in session.members.values() if m.why), "no subscriber could be moved"
+                )
         for x in changed:
             member = session.members[x]
             if member.state in OUTCOMES and not member.is_draining and self._of.get(x) is session:

@@ -122,7 +122,7 @@ class HandoverDispatch:
         if not self.host.handover_links.has_edge(edge):
             return f"{edge} is not an edge of {self.host.name}, or is down"
         if isinstance(message, msg.Prepare) and not self.host.remote_members.reserve(message, edge, source):
-            return f"{self.host.name} has as many guests as it may have"
+            return f"{self.host.name} has as many remote members as it may have"
         return ""
 
     # -- for the coordinator here

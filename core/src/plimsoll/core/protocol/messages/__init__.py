@@ -145,7 +145,6 @@ from plimsoll.core.protocol.wire import WireError
 
 __all__ = [
     "COUNTED_MARKS_AT_MOST",
-    "PUB_TAG",
     "Abort",
     "Accepted",
     "ActionItem",
@@ -317,8 +316,6 @@ routed: Final = msgspec.msgpack.Decoder(Routed)
 control: Final = msgspec.msgpack.Decoder(ControlRecord)
 body: Final = msgspec.msgpack.Decoder(Body)
 profile: Final = msgspec.msgpack.Decoder(ProfileBody)
-
-PUB_TAG: Final = 2
 
 
 _T = TypeVar("_T")

@@ -2,7 +2,7 @@
 
 The head of an edge knows the covering sets of its other edges. Those of edges behind other heads are queried from
 these heads first, and sent with the query; a set that does not come in time is left out, and the input of its edge
-is overrated.
+is overestimated.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ def _could_accept(context: EngineContext, edge: str, trigger: msg.Trigger) -> bo
 def _earliest_next(sessions: list[Session], pause: float) -> float:
     """When the next session may be created: `pause` seconds after one that moved no subscriber, longer after several.
 
-    An empty plan does not count: its edge is told so and triggers for something else. Busy targets count once: they
+    An empty plan does not count: its edge learns of it and triggers for something else. Busy targets count once: they
     may be free soon, so a longer pause would not help.
     """
     failed = refused = 0

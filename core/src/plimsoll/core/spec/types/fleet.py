@@ -143,7 +143,7 @@ class TimingDefaults:
         Duration.parse("10s")
     )
     progress: Annotated[
-        Duration, FieldInfo("Interval at which idle subscribers are told the position of the stream.", above=0)
+        Duration, FieldInfo("Interval at which idle subscribers are sent the position of the stream.", above=0)
     ] = Duration.parse("250ms")
 
 

@@ -1,4 +1,4 @@
-"""Balancing sessions: source and target, how many subscribers, how fast, and whose approval."""
+"""Balancing sessions: source and target, how many subscribers, how fast, and how the plan is approved."""
 
 # ruff: noqa: RUF009  quantities and durations are immutable values, safe as defaults
 
