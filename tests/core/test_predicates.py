@@ -117,7 +117,7 @@ def test_errors_name_column_found_and_expected(text: str, column: int, found: st
         ("[a,=,1],[a,=,'1']", "attribute 'a': a value cannot be a number and a string at once"),
         ("[a,=,1],[a,=,true]", "attribute 'a': a value cannot be a boolean and a number at once"),
         ("[a,in,(1,2)],[a,>,2]", "attribute 'a': > 2 excludes every value that is left: 1, 2"),
-        ("[a,!=,true],[a,!=,false]", "attribute 'a': != False excludes every value that is left: False"),
+        ("[a,!=,true],[a,!=,false]", "attribute 'a': != True, != False exclude every value that is left: False, True"),
         ("[a,prefix,'x'],[a,prefix,'yx']", "attribute 'a': no string starts with both 'x' and 'yx'"),
         ("[a,suffix,'x'],[a,suffix,'xy']", "attribute 'a': no string ends with both 'x' and 'xy'"),
         ("[b,=,1],[a,=,'x'],[a,contains,'y']", "attribute 'a': contains 'y' excludes every value that is left: 'x'"),

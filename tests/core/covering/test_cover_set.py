@@ -100,6 +100,75 @@ def judge(
     assert not tested._frontier._constrained
 
 
+@pytest.mark.timeout(120)
+@settings(max_examples=examples(500), deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(asked, min_size=2, max_size=14),
+    steps,
+    st.booleans(),
+    st.lists(st.integers(0, 200), min_size=1, max_size=8),
+)
+def test_bounded_steps_leave_nothing_uncovered_and_end_in_the_exact_set(
+    pool: list[Subscription], steps: list[tuple[int, int, list[int]]], reuse: bool, units: list[int]
+):
+    tested: CoveringSet[int] = CoveringSet()
+    members: dict[int, Subscription] = {}
+    announced: dict[int, Subscription] = {}
+    fresh, bound = itertools.count(), itertools.cycle(units)
+
+    def take(delta: CoverDelta[int]) -> None:
+        assert not {key for key, _ in delta.announce} & set(delta.withdraw)
+        announced.update(delta.announce)
+        assert all(any(general.covers(one) for general in announced.values()) for one in members.values())
+        for key in delta.withdraw:
+            del announced[key]
+        assert dict(tested.items()) == announced
+        assert all(any(general.covers(one) for general in announced.values()) for one in members.values())
+
+    for count, pick, leaving in [*steps, (0, 0, list(range(99)))]:
+        removes = sorted({list(members)[n % len(members)] for n in leaving} if members else ())
+        keys = [*removes[: count if reuse else 0], *itertools.islice(fresh, count)][:count]
+        adds = {key: pool[(pick + n) % len(pool)] for n, key in enumerate(keys)}
+        for key in removes:
+            del members[key]
+        members.update(adds)
+        take(tested.apply(adds.items(), removes, units=next(bound)))
+        if pick % 3 == 0:
+            take(tested.tidy(next(bound)))
+        if pick % 4 == 0:
+            while not tested.is_tidy:
+                take(tested.tidy(1))
+            assert set(announced.values()) == most_general(members)
+    while not tested.is_tidy:
+        take(tested.tidy(50))
+    assert set(announced.values()) == most_general(members)
+    assert len(announced) == len(set(announced.values()))
+
+
+def test_a_broad_subscription_comes_and_goes_in_steps_of_bounded_work():
+    narrow = {n: parse(f"[a,=,{n}],[b,contains,'x{n}']") for n in range(500)}
+    tested: CoveringSet[int] = CoveringSet()
+    tested.apply(narrow.items(), ())
+    assert len(tested) == 500
+
+    def settle() -> int:
+        steps = 0
+        while not tested.is_tidy:
+            tested.tidy(1000)
+            assert tested.units_spent < 1000 + 4200, "one search more than the bound, at most"
+            steps += 1
+        return steps
+
+    tested.apply([(1000, parse("[b,exists]"))], (), units=1000)
+    assert tested.units_spent < 1000 + 4200
+    assert settle() > 2
+    assert tested.items() == [(1000, parse("[b,exists]"))]
+    tested.apply([], [1000], units=1000)
+    assert tested.items() == [(1000, parse("[b,exists]"))], "it covers them until they have been announced themselves"
+    assert settle() > 5
+    assert {key for key, _ in tested.items()} == set(narrow)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_overlapping_ranges_by_the_hundred(seed: int):
     """Ranges of two widths over few attributes: most are announced, and the blocks fill by their real limit."""

@@ -38,7 +38,10 @@ def opened(stage: Stage, name: str, number: int, *texts: str) -> tuple[EdgeAttac
     """An attachment with a list that has been taken, and not installed."""
     asked = resume(number, name, *texts, n=2)
     made = table(stage).open(link(stage), asked)
-    return made, table(stage).take(made, asked.subscriptions, 1)
+    subscriptions = table(stage).subscription_table
+    taken = [subscriptions.take(made, item) for item in asked.subscriptions]
+    subscriptions.confirm(made)
+    return made, taken
 
 
 def test_an_attachment_is_what_a_client_means_by_its_number():
@@ -78,17 +81,6 @@ def test_a_number_that_is_used_again_ends_its_older_use():
     stage.run()
     assert stage.shuts("a") == [(1, "replaced")]
     assert stage.state("a", "x") == "closed"
-
-
-def test_what_cannot_be_taken_is_refused_and_the_rest_is_taken():
-    stage = Stage(max_subscriptions_per_subscriber=2)
-    _, taken = opened(stage, "x", 1, "[n,>", STOCK, "[n,>,1]", "[n,>,2]")
-    stage.run()
-    assert [str(subscription) for _, subscription in taken] == [STOCK, "[n,>,1]"]
-    refused = stage.said("a", msg.SubRefused)
-    assert [(one.attachment, one.version, one.id) for one in refused] == [(1, 1, 1), (1, 1, 4)]
-    assert "at most 2" in refused[1].text
-    assert stage.edge("a").counters["subscriptions_refused"] == 2
 
 
 def test_many_are_installed_in_one_update_and_promised_by_it():

@@ -229,12 +229,12 @@ def test_what_records_are_made_of_is_described(word: str, struct: Any):
 
 
 def test_every_record_of_a_client_is_taken_by_a_head_or_by_an_edge():
-    requests, taken = one_cluster(edges=1).edge("e1").client_requests, set()
+    requests, taken = one_cluster(edges=1).edge("e1").client_intake.client_requests, set()
     nowhere: Any = None
     for kind in get_args(msg.FromClient):
         try:
             # Without a link or a value in any field no handler gets far, but it is the handler that fails.
-            requests.handle(nowhere, kind(*[None] * len(kind.__struct_fields__)))
+            list(requests.handle(nowhere, kind(*[None] * len(kind.__struct_fields__))))
         except WireError as error:
             assert error.code == "misplaced"
             continue

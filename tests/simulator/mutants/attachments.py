@@ -108,7 +108,7 @@ MUTANTS = [
         "A STANDBY attachment ends with its link.",
         (
             Change(
-                HandoverTarget._attach,
+                HandoverTarget._open,
                 "attachment.incoming_session, attachment.keeps_place = AttachmentState.STANDBY, session, False",
                 "attachment.incoming_session, attachment.keeps_place = AttachmentState.STANDBY, session, True",
             ),
@@ -125,16 +125,16 @@ MUTANTS = [
         "A STANDBY attachment is not in the cover: the edge receives nothing for a member that is not cut.",
         (
             Change(
-                HandoverTarget._attach,
-                "self.reports.attached(session, item.subscriber)",
-                "self.reports.attached(session, item.subscriber)\n"
-                "    attachment.is_covered = True\n"
-                "    held = self.attachments.subscription_table\n"
-                "    for cover in held.step(held.numbered(attachment), []):\n"
-                "        self.host.up(cover)",
+                HandoverTarget.on_attach,
+                "self.reports.attached(attach.session, attachment.subscriber)",
+                "self.reports.attached(attach.session, attachment.subscriber)\n"
+                "        attachment.is_covered = True\n"
+                "        table = self.attachments.subscription_table\n"
+                "        for cover in table.step(table.numbered(attachment), []):\n"
+                "            self.host.up(cover)",
             ),
             Change(
-                AttachmentTable.install,
+                AttachmentTable._install,
                 "for numbered in taken.values() for pair in numbered]",
                 "for a, numbered in taken.items() for pair in numbered if a.state is not AttachmentState.CUTTING]",
             ),
@@ -161,15 +161,15 @@ MUTANTS = [
         "While a cut is under way every cover of the target includes all its attachments but those in STANDBY.",
         (
             Change(
-                AttachmentTable.install,
-                "*first, last = self.subscription_table.step(",
+                AttachmentTable._install,
+                "return self.subscription_table.step(",
                 "late = [a for a in self.by_subscriber.values()\n"
                 "            if a.state is AttachmentState.CUTTING and a not in taken]\n"
                 "    held = self.subscription_table\n"
                 "    removes = [*removes, *(n for a in late for n, _ in held.numbered(a) if a.is_covered)]\n"
                 "    for a in late:\n"
                 "        a.is_covered = False\n"
-                "    *first, last = self.subscription_table.step(",
+                "    return self.subscription_table.step(",
             ),
         ),
         ("busy", "sessions-batch", "far"),
@@ -401,7 +401,7 @@ MUTANTS = [
         "A refused ATTACH is answered.",
         (
             Change(
-                HandoverTarget._attach,
+                HandoverTarget._open,
                 "self.host.say(link, msg.AttachmentClosed(item.attachment, code, REFUSALS[code]))",
                 "pass",
             ),

@@ -93,7 +93,13 @@ MUTANTS = [
     Mutant(
         "standby-list-is-not-updated",
         "The target accepts changes of a list that it does not match yet.",
-        (Change(HandoverTarget.on_subs, "if self._take_all(attachment, subs.adds):", "if True:"),),
+        (
+            Change(
+                HandoverTarget.on_subs,
+                "yield from self._take_all(attachment, subs.adds, set(subs.removes))",
+                "yield 1",
+            ),
+        ),
         LISTS,
     ),
     Mutant(

@@ -19,6 +19,7 @@ from plimsoll.core.client.events import Answer, Answered, Failed, PublisherEvent
 from plimsoll.core.client.limits import ClientLimits
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.messages.publications import SMALL_BODY_BYTES, attributes_fault
 from plimsoll.core.protocol.wire import Scalar
 from plimsoll.core.transport.link import Link
 
@@ -314,6 +315,8 @@ def encoded_body(attributes: Mapping[str, Scalar], payload: bytes | bytearray | 
         raise PublicationError("malformed", f"an attribute is not valid Unicode: {error}") from error
     if len(body) > most:
         raise PublicationError("oversized", f"a publication of {len(body)} bytes; at most {most} are taken")
+    if len(body) > SMALL_BODY_BYTES and (fault := attributes_fault(checked)):
+        raise PublicationError("oversized", fault)
     return body
 
 

@@ -79,31 +79,27 @@ class AttachmentTable:
         if (other := self.attached(link, attachment_id)) is not None:
             self.close_and_notify(other, "replaced", "its attachment number was used again")
 
-    def take(self, attachment: EdgeAttachment, items: Iterable[msg.SubscriptionItem], version: int) -> list[Numbered]:
-        """Take subscriptions. Those that cannot be taken are refused one by one, and the others count."""
-        taken = []
-        for item in items:
-            try:
-                taken.append(self.subscription_table.take(attachment, item))
-            except ValueError as error:
-                self.host.counters["subscriptions_refused"] += 1
-                self.host.say(attachment.link, msg.SubRefused(attachment.id, version, item.id, str(error)))
-        return taken
-
     def install(self, taken: Mapping[EdgeAttachment, list[Numbered]], removes: Iterable[int] = ()) -> msg.Cover:
         """Match what was taken, and announce it in one numbered covering update that SUBACK waits for.
 
         Sends all parts of the update but the last, and returns that: it is for the message that completes the step.
         """
-        for attachment, numbered in taken.items():
-            self.subscription_table.install(attachment, numbered)
-            attachment.is_covered = True
-        *first, last = self.subscription_table.step([pair for numbered in taken.values() for pair in numbered], removes)
+        *first, last = self._install(taken, removes)
         for part in first:
             self.host.up(part)
         for attachment in taken:
             self.pending_subacks.ask(last.seq, attachment, attachment.version)
         return last
+
+    def install_part(self, attachment: EdgeAttachment, taken: list[Numbered]) -> list[msg.Cover]:
+        """The same for a part of what a change adds: no SUBACK waits for it, since the change is not complete."""
+        return self._install({attachment: taken}, ())
+
+    def _install(self, taken: Mapping[EdgeAttachment, list[Numbered]], removes: Iterable[int]) -> list[msg.Cover]:
+        for attachment, numbered in taken.items():
+            self.subscription_table.install(attachment, numbered)
+            attachment.is_covered = True
+        return self.subscription_table.step([pair for numbered in taken.values() for pair in numbered], removes)
 
     # -- closing
 

@@ -71,6 +71,11 @@ class CoverUpdates:
                 for part in split_cover(self.routes.update(name, delta)):
                     self.outboxes.send_to(name, part)
 
+    def tidy(self) -> None:
+        """Once a round: a bounded step of what larger changes of covers have left over."""
+        if not self.routes.is_tidy:
+            self.announce(self.routes.tidy())
+
     def report_to_neighbors(self, missing: set[str]) -> None:
         """Send its whole cover to each neighbour that has not had it, as soon as all others have reported.
 

@@ -41,7 +41,7 @@ from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, WireError
-from plimsoll.core.transport.link import Link, Peer
+from plimsoll.core.transport.link import NEVER, Link, Peer
 from plimsoll.core.transport.load_reporter import LoadReporter
 from plimsoll.core.transport.overlay_node import OverlayNode, link_limits, output_bucket
 
@@ -288,6 +288,7 @@ class Head(OverlayNode):
         limits, factor = self.config.limits, self.config.time_factor
         if self.startup.missing and self.now - self._started > limits.lease_seconds * factor:
             self.startup.lease_passed()
+        self.covers.tidy()
         if not self.startup.missing:
             self.covers.acknowledge()
         self._serve()
@@ -332,7 +333,7 @@ class Head(OverlayNode):
     def wake_at(self) -> float:
         return min(
             self._next_progress, self.server.wake_at(), self.publishers.wake_at(self.now), self.reporter.next_report,
-            self.coordinator.wake_at(),
+            self.coordinator.wake_at(), NEVER if self.routes.is_tidy else self.now,
         )  # fmt: skip
 
     # -- control

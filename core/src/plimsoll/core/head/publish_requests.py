@@ -11,6 +11,7 @@ from plimsoll.core.head.publishers import OpenPublisher, PublisherTable
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.messages.publications import SMALL_BODY_BYTES, attributes_fault
 from plimsoll.core.protocol.wire import WireError
 from plimsoll.core.transport.link import Link
 
@@ -84,6 +85,8 @@ class PublishRequests:
             if size > most:
                 raise WireError("oversized", f"a publication of {size} bytes; at most {most} are taken")
             attributes = msg.decode(msg.body, request.body).attributes
+            if size > SMALL_BODY_BYTES and (fault := attributes_fault(attributes)):
+                raise WireError("oversized", fault)
         except WireError as error:
             host.counters["publications_refused"] += 1
             refused = msg.Refused(request.handle, request.seq, error.code, str(error))
