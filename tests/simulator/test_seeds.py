@@ -19,6 +19,11 @@ SEEDS = [
     ),
     ("head-restart-tree", 6, "a restarted head dropped publications of its neighbours while it had no covers yet"),
     ("head-restart-tree", 9, "the gap for a restarted neighbour was lost with the link that it was sent on"),
+    (
+        "sessions-everything",
+        125,
+        "the head of a target remembered for a minute a member that a restarted head had forgotten",
+    ),
     ("lossy", 5, "credit that was lost on its way was never granted again, so an open link stalled for ever"),
 ]
 
