@@ -31,6 +31,7 @@ EXTRAS_OF = {  # which extras a package's imports may come from, beside those of
     "mediator": [],
     "local": [],
     "cli": ["cluster"],
+    "conformance": [],
     "simulator": [],
     "operator": ["operator"],
     "telemetry": ["telemetry"],

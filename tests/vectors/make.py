@@ -3,12 +3,14 @@
 Each vector has a name, what it means, its bytes in hex and the same as plain values. A client in another language is
 right when it reads the hex as these values, and writes these values so that they are read back the same: the msgpack
 encoding of a value is not unique, so its own bytes may differ from these.
-`session.json` is a whole conversation of one client with a head and an edge, frame by frame.
+`session.json` is a whole conversation of one client with a head and an edge, frame by frame. `dialogues.json` has the
+dialogues of a move, record by record, with the state of the client.
 """
 
 from __future__ import annotations
 
 import json
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -511,6 +513,7 @@ FILES: dict[str, Any] = {
     "records.json": record_vectors,
     "session.json": session_vectors,
     "bad_frames.json": bad_vectors,
+    "dialogues.json": runpy.run_path(str(HERE / "dialogues.py"))["dialogue_vectors"],  # not imported: no package
 }
 
 

@@ -12,7 +12,7 @@ from plimsoll.core.permissions import NOT_PERMITTED, ClientPermissions
 from plimsoll.core.protocol import messages as msg
 
 
-def start(fleet: Fleet, *attach: msg.Resume) -> tuple[Client, Publishing]:
+def start(fleet: Fleet, *attach: msg.Resume | msg.Subs) -> tuple[Client, Publishing]:
     """A client at `e1` with these attachments, and a publisher of another client."""
     client = fleet.client("c", "e1")
     other = fleet.client("pub", "h")
@@ -44,6 +44,19 @@ def test_attach_subscribe_change_and_withdraw():
     assert fleet.head().owners.entries == {}
     assert fleet.edge("e1").attachments.by_subscriber == {}
     assert sum(fleet.head().routes.size(key) for key in fleet.head().outboxes.by_key) == 0
+
+
+def test_a_list_in_parts_needs_a_higher_version_for_each():
+    """RESUME with a part, SUBS with the rest, in one frame: what SUBS adds counts from its SUBACK."""
+    fleet = one_cluster()
+    client, publisher = start(
+        fleet, resume(1, "s", "[n,=,4]"), msg.Subs(1, 1, [msg.SubscriptionItem(8, "[n,=,5]")], []),
+        msg.Subs(1, 2, [msg.SubscriptionItem(9, "[n,=,6]")], []),
+    )  # fmt: skip
+    assert [suback.version for suback in client.of("e1", msg.Suback)][-1] == 2
+    publisher.publish(6)
+    fleet.run(0.2)
+    assert client.numbers("e1", 1) == [4, 6]
 
 
 def test_a_publication_that_matches_several_subscriptions_comes_once():

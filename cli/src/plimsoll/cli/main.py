@@ -88,6 +88,7 @@ def parser() -> argparse.ArgumentParser:
     _add_inspect_commands(add)
     _add_session_commands(add)
     _add_pubsub_commands(add)
+    _add_conformance_command(commands.add_parser)
     commands.add_parser("demo", help="run the demonstration (`plimsoll demo --help`)")
     add("version", _version, "Print the version of this program and of the resources it supports.")
     return top
@@ -208,7 +209,7 @@ def _add_wait_options(made: argparse.ArgumentParser) -> None:
 def _add_pubsub_commands(add: AddCommand) -> None:
     made = add(
         "pub",
-        _lazy_pubsub_command("pub"),
+        _lazy_command("pubsub", "pub"),
         "Publish from arguments, or one publication for each line of standard input.",
     )
     made.add_argument(
@@ -222,7 +223,7 @@ def _add_pubsub_commands(add: AddCommand) -> None:
         help="wait until the head or the edges have it; default: head",
     )
     _add_connection_options(made)
-    made = add("sub", _lazy_pubsub_command("sub"), "Subscribe and print a line of JSON for each delivery.")
+    made = add("sub", _lazy_command("pubsub", "sub"), "Subscribe and print a line of JSON for each delivery.")
     made.add_argument(
         "subscriptions", metavar="SUBSCRIPTION", nargs="+", help="as in \"[class,=,'STOCK'],[price,>,25.0]\""
     )
@@ -237,11 +238,43 @@ def _add_connection_options(made: argparse.ArgumentParser) -> None:
     made.add_argument("--name", default="", help="name of the publisher or subscriber; default: generated")
 
 
-def _lazy_pubsub_command(name: str) -> CommandFunction:
-    """A command that needs the client library, which is loaded when it is run."""
+def _add_conformance_command(add_parser: Callable[..., argparse.ArgumentParser]) -> None:
+    text = "Try a client program against the protocol: which of its rules does it keep?"
+    made = add_parser("conformance", help=text, description=text)
+    made.set_defaults(command=_lazy_command("conformance", "conformance"))
+    made.add_argument(
+        "--profile", choices=("full", "simple"), default="full",
+        help="simple: a client without ATTACH, after docs/simple-client.md; default: full",
+    )  # fmt: skip
+    made.add_argument(
+        "--scenario",
+        dest="scenarios",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="only this one, and others named",
+    )
+    made.add_argument("--list", action="store_true", help="print the scenarios, and play none")
+    made.add_argument("--json", action="store_true", help="print JSON, with every frame")
+    made.add_argument("--jobs", type=int, default=4, metavar="N", help="scenarios at a time; default: 4")
+    made.add_argument(
+        "--patience",
+        type=float,
+        default=1.0,
+        metavar="FACTOR",
+        help="all deadlines are so many times as long; default: 1",
+    )
+    made.add_argument(
+        "program", metavar="COMMAND", nargs=argparse.REMAINDER,
+        help="the client program and its arguments, behind --; {head} in them is replaced with the address of the head",
+    )  # fmt: skip
+
+
+def _lazy_command(module_name: str, name: str) -> CommandFunction:
+    """A command whose module needs sockets, and is loaded when it is run."""
 
     def command(options: argparse.Namespace) -> int:
-        module = importlib.import_module("plimsoll.cli.commands.pubsub")
+        module = importlib.import_module(f"plimsoll.cli.commands.{module_name}")
         return int(getattr(module, name)(options))
 
     return command

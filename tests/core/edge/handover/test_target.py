@@ -301,6 +301,26 @@ def test_what_comes_behind_installed_is_held_until_go_and_then_comes_in_order():
     assert stage.record("b").out is stage.record("b").link.buffer
 
 
+@pytest.mark.parametrize("state", ["dark", "cutting", "hold"])
+def test_progress_names_it_as_behind_until_what_was_held_has_gone(state: str):
+    stage = at(state)
+    stage.publish("b", count=3)
+    stage.run(0.5)
+    assert stage.said("b", msg.Progress)[-1] == msg.Progress(3, [11])
+
+
+def test_the_first_progress_that_does_not_name_it_is_behind_what_was_held():
+    stage = at("hold")
+    stage.publish("b", count=3)
+    stage.ask("b", msg.Go(S, [msg.GoItem(11)]))
+    stage.publish("b", count=1)
+    stage.run(0.5)
+    free = [record.position for record in stage.said("b", msg.Progress) if 11 not in record.behind]
+    assert free
+    assert min(free) >= 3
+    assert stage.numbers("b", 11) == [1, 2, 3, 4]
+
+
 def test_many_that_go_in_a_round_are_told_of_at_once():
     stage = Stage()
     stage.hold("x", "y", "z")

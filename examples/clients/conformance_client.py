@@ -1,0 +1,88 @@
+"""The client library as `plimsoll conformance` drives it: orders on standard input, reports on standard output.
+
+`plimsoll conformance -- python examples/clients/conformance_client.py`. The convention is in docs/conformance.md.
+"""
+
+import json
+import os
+import sys
+import threading
+from functools import partial
+from typing import Any
+
+from plimsoll.client import Connection, GapNotice, Publisher, Subscriber
+from plimsoll.core.client import Acknowledged, Answered
+
+publishers: dict[str, Publisher] = {}
+subscribers: dict[str, Subscriber] = {}
+texts: dict[tuple[str, int], str] = {}
+writing = threading.Lock()
+
+
+def report(event: str, **fields: Any) -> None:
+    with writing:
+        print(json.dumps({"event": event, **fields}), flush=True)
+
+
+def on_batch(name: str, items: list[Any]) -> None:
+    for item in items:
+        if isinstance(item, GapNotice):
+            report("gap", subscriber=name, reason=item.reason)
+        else:
+            identity = {"publisher": item.publisher, "incarnation": item.incarnation, "seq": item.seq}
+            report("delivery", subscriber=name, **identity)
+
+
+def on_state(name: str, event: object) -> None:
+    if isinstance(event, Acknowledged):
+        for each in event.ids:
+            report("counts", subscriber=name, subscription=texts[name, each])
+
+
+def on_answer(name: str, answers: list[Answered]) -> None:
+    for answer in answers:
+        for number in range(answer.first, answer.last + 1):
+            report("answer", publisher=name, number=number, answer=answer.answer)
+
+
+def subscribe(connection: Connection, order: dict[str, Any]) -> None:
+    name, text = order["subscriber"], order["subscription"]
+    subscriber = subscribers.get(name)
+    if subscriber is None:
+        token = tuple(order["token"]) if order.get("token") else None
+        marks = [tuple(mark) for mark in order.get("watermarks", [])]
+        subscriber = subscribers[name] = Subscriber(
+            connection, name=name, token=token, watermarks=marks,  # type: ignore[arg-type]
+            on_batch=partial(on_batch, name), on_state=partial(on_state, name),
+        )  # fmt: skip
+    texts[name, subscriber.subscribe(text, wait=False).id] = text
+
+
+def publish(connection: Connection, order: dict[str, Any]) -> None:
+    name = order["publisher"]
+    if name not in publishers:
+        publishers[name] = Publisher(connection, name=name, on_answer=partial(on_answer, name))
+    publishers[name].publish(order["attributes"])
+
+
+def main() -> None:
+    with Connection(os.environ["PLIMSOLL_HEAD"], security="plain") as connection:
+        for line in sys.stdin:
+            order = json.loads(line)
+            match order["do"]:
+                case "subscribe":
+                    subscribe(connection, order)
+                case "publish":
+                    publish(connection, order)
+                case "close":
+                    subscribers.pop(order["subscriber"]).close(withdraw=order["withdraw"])
+                case "pause":
+                    subscribers[order["subscriber"]].pause()
+                case "continue":
+                    subscribers[order["subscriber"]].resume()
+                case "stop":
+                    return
+
+
+if __name__ == "__main__":
+    main()

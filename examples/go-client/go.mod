@@ -1,0 +1,3 @@
+module plimsoll.dev/examples/go-client
+
+go 1.22
