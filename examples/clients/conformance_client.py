@@ -52,7 +52,7 @@ def subscribe(connection: Connection, order: dict[str, Any]) -> None:
         token = tuple(order["token"]) if order.get("token") else None
         marks = [tuple(mark) for mark in order.get("watermarks", [])]
         subscriber = subscribers[name] = Subscriber(
-            connection, name=name, token=token, watermarks=marks,  # type: ignore[arg-type]
+            connection, name=name, token=token, watermarks=marks,  # type: ignore[arg-type]  # JSON has lists for tuples
             on_batch=partial(on_batch, name), on_state=partial(on_state, name),
         )  # fmt: skip
     texts[name, subscriber.subscribe(text, wait=False).id] = text

@@ -65,10 +65,14 @@ def nothing(_: Wrapped, *__: Any, **___: Any) -> None:
 
 # -- links
 
+_GREETED: dict[int, Any] = {}
+"""Links that have said HELLO; they are kept, so that no other link gets the id of one."""
+
 
 def _hello_once(original: Wrapped, self: Any, now: float) -> Any:
     # WHO of a client says nothing to a broker: it stands for a frame that is not sent
-    again = self.last_hello != float("-inf")
+    again = id(self) in _GREETED
+    _GREETED[id(self)] = self
     frame = original(self, now)
     return wire.who_frame() if again and not self.was_open else frame
 
@@ -93,12 +97,12 @@ def _forgets_watermark(original: Wrapped, self: Any, attachment: Any, item: Any,
 
 
 def _denies_the_link(_: Wrapped, self: Any, now: float) -> bytes:
-    self.last_hello, self.open = now, False
+    self.open = False
     return wire.hello_frame(self.id, self.expected - 1, False, self.local)
 
 
 def _reports_one_more(_: Wrapped, self: Any, now: float) -> bytes:
-    self.last_hello, self.open = now, False
+    self.open = False
     return wire.hello_frame(self.id, self.expected - (0 if self.was_open else 1), self.was_open, self.local)
 
 

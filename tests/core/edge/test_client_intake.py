@@ -25,7 +25,7 @@ def test_a_long_list_is_taken_in_parts_of_bounded_work():
 
     def watched(self: ClientIntake, link: object, intake: client_intake.LinkIntake) -> bool:
         before = self._left
-        done = turn(self, link, intake)  # type: ignore[arg-type]
+        done = turn(self, link, intake)  # type: ignore[arg-type]  # the link is passed on
         rounds.append(before - self._left)
         return done
 
@@ -132,7 +132,7 @@ def test_records_of_a_link_keep_their_order():
 
     def watched(self: ClientRequests, link: object, message: msg.FromClient) -> object:
         seen.append(type(message).__name__)
-        return handle(self, link, message)  # type: ignore[arg-type]
+        return handle(self, link, message)  # type: ignore[arg-type]  # the link is passed on
 
     with (
         mock.patch.object(ClientRequests, "handle", watched),

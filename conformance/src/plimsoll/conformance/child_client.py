@@ -32,7 +32,7 @@ class ChildClient:
     def __init__(self, command: Sequence[str]) -> None:
         self._sockets = ScriptedSockets(BROKERS)
         head = self._sockets.endpoint("h")
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the client
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the client
         try:
             self._process = subprocess.Popen(
                 [part.replace(HEAD_PLACE, head) for part in command],
@@ -67,7 +67,7 @@ class ChildClient:
         return ClientInput(frames, reports, code, "" if code is None else self._errors_text())
 
     def _reports(self) -> list[Report]:
-        with contextlib.suppress(BlockingIOError):
+        with contextlib.suppress(BlockingIOError):  # all that has come is read
             while piece := os.read(self._out, 65536):
                 self._rest += piece
             self._sockets.unwatch(self._out)  # the end of the pipe would be found again and again
@@ -95,7 +95,7 @@ class ChildClient:
 
     def order(self, order: Mapping[str, Any]) -> None:
         # A program that has ended is found by `poll`, with its exit code.
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(BrokenPipeError):  # the client has ended
             stream = self._stream(self._process.stdin)
             stream.write(json.dumps(order).encode() + b"\n")
             stream.flush()
@@ -105,7 +105,7 @@ class ChildClient:
             self._process.kill()
         self._process.wait(END_SECONDS)
         for stream in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(BrokenPipeError):
+            with contextlib.suppress(BrokenPipeError):  # the client has ended
                 self._stream(stream).close()
         self._errors.close()
         self._sockets.close()

@@ -50,7 +50,7 @@ class ScriptedSockets:
         self._poller.register(fd, zmq.POLLIN)
 
     def unwatch(self, fd: int) -> None:
-        with contextlib.suppress(KeyError):
+        with contextlib.suppress(KeyError):  # it has not been registered
             self._poller.unregister(fd)
 
     def receive(self, seconds: float) -> list[ReceivedFrame]:
@@ -58,7 +58,7 @@ class ScriptedSockets:
         self._poller.poll(max(0, int(seconds * 1000)))
         found = []
         for broker, socket in self._sockets.items():
-            with contextlib.suppress(zmq.Again):
+            with contextlib.suppress(zmq.Again):  # all that has come is read
                 while True:
                     parts = socket.recv_multipart(zmq.NOBLOCK)
                     if len(parts) == PARTS:

@@ -136,7 +136,7 @@ class Stage:
             if self.client.now() >= deadline:
                 raise RuleBrokenError(rule, f"{missing} within {seconds:g} s")
             self.step()
-        return found  # type: ignore[return-value]
+        return found  # type: ignore[return-value]  # it is of the kind that was asked for
 
     def expect(
         self,

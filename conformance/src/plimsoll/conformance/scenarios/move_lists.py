@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from plimsoll.conformance.expected_state import EPOCH
 from plimsoll.conformance.rules import Rule, RuleBrokenError
 from plimsoll.conformance.scenario import FULL, Scenario
@@ -80,11 +82,15 @@ def list_changed_without_next(stage: Stage) -> None:
     x.finish()
 
 
+def _is_of(attachment: int, subs: msg.Subs) -> bool:
+    return subs.attachment == attachment
+
+
 def _change_list(x: SubscriberScript, number: int) -> None:
     """The application subscribes once more, and SUBS has come to both edges."""
     x.stage.order(do="subscribe", subscriber="s", subscription=HIGH)
     for edge, attachment in (("e1", x.number), ("e2", number)):
-        subs = x.stage.expect(edge, msg.Subs, SUBS_TO_BOTH, lambda one, a=attachment: one.attachment == a)  # type: ignore[misc]
+        subs = x.stage.expect(edge, msg.Subs, SUBS_TO_BOTH, partial(_is_of, attachment))
         x.state.version = subs.version
     x.state.subscriptions.append(HIGH)
 

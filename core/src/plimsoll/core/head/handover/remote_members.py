@@ -14,7 +14,7 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import OwnerEpoch, Token
 
 KEPT_SECONDS = 20.0
-"""How long a member that is not cut is known beyond its time to prepare: twice the silence after which a link is dead."""
+"""How long a member that is not cut is known beyond its time to prepare: twice what makes a silent link dead."""
 
 REMOTE_MEMBERS_AT_MOST = 65_536
 
