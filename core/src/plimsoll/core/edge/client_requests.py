@@ -7,7 +7,7 @@ from typing import assert_never
 from plimsoll.core.edge.attachment import REFUSALS, AttachmentState, EdgeAttachment, out_of_bounds
 from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
 from plimsoll.core.edge.handover.target import HandoverTarget
-from plimsoll.core.permissions import NOT_PERMITTED
+from plimsoll.core.permissions import NOT_PERMITTED, incarnation_fault
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import WireError
 from plimsoll.core.transport.link import Link
@@ -56,6 +56,10 @@ class ClientRequests:
             self.host.counters["roles_refused"] += code == NOT_PERMITTED
             self.host.say(link, msg.AttachmentClosed(resume.attachment, code, REFUSALS[code]))
             return
+        if (foreign := self._foreign(link, resume, old)) is not None:
+            self.host.counters["names_refused"] += 1
+            self.host.say(link, msg.AttachmentClosed(resume.attachment, *foreign))
+            return
         removes: list[int] = []
         # The old list leaves the cover in the step that adds the new one: between two steps the head would log
         # publications that neither covers.
@@ -67,16 +71,24 @@ class ClientRequests:
             attachment.moved_by, attachment.counts_from = str(resume.session), (resume.token, resume.watermarks)
         taken = self.attachments.take(attachment, resume.subscriptions, resume.version)
         cover = self.attachments.install({attachment: taken}, removes)
-        self.host.up(msg.ResumeUp(x, resume.epoch, cover, resume.token, resume.session))
+        self.host.up(msg.ResumeUp(x, resume.epoch, cover, resume.token, resume.session, link.identity))
 
     def _refusal(self, link: Link, resume: msg.Resume, old: EdgeAttachment | None) -> str:
         if not link.grant.subscribes:
             return NOT_PERMITTED
         if self.host.is_leaving:
             return "leaving"
-        if old is not None and old.epoch >= resume.epoch:
+        if old is not None and old.identity == link.identity and old.epoch >= resume.epoch:
             return "epoch"
         return out_of_bounds(resume) if self.handover_target.has_room(resume.subscriber) else "full"
+
+    def _foreign(self, link: Link, resume: msg.Resume, old: EdgeAttachment | None) -> tuple[str, str] | None:
+        """Why this identity may not have the subscriber, or not with this incarnation: a code and a text."""
+        if (refusal := self.handover_target.claims.refusal(resume.subscriber, link.identity)) is not None:
+            return refusal
+        last = old.epoch[0] if old is not None and old.identity == link.identity else 0
+        fault = incarnation_fault(resume.epoch[0], last)
+        return ("range", fault) if fault else None
 
     def on_subs(self, link: Link, subs: msg.Subs) -> None:
         attachment = self.attachments.attached(link, subs.attachment)

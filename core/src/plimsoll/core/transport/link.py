@@ -50,7 +50,8 @@ class Link:
 
     `flags` go with every frame. `unacked` are the frames after `acked`, in order. `on_sealed` is told how many records
     each frame has. `is_stuck`: the round has ended and something was left. `buffer` holds encoded records that wait
-    for the end of the round; the list stays the same object for the life of the link.
+    for the end of the round; the list stays the same object for the life of the link. `identity`: whose key an accepted
+    link was opened with; without keys, `identity_of_name`.
     """
 
     __slots__ = (
@@ -67,6 +68,7 @@ class Link:
         "expected",
         "grant",
         "id",
+        "identity",
         "inflight_bytes",
         "initiator",
         "is_stuck",
@@ -97,6 +99,7 @@ class Link:
         self.remote: Info | None = None
         self.owner: object = None
         self.grant = ALL_PERMISSIONS
+        self.identity = ""
         self.rtt_seconds = 0.0
         self._flags = 0
         self.is_stuck = False

@@ -92,7 +92,10 @@ class Coordinator:
         for x in going:
             self._of[x] = session
         if going:
-            prepare = msg.Prepare(session_id, going, plan.prepare_seconds, plan.replay)
+            identities = [members[x].owner.identity for x in going]
+            prepare = msg.Prepare(
+                session_id, going, plan.prepare_seconds, plan.replay, identities if any(identities) else []
+            )
             self.links.send_to_edge(plan.target_head, plan.target, prepare)
         self._settle(session, members)
         return self.outcome(session_id)
@@ -188,7 +191,7 @@ class Coordinator:
                 incarnation, n = member.epoch
                 self.links.send_to_edge(self.host.name, session.plan.source, msg.Release(x, (incarnation, n + 1)))
                 if self._is_owner(member, x):
-                    self.host.owners.forget(x)
+                    self.host.owners.forget(x, self.host.now)
             self._finish(session, x, outcome)
 
     # -- the cut
