@@ -101,7 +101,7 @@ MUTANTS = [
     Mutant(
         "owner-stays-at-done",
         "Across clusters the source's owner entry goes at DONE.",
-        (Change(Coordinator._arrived, "self.host.owners.forget(x)", "pass"),),
+        (Change(Coordinator._arrived, "self.host.owners.forget(x, self.host.now)", "pass"),),
         ("sessions-across",),
     ),
     Mutant(
@@ -188,7 +188,7 @@ MUTANTS = [
     Mutant(
         "undone-cut-stays-owned",
         "Across clusters an ABORT takes the target's owner entry back.",
-        (Change(RemoteMembers.on_abort, "self.host.owners.forget(x)", "pass"),),
+        (Change(RemoteMembers.on_abort, "self.host.owners.forget(x, self.host.now)", "pass"),),
         ("far-aborts", "edge-crash-across", "sessions-across"),
     ),
     Mutant(

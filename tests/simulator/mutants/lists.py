@@ -98,7 +98,7 @@ MUTANTS = [
     Mutant(
         "gone-epoch-is-forgotten",
         "An owner entry that is deleted leaves its epoch.",
-        (Change(OwnershipTable.forget, "self._past[subscriber] = gone.epoch", "self._past[subscriber] = (0, 0)"),),
+        (Change(OwnershipTable.forget, "PastEpoch(gone.epoch, ", "PastEpoch((0, 0), "),),
         ("overtaken", "vanish", "far-bumpy"),
         partners=(NO_LEASE,),
         alone="what takes it up again is closed, and ends with its lease",

@@ -67,8 +67,9 @@ class Membership:
         for item in owned:
             loser = host.owners.adopt(item.subscriber, outbox.key, item.epoch, item.since, item.identity)
             if loser is not None:
-                above = (loser.epoch[0], loser.epoch[1] + 1)  # of another identity it may be the higher one
-                self.release(loser.key, item.subscriber, max(host.owners.entries[item.subscriber].epoch, above))
+                winner, above = host.owners.entries[item.subscriber], (loser.epoch[0], loser.epoch[1] + 1)
+                epoch = winner.epoch if winner.is_of(loser.identity) else max(winner.epoch, above)
+                self.release(loser.key, item.subscriber, epoch)
         host.outboxes.send(outbox, msg.Welcome(host.log.last))
         if host.mediator_fence.epoch:
             host.outboxes.send(outbox, msg.MediatorEpoch(host.mediator_fence.epoch))
@@ -111,7 +112,7 @@ class Membership:
             return
         is_again = resume.token is not None
         began = (host.epoch, host.log.last)
-        old = host.owners.swap(x, outbox.key, resume.epoch, began, is_again, identity=resume.identity)
+        old = host.owners.swap(x, outbox.key, resume.epoch, began, is_again, resume.identity)
         owner = host.owners.entries[x]
         host.remote_members.resumed(x, resume.session, outbox.name)
         host.coordinator.resumed(x, resume.session, outbox.name)
@@ -123,7 +124,8 @@ class Membership:
         )  # fmt: skip
         # At RELEASE the old edge takes the subscriber out of its cover, so the new cover must be in place.
         if old is not None and old.key != outbox.key:
-            self.release(old.key, x, max(resume.epoch, (old.epoch[0], old.epoch[1] + 1)))
+            above = (old.epoch[0], old.epoch[1] + 1)  # another identity's epoch may be the higher one
+            self.release(old.key, x, resume.epoch if old.is_of(resume.identity) else max(resume.epoch, above))
         self.drop_ghosts()
 
     def _refusal(self, resume: msg.ResumeUp, newest: OwnerEpoch) -> tuple[str, str] | None:

@@ -82,7 +82,6 @@ class OwnershipTable:
         epoch: OwnerEpoch,
         now_at: Since,
         is_again: bool = False,
-        *,
         identity: str = "",
     ) -> OwnerEntry | None:
         """Compare and swap: make `key` the owner if this epoch is newer. Returns the old entry; see `newest` first.

@@ -111,7 +111,8 @@ class HandoverTarget:
             self.host.say(link, msg.AttachmentClosed(item.attachment, *foreign))
             return False
         attachment = self.attachments.open(link, item)
-        attachment.is_verified = bool(self.slots[item.subscriber].identity)
+        slot = self.slots.get(item.subscriber)
+        attachment.is_verified = slot is not None and bool(slot.identity)
         # No place of its own yet: until INSTALL the subscriber's place is at the source, and this ends with its link.
         attachment.state, attachment.incoming_session, attachment.keeps_place = AttachmentState.STANDBY, session, False
         if not self._take_all(attachment, item.subscriptions):

@@ -134,7 +134,7 @@ class RemoteMembers:
         for head, members in sorted(self.by_coordinator(request.session, fresh).items()):
             for x in members:
                 member = self._members[request.session, x]
-                self.host.owners.swap(x, key, fresh[x], (token[1], token[2]), identity=member.identity)
+                self.host.owners.swap(x, key, fresh[x], (token[1], token[2]), False, member.identity)
                 self._members[request.session, x] = member._replace(owned=fresh[x])
             self.heads.send(head, msg.Marker(request.session, members, token))
             good += members
