@@ -87,7 +87,8 @@ def parse_authorized_keys(text: str, where: str) -> dict[str, KeyIdentity]:
     for number, line in enumerate(text.splitlines(), 1):
         # A key may contain '#': it starts a comment only at the start of a line or after the name.
         fields = line.split()
-        if not fields or (fields[0].startswith("#") and not is_key(fields[0])):
+        is_owned = len(fields) > 1 and fields[1] in ROLES
+        if not fields or (fields[0].startswith("#") and not (is_key(fields[0]) and is_owned)):
             continue
         key, identity = _parse_fields(fields, f"{where}:{number}")
         if key in found:
