@@ -64,7 +64,7 @@ def test_a_path_stays_one_while_its_file_is_away():
 def test_the_key_of_an_address_is_no_path(tmp_path: Path):
     path = tmp_path / "head.pub"
     path.write_text(PUBLIC)
-    with pytest.raises(SecurityError, match=r"no Z85 key; give the path of a file as Curve\(server=...\)"):
+    with pytest.raises(SecurityError, match=r"no Z85 key; give a file as Curve\(server=...\)"):
         server_keys(Curve(secret=SECRET), str(path))
 
 
