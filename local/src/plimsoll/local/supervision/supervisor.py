@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from plimsoll.core.config import BrokerConfig
+from plimsoll.core.printable import printable
 from plimsoll.core.spec import (
     BrokerEndpoints,
     InvalidResourcesError,
@@ -425,12 +426,12 @@ class Supervisor:
             kind, name, message = "BrokerCluster", known.config.cluster, f"{broker}: {message}"
         self._store.record(kind, name, type_, reason, message, rfc3339_now())
         if type_ == "Warning" or reason == "Ready":
-            self._announce(f"{broker}: {message.removeprefix(f'{broker}: ')}")
+            self._announce(printable(f"{broker}: {message.removeprefix(f'{broker}: ')}"))
 
     def _record_fleet_event(self, type_: str, reason: str, message: str) -> None:
         self._store.record("BrokerFleet", self._fleet, type_, reason, message, rfc3339_now())
         if type_ == "Warning":
-            self._announce(message)
+            self._announce(printable(message))
 
     def _curve(self) -> MediatorKeyPair | None:
         if self._plain:

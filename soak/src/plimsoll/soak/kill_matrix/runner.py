@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from plimsoll.core.printable import printable_lines
 from plimsoll.demo.command import interruptible
 from plimsoll.demo.workers.worker_process import WorkerError
 from plimsoll.soak.harness.fleet_harness import FleetHarnessError
@@ -33,7 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     found = load_results(folder / STATE)
     wanted = [cell for cell in all_cells() if _is_selected(cell, given.only)]
     if not wanted:
-        sys.stderr.write(f"kills: no cell is meant by {given.only!r}; say `mode,step,victim,signal` or parts of it\n")
+        why = f"kills: no cell is meant by {given.only!r}; say `mode,step,victim,signal` or parts of it\n"
+        sys.stderr.write(printable_lines(why))
         return 2
     try:
         with interruptible():
@@ -45,13 +47,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("interrupted: everything was stopped; the cells that had ended are kept\n")
         return 130
     except (KillMatrixCellError, FleetHarnessError, WorkerError) as error:
-        sys.stderr.write(f"kills: {error}\n")
+        sys.stderr.write(printable_lines(f"kills: {error}\n"))
         return 1
     if given.write is not None:
         given.write.write_text(page.kill_matrix_page(found), encoding="utf-8")
-        sys.stdout.write(f"{given.write}: {len(found)} cells\n")
+        sys.stdout.write(printable_lines(f"{given.write}: {len(found)} cells\n"))
     broken = [one for cell, one in found.items() if cell in wanted and not one.is_passed]
-    sys.stdout.write(f"{len(wanted)} cells, {len(broken)} broken\n")
+    sys.stdout.write(printable_lines(f"{len(wanted)} cells, {len(broken)} broken\n"))
     return 1 if broken else 0
 
 
@@ -73,11 +75,10 @@ def _run(cell: KillMatrixCell, folder: Path) -> KillMatrixResult:
     began = time.monotonic()
     one = KillMatrixCellRun(cell, folder / "cell").run()
     took = f"{time.monotonic() - began:.0f} s"
-    sys.stdout.write(
-        f"{cell}: {'kept' if one.is_passed else 'BROKEN'}, {one.state}, {page.members_text(one)}, {took}\n"
-    )
+    verdict = "kept" if one.is_passed else "BROKEN"
+    sys.stdout.write(printable_lines(f"{cell}: {verdict}, {one.state}, {page.members_text(one)}, {took}\n"))
     for what in one.broken:
-        sys.stdout.write(f"  {what}\n")
+        sys.stdout.write(printable_lines(f"  {what}\n"))
     sys.stdout.flush()
     return one
 
