@@ -6,6 +6,7 @@ import argparse
 import copy
 import io
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from tests.cli.conftest import Run
 from tests.core.session.model import World
 
 from plimsoll.cli import session_wait
-from plimsoll.cli.commands import inspect
 from plimsoll.cli.main import parser
 from plimsoll.core.spec import KINDS
 from plimsoll.local.storage.fleet_folder import FleetFolder
@@ -111,8 +111,9 @@ def folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FleetFolder]
             for item in store.objects("BrokerFleet", "BrokerCluster", "EdgeBroker")[1]:
                 store.set_status(item["kind"], item["metadata"]["name"], lambda old, said=said: said)
                 store._db.execute(  # as an earlier release would have stored it
-                    "INSERT INTO events (type, reason, kind, name, message, first, last, count) VALUES (?,?,?,?,?,?,?,?)",
-                    (HOSTILE, HOSTILE, item["kind"], HOSTILE, HOSTILE, AT, AT, 1),
+                    "INSERT INTO events (type, reason, kind, name, message, first, last, count)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, 1)",
+                    (HOSTILE, HOSTILE, item["kind"], HOSTILE, HOSTILE, AT, AT),
                 )
         yield found
 
@@ -125,7 +126,7 @@ def ends(*arguments: object) -> None:
 def test_no_command_prints_what_is_not_printable(
     run: Run, folder: FleetFolder, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ):
-    monkeypatch.setattr(inspect.time, "sleep", ends)
+    monkeypatch.setattr(time, "sleep", ends)
     monkeypatch.setattr(session_wait, "wait_for_session", lambda *given, **more: 0)
     _, out, err = run(*arguments)
     for text in (out, err):

@@ -85,7 +85,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=EXIT_CODE_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    common = argparse.ArgumentParser(add_help=False)
+    common = _ArgumentParser(add_help=False)
     where = common.add_argument_group("fleet", "a fleet on this machine or in a Kubernetes cluster")
     where.add_argument("--fleet", metavar="NAME", help="local fleet; default: $PLIMSOLL_FLEET, or the only one")
     where.add_argument("-n", "--namespace", metavar="NAME", help="Kubernetes namespace")

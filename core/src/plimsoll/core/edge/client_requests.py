@@ -57,7 +57,7 @@ class ClientRequests:
             self.host.say(link, msg.AttachmentClosed(resume.attachment, code, REFUSALS[code]))
             return
         if (foreign := self._foreign(link, resume, old)) is not None:
-            self.host.counters["names_refused"] += 1
+            self.host.counters["roles_refused"] += foreign[0] == NOT_PERMITTED
             self.host.say(link, msg.AttachmentClosed(resume.attachment, *foreign))
             return
         removes: list[int] = []
