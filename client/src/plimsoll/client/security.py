@@ -28,8 +28,8 @@ class Curve:
     """`secret`: of this process. `server`: the head's public key; edges' keys come from the head.
 
     Each is a key or the path of a file with one; of a text that may be both, it is a path if the file is there when the
-    object is made. A `pathlib.Path` is always a path. A file is read again whenever a connection has to be made, so keys
-    can be replaced under a running process; that of `server` may hold several keys, one a line, tried in turn.
+    object is made. A `pathlib.Path` is always a path. A file is read again whenever a connection has to be made, so
+    keys can be replaced under a running process; that of `server` may hold several keys, one a line, tried in turn.
     """
 
     secret: Key = field(repr=False)
@@ -79,9 +79,7 @@ def server_keys(security: Curve, of_address: str) -> list[str]:
     """
     if of_address:
         if not is_key(of_address):
-            raise SecurityError(
-                "the public key of an Address is no Z85 key; give a file as Curve(server=...)"
-            )
+            raise SecurityError("the public key of an Address is no Z85 key; give a file as Curve(server=...)")
         return [of_address]
     if not security.server:
         raise SecurityError("the head's public key is missing; give it as Curve(server=...) or with the head's Address")
