@@ -38,7 +38,7 @@ def test_a_page_has_neither_markup_nor_controls():
 
 
 @given(st.text(st.characters()))
-def test_whatever_it_is_it_can_be_shown(text: str):
+def test_any_text_can_be_shown(text: str):
     shown = printable(text)
     assert shown.isprintable()
     assert printable(shown) == shown

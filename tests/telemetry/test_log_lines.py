@@ -1,4 +1,4 @@
-"""A log has one line for each record, whatever is in it."""
+"""A log has one line for each record, even where a name has line ends in it."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_the_place_of_an_owner_that_is_away_is_kept_for_it():
     assert ann.gaps("e2", 2) == []
 
 
-def test_a_name_is_free_after_its_lease_whatever_its_incarnation_was():
+def test_a_name_is_free_after_its_lease_even_with_a_high_incarnation():
     fleet = keyed(one_cluster(lease_seconds=5.0))
     eve, ann, bob = fleet.client("eve", "e1"), fleet.client("ann", "e2"), fleet.client("bob", "e1", "e2")
     eve.tell("e1", asked(1, (HIGHEST, 2)))

@@ -140,7 +140,7 @@ def test_those_who_wait_are_bounded(monkeypatch: pytest.MonkeyPatch):
     assert len(head.said) == 7
 
 
-def test_another_link_that_asks_for_the_same_name_takes_nobodys_answer():
+def test_another_link_that_asks_for_the_same_name_takes_no_answer_of_the_first():
     head, placing = made()
     placing.on_join(OWNER, join(head="k"))
     placing.on_join(OTHER, join(head="k"))

@@ -1,7 +1,7 @@
 """Text from outside as it is shown: no character of it moves a cursor, ends a line, or turns the direction of reading.
 
-Names of subscribers and publishers are whatever a client sends, and reasons and errors quote them. Whatever writes for
-people (terminals, logs, events, pages) passes its text through here. Data for programs is not changed.
+Clients choose the names of subscribers and publishers freely, and reasons and errors quote them. All text for people
+(on terminals, in logs, events and pages) passes through here. Data for programs is not changed.
 """
 
 from __future__ import annotations
