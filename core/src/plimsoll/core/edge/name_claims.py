@@ -14,7 +14,7 @@ from plimsoll.core.edge.handover.slots import ReservedSlot
 from plimsoll.core.permissions import NOT_PERMITTED, NameGrants, foreign_name
 
 REFUSED_SECONDS = 1.0
-"""How long a refusal of the head is repeated without asking it, so that a client that repeats a claim holds up no owner."""
+"""How long a refusal of the head is repeated without asking it, so that repeated claims hold up no owner."""
 
 REFUSED_AT_MOST = 10_000
 
