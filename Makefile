@@ -1,5 +1,5 @@
-# Everything a newcomer or a build machine runs. Needs only Python 3.11+ and make: each target sets up its own
-# environment in .venv first (seconds once it exists).
+# All commands for developers and build machines. Needs only Python 3.11+ and make: each target first sets up the
+# environment in .venv, which takes seconds once it exists.
 #
 #   make PYTHON=python3.12 test     use another Python
 #   make test ARGS="tests/core -k wire"
@@ -19,7 +19,7 @@ IMAGES ?=
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-spark demo demo-global place compare sweep test test-all lint bench simulate soak images e2e e2e-full bench-operator kind-up crds chart format lock clean
 
-help:  ## Say what can be made
+help:  ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup:  ## Make the virtual environment .venv from the lock
@@ -28,7 +28,7 @@ setup:  ## Make the virtual environment .venv from the lock
 demo: setup  ## A fleet here: all subscribers join its weakest edge, PADRES balances them, every delivery is audited
 	@$(PY) -m plimsoll.cli.main demo $(DEMO_ARGS)
 
-place: setup  ## The short demo: each subscriber is placed where there is room, nobody moves (DEMO_ARGS="--seconds 30")
+place: setup  ## The short demo: each subscriber is placed where there is room, none is moved (DEMO_ARGS="--seconds 30")
 	@$(PY) -m plimsoll.cli.main demo --place $(DEMO_ARGS)
 
 compare: setup  ## The demo with balancing off, random, least-loaded, greedy and padres, side by side (DEMO_ARGS="--policies off padres")
@@ -40,7 +40,7 @@ sweep: setup  ## Simulate the demo with more and more edges, and with other thre
 demo-global: setup  ## Four clusters in a chain balance with their neighbours; audit of every delivery (DEMO_ARGS="--seconds 90")
 	@$(PY) -m plimsoll.demo.multi_cluster $(DEMO_ARGS)
 
-setup-spark:  ## Also what the Spark jobs need, where there is a Java
+setup-spark:  ## Also install what the Spark jobs need, if Java is installed
 	@$(PYTHON) scripts/setup_environment.py --spark
 
 test: setup-spark  ## Run the tests (ARGS="tests/core -k wire" for some, WORKERS=0 for one process)
@@ -71,32 +71,32 @@ soak: setup  ## Disturb a fleet under load for SECONDS=300, or move its subscrib
 images:  ## Build the container images with docker, podman or buildah (IMAGE_TAG=dev IMAGES="broker operator")
 	@scripts/build_images.sh $(IMAGE_TAG) $(IMAGES)
 
-e2e: setup  ## Install the chart in the cluster that KUBECONFIG names, and try all of it there (IMAGE_TAG=dev, images loaded)
+e2e: setup  ## Install the chart in the cluster that KUBECONFIG names, and test all of it there (IMAGE_TAG=dev, images loaded)
 	@PLIMSOLL_IMAGE_TAG=$(IMAGE_TAG) $(PY) -m pytest -m e2e tests/e2e $(ARGS)
 
 e2e-full: setup  ## Kill operator, source and target in every state of a session, in pods, under load (PLIMSOLL_KILL_SEED for `make e2e`)
 	@PLIMSOLL_KILLS=all PLIMSOLL_IMAGE_TAG=$(IMAGE_TAG) $(PY) -m pytest -m e2e tests/e2e/test_kills.py -rP $(ARGS)
 	@PLIMSOLL_FAIL_POINTS=all PLIMSOLL_OUTAGE_SECONDS=300 $(PY) -m pytest tests/operator/mediator/test_runner.py -rP $(ARGS)
 
-bench-operator: setup  ## What the operator needs for 10, 50 and 200 simulated brokers, at the API server of KUBECONFIG
+bench-operator: setup  ## Measure what the operator needs for 10, 50 and 200 simulated brokers, at the API server of KUBECONFIG
 	@$(PY) -m bench.operator $(BENCH_ARGS)
 
 kind-up:  ## Create a kind cluster and load the images; needs Docker and kind (KIND_NAME=plimsoll)
 	@scripts/kind_up.sh $(KIND_NAME) $(IMAGE_TAG)
 
-crds: setup  ## Write crds/ and the tables of docs/ anew from the code
+crds: setup  ## Generate crds/ and the tables of docs/ from the code
 	@$(PY) scripts/make_crds.py
 
-chart: crds  ## Write the chart's copy of the definitions and its README anew
+chart: crds  ## Generate the chart's copy of the definitions and its README
 	@cp crds/*.yaml helm/plimsoll/files/crds/
 	@$(PY) scripts/make_chart_readme.py
 
-format: setup  ## Put sources in their format and order, mend what has one safe mending
+format: setup  ## Format the sources, order imports, and apply the linter's safe fixes
 	$(PY) -m ruff check --fix
 	$(PY) -m ruff format
 
-# The resolver is wanted here only, so it has an environment of its own. The lock names no index and no host.
-lock:  ## Resolve the dependencies of pyproject.toml anew into the locks
+# The resolver is needed here only, so it has an environment of its own. The lock names no index and no host.
+lock:  ## Resolve the dependencies of pyproject.toml and write the locks
 	@$(PYTHON) -m venv .lock-venv
 	@.lock-venv/bin/python -m pip install --quiet --disable-pip-version-check "uv>=0.8"
 	@.lock-venv/bin/uv pip compile pyproject.toml $(RESOLVE) $(LOCKED) $(ARGS) -o requirements-dev.lock
@@ -108,7 +108,7 @@ lock:  ## Resolve the dependencies of pyproject.toml anew into the locks
 
 RESOLVE := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url \
     --no-emit-find-links
-# All that is worked with here, but for Spark: half a gigabyte that only its jobs need has a lock of its own. The locks of
+# All dependencies of developers except Spark: half a gigabyte that only its jobs need has a lock of its own. The locks of
 # images hold what their role needs, in the same versions.
 LOCKED := --extra broker --extra kernel --extra operator --extra cluster --extra telemetry --group demo --group dev --group build
 

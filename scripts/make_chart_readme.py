@@ -1,6 +1,6 @@
 """Write helm/plimsoll/README.md: how to install, and a table of all values, made from the comments of values.yaml.
 
-Run by `make chart`; a test fails where the page and the values disagree.
+Run by `make chart`; a test fails if the page and the values disagree.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ helm test plimsoll --namespace plimsoll
 ```
 
 - **Definitions** are templates of the chart, so `helm upgrade` upgrades them. They are kept on `helm uninstall` unless
-  `crds.keep` is false; with them go all fleets. Where they were applied by other means first, install with
+  `crds.keep` is false; all fleets are removed with them. If they were applied by other means first, install with
   `--set crds.install=false`, or let Helm adopt them with `--take-ownership`.
 - **Rights**: by default a Role in the release's namespace. `watchNamespaces` names others; `rbac.scope=Cluster` watches
   all.

@@ -27,12 +27,12 @@ class _Dumper(yaml.SafeDumper):
 
 REASONS = """# Reasons
 
-Conditions, sessions and events give a reason: one word that says why. This page has each, with its cause and what to do
-about it; where nothing is said there is nothing to do. `kubectl describe` and `plimsoll describe` show the sentence
-that goes with it.
+Conditions, sessions and events give a reason: one word that says why. This page lists each with its cause and its
+remedy; without a remedy there is nothing to do. `kubectl describe` and `plimsoll describe` show the sentence that goes
+with it.
 
-The condition `Succeeded` of a session is `Unknown` until its end, so `kubectl wait --for=condition=Succeeded` is not
-fooled by what was; every condition says for which generation of the specification it holds.
+The condition `Succeeded` of a session is `Unknown` until its end, so `kubectl wait --for=condition=Succeeded` never
+sees an earlier result; every condition names the generation of the specification for which it holds.
 """
 
 
@@ -49,7 +49,7 @@ def definition_text(definition: dict[str, Any]) -> str:
 
 
 def between(page: str, name: str, content: str) -> str:
-    """The page with what stands between the two marks of a name replaced."""
+    """The page with the text between the two marks of a name replaced."""
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
     head, found, rest = page.partition(begin)
     _, also_found, tail = rest.partition(end)
@@ -59,7 +59,7 @@ def between(page: str, name: str, content: str) -> str:
 
 
 def files() -> dict[Path, str]:
-    """Every generated file with what it should hold."""
+    """Every generated file with its contents."""
     texts = {f"{KINDS[name].plural}.yaml": definition_text(item) for name, item in all_crds().items()}
     found = {folder / name: text for folder in (CRDS, CHART) for name, text in texts.items()}
     resources = ROOT / "docs" / "resources.md"
@@ -74,7 +74,7 @@ def main() -> int:
     different = [path for path, text in files().items() if not path.exists() or path.read_text() != text]
     for path in different:
         if "--check" in sys.argv[1:]:
-            print(f"{path.relative_to(ROOT)} is not what `make crds` makes", file=sys.stderr)
+            print(f"{path.relative_to(ROOT)} differs from what `make crds` writes", file=sys.stderr)
             continue
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(files()[path])

@@ -1,14 +1,14 @@
-"""Mutation testing of the modules that hand-over stands on: small changes of their code, and the tests that notice.
+"""Mutation testing of the modules that hand-over relies on: small changes of the code, and the tests that notice them.
 
     python scripts/mutate.py link                     # core.link, all mutants
-    python scripts/mutate.py handover --seconds 100   # core.handover, a slice of its mutants; once more: the next slice
+    python scripts/mutate.py handover --seconds 100   # hand-over, some mutants; the next run tries the next
     python scripts/mutate.py handover --again         # only those that no test has noticed so far
     python scripts/mutate.py --table                  # write the tables in docs/mutants.md from what has been run
 
-Tests are collected once. A first pass notes which functions each test calls; then each mutant has a forked process, in
-which one function has other code, and the tests that call it run until one fails. No file is touched, so others may
-work meanwhile. Mutants are made of what functions do: comparisons, conditions, numbers, truth values, sums, calls and
-assignments that are left out, results. Texts, types, defaults and constants of modules stay as they are.
+Tests are collected once. A first pass records which functions each test calls. Then each mutant gets a forked process,
+in which the code of one function is replaced, and the tests that call it run until one fails. No file is changed, so
+the sources can be edited meanwhile. Mutants change comparisons, conditions, numbers, truth values, sums and results, or
+leave out a call or an assignment. Texts, types, defaults and constants of modules stay as they are.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import importlib
 import inspect
 import json
 import os
+import pkgutil
 import random
 import resource
 import signal
@@ -41,23 +42,29 @@ from hypothesis import Phase, settings
 
 ROOT = Path(__file__).parents[1]
 STATE = Path(os.environ.get("MUTATION_STATE", ROOT / "build" / "mutation.json"))
-"""The result of each mutant that was tried, by area: a run goes on where the last one has ended."""
+"""The result of each mutant that was tried, by area: a run continues where the last one ended."""
 
 CALLS = ROOT / "build" / "mutation-calls.json"
-"""How long each test takes and which functions it calls, until it or one of these changes."""
+"""How long each test takes and which functions it calls; valid until the test or one of the modules changes."""
 
 REASONS = ROOT / "scripts" / "mutation-reasons.json"
-"""Why a mutant that no test notices may stay, by mutant."""
+"""By mutant that no test notices, why that is acceptable."""
 
 PAGE = ROOT / "docs" / "mutants.md"
 BEGIN, END = "<!-- mutation: begin -->", "<!-- mutation: end -->"
 LEAST_SECONDS = 3.0
 SLOW_SECONDS = 3.0
-"""A test that takes longer, while it is noted what it calls, is not asked of every mutant."""
+"""A test that takes longer in the first pass is not run against mutants."""
 
 SAVED_SECONDS = 5.0
 
 UNNOTICED = ("survived", "not called")
+
+
+def tests_in(folder: str, pattern: str) -> list[str]:
+    """The files of tests below a folder of the checkout, in order."""
+    return [str(path) for path in sorted((ROOT / folder).glob(pattern))]
+
 
 AREAS: dict[str, tuple[list[str], list[str]]] = {
     "link": (
@@ -69,25 +76,16 @@ AREAS: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "handover": (
-        [],
+        ["plimsoll.core.head.handover", "plimsoll.core.edge.handover", "plimsoll.core.head.router"],
         [
-            f"tests/core/head/handover/test_{name}.py"
-            for name in ("commands", "coordinator", "coordinator_ends", "dispatch", "outcomes", "remote_members")
-        ]
-        + [
+            *tests_in("tests/core/head/handover", "test_*.py"),
+            *tests_in("tests/core/edge/handover", "test_*.py"),
             "tests/core/head/test_router.py",
-            "tests/core/edge/handover/test_source.py",
-            "tests/core/head/handover/test_dispatch_bounds.py",
-            "tests/core/edge/handover/test_target.py",
-            "tests/core/edge/handover/test_target_ends.py",
         ],
     ),
-    "session": (
-        [],
-        [str(path) for path in sorted((ROOT / "tests/core/session").glob("test_*.py"))],
-    ),
+    "session": (["plimsoll.core.session"], tests_in("tests/core/session", "**/test_*.py")),
 }
-"""Modules, and the tests that answer for them. An area without modules is a package: all of it."""
+"""Modules and packages, and the tests that must notice their mutants. A package stands for all modules in it."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
 
 
 def alternatives(node: ast.AST) -> list[ast.AST]:
-    """What may stand in the place of a node."""
+    """The nodes that may replace a node."""
     made: list[ast.AST] = []
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARED:
         made.append(ast.Compare(node.left, [COMPARED[type(node.ops[0])]()], node.comparators))
@@ -159,7 +157,7 @@ def alternatives(node: ast.AST) -> list[ast.AST]:
 
 
 def nodes(function: ast.FunctionDef) -> list[ast.AST]:
-    """What a function does, in the order of its text: neither types, defaults, decorators nor texts."""
+    """The nodes of a function that mutants may change, in the order of its text."""
     found: list[ast.AST] = []
 
     def walk(node: ast.AST) -> None:
@@ -189,13 +187,13 @@ def mutants_of(module: ModuleType) -> Iterator[Mutant]:
                 key = f"{module.__name__}:{name}: {what}"
                 seen[key] += 1
                 key += f" ({seen[key]})" if seen[key] > 1 else ""
-                line: int = node.lineno  # type: ignore[attr-defined]
+                line: int = node.lineno  # type: ignore[attr-defined]  # `alternatives` has some for expressions and statements alone
                 yield Mutant(module.__name__, name, _first_line(function), line, what, place, choice, key)
 
 
 @cache
 def functions_of(module: ModuleType) -> list[tuple[str, ast.FunctionDef]]:
-    """The functions of a module and their trees: who changes one does so in a process of its own."""
+    """The functions of a module and their trees, which are shared: change one only in a forked process."""
 
     def walk(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.FunctionDef]]:
         for statement in body:
@@ -232,12 +230,12 @@ def code_of(mutant: Mutant, function: FunctionType) -> CodeType:
     Exchange(node, other).visit(tree)
     tree.decorator_list = []
     body: list[ast.stmt] = [tree]
-    if function.__code__.co_freevars:  # it speaks of its class
+    if function.__code__.co_freevars:  # it refers to its class
         body = [ast.ClassDef("Around", [], [], body, [])]
     whole = ast.fix_missing_locations(ast.Module(body, []))
     names: dict[str, Any] = {}
     flags = __future__.annotations.compiler_flag
-    exec(compile(whole, str(module.__file__), "exec", flags, dont_inherit=True), module.__dict__, names)  # noqa: S102
+    exec(compile(whole, str(module.__file__), "exec", flags, dont_inherit=True), module.__dict__, names)  # noqa: S102  # code of this project, changed above
     made = vars(names["Around"])[tree.name] if "Around" in names else names[tree.name]
     code: CodeType = made.__code__
     return code
@@ -252,7 +250,7 @@ class Exchange(ast.NodeTransformer):
 
 
 def objects_of(module: ModuleType) -> dict[int, FunctionType]:
-    """The functions of a module by the line in which their text begins."""
+    """The functions of a module by the line in which they begin."""
     found: dict[int, FunctionType] = {}
 
     def take(holder: Any) -> None:
@@ -272,7 +270,7 @@ def objects_of(module: ModuleType) -> dict[int, FunctionType]:
 
 
 class Loop:
-    """Takes the place of pytest's loop over tests: notes who calls what, then tries the mutants."""
+    """Replaces pytest's loop over tests: records which functions each test calls, then tries the mutants."""
 
     def __init__(self, area: str, modules: list[ModuleType], mutants: list[Mutant], seconds_at_most: float) -> None:
         self.area = area
@@ -289,9 +287,9 @@ class Loop:
             raise pytest.UsageError("tests cannot be collected")
         until = time.monotonic() + self.seconds_at_most
         if not self._note_all(session, until):
-            print("\nout of time: not all tests are noted yet")
+            print("\nout of time: not all tests have been recorded yet")
             return True
-        gc.freeze()  # what is there now is not copied by the first collection of each process
+        gc.freeze()  # keeps the first collection in each forked process from copying all present objects
         objects = {module.__name__: objects_of(module) for module in self.modules}
         saved = time.monotonic()
         try:
@@ -312,7 +310,7 @@ class Loop:
         return True
 
     def _note_all(self, session: pytest.Session, until: float) -> bool:
-        """Learn of every test what it calls; whether the time was enough."""
+        """Record for every test which functions it calls; returns whether the time was enough."""
         known, stamp = load(CALLS), print_of(*sorted(self.files))
         prints = {path: f"{stamp}{print_of(path)}" for path in {str(item.path) for item in session.items}}
         here = {item.nodeid for item in session.items}
@@ -336,11 +334,11 @@ class Loop:
         return is_whole
 
     def _turn(self, test: pytest.Item) -> tuple[float, float]:
-        """Tests that have noticed much come first, then short ones."""
+        """Sort key: tests that have noticed many mutants come first, then short ones."""
         return -self.noticed[test] / (0.002 + self.seconds[test]), self.seconds[test]
 
     def _note(self, session: pytest.Session, item: pytest.Item) -> tuple[float, list[tuple[str, int]]]:
-        """Run a test; returns how long it takes, and the functions that it calls; none, if it fails as it is."""
+        """Run a test; returns how long it takes, and the functions that it calls; none if it fails without a mutant."""
         seen: set[tuple[str, int]] = set()
 
         def look(frame: FrameType, event: str, arg: object) -> None:
@@ -354,7 +352,7 @@ class Loop:
         finally:
             sys.setprofile(None)
         if session.testsfailed:
-            print(f"\nleft out, for it fails without any mutant: {item.nodeid}")
+            print(f"\nleft out because it fails without any mutant: {item.nodeid}")
             session.testsfailed = 0
             seen.clear()
         return time.process_time() - began, sorted(seen)
@@ -396,20 +394,22 @@ class Loop:
 
 
 def modules_of(area: str) -> list[ModuleType]:
-    names = AREAS[area][0]
-    if not names:
-        package = importlib.import_module(f"plimsoll.core.{area}")
-        folder = Path(package.__path__[0])
-        names = [f"{package.__name__}.{path.stem}" for path in sorted(folder.glob("*.py")) if path.stem != "__init__"]
-    return [importlib.import_module(name) for name in names]
+    modules: list[ModuleType] = []
+    for name in AREAS[area][0]:
+        module = importlib.import_module(name)
+        modules.append(module)
+        if hasattr(module, "__path__"):
+            inside = sorted(info.name for info in pkgutil.walk_packages(module.__path__, f"{name}."))
+            modules.extend(map(importlib.import_module, inside))
+    return [module for module in modules if not hasattr(module, "__path__")]
 
 
 def run(area: str, sample: int, seconds: float, only: str, *, again: bool) -> None:
-    modules, tests = modules_of(area), AREAS[area][1]  # what a test calls is noted for all of them, and kept
+    modules, tests = modules_of(area), AREAS[area][1]  # the calls of a test are recorded for all of them
     mutants = [mutant for module in modules if only in module.__name__ for mutant in mutants_of(module)]
     of_all = len(mutants)
     if sample and sample < of_all:
-        mutants = sorted(random.Random(area).sample(mutants, sample), key=lambda m: (m.module, m.line, m.place))  # noqa: S311
+        mutants = sorted(random.Random(area).sample(mutants, sample), key=lambda m: (m.module, m.line, m.place))  # noqa: S311  # a sample that can be repeated, no secret
     known = load(STATE).get(area, {})
     wanted = UNNOTICED if again else ("",)
     mutants = [mutant for mutant in mutants if known.get(mutant.key, "") in wanted]
@@ -428,7 +428,7 @@ def run(area: str, sample: int, seconds: float, only: str, *, again: bool) -> No
     print(f"{area}: {noticed} of {len(loop.results)} were noticed")
 
 
-# -- what is kept of a run
+# -- stored results
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -436,7 +436,7 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def print_of(*names: str) -> str:
-    """A short fingerprint of what files contain."""
+    """A short fingerprint of the contents of files."""
     return sha256(b"".join(Path(name).read_bytes() for name in names)).hexdigest()[:8]
 
 
@@ -457,7 +457,7 @@ def write_table() -> None:
     """The tables in docs/mutants.md, between their two marks."""
     reasons = load(REASONS)
     lines = ["", "| module | mutants | tried | noticed | endless | not noticed |", "|---|---|---|---|---|---|"]
-    rest = ["", "What was not noticed, and why that may be:", "", "| function | change | reason |", "|---|---|---|"]
+    rest = ["", "Changes that no test noticed, and why:", "", "| function | change | reason |", "|---|---|---|"]
     for area, results in load(STATE).items():
         for module in modules_of(area):
             keys = [mutant.key for mutant in mutants_of(module)]
@@ -480,8 +480,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("area", nargs="?", choices=sorted(AREAS))
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="try N mutants only, drawn by a fixed seed")
-    parser.add_argument("--seconds", type=float, default=3600.0, help="try no new mutant after so long (default 3600)")
-    parser.add_argument("--only", default="", metavar="MODULE", help="of the area this module")
+    parser.add_argument(
+        "--seconds", type=float, default=3600.0, help="try no new mutant after this time (default 3600)"
+    )
+    parser.add_argument("--only", default="", metavar="MODULE", help="only this module of the area")
     parser.add_argument("--again", action="store_true", help="only those that no test has noticed so far")
     parser.add_argument("--table", action="store_true", help="write the tables in docs/mutants.md")
     asked = parser.parse_args()

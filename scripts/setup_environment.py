@@ -1,6 +1,6 @@
 """Make the virtual environment: exactly the locked packages, checked by hash, and this project on top, editable.
 
-With `--spark` also what the Spark jobs need, where there is a Java to run it. Runs on a bare Python, so it uses the
+With `--spark` also what the Spark jobs need, if Java is installed. Runs on a bare Python, so it uses the
 standard library alone and parses under old versions, which it refuses by name. Two runs at a time are safe: the second
 waits for the first and finds its work done.
 """
@@ -35,7 +35,7 @@ def is_complete(wanted):
 
 
 def works():
-    """Whether an existing environment still runs and is of this Python: an upgrade of Python breaks or ages it."""
+    """Whether an existing environment still runs and is of this Python: an upgrade of Python breaks or outdates it."""
     if not PYTHON.exists():
         return False
     asked = [str(PYTHON), "-c", "import sys, pip; print(sys.version)"]

@@ -1,6 +1,6 @@
-"""Say in an image which distribution and version its sources are: `write_metadata.py PYPROJECT SITE_PACKAGES`.
+"""Record in an image the distribution and version of its sources: `write_metadata.py PYPROJECT SITE_PACKAGES`.
 
-An image copies sources instead of installing a wheel, so that it needs no build tool; this is what a wheel would add.
+An image copies sources instead of installing a wheel, so that it needs no build tool; a wheel would add this metadata.
 """
 
 import sys

@@ -1,17 +1,17 @@
 #!/bin/bash
-# What a pod of this image is: `driver ...` submits a job from here, `executor` joins the driver that asked for it, and
-# anything else is run as it stands.
+# The role of a pod of this image: `driver ...` submits a job from this pod, `executor` joins the driver that created
+# it, and any other command is run as given.
 set -euo pipefail
 
 case ${1:-} in
   driver)
     shift
-    # In cluster mode Spark passes properties and a class of its own before the job's file; in client mode we do.
+    # Client mode: this pod is the driver. In cluster mode Spark passes properties and a class before the job's file.
     exec "$SPARK_HOME/bin/spark-submit" --deploy-mode client \
       --conf "spark.driver.bindAddress=${SPARK_DRIVER_BIND_ADDRESS:?the address of this pod}" "$@"
     ;;
   executor)
-    # The driver hands over options of the virtual machine as SPARK_JAVA_OPT_0, SPARK_JAVA_OPT_1 and so on.
+    # The driver passes the options of the virtual machine as SPARK_JAVA_OPT_0, SPARK_JAVA_OPT_1 and so on.
     options=()
     number=0
     while name=SPARK_JAVA_OPT_$number; [[ -n ${!name+set} ]]; do

@@ -1,4 +1,4 @@
-"""The file that `spark-submit` is given: its first argument names the job."""
+"""The file for `spark-submit`; the first argument is the job."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""How many examples a property tries that does not keep to the profile's number."""
+"""The number of examples for a property that does not use the profile's number."""
 
 from __future__ import annotations
 

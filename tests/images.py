@@ -1,4 +1,4 @@
-"""Images that tests run in a cluster, and the variables that say which of them are there.
+"""Images that tests run in a cluster, and the variables that name the available ones.
 
 Nothing is assumed to be in a cluster: a test marked `images("broker")` is skipped by name unless its variable is set.
 `.ci/run` builds the images and sets the variables.
@@ -17,7 +17,7 @@ TAGS = {
 
 
 def tag(name: str) -> str:
-    """The tag under which the image is in the cluster; empty if it is not there."""
+    """The tag of the image in the cluster; empty if it is not there."""
     return os.environ.get(TAGS[name], "")
 
 

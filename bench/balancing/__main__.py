@@ -1,8 +1,9 @@
 """`python -m bench.balancing`: figures 6g and 6h of PADRES 2006, in virtual time.
 
-Many runs are needed, so they are simulated: the machines and policies of the product, the plan of the demo without the
-step of rates, one run for each number of edges and each triggering threshold. With fewer subscribers than the paper's
-2,000 each weighs as much more on its edge. A table is printed, and `sweep.json` and `sweep.html` are written.
+The figures need many runs, so the runs are simulated: the machines and policies of the product and the plan of the
+demo without its step of rates, one run for each number of edges and each triggering threshold. A subscriber puts more
+load on its edge if there are fewer than the paper's 2,000. The program prints a table and writes `sweep.json` and
+`sweep.html`.
 """
 
 import argparse
@@ -29,7 +30,7 @@ EDGES = (1, 2, 3, 4, 6, 8)
 TRIGGERS = (0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4)
 JOIN_TO = 0.4
 LAST_SECONDS = 30.0
-"""Figures are of the last seconds of each run, when nobody joins any more."""
+"""Figures are of the last seconds of each run, when all subscribers have joined."""
 
 
 def run(scenario: DemoScenario, subscribers: int, trigger: float | None = None, edges: int = 0) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def run(scenario: DemoScenario, subscribers: int, trigger: float | None = None, 
 
 
 def row(outcome: Outcome, seconds: float) -> dict[str, Any]:
-    """What the last seconds of a run show."""
+    """The figures of the last seconds of a run."""
     since, balance = seconds - LAST_SECONDS, outcome.balance
     late = sorted(delay for at, delay in outcome.delays if at > since)
     widest = [
@@ -63,13 +64,13 @@ def row(outcome: Outcome, seconds: float) -> dict[str, Any]:
 
 
 def scalability(scenario: DemoScenario, subscribers: int, edges: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """Figure 6g: the same subscribers on more and more edges of 500 MHz."""
+    """Figure 6g: the same subscribers on an increasing number of edges of 500 MHz."""
     for count in edges:
         yield run(scenario, subscribers, edges=count)
 
 
 def thresholds(scenario: DemoScenario, subscribers: int, triggers: Sequence[float]) -> Iterator[dict[str, Any]]:
-    """Figure 6h: the demo's fleet with one triggering threshold after the other."""
+    """Figure 6h: the demo's fleet with each triggering threshold."""
     for trigger in triggers:
         yield run(scenario, subscribers, trigger)
 
@@ -113,7 +114,7 @@ def page(report: dict[str, Any]) -> str:
         (Chart("Delivery delay by number of edges", "ms", delay, logarithmic=True, along=("edges", "")),
          "figure 6g: edges of 500 MHz and 3 Mbit/s, 12.5 times as fast."),
         (Chart("Largest difference of two edges by threshold", "ratio", [*apart, own], along=("thresholds", "")),
-         "figure 6h: means over the last seconds. Output may differ more: the stability rule stops it."),
+         "figure 6h: means over the last seconds. Output may differ more: the stability rule ends balancing earlier."),
     ]  # fmt: skip
     body = "".join(
         f"<figure><h3>{chart.title} <span class='dim'>({chart.unit})</span></h3>{svg(chart)}"
@@ -138,10 +139,10 @@ def _scaled(value: float | None, times: float) -> float | None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.balancing", description=__doc__)
     parser.add_argument("--subscribers", type=int, default=1000, help="(default %(default)s)")
-    parser.add_argument("--seconds", type=float, default=120.0, help="of virtual time, each (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=BALANCING_SCENARIO.seed)
-    parser.add_argument("--edges", type=int, nargs="*", default=list(EDGES))
-    parser.add_argument("--triggers", type=float, nargs="*", default=list(TRIGGERS))
+    parser.add_argument("--seconds", type=float, default=120.0, help="virtual time of each run (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=BALANCING_SCENARIO.seed, help="(default %(default)s)")
+    parser.add_argument("--edges", type=int, nargs="*", default=list(EDGES), help="numbers of edges, figure 6g")
+    parser.add_argument("--triggers", type=float, nargs="*", default=list(TRIGGERS), help="thresholds, figure 6h")
     parser.add_argument("--report", type=Path, default=Path("demo-report"), help="folder (default %(default)s)")
     options = parser.parse_args()
     scenario = msgspec.structs.replace(
@@ -156,7 +157,7 @@ def main() -> None:
         "subscribers": options.subscribers, "seconds": options.seconds, "seed": options.seed, "6g": [], "6h": [],
     }  # fmt: skip
     print(HEADS)
-    gc.disable()  # runs make no cycles to speak of, and are collected between
+    gc.disable()  # a run creates hardly any cycles; `run` collects between runs
     sweeps = {
         "6g": scalability(scenario, options.subscribers, options.edges),
         "6h": thresholds(scenario, options.subscribers, options.triggers),

@@ -1,4 +1,4 @@
-"""Fleets of a sweep, made from that of the demo: fewer subscribers on hardware that is as much weaker, other edges."""
+"""The fleets of a sweep, derived from the demo's: fewer subscribers on proportionally weaker hardware, other edges."""
 
 import copy
 from typing import Any
@@ -9,14 +9,14 @@ from plimsoll.demo.options import BALANCING_SCENARIO, resource_folder
 from plimsoll.local import manifests
 
 FULL = 2000
-"""Subscribers of the experiment. With fewer, each stands for several."""
+"""Subscribers of the paper's experiment. In a run with fewer, each stands for several."""
 
 PAPER_MEGAHERTZ, PAPER_BYTES_PER_SECOND = 500, 3_000_000 / 8
 """The edges of figure 6g."""
 
 
 def documents(subscribers: int, trigger: float | None = None, edges: int = 0) -> list[SourceDocument]:
-    """The resources of a run. `trigger`: instead of the demo's; `edges`: so many, all alike, instead of its four."""
+    """The resources of a run. `trigger` replaces the demo's; `edges`, the number of equal edges, replaces its four."""
     found = []
     for document in manifests.load([str(resource_folder("balancing"))]):
         content: Any = copy.deepcopy(document.content)
@@ -33,7 +33,7 @@ def documents(subscribers: int, trigger: float | None = None, edges: int = 0) ->
 
 
 def _weaken(spec: dict[str, Any], times: float) -> None:
-    """What a subscriber costs counts so many times; a publication alone costs the same."""
+    """Multiply the cost of a subscriber; the cost of a publication by itself stays the same."""
     each = Duration.parse(spec["emulation"]["perSubscription"]).seconds * times
     spec["emulation"]["perSubscription"] = f"{round(each * 1e9)}ns"
     for way, rate in spec["bandwidth"].items():

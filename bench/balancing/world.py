@@ -1,7 +1,7 @@
 """The experiment of PADRES 2006, 6.2, in virtual time: the machines of the product, the plan of the demo.
 
-Brokers, clients and the mediator are those that run live, each in a host of the simulator; only sockets, processes and
-the store are not there. What it shows is judged as the demo's runs are, by load reports and sessions alone.
+Brokers, clients and the mediator are the machines of the product, each in a host of the simulator; only sockets,
+processes and the store are replaced. The result is computed as for a run of the demo, from load reports and sessions.
 """
 
 import random
@@ -36,7 +36,7 @@ from plimsoll.simulator.engine.network import ConnectionQuality, SimulatedNetwor
 CLIENTS = 2
 READY_SECONDS = 2.0
 POLL_SECONDS = 0.001
-"""Frames that come within this time share a round, as they do where a process is not always awake."""
+"""Frames that arrive within this time share a round, as they do in a process that sleeps between rounds."""
 
 TICK_SECONDS = 0.05
 VIEW_SECONDS = 0.5
@@ -46,7 +46,7 @@ EPOCH = 1
 
 @dataclass
 class Outcome:
-    """What a run came to. `delays`: seconds at which something was delivered, and how late it was, per delivery."""
+    """The result of a run. `delays`: for each delivery its time in seconds, and its delay."""
 
     balance: BalancingResult
     series: LoadSeries
@@ -58,7 +58,7 @@ class Outcome:
 
 @dataclass
 class Stored:
-    """An object of the store: what it asks for, and its status."""
+    """A session object of the store: its manifest with status, and the request parsed from it."""
 
     item: dict[str, Any]
     request: s.SessionRequest
@@ -71,7 +71,7 @@ class Store:
         self.objects: dict[str, Stored] = {}
 
     def create(self, wanted: s.CreateSession) -> s.SessionRequest | None:
-        """Make an object; None if there is one of this name."""
+        """Store a new object; None if the name is taken."""
         if any(one.request.name == wanted.name for one in self.objects.values()):
             return None
         item = session_objects.child_object(wanted)
@@ -81,8 +81,8 @@ class Store:
         return request
 
 
-class Mediating(OverlayNode):
-    """The mediator in its shell, over a store in memory."""
+class SimulatedMediator(OverlayNode):
+    """A shell for the mediator engine, with a store in memory."""
 
     def __init__(self, resources: Resources, configs: Mapping[str, BrokerConfig], store: Store, draw: random.Random,
                  on_report: Callable[[Mapping[str, Any], float], None]) -> None:  # fmt: skip
@@ -95,7 +95,7 @@ class Mediating(OverlayNode):
             cluster: policy for cluster in resources.clusters if (policy := policy_of(resources, cluster)) is not None
         }
         self._mediator = s.MediatorEngine(EPOCH, [], s.EngineSettings(time_factor=factor))
-        self._heard: dict[str, tuple[float, dict[str, Any]]] = {}
+        self._reports: dict[str, tuple[float, dict[str, Any]]] = {}
         self._tick_at = self._view_at = 0.0
         self._heads = [config.name for config in configs.values() if config.role == "head"]
         for head in self._heads:
@@ -118,7 +118,7 @@ class Mediating(OverlayNode):
     def on_control(self, peer: Peer, record: Any) -> None:
         if isinstance(record, msg.LoadUpdate):
             report = dict(record.report)
-            self._heard[str(report["broker"])] = (self.now, report)
+            self._reports[str(report["broker"])] = (self.now, report)
             self._on_report(report, self.now)
         elif isinstance(
             record,
@@ -129,7 +129,7 @@ class Mediating(OverlayNode):
     def _view(self) -> s.FleetView:
         heads, edges = {}, {}
         for name, config in self._configs.items():
-            at, last = self._heard.get(name, (-1e9, {}))
+            at, last = self._reports.get(name, (-1e9, {}))
             is_fresh = self.now - at <= REPORTS_MISSED * config.limits.report_seconds * config.time_factor
             report = last if is_fresh else {}
             if config.role == "head":
@@ -159,7 +159,7 @@ class Mediating(OverlayNode):
 
 @dataclass
 class Counts:
-    """What applications saw."""
+    """What the applications published and received."""
 
     delays: list[tuple[float, float]] = field(default_factory=list)
     published: int = 0
@@ -167,7 +167,7 @@ class Counts:
 
 
 class World:
-    """One experiment: a scenario of the demo, on a fleet that is given as resources."""
+    """One experiment: a scenario of the demo on a fleet given as resources."""
 
     def __init__(
         self, scenario: workload.DemoScenario, documents: list[SourceDocument], quotes: Quotes, policy: str
@@ -191,8 +191,10 @@ class World:
             node = self._start(name, lambda new_id, name=name: c.Client(name, 1, new_id, [c.Address(head.data)]), draw)
             assert isinstance(node, c.Client)
             self.clients[name] = node
-            self.hosts[name].keeper = lambda name=name: self._take(name)
-        self._start("mediator", lambda _: Mediating(self.resources, self.configs, self.store, draw, self._report), draw)
+            self.hosts[name].after_poll = lambda name=name: self._take(name)
+        self._start(
+            "mediator", lambda _: SimulatedMediator(self.resources, self.configs, self.store, draw, self._report), draw
+        )
         self._lay_out()
 
     def _start(
@@ -229,7 +231,7 @@ class World:
         self.counts.joined[name] += 1
         self.hosts[name].wake()
 
-    # -- what is seen
+    # -- observations
 
     def _take(self, name: str) -> None:
         now, delays = self.schedule.now, self.counts.delays
@@ -248,10 +250,10 @@ class World:
                 if name != "publishing":
                     self.series.ledger.take(name, counts, now - READY_SECONDS)
 
-    # -- the course of events
+    # -- the run
 
     def run(self) -> Outcome:
-        """From the first process to the end of the traffic."""
+        """Run from the start of the first process to the end of the traffic."""
         self.schedule.run(READY_SECONDS + self.scenario.seconds)
         edges = [config.name for config in self.configs.values() if config.role == "edge"]
         found = reported_sessions([one.item for one in self.store.objects.values()], READY_SECONDS)

@@ -1,11 +1,11 @@
-"""The broker's benchmark: throughput, latency over both hops, and what each safeguard costs.
+"""The broker's benchmark: throughput, latency over both hops, and the cost of metering, CURVE and HTTP.
 
     python -m bench.broker [--quick] [--json FILE]
 
-All of it runs on one machine over the loopback, and load generators share its cores with the brokers. So each rate
-comes twice: by the wall clock, and per second of CPU of the broker's own thread (what one broker does with a core to
-itself). Beside each stands a bare pyzmq ROUTER that sends the same fan-out from the same process layout in one run;
-ratios to it hold where absolute figures depend on the machine.
+Everything runs on the loopback of one machine, and load generators share its cores with the brokers. So each rate is
+given by the wall clock and per CPU second of the broker's own thread (the rate of a broker with a core to itself). The
+baseline is a bare pyzmq ROUTER with the same fan-out and the same processes in one run: absolute figures depend on the
+machine, ratios to the baseline less so.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 import zmq
 from bench.broker.actors import bodies_of
 from bench.broker.machines import costs
-from bench.broker.processes import PLAIN_KEYS, ChainRun, EdgeRun, Keys, bare
+from bench.broker.processes import PLAIN_KEYS, ChainRun, EdgeRun, RunKeys, bare
 from bench.matching.workloads import workload
 
 from plimsoll.core.matching import Index
@@ -35,7 +35,7 @@ FEW = 50
 
 
 class Load:
-    """A workload with its matches known, so that a run knows when it has everything."""
+    """A workload with its matches, from which a run knows how many deliveries to wait for."""
 
     def __init__(self, subscriptions: int) -> None:
         load = workload("paper", subscriptions)
@@ -48,7 +48,7 @@ class Load:
         self.matches = [list(index.match(each)) for each in load.publications]
 
     def deliveries(self, first: int, count: int) -> int:
-        """How many deliveries publications `first` to `first + count - 1` make; numbers begin at 1."""
+        """The number of deliveries of publications `first` to `first + count - 1`; numbers begin at 1."""
         return sum(len(self.matches[at % len(self.matches)]) for at in range(first, first + count))
 
     def targets(self, links: int) -> list[list[int]]:
@@ -56,9 +56,9 @@ class Load:
 
 
 def edge_case(
-    load: Load, links: int, count: int, per_frame: int, keys: Keys = PLAIN_KEYS, **options: Any
+    load: Load, links: int, count: int, per_frame: int, keys: RunKeys = PLAIN_KEYS, **options: Any
 ) -> dict[str, Any]:
-    """One edge, flat out: a warm-up of a fifth, then `count` publications."""
+    """One edge at full rate: a warm-up of a fifth, then `count` publications."""
     run = EdgeRun(
         load.texts,
         load.bodies,
@@ -96,7 +96,7 @@ def with_bare(case: dict[str, Any], load: Load, count: int) -> dict[str, Any]:
 
 
 def chain_case(load: Load, links: int, flat_out: int, seconds: float) -> dict[str, Any]:
-    """Both hops: capacity, then latency at shares of it with open-loop arrivals."""
+    """Both hops: capacity first, then latency at shares of it with open-loop arrivals."""
     run = ChainRun(load.texts, load.bodies, links)
     first = 1
     try:
@@ -132,7 +132,7 @@ def latency(out: dict[str, Any], rate: float) -> dict[str, float]:
 
 
 def measure(scale: float, say: Callable[[str], None]) -> dict[str, Any]:
-    """Everything; `scale` multiplies the work."""
+    """Run all cases; `scale` multiplies the work."""
 
     def size(count: int) -> int:
         return max(200, int(count * scale))
@@ -159,7 +159,7 @@ def measure(scale: float, say: Callable[[str], None]) -> dict[str, Any]:
     report["few_deliveries"] = edge_case(few, FEW, size(100_000), COALESCED)
     say(line(f"few deliveries each, {FEW} links", report["few_deliveries"]))
     with tempfile.TemporaryDirectory() as folder:
-        keys = Keys.make(Path(folder))
+        keys = RunKeys.make(Path(folder))
         plain = edge_case(load, 100, size(12_000), COALESCED)
         curve = edge_case(load, 100, size(12_000), COALESCED, keys)
     report["curve"] = {"plain": plain, "curve": curve, **kept(curve, plain)}
@@ -196,7 +196,7 @@ def shares(found: dict[str, float]) -> str:
 
 
 def observed(load: Load, count: int) -> dict[str, float]:
-    """What is kept while the HTTP endpoint is there and asked, of seconds without and seconds with it by turns."""
+    """The share of the rate that is kept with the HTTP endpoint and a scrape a second: mean of runs in turns."""
     runs = [
         (edge_case(load, 100, count, COALESCED), edge_case(load, 100, count, COALESCED, observed=True))
         for _ in range(3)
@@ -238,9 +238,9 @@ def hops(case: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.broker")
+    parser = argparse.ArgumentParser(prog="python -m bench.broker", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="an eighth of the work: under a minute")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
     options = parser.parse_args()
     report = measure(0.125 if options.quick else 1.0, lambda text: print(text, flush=True))
     if options.json is not None:

@@ -1,8 +1,8 @@
-"""The two ends of a broker under test: a head that has nothing else to do, and clients that count what they get.
+"""The two ends of a broker under test: a stand-in for its head that feeds it, and clients that count deliveries.
 
-Neither is what a user would run. The feeder sends publications that were encoded before; a client reads the number of
-records from a frame's header and decodes nothing, unless it is told to. Both keep to the protocol: numbers,
-acknowledgements, credit. So what is measured is the broker between them.
+Both do as little as they can, so that the broker between them is measured. The feeder sends publications that were
+encoded before; a client reads the number of records from a frame's header and decodes nothing unless `decode` is set.
+Both keep to the protocol: numbers, acknowledgements, credit.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ HEAD, EDGE, CLUSTER, EPOCH = "head", "edge", "bench", 1
 WINDOW_FRAMES = 1 << 20
 RESUMES_A_FRAME = 64
 _HEADER = struct.Struct(">8xBxQ19xI")
-"""Flags, number and count of records from the head of a DATA frame."""
+"""Flags, sequence number and count of records, from the header of a DATA frame."""
 
 
 class Feeder(OverlayNode):
-    """A head that answers its edge at once and sends it what it is given."""
+    """Stands in for a head: it answers its edge at once and sends it the publications of the run."""
 
     def __init__(self, new_id: Callable[[], int], window_bytes: int = 1 << 20) -> None:
         limits = LinkLimits(window_bytes=window_bytes, window_frames=1024, heartbeat_seconds=1.0, dead_seconds=60.0)
@@ -53,7 +53,7 @@ class Feeder(OverlayNode):
         self.took(link)
 
     def encoded(self, bodies: Sequence[bytes], count: int, sent_us: int = 0) -> list[bytes]:
-        """`count` publications as they stand in the stream, on from the last position."""
+        """`count` publications encoded for the stream, from the last position on."""
         first, self.position = self.position + 1, self.position + count
         return [
             wire.encode(msg.Pub(at, HEAD, EPOCH, at, "publisher", EPOCH, at, 0, sent_us, Raw(bodies[at % len(bodies)])))
@@ -68,8 +68,8 @@ def bodies_of(publications: Sequence[dict[str, str | int | float | bool]]) -> li
     return [wire.encode(msg.Body(attributes)) for attributes in publications]
 
 
-class Client:
-    """One client link of an edge with some subscribers on it. `receive` returns the frames to answer with."""
+class CountingClient:
+    """One client link with some subscribers on it, which counts its deliveries. `receive` returns frames to send."""
 
     def __init__(
         self, name: str, link_id: int, subscribers: Sequence[tuple[str, str]], *, decode: bool = False
@@ -129,7 +129,7 @@ class Client:
 
     def _decoded(self, data: bytes) -> None:
         now_us = self.clock_us() if self.clock_us is not None else 0
-        for raw in wire.decode_frame(data).records:  # type: ignore[union-attr]
+        for raw in wire.decode_frame(data).records:  # type: ignore[union-attr]  # heads and edges send records
             record = msg.decode(msg.to_client, raw)
             if isinstance(record, msg.Deliver):
                 self.deliveries += 1
@@ -145,7 +145,7 @@ class Client:
 
 
 def spread(texts: Sequence[str], links: int) -> list[list[tuple[str, str]]]:
-    """Subscribers with one subscription each, dealt out to so many links."""
+    """Subscribers with one subscription each, dealt out to `links` links."""
     shares: list[list[tuple[str, str]]] = [[] for _ in range(links)]
     for i, text in enumerate(texts):
         shares[i % links].append((f"subscriber{i:05d}", text))

@@ -1,4 +1,4 @@
-"""Machines without sockets: what one round of an edge and of a head costs, and where the time goes.
+"""Machines without sockets: the cost of a round of an edge and of a head, and where the time goes.
 
 python -m bench.broker.machines            figures
 python -m bench.broker.machines --profile  the same under cProfile
@@ -15,7 +15,7 @@ import timeit
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from bench.broker.actors import CLUSTER, EDGE, EPOCH, HEAD, Client, Feeder, bodies_of, spread
+from bench.broker.actors import CLUSTER, EDGE, EPOCH, HEAD, CountingClient, Feeder, bodies_of, spread
 from bench.matching.workloads import workload
 from msgspec import Raw
 
@@ -28,7 +28,7 @@ from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info
 
 PLAIN = LinkSecurity(plain=True)
-# A queue that no run fills: whoever is behind waits in it, since the head of the bench has no log to fetch from.
+# A queue that no run fills: a slow client waits in it, since the stand-in for the head has no log to fetch from.
 PATIENT = BrokerLimits(publisher_window=1 << 20, dead_seconds=600.0, queue_bytes=1 << 30)
 
 
@@ -56,7 +56,7 @@ def head_config(data: str = "tcp://127.0.0.1:3", control: str = "tcp://127.0.0.1
 
 
 class EdgeRig:
-    """An edge between a feeder and its clients, in one thread and in virtual time. `policy`: of its cluster."""
+    """An edge between a feeder and its clients, in one thread and in virtual time. `policy` is that of its cluster."""
 
     def __init__(self, texts: list[str], bodies: list[bytes], links: int, policy: dict[str, Any] | None = None) -> None:
         ids = itertools.count(1)
@@ -64,8 +64,9 @@ class EdgeRig:
         self.bodies = bodies
         self.feeder = Feeder(lambda: next(ids))
         self.edge = Edge(edge_config(policy=policy), EPOCH, lambda: next(ids))
-        self.clients: dict[Hashable, Client] = {
-            b"%04d" % i: Client(f"client{i}", 1_000_000 + i, share) for i, share in enumerate(spread(texts, links))
+        self.clients: dict[Hashable, CountingClient] = {
+            b"%04d" % i: CountingClient(f"client{i}", 1_000_000 + i, share)
+            for i, share in enumerate(spread(texts, links))
         }
         self.edge_seconds = self.ack_seconds = 0.0
         for _ in range(3):
@@ -77,7 +78,7 @@ class EdgeRig:
                 break
             self.exchange()
         else:
-            raise RuntimeError("the clients have not been subscribed")
+            raise RuntimeError("not all clients were subscribed after 200 rounds")
         for client in self.clients.values():
             client.deliveries = client.frames = 0
         self.edge_seconds = 0.0
@@ -88,7 +89,7 @@ class EdgeRig:
         self.edge_seconds += time.thread_time() - started
 
     def exchange(self) -> None:
-        """One round of everybody."""
+        """One round of the feeder, the edge and its clients."""
         self.now += 0.001
         self.feeder.poll(self.now)
         if fed := [data for _, data in self.feeder.data_to_send()]:
@@ -109,20 +110,20 @@ class EdgeRig:
     def feed(self, publications: int, per_round: int) -> None:
         for piece_at in range(0, publications, per_round):
             for piece in self.feeder.encoded(self.bodies, min(per_round, publications - piece_at)):
-                self.feeder.put(self.feeder.edge, piece)  # type: ignore[arg-type]
+                self.feeder.put(self.feeder.edge, piece)  # type: ignore[arg-type]  # `EdgeRig` is not made without an edge
             self.exchange()
 
 
 class HeadRig:
-    """A head with one edge whose cover lets a share of the publications through, and one publisher."""
+    """A head with one publisher, and one edge whose cover matches a share of the publications."""
 
     def __init__(self, covers: list[str], bodies: list[bytes]) -> None:
         ids = itertools.count(1)
         self.now = 1.0
         self.bodies = bodies
         self.head = Head(head_config(), EPOCH, lambda: next(ids))
-        self.edge = Client(EDGE, 77, [])
-        self.publisher = Client("publisher", 78, [])
+        self.edge = CountingClient(EDGE, 77, [])
+        self.publisher = CountingClient("publisher", 78, [])
         self.seq = 0
         self.head_seconds = 0.0
         cover = msg.Cover(1, [msg.CoverItem(i, text) for i, text in enumerate(covers)], [])
@@ -135,7 +136,7 @@ class HeadRig:
         self.head_seconds = 0.0
         self.edge.deliveries = 0
 
-    def _frame(self, client: Client, chunks: list[bytes]) -> bytes:
+    def _frame(self, client: CountingClient, chunks: list[bytes]) -> bytes:
         client.sent += 1
         return wire.data_frame(
             client.link, 0, client.sent, client.received, client.received + 1024, chunks, len(chunks)
@@ -189,7 +190,7 @@ def measure_edge(links: int, per_round: int, publications: int, profile: bool, s
         f"edge  {links:4d} links, {per_round:4d} publications a round: {done / publications:5.1f} deliveries each, "
         f"{frames / publications:5.1f} frames each; {rig.edge_seconds / done * 1e6:6.2f} us/delivery, "
         f"{rig.edge_seconds / frames * 1e6:6.2f} us/frame, {rig.edge_seconds / publications * 1e6:.1f} us/publication; "
-        f"{done / rig.edge_seconds:12,.0f} deliveries/s of machine time"
+        f"{done / rig.edge_seconds:12,.0f} deliveries per CPU second"
     )
     if profiler:
         pstats.Stats(profiler).sort_stats("tottime").print_stats(22)
@@ -209,19 +210,19 @@ def measure_head(per_round: int, publications: int, profile: bool, subscriptions
     print(
         f"head  {per_round:4d} publications a round: {rig.edge.deliveries / publications:4.2f} relayed each; "
         f"{rig.head_seconds / publications * 1e6:6.2f} us/publication; "
-        f"{publications / rig.head_seconds:10,.0f} publications/s of machine time"
+        f"{publications / rig.head_seconds:10,.0f} publications per CPU second"
     )
     if profiler:
         pstats.Stats(profiler).sort_stats("tottime").print_stats(22)
 
 
 def timed(work: Callable[[], object], times: int) -> float:
-    """Microseconds of one call, the best of five rounds."""
+    """Microseconds of one call, the fastest of five rounds."""
     return min(timeit.repeat(work, number=times, repeat=5)) / times * 1e6
 
 
 def costs() -> dict[str, float]:
-    """What single steps cost, in microseconds, and what share of an edge's machine time its safeguards take."""
+    """Costs of single steps in microseconds, and the shares of metering and acknowledgements in an edge's time."""
     load = workload("paper", 2000)
     texts, bodies = [str(s) for s in load.subscriptions()], bodies_of(load.publications)
     feeder = Feeder(lambda: 1)
@@ -237,7 +238,7 @@ def costs() -> dict[str, float]:
         "decode a publication at an edge (us)": timed(lambda: msg.to_edge.decode(piece), 10_000),
         "decode a publication and its body at a head (us)": timed(
             lambda: msg.body.decode(msg.from_client.decode(publish).body),
-            10_000,  # type: ignore[union-attr]
+            10_000,
         ),
         "encode a publication at a head (us)": timed(lambda: wire.encode(pub), 10_000),
         "append it to the log (us)": timed(lambda: log.append(entry), 10_000),
@@ -245,7 +246,7 @@ def costs() -> dict[str, float]:
             lambda: list(rig.edge.index.match(attributes)), 2_000
         ),
     }
-    delivery = wire.encode(msg.Deliver(1, msg.to_edge.decode(piece)))  # type: ignore[arg-type]
+    delivery = wire.encode(msg.Deliver(1, msg.to_edge.decode(piece)))
     found["decode a delivery at a client (us)"] = timed(lambda: msg.to_client.decode(delivery), 10_000)
     for per_round in (1, 64):
         found |= _shares(texts, bodies, per_round)
@@ -253,10 +254,10 @@ def costs() -> dict[str, float]:
 
 
 def _shares(texts: list[str], bodies: list[bytes], per_round: int) -> dict[str, float]:
-    """Machine time with and without metering, by turns, and the part of it that acknowledgements take."""
+    """An edge's time with and without metering, in turns, and the share that acknowledgements take."""
     publications = 400 if per_round == 1 else 1280
     metered, unmetered = EdgeRig(texts, bodies, 100), EdgeRig(texts, bodies, 100)
-    unmetered.edge.served = lambda frames, seconds: None  # type: ignore[method-assign]
+    unmetered.edge.served = lambda frames, seconds: None
     found: dict[str, list[float]] = {"metered": [], "unmetered": [], "acks": []}
     for _ in range(7):
         for name, rig in (("metered", metered), ("unmetered", unmetered)):
@@ -280,7 +281,7 @@ def _shares(texts: list[str], bodies: list[bytes], per_round: int) -> dict[str, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.broker.machines")
-    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--profile", action="store_true", help="run under cProfile and print the hottest functions")
     profile = parser.parse_args().profile
     for links, per_round, publications in ((100, 1, 2000), (100, 64, 6400), (500, 64, 3200), (10, 64, 6400)):
         measure_edge(links, per_round, publications, profile)

@@ -1,6 +1,6 @@
-"""Processes around a broker under test: itself, sinks, a feeder, a publisher, and a bare ROUTER to compare with.
+"""The processes of a run: the broker under test, sinks, a feeder, a publisher, and a bare ROUTER as the baseline.
 
-Everything runs on the loopback of one machine and competes for its cores; so the CPU time of the broker's threads is
+All of them run on the loopback of one machine and compete for its cores, so the CPU time of the broker's threads is
 reported beside the wall clock.
 """
 
@@ -20,14 +20,15 @@ from typing import Any
 
 import msgspec
 import zmq
-from bench.broker.actors import EDGE, EPOCH, HEAD, Client, Feeder, spread
+from bench.broker.actors import EDGE, EPOCH, HEAD, CountingClient, Feeder, spread
 from bench.broker.machines import edge_config, head_config
 from msgspec import Raw
 
 from plimsoll.broker.auth.authorized_keys import AuthorizedKeys
 from plimsoll.broker.event_loop import BrokerLoop
 from plimsoll.broker.main import new_id, report_usage, serve_http
-from plimsoll.broker.network.sockets import BrokerCurveKeys, BrokerSockets
+from plimsoll.broker.network.socket_lane import BrokerCurveKeys
+from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch, raise_open_files
 from plimsoll.core.config import BrokerConfig, PeerBroker
 from plimsoll.core.edge.machine import Edge
@@ -38,19 +39,19 @@ from plimsoll.core.protocol import wire
 FORK = mp.get_context("fork")
 PATIENCE_SECONDS = 30.0
 SCRAPE_SECONDS = 1.0
-"""As often as there are new figures; Prometheus asks every 15 to 60 seconds."""
+"""Figures change once a second, so scraping more often would not cost more; Prometheus does so every 15 to 60 s."""
 NAMES = {HEAD: "head", EDGE: "edge", "feeder": "head", "publisher": "client", "sink": "client"}
 
 
 @dataclass(frozen=True)
-class Keys:
-    """Keys of everybody in a run, or none on plain TCP. `file` is the authorised-keys file that all brokers read."""
+class RunKeys:
+    """The CURVE keys of all processes of a run; empty on plain TCP. `file`: the authorised keys that brokers read."""
 
     pairs: dict[str, tuple[bytes, bytes]]
     file: Path | None
 
     @classmethod
-    def make(cls, folder: Path) -> Keys:
+    def make(cls, folder: Path) -> RunKeys:
         pairs = {name: zmq.curve_keypair() for name in (HEAD, EDGE, "publisher", "sink")}
         file = folder / "authorized-keys"
         named = {HEAD: HEAD, EDGE: EDGE, "publisher": "publisher", "sink": "*"}
@@ -72,7 +73,7 @@ class Keys:
         return BrokerSockets(config.limits, BrokerCurveKeys(self.pairs[name][1].decode()), authority), authority
 
 
-PLAIN_KEYS = Keys({}, None)
+PLAIN_KEYS = RunKeys({}, None)
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Cpu:
 
 
 class Child:
-    """A forked process with a pipe; it is killed if it does not end by itself."""
+    """A forked process with a pipe for questions and answers; `end` kills it."""
 
     def __init__(self, work: Callable[..., None], *arguments: Any) -> None:
         self.pipe, theirs = FORK.Pipe()
@@ -115,8 +116,8 @@ class Child:
 # -- brokers -----------------------------------------------------------------------------------------------------------
 
 
-def serve(pipe: Connection, role: str, head: tuple[str, str], keys: Keys, options: dict[str, Any]) -> None:
-    """A head or an edge as `plimsoll.broker` runs it; answers `cpu` and `end` on the pipe, read between rounds."""
+def serve(pipe: Connection, role: str, head: tuple[str, str], keys: RunKeys, options: dict[str, Any]) -> None:
+    """A head or an edge as `plimsoll.broker` runs it; between rounds it answers questions on the pipe."""
     raise_open_files()
     config = head_config() if role == "head" else edge_config()
     if role == "edge":
@@ -128,9 +129,9 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: Keys, option
     machine: Head | Edge
     machine = Head(config, EPOCH, new_id) if role == "head" else Edge(config, EPOCH, new_id, keys.public(EDGE))
     if options.pop("single", False):
-        # One frame of the stream per round, while acknowledgements are taken as they come.
+        # Only one frame of the stream per round; acknowledgements are not limited.
         drain = sockets.data.drain_dealer
-        sockets.data.drain_dealer = lambda peer, frames, size: drain(peer, 1, size)  # type: ignore[method-assign]
+        sockets.data.drain_dealer = lambda peer, frames, size: drain(peer, 1, size)
     watch, is_observed = ProcessWatch(os.getppid()), options.pop("observed", False)
     loop = BrokerLoop(machine, sockets, watch, config.hardware, authority=authority, **options)
     loop.on_usage = lambda usage: report_usage(machine, sockets, authority, usage)
@@ -170,8 +171,8 @@ def serve(pipe: Connection, role: str, head: tuple[str, str], keys: Keys, option
 # -- ends --------------------------------------------------------------------------------------------------------------
 
 
-def feed(pipe: Connection, keys: Keys, bodies: list[bytes]) -> None:
-    """A head that only sends: answers `go count per_frame rate` with the seconds it took to hand everything over."""
+def feed(pipe: Connection, keys: RunKeys, bodies: list[bytes]) -> None:
+    """A feeder as a process: `go count per_frame rate` makes it send; without a rate, as fast as credit allows."""
     config = head_config()
     sockets, _ = keys.sockets(HEAD, config)
     endpoints = sockets.data.bind("tcp://127.0.0.1:*"), sockets.control.bind("tcp://127.0.0.1:*")
@@ -195,7 +196,7 @@ def feed(pipe: Connection, keys: Keys, bodies: list[bytes]) -> None:
         due = len(to_send) if not rate else min(len(to_send), int((now - started) * rate))
         while sent < due and feeder.room():
             for piece in to_send[sent : min(due, sent + per_frame)]:
-                feeder.put(feeder.edge, piece)  # type: ignore[arg-type]
+                feeder.put(feeder.edge, piece)  # type: ignore[arg-type]  # `room` asks for an edge
             sent = min(due, sent + per_frame)
             feeder.flush()
         feeder.poll(now)
@@ -210,24 +211,24 @@ def feed(pipe: Connection, keys: Keys, bodies: list[bytes]) -> None:
 def sink(
     pipe: Connection,
     endpoint: str,
-    keys: Keys,
+    keys: RunKeys,
     shares: Sequence[list[tuple[str, str]]],
     first: int,
     decode: bool,
     latency: bool,
 ) -> None:
-    """Client links; says `None` when all are subscribed, then answers `count` with what it has received."""
+    """Client links: sends None when all are subscribed, then answers each question with its counters."""
     raise_open_files()
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     context.set(zmq.MAX_SOCKETS, 4000)
     poller = zmq.Poller()
-    clients: dict[zmq.Socket[bytes], Client] = {}
+    clients: dict[zmq.Socket[bytes], CountingClient] = {}
     for i, share in enumerate(shares, first):
         socket = context.socket(zmq.DEALER)
         socket.rcvhwm = socket.sndhwm = 0
         keys.client(socket, "sink", EDGE)
         socket.connect(endpoint)
-        clients[socket] = Client(f"client{i}", 1_000_000 + i, share, decode=decode)
+        clients[socket] = CountingClient(f"client{i}", 1_000_000 + i, share, decode=decode)
         poller.register(socket, zmq.POLLIN)
         socket.send(clients[socket].hello())
     poller.register(pipe.fileno(), zmq.POLLIN)
@@ -256,20 +257,20 @@ def sink(
                     for answer in client.receive(socket.recv(zmq.NOBLOCK)):
                         socket.send(answer)
             except zmq.Again:
-                pass
+                pass  # all that has come is read
         if not announced and all(c.subacks == len(c.subscribers) for c in clients.values()):
             announced = True
-            # Every tenth link decodes what it gets and compares times; the others only count.
+            # Every tenth link decodes its deliveries and takes their latency; the others only count.
             for client in list(clients.values())[::10] if latency else []:
                 client.clock_us = lambda: time.monotonic_ns() // 1000
             pipe.send(None)
 
 
-def publish(pipe: Connection, endpoint: str, keys: Keys, bodies: list[bytes]) -> None:
-    """An open-loop publisher: `go count rate` sends at the rate whatever comes back; answers how late it was.
+def publish(pipe: Connection, endpoint: str, keys: RunKeys, bodies: list[bytes]) -> None:
+    """An open-loop publisher: `go count rate` sends at that rate whether or not answers come; answers with its lag.
 
-    Publications that are due together travel in one frame. The time on each is when it was due, so that a publisher
-    that is late does not hide the wait (coordinated omission).
+    Publications that are due together share a frame. Each is stamped with the time at which it was due, so that a
+    publisher that lags does not hide the wait (coordinated omission).
     """
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     socket = context.socket(zmq.DEALER)
@@ -282,21 +283,21 @@ def publish(pipe: Connection, endpoint: str, keys: Keys, bodies: list[bytes]) ->
         nonlocal frame_seq
         while frame_seq >= credit:
             socket.poll(1000)
-            hear()
+            read_answers()
         frame_seq += 1
         return wire.data_frame(link, 0, frame_seq, received, received + 1024, chunks, len(chunks))
 
-    def hear() -> None:
+    def read_answers() -> None:
         nonlocal received, credit
         try:
             while True:
-                said = wire.decode_frame(socket.recv(zmq.NOBLOCK))
-                if isinstance(said, wire.Data):
-                    received = said.seq
-                if isinstance(said, wire.Data | wire.Ack):
-                    credit = max(credit, said.credit)
+                answer = wire.decode_frame(socket.recv(zmq.NOBLOCK))
+                if isinstance(answer, wire.Data):
+                    received = answer.seq
+                if isinstance(answer, wire.Data | wire.Ack):
+                    credit = max(credit, answer.credit)
         except zmq.Again:
-            pass
+            pass  # all that has come is read
 
     socket.send(wire.hello_frame(link, 0, False, wire.Info("publisher", "client", EPOCH)))
     socket.poll(5000)
@@ -309,7 +310,7 @@ def publish(pipe: Connection, endpoint: str, keys: Keys, bodies: list[bytes]) ->
             now = time.monotonic()
             due = min(count, int((now - started) * rate) + 1)
             if due == sent:
-                # What comes due within half a millisecond travels together; its wait counts as latency.
+                # Publications due within half a millisecond share a frame; the wait counts as latency.
                 time.sleep(max(0.0005, started + sent / rate - now))
                 continue
             chunks = []
@@ -320,15 +321,15 @@ def publish(pipe: Connection, endpoint: str, keys: Keys, bodies: list[bytes]) ->
                 chunks.append(wire.encode(msg.Publish(1, seq, 0, at_us, Raw(bodies[seq % len(bodies)]))))
             sent += len(chunks)
             socket.send(frame(chunks))
-            hear()
+            read_answers()
         pipe.send((time.monotonic() - started, late))
 
 
-# -- what to compare with ----------------------------------------------------------------------------------------------
+# -- the baseline ------------------------------------------------------------------------------------------------------
 
 
 def bare_router(pipe: Connection, links: int, targets: list[list[int]], payload: bytes, count: int) -> None:
-    """A ROUTER that sends `payload` for each publication to its targets, two calls each, and does nothing else."""
+    """A ROUTER that sends `payload` to the targets of each publication, two calls each, and does nothing else."""
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     router = context.socket(zmq.ROUTER)
     router.sndhwm = router.rcvhwm = 0
@@ -349,7 +350,7 @@ def bare_router(pipe: Connection, links: int, targets: list[list[int]], payload:
 
 
 def bare_sink(pipe: Connection, endpoint: str, links: int, total: int) -> None:
-    """Counts what arrives until it has all."""
+    """Counts messages until all have arrived."""
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     context.set(zmq.MAX_SOCKETS, 4000)
     poller = zmq.Poller()
@@ -369,14 +370,14 @@ def bare_sink(pipe: Connection, endpoint: str, links: int, total: int) -> None:
                     socket.recv(zmq.NOBLOCK)
                     got += 1
             except zmq.Again:
-                pass
+                pass  # all that has come is read
     pipe.send(time.monotonic())
     pipe.recv()
     context.destroy(0)
 
 
 def bare(links: int, targets: list[list[int]], payload: bytes, count: int) -> tuple[float, Cpu, int]:
-    """(seconds until the sink has all, the sender's CPU, deliveries)."""
+    """Seconds until all messages have arrived, the sender's CPU, and the number of deliveries."""
     total = sum(len(targets[n % len(targets)]) for n in range(count))
     router = Child(bare_router, links, targets, payload, count)
     counter = Child(bare_sink, router.ask(), links, total)
@@ -391,22 +392,22 @@ def bare(links: int, targets: list[list[int]], payload: bytes, count: int) -> tu
         counter.end()
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    most = time.monotonic() + PATIENCE_SECONDS
-    while not is_so():
-        if time.monotonic() > most:
-            raise TimeoutError("a broker did not get ready")
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not holds():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"a broker was not ready after {PATIENCE_SECONDS:g} s")
         time.sleep(0.01)
 
 
 class Run:
-    """Processes that end together, also when one of them fails to start."""
+    """Processes that end together, even if one of them fails to start."""
 
     def __init__(self) -> None:
         self.children: list[Child] = []
 
     def child(self, work: Callable[..., None], *arguments: Any) -> tuple[Child, Any]:
-        """A new process and the first thing that it says; all are ended if it says nothing."""
+        """Start a process and wait for its first answer; without one, all processes are ended."""
         self.children.append(Child(work, *arguments))
         try:
             return self.children[-1], self.children[-1].ask()
@@ -427,7 +428,7 @@ class EdgeRun(Run):
         texts: list[str],
         bodies: list[bytes],
         links: int,
-        keys: Keys = PLAIN_KEYS,
+        keys: RunKeys = PLAIN_KEYS,
         *,
         options: dict[str, Any] | None = None,
         decode: bool = False,
@@ -440,7 +441,7 @@ class EdgeRun(Run):
         self.sink, _ = self.child(sink, at_edge[0], keys, spread(texts, links), 0, decode, False)
 
     def run(self, count: int, per_frame: int = 1, rate: float = 0.0, *, deliveries: int) -> dict[str, float]:
-        """Feed so many publications; ends when the sink has all deliveries."""
+        """Feed `count` publications; returns when the sink has all deliveries."""
         got = self.sink.ask("count")
         before, rounds = self.edge.ask("cpu")
         self.feeder.ask("go", count, per_frame, rate)
@@ -476,7 +477,7 @@ class EdgeRun(Run):
 class ChainRun(Run):
     """A publisher, a head, an edge and sinks: both hops."""
 
-    def __init__(self, texts: list[str], bodies: list[bytes], links: int, keys: Keys = PLAIN_KEYS) -> None:
+    def __init__(self, texts: list[str], bodies: list[bytes], links: int, keys: RunKeys = PLAIN_KEYS) -> None:
         super().__init__()
         self.head, at_head = self.child(serve, "head", ("", ""), keys, {})
         self.edge, at_edge = self.child(serve, "edge", at_head, keys, {})
@@ -485,7 +486,7 @@ class ChainRun(Run):
         self.publisher, _ = self.child(publish, at_head[0], keys, bodies)
 
     def run(self, count: int, rate: float, *, deliveries: int) -> dict[str, Any]:
-        """Publish at a rate, in publications/s; ends when all deliveries have arrived."""
+        """Publish at a rate, in publications/s; returns when all deliveries have arrived."""
         got = self.sink.ask("count")
         cpu = {name: child.ask("cpu")[0] for name, child in (("head", self.head), ("edge", self.edge))}
         started = time.monotonic()

@@ -1,9 +1,9 @@
-"""`python -m bench.estimation`: what a broker's estimates are worth, against the truth of a world in virtual time.
+"""`python -m bench.estimation`: how accurate a broker's estimates are, compared with true rates in virtual time.
 
-Four tables. How near Ring and Press come to the rates of sets of subscribers while nothing changes; how soon they are
-near again after half of the publishers have doubled; what two models of the matching delay predict, against
-measured time of real engines; and what an edge takes for a publication with an estimator and without. All but measured
-time is decided by seeds. All figures go to a JSON file too.
+Four tables: the accuracy of Ring and Press for sets of subscribers at constant rates; how soon they are accurate again
+after half of the publishers have doubled their rates; the forecasts of two models of the match delay beside the
+measured time of real engines; and the time of a publication at an edge with an estimator and without. Everything but
+measured time follows from seeds. All figures are also written to a JSON file.
 """
 
 import argparse
@@ -24,9 +24,9 @@ def percent(row: dict[str, Any]) -> str:
 
 
 def show_stationary(tables: dict[str, Any]) -> None:
-    print("\nAccuracy of estimated rates, output / input, while nothing changes: against the true means, sets of")
+    print("\nAccuracy of estimated rates, output / input, at constant rates: against the true means, by size of set")
     against = "against the next minute"
-    print(f"  {'':<32}{'waits':>8}" + "".join(f"{size:>17}" for size in SIZES) + f"{against:>26}: 20{200:>15}")
+    print(f"  {'':<32}{'samples':>8}" + "".join(f"{size:>17}" for size in SIZES) + f"{against:>26}: 20{200:>15}")
     for name, row in tables.items():
         cells = "".join(f"{percent(row['truth'][str(size)]):>17}" for size in SIZES)
         beside = "".join(f"{percent(row['next'][str(size)]):>17}" for size in (20, 200))
@@ -35,7 +35,7 @@ def show_stationary(tables: dict[str, Any]) -> None:
 
 
 def show_stepped(tables: dict[str, Any]) -> None:
-    print("\nThe same after half of the publishers have doubled, by seconds since then: sets of 20, then of 200")
+    print("\nThe same by seconds after half of the publishers have doubled their rates: sets of 20, then of 200")
     print(f"  {'':>6}" + "".join(f"{name:>36}" for name in tables))
     for after in AFTER_SECONDS:
         rows = [table[str(after)] for table in tables.values()]
@@ -43,14 +43,14 @@ def show_stepped(tables: dict[str, Any]) -> None:
     for name, table in tables.items():
         for size in (20, 200):
             times = {least: recovered(table, size, least) for least in (0.90, 0.95, 0.97)}
-            told = [
+            shown = [
                 f"{100 * least:.0f} % {'never' if at is None else f'after {at:.0f} s'}" for least, at in times.items()
             ]
-            print(f"  {name}, sets of {size}: for good at least {', '.join(told)}")
+            print(f"  {name}, sets of {size}: stays at or above {', '.join(shown)}")
 
 
 def show_delays(rows: list[dict[str, Any]]) -> None:
-    print("\nMatching delay after a change, microseconds of processor time: measured, and predicted from before it")
+    print("\nMatch delay before and after a change, microseconds of processor time: measured, and forecast")
     titles = f"{'engine':<24}{'change':<31}{'subscriptions':>15}{'matches':>15}{'measured':>19}"
     print(f"  {titles}{'linear':>17}{'fitted':>17}")
     for row in rows:
@@ -64,22 +64,25 @@ def show_delays(rows: list[dict[str, Any]]) -> None:
 
 
 def show_hot_path(rows: list[dict[str, Any]]) -> None:
-    print(
-        "\nMachine time of one publication at an edge, microseconds: without estimation, with Ring, with Press at rest"
-    )
+    print("\nTime of one publication at an edge, microseconds: without estimation, with Ring, with Press not sampling")
     for row in rows:
         what = f"{row['subscriptions']:,} subscriptions, {row['links']} links, {row['per_round']} a round"
         times = "".join(f"{row[f'{name}_seconds'] * 1e6:>9.1f}" for name in ("none", "ring", "press"))
         ratios = "".join(f"{row[f'{name}_ratio']:>9.3f}" for name in ("ring", "press"))
-        print(f"  {what:<46}{row['deliveries_each']:>7.1f} deliveries each{times}   x{ratios}")
+        print(f"  {what:<46}{row['deliveries_each']:>7.1f} deliveries per publication{times}   x{ratios}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.estimation", description=__doc__)
-    parser.add_argument("--worlds", type=int, default=10, help="drawn settings: publishers, quotes and subscribers")
-    parser.add_argument("--runs", type=int, default=2, help="of each world")
-    parser.add_argument("--json", type=Path, default=Path("bench-report/estimation.json"))
-    parser.add_argument("--hot-path", action="store_true", help="only what an edge takes for a publication")
+    parser.add_argument("--worlds", type=int, default=10, help="random settings: publishers, quotes and subscribers")
+    parser.add_argument("--runs", type=int, default=2, help="runs of each setting (default %(default)s)")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        default=Path("bench-report/estimation.json"),
+        help="file for all figures (default %(default)s)",
+    )
+    parser.add_argument("--hot-path", action="store_true", help="only the time of a publication at an edge")
     options = parser.parse_args()
     if options.hot_path:
         show_hot_path(hot_path.measured())

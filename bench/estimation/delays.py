@@ -1,8 +1,9 @@
-"""What a publication will cost when subscriptions have gone or come: eq. 4 and the fitted line against measurement.
+"""Forecasts of the match delay when subscriptions leave or arrive: eq. 4 and the fitted line against measurement.
 
-A broker is an engine and a record for each match. It is measured as it is, predicted, changed and measured again. Four
-changes tell the models apart: those who get nothing, half of all, those who get most, and as many again. Seconds
-are of processor time, so the figures vary from run to run; everything else is seeded.
+A broker here is an engine, and a record written for each match. Its delay is measured, forecast for a change, and
+measured again after the change. Four changes separate the models: the subscribers without matches leave, half of all
+leave, the tenth with most matches leaves, the number doubles. Times are processor time and vary from run to run;
+everything else is seeded.
 """
 
 import random
@@ -25,15 +26,15 @@ from plimsoll.core.policies.model.match_delay import (
 from plimsoll.core.predicates.subscription import Attributes
 
 FRAME = 8
-"""Publications that are measured together, as a broker takes them from one frame."""
+"""Publications measured together, as a broker takes them from one frame."""
 
 PIECE = bytes(200)
 Match = Callable[[Attributes], Sequence[int]]
 Engine = Callable[[Sequence[Triples]], Match]
 
 
-class Broker:
-    """An engine with these subscriptions, and the time that publications take."""
+class MeasuredBroker:
+    """An engine with some subscriptions, and the time that publications take in it."""
 
     def __init__(self, engine: Engine, asked: Sequence[Triples]) -> None:
         self.count, self.match, self.fit = len(asked), engine(asked), MatchDelayFitter()
@@ -56,7 +57,7 @@ class Broker:
 
     @property
     def delay_seconds(self) -> float:
-        """Of a publication: a mean without the slowest frames, which were interrupted."""
+        """Mean time of a publication, without the slowest frames: those were interrupted."""
         kept = sorted(self.delays)[: len(self.delays) * 98 // 100]
         return statistics.mean(kept)
 
@@ -72,43 +73,43 @@ ENGINES: Mapping[str, tuple[Engine, int]] = {
     "scan of all": (lambda asked: NaiveScan(asked).match, 1600),
     "discrimination network": (lambda asked: Rete(asked).match, 4000),
 }
-"""With how many publications each is measured."""
+"""Each engine with the number of publications to measure it with."""
 
 ROUNDS = 4
 
 
 def changes(world: World, seeded: random.Random) -> dict[str, list[Triples]]:
-    """Who is served afterwards."""
+    """The subscriptions that are left after each change."""
     ids = list(range(len(world.triples)))
     by_bits = sorted(ids, key=lambda i: world.bits[str(i)].bit_count())
     silent = sum(not bits for bits in world.bits.values())
     staying = {
-        "those who get nothing go": by_bits[silent:],
-        "half of all go": seeded.sample(ids, len(ids) // 2),
-        "the tenth that gets most goes": by_bits[: len(ids) * 9 // 10],
+        "those without matches leave": by_bits[silent:],
+        "half of all leave": seeded.sample(ids, len(ids) // 2),
+        "tenth with most matches leaves": by_bits[: len(ids) * 9 // 10],
     }
     found = {name: [world.triples[i] for i in sorted(chosen)] for name, chosen in staying.items()}
-    return found | {"as many again come": world.triples + world.others}
+    return found | {"the number doubles": world.triples + world.others}
 
 
 def measured(seed: int = 1) -> list[dict[str, Any]]:
-    """A row for each engine and change: delay before and after, and both predictions with their errors."""
+    """A row for each engine and change: delay before and after, and both forecasts with their errors."""
     world, seeded = World(seed), random.Random(f"{seed} delays")
     publishers = world.publishers
     rows = []
     for name, (engine, count) in ENGINES.items():
         chosen = seeded.choices(publishers, [publisher.rate for publisher in publishers], k=count)
         quotes = [seeded.choice(publisher.quotes) for publisher in chosen]
-        before = Broker(engine, world.triples)
-        brokers = {change: Broker(engine, asked) for change, asked in changes(world, seeded).items()}
-        for turn in range(ROUNDS):  # in turn, so that all see the same machine
+        before = MeasuredBroker(engine, world.triples)
+        brokers = {change: MeasuredBroker(engine, asked) for change, asked in changes(world, seeded).items()}
+        for turn in range(ROUNDS):  # in turn, so that all of them meet the same machine
             for broker in (before, *brokers.values()):
                 broker.serve(quotes[turn::ROUNDS])
         rows += [_row(name, change, before, after) for change, after in brokers.items()]
     return rows
 
 
-def _row(engine: str, change: str, before: Broker, after: Broker) -> dict[str, Any]:
+def _row(engine: str, change: str, before: MeasuredBroker, after: MeasuredBroker) -> dict[str, Any]:
     matches = [statistics.mean(broker.matches) for broker in (before, after)]
     moved = MatchLoadChange(after.count - before.count, matches[1] - matches[0])
     models: dict[str, MatchDelayModel] = {

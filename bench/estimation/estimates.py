@@ -1,4 +1,4 @@
-"""How far Ring and Press are from the truth: while nothing changes, and after half of the publishers have doubled."""
+"""Errors of Ring and Press: at constant rates, and after half of the publishers have doubled their rates."""
 
 import random
 import statistics
@@ -20,22 +20,22 @@ Estimate = Callable[[World, random.Random], tuple[SubscriptionProfile, float]]
 Table = dict[str, Any]
 
 
-def nothing(attributes: object) -> bool:
+def no_other_interest(attributes: object) -> bool:
     return False
 
 
-def told(estimator: RingEstimator | PressEstimator, arrivals: Sequence[Arrival]) -> None:
+def feed(estimator: RingEstimator | PressEstimator, arrivals: Sequence[Arrival]) -> None:
     for now, publisher, attributes in arrivals:
         estimator.note(publisher, attributes, 134, now)
 
 
 def ring(width: int, window_seconds: float, by_clock: bool = False) -> Estimate:
-    """A ring that has listened for two windows, and is asked at any time."""
+    """A ring that has sampled for two windows and is read at a random time."""
 
     def estimate(world: World, seeded: random.Random) -> tuple[SubscriptionProfile, float]:
         found, end = RingEstimator(width, window_seconds), 2 * window_seconds + seeded.uniform(0.0, 60.0)
-        told(found, world.arrivals(0.0, end, seeded, by_clock))
-        return found.profile(world.rows, world.matching, nothing, end), 0.0
+        feed(found, world.arrivals(0.0, end, seeded, by_clock))
+        return found.profile(world.rows, world.matching, no_other_interest, end), 0.0
 
     return estimate
 
@@ -43,17 +43,17 @@ def ring(width: int, window_seconds: float, by_clock: bool = False) -> Estimate:
 def press(samples: int, timeout_seconds: float = 30.0, by_clock: bool = False) -> Estimate:
     def estimate(world: World, seeded: random.Random) -> tuple[SubscriptionProfile, float]:
         found = PressEstimator(samples, timeout_seconds)
-        told(found, world.arrivals(0.0, timeout_seconds, seeded, by_clock))
-        return found.profile(world.rows, world.matching, nothing, timeout_seconds), found.ends_at()
+        feed(found, world.arrivals(0.0, timeout_seconds, seeded, by_clock))
+        return found.profile(world.rows, world.matching, no_other_interest, timeout_seconds), found.ends_at()
 
     return estimate
 
 
 def coming(world: World, seeded: random.Random, by_clock: bool) -> SubscriptionProfile:
-    """What comes in the next minute, all of it."""
+    """Every publication of the next minute."""
     found = PressEstimator(10**9, NEXT_SECONDS)
-    told(found, world.arrivals(0.0, NEXT_SECONDS, seeded, by_clock))
-    return found.profile(world.rows, world.matching, nothing, NEXT_SECONDS, most_bytes=2**62)
+    feed(found, world.arrivals(0.0, NEXT_SECONDS, seeded, by_clock))
+    return found.profile(world.rows, world.matching, no_other_interest, NEXT_SECONDS, most_bytes=2**62)
 
 
 STATIONARY: dict[str, Estimate] = {
@@ -74,7 +74,7 @@ def drawn(world: World, seeded: random.Random, size: int) -> list[list[str]]:
 
 
 def accuracy(found: Sequence[Error]) -> Table:
-    """One minus the mean of absolute errors; the mean of signed ones; the worst twentieth."""
+    """One minus the mean absolute error; the mean signed error; the 95th percentile of absolute errors."""
     output, taken = [abs(each.output) for each in found], [abs(each.input) for each in found]
     return {
         "output": 1.0 - statistics.mean(output),
@@ -88,7 +88,8 @@ def accuracy(found: Sequence[Error]) -> Table:
 def stationary(worlds: int, runs: int, names: Sequence[str] = tuple(STATIONARY), sizes: Sequence[int] = SIZES) -> Table:
     """By estimator: seconds of sampling, and accuracy by size of set.
 
-    `truth`: against the true mean rates; `next`: against what comes in the next minute, which nobody can know.
+    `truth` compares with the true mean rates, `next` with the publications of the next minute, which no estimator can
+    predict exactly.
     """
     waits: dict[str, list[float]] = {name: [] for name in names}
     found: dict[str, dict[str, dict[int, list[Error]]]] = {
@@ -96,7 +97,7 @@ def stationary(worlds: int, runs: int, names: Sequence[str] = tuple(STATIONARY),
     }
     for seed in range(worlds):
         world = World(seed)
-        truth = world.truth()
+        truth = world.true_profile()
         for run in range(runs):
             following = {
                 by_clock: coming(world, random.Random(f"{seed} {run} next"), by_clock) for by_clock in (False, True)
@@ -117,9 +118,9 @@ def stationary(worlds: int, runs: int, names: Sequence[str] = tuple(STATIONARY),
 
 
 def stepped(worlds: int, runs: int, sizes: Sequence[int] = (20, 200)) -> Table:
-    """By estimator and seconds since the step: accuracy by size of set, held against the rates after the step.
+    """By estimator and seconds since the step: accuracy by size of set, against the rates after the step.
 
-    PRESS is asked so that it ends then: it takes the last N before that time.
+    Press starts so that it ends at that time: it has the last N publications before it.
     """
     found: dict[str, dict[float, dict[int, list[Error]]]] = {
         name: {after: {size: [] for size in sizes} for after in AFTER_SECONDS}
@@ -140,18 +141,18 @@ def _one_step(before: World, seeded: random.Random, sizes: Sequence[int], found:
     then = after.arrivals(WARM_SECONDS, WARM_SECONDS + AFTER_SECONDS[-1], seeded)
     rings = {f"Ring W=64, window {window} s": RingEstimator(64, float(window)) for window in (600, 120)}
     for each in rings.values():
-        told(each, first)
-    at, truth = 0, after.truth()
+        feed(each, first)
+    at, truth = 0, after.true_profile()
     for seconds in AFTER_SECONDS:
         now = WARM_SECONDS + seconds
         until = next((i for i in range(at, len(then)) if then[i][0] > now), len(then))
         last = (first[-60:] + then[:until])[-51:]
         press_now = PressEstimator(50, 1e9, now=last[0][0])
-        told(press_now, last[1:])
-        profiles = {"Press N=50": press_now.profile(after.rows, after.matching, nothing, now)}
+        feed(press_now, last[1:])
+        profiles = {"Press N=50": press_now.profile(after.rows, after.matching, no_other_interest, now)}
         for name, each in rings.items():
-            told(each, then[at:until])
-            profiles[name] = each.profile(after.rows, after.matching, nothing, now)
+            feed(each, then[at:until])
+            profiles[name] = each.profile(after.rows, after.matching, no_other_interest, now)
         at = until
         for size in sizes:
             sets = drawn(after, seeded, size)
@@ -160,7 +161,7 @@ def _one_step(before: World, seeded: random.Random, sizes: Sequence[int], found:
 
 
 def recovered(table: Table, size: int, least: float) -> float | None:
-    """Seconds after the step from which on input and output stay at least so accurate, of those that were looked at."""
+    """The first of `AFTER_SECONDS` from which the accuracy of input and output stays at or above `least`, or None."""
     since = None
     for after in AFTER_SECONDS:
         row = table[str(after)][str(size)]

@@ -1,7 +1,8 @@
-"""What estimation costs an edge for each publication: machine time with a policy and without, by turns in one run.
+"""The cost of estimation for an edge: its time per publication with a policy and without, in turns of one run.
 
-The edge is the broker's machine between a feeder and its clients, without sockets. With the estimator Ring it keeps
-each publication; with Press it keeps none until it is asked for a profile. Both look at loads now and then.
+The edge is the broker's machine between a feeder and its clients, without sockets. With the estimator Ring it samples
+each publication; with Press it samples none until a profile is requested. With either policy it also compares loads
+at intervals.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ TURNS = 9
 
 @dataclass(frozen=True)
 class Case:
-    """An edge with so many subscriptions of the paper's mix on so many links, `per_round` publications at a time."""
+    """An edge with subscriptions of the paper's mix, spread over links; it gets `per_round` publications at a time."""
 
     subscriptions: int
     links: int
@@ -34,7 +35,7 @@ CASES = (Case(2000, 100, 1, 400), Case(2000, 100, 64, 1280), Case(50, 50, 1, 200
 
 
 def measured(cases: Sequence[Case] = CASES) -> list[dict[str, Any]]:
-    """A row for each case: seconds of machine time of one publication, the least of some turns, and ratios to none."""
+    """A row for each case: seconds per publication, the fastest of all turns, and the ratios to no policy."""
     return [_measured(case) for case in cases]
 
 

@@ -1,8 +1,8 @@
-"""The setting of PADRES 2006, 6.2, in virtual time: who publishes how often, who asks for what, and what is true.
+"""The setting of PADRES 2006, 6.2, in virtual time: publishers with their rates, subscribers, and the true rates.
 
 40 publishers of quotes at a mean rate between 0 and 60 a minute; 2,000 subscribers by the paper's templates, a quarter
-of whom ask for what nobody publishes. A publication is drawn from its publisher's quotes, so what is true does not
-change but by a step of rates, and every estimate can be held against it.
+of which ask for symbols that no publisher has. Each publication is drawn from its publisher's quotes. So the true rates
+are known, only a step of rates changes them, and every estimate can be compared with them.
 """
 
 import random
@@ -22,11 +22,11 @@ Arrival = tuple[float, str, Attributes]
 
 
 def parsed(triples: Triples) -> Subscription:
-    return conjunction(Predicate(*part) for part in triples)  # type: ignore[arg-type]
+    return conjunction(Predicate(*part) for part in triples)  # type: ignore[arg-type]  # operators are written as text
 
 
 @dataclass(frozen=True)
-class Publisher:
+class QuotePublisher:
     name: str
     rate: float
     quotes: tuple[Attributes, ...]
@@ -41,7 +41,7 @@ class World:
         self.quotes = mix.quotes
         names = [f"SYM{i:05d}" for i in range(PUBLISHERS)]
         pools = {name: tuple(p for p in mix.publications if p["symbol"] == name) for name in names}
-        self.publishers = tuple(Publisher(name, seeded.uniform(0.0, 1.0), pools[name]) for name in names)
+        self.publishers = tuple(QuotePublisher(name, seeded.uniform(0.0, 1.0), pools[name]) for name in names)
         ours = {("symbol", "=", name) for name in names}
         broad = [triples for triples in mix.triples if not any(part[0] == "symbol" for part in triples)]
         narrow = [triples for triples in mix.triples if ours & set(triples)]
@@ -84,7 +84,7 @@ class World:
         return sum(publisher.rate for publisher in self.publishers)
 
     def arrivals(self, begin: float, end: float, seeded: random.Random, by_clock: bool = False) -> list[Arrival]:
-        """What is published in this time, in order: as Poisson has it, or each publisher at equal intervals."""
+        """The publications of this time, in order: Poisson arrivals, or equal intervals for each publisher."""
         found: list[Arrival] = []
         for publisher in self.publishers:
             now = begin - seeded.random() / publisher.rate if by_clock else begin
@@ -92,8 +92,8 @@ class World:
                 found.append((now, publisher.name, seeded.choice(publisher.quotes)))
         return sorted(found, key=lambda arrival: arrival[0])
 
-    def truth(self) -> SubscriptionProfile:
-        """Every quote of every publisher at its share of the publisher's rate."""
+    def true_profile(self) -> SubscriptionProfile:
+        """The profile without sampling: every quote at its share of its publisher's rate."""
         blocks = [SampleBlock(len(p.quotes), p.rate / len(p.quotes)) for p in self.publishers]
         return SubscriptionProfile(
             SampledTraffic(blocks), tuple(replace(row, bits=self.bits[row.key]) for row in self.rows)
@@ -102,14 +102,14 @@ class World:
 
 @dataclass(frozen=True)
 class Error:
-    """Of one set, relative to what is so: `output` of what its subscribers get in all, `input` of their union."""
+    """Relative errors for a set of subscribers: `output` of the sum of their rates, `input` of their union's rate."""
 
     output: float
     input: float
 
 
 def errors(actual: SubscriptionProfile, estimated: SubscriptionProfile, sets: Iterable[Sequence[str]]) -> list[Error]:
-    """Signed: below 0 is too little. Sets of which nothing is published are left out."""
+    """Signed errors: below 0 the estimate is too low. Sets that match nothing are left out."""
     are, seem = ({row.key: row.bits for row in profile.rows} for profile in (actual, estimated))
     found = []
     for keys in sets:

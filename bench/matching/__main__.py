@@ -1,11 +1,11 @@
-"""`python -m bench.matching`: publications per second of the index beside the baselines, then the cost of changes.
+"""`python -m bench.matching`: publications per second of the index and of the baselines, then the cost of changes.
 
-Each repeat runs every engine once, so that all see the same machine; a row is the median over the repeats, with the
-ratio to the naive scan of the same repeat. Every engine's answers are compared first. Beyond 100,000 subscriptions only
-the index is run. The table goes to standard output, all figures to a JSON file.
+The answers of all engines are compared before anything is measured. Each repeat runs every engine once, so that all
+of them meet the same machine; a row is the median of the repeats, with the ratio to the naive scan of the same repeat.
+Beyond 100,000 subscriptions only the index is run. The table goes to standard output, all figures to a JSON file.
 
-Seconds are of processor time: everything here is one thread that never waits, and so what else runs on the machine
-takes little part in the figures.
+Times are processor time. Everything here is one thread that never waits, so other load on the machine has little
+influence.
 """
 
 import argparse
@@ -36,7 +36,10 @@ Row = dict[str, Any]
 
 
 def rate(match: Callable[[Any], Any], publications: list[Any], seconds: float) -> float:
-    """Publications per second of processor time over at least `seconds`, whole passes of as many as fit."""
+    """Publications per second of processor time, over at least `seconds`.
+
+    Time is read once per pass over a batch: reading it for each publication would be part of the figure.
+    """
     begin = clock()
     match(publications[0])
     per_call = max(clock() - begin, 1e-7)
@@ -52,7 +55,7 @@ def rate(match: Callable[[Any], Any], publications: list[Any], seconds: float) -
 
 
 def engines(work: Workload, subscriptions: list[Subscription], compiled: bool) -> dict[str, Callable[[Any], Any]]:
-    """The contenders by name; the ids of all of them are positions."""
+    """The engines by name. Each answers with the positions of subscriptions, so that answers can be compared."""
     found: dict[str, Callable[[Any], Any]] = {}
     if len(subscriptions) <= LARGEST_FOR_BASELINES:
         found |= {baseline.name: baseline(work.triples).match for baseline in BASELINES}
@@ -102,7 +105,7 @@ def matching(work: Workload, subscriptions: list[Subscription], options: argpars
 
 
 def timed(calls: Iterable[Callable[[], Any]]) -> Row:
-    """p50, p99 and the longest, in microseconds."""
+    """p50, p99 and maximum, in microseconds."""
     spent = []
     for call in calls:
         begin = clock()
@@ -113,7 +116,7 @@ def timed(calls: Iterable[Callable[[], Any]]) -> Row:
 
 
 def changes(mix: str, subscriptions: list[Subscription], options: argparse.Namespace) -> Row:
-    """Bulk load, single adds and removes, bytes per subscription."""
+    """Times of a bulk load and of single adds and removes."""
     size = len(subscriptions)
     fresh = workload(mix, CHANGES, seed=2, publications=1).subscriptions()
     loads = []
@@ -131,7 +134,7 @@ def changes(mix: str, subscriptions: list[Subscription], options: argparse.Names
 
 
 def memory(mix: str, size: int, options: argparse.Namespace) -> Row:
-    """Bytes per subscription, traced: the subscriptions themselves, and what the index adds."""
+    """Bytes per subscription by tracemalloc: of the subscription itself, and of its share of the index."""
     work = workload(mix, min(size, LARGEST_FOR_BASELINES), publications=1)
     tracemalloc.start()
     subscriptions = work.subscriptions()
@@ -146,7 +149,7 @@ def memory(mix: str, size: int, options: argparse.Namespace) -> Row:
 
 
 def covering(mix: str, subscriptions: list[Subscription]) -> Row | None:
-    """Building a covering set, asking it, listing it, changing it."""
+    """Times of building, querying, listing and changing a covering set."""
     size = len(subscriptions)
     if size > LARGEST_FOR_COVERING[mix]:
         return None
@@ -177,9 +180,11 @@ def show(mix: str, size: int, report: Row) -> None:
         print(f"  {row['engine']:<24}{row['publications_per_second']:>12,.0f}/s{ratio}")
     made, weight, found = report["changes"], report["memory"], report["covering"]
     print(f"  load {made['load_per_second']:,.0f}/s; add {spread(made['add_us'])}; remove {spread(made['remove_us'])}")
-    print(f"  bytes each: subscription {weight['subscription_bytes']:.0f}, index {weight['index_bytes']:.0f} more")
+    print(
+        f"  bytes: subscription {weight['subscription_bytes']:.0f}, its share of the index {weight['index_bytes']:.0f}"
+    )
     if found is None:
-        print(f"  covering: not run beyond {LARGEST_FOR_COVERING[mix]:,} subscriptions of this mix, it takes minutes")
+        print(f"  covering: skipped beyond {LARGEST_FOR_COVERING[mix]:,} subscriptions of this mix (takes minutes)")
         return
     print(
         f"  covering set of {found['size']:,}: built {found['build_per_second']:,.0f}/s, listed in "
@@ -190,11 +195,16 @@ def show(mix: str, size: int, report: Row) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.matching", description=__doc__)
-    parser.add_argument("--mixes", default=",".join(MIXES), help="of paper, selective, general, hostile")
+    parser.add_argument("--mixes", default=",".join(MIXES), help="comma-separated (default %(default)s)")
     parser.add_argument("--sizes", default="2000,10000,100000", help="numbers of subscriptions; 1000000 takes minutes")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.2, help="of one run of one engine")
-    parser.add_argument("--json", type=Path, default=Path("bench-report/matching.json"))
+    parser.add_argument("--repeats", type=int, default=5, help="runs of each engine (default %(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.2, help="length of one run (default %(default)s)")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        default=Path("bench-report/matching.json"),
+        help="file for all figures (default %(default)s)",
+    )
     options = parser.parse_args()
     options.compiled = warm_up()
     machine = {"processor": platform.processor() or platform.machine(), "python": sys.version.split()[0]}
@@ -218,7 +228,7 @@ def main() -> None:
             report["memory"] = memory(mix, size, options)
             reports[f"{mix} {size}"] = report
             show(mix, size, report)
-    print("\nPublished, and measured elsewhere by hand (publications per second):")
+    print("\nPublished, or measured by hand on another machine (publications per second):")
     for figure in FIGURES:
         print(f"  {figure.system:<34}{figure.subscriptions:<22}{figure.publications_per_second}")
         print(f"      {figure.workload}; {figure.hardware}; {figure.source}")

@@ -1,7 +1,7 @@
-"""What the index is measured against, written from the descriptions and then left alone, so that later runs compare.
+"""The baselines of the index, each written from the published description of its algorithm.
 
-Each takes all subscriptions as (attribute, operator, value) triples over = < > and answers `match(attributes)` with the
-positions of those that match. None of them is a copy of anybody's code.
+They stay as they are, so that figures of different revisions can be compared. Each takes all subscriptions as
+(attribute, operator, value) triples over = < >, and `match(attributes)` returns the positions of those that match.
 """
 
 import operator
@@ -14,7 +14,7 @@ TESTS: dict[str, Callable[[Any, Any], bool]] = {"=": operator.eq, "<": operator.
 
 
 class NaiveScan:
-    """Asks every subscription."""
+    """Tests every subscription."""
 
     name = "naive scan"
 
@@ -77,10 +77,10 @@ class _ReteNode:
 
 
 class Rete:
-    """A discrimination network in PADRES's manner: the class first, then predicates in alphabetical order, prefixes
+    """A discrimination network like that of PADRES: the class first, then predicates in alphabetical order, prefixes
     shared, and the children of a node tested one after another."""
 
-    name = "Rete (PADRES's manner)"
+    name = "Rete (as in PADRES)"
 
     def __init__(self, subscriptions: Iterable[Triples]) -> None:
         self.root = _ReteNode("", operator.eq, None)

@@ -1,7 +1,7 @@
-"""What others report, to stand beside the measured table: other data, other machines, so orders of magnitude only.
+"""Published figures, printed beside the measured table. Data and machines differ: compare orders of magnitude only.
 
-`measured` marks figures taken by hand with the paper mix, on a 2-core AMD EPYC VM in one run each (+-20-30 %), of
-systems that cannot be installed from PyPI; the others are from the cited publications.
+`measured` marks systems that cannot be installed from PyPI, measured by hand with the paper mix on a 2-core AMD EPYC
+VM, one run each (+-20-30 %). The other figures are from the cited publications.
 """
 
 from dataclasses import dataclass

@@ -1,12 +1,12 @@
-"""The four mixes: what subscribers ask for and what is published, from a seed.
+"""The four mixes of subscriptions and publications, each drawn from a seed.
 
 paper      the six templates of Cheung and Jacobsen 2006, 6.1, over quotes; the broad ones make matches grow with N
 selective  only the three templates with a symbol and a range: few matches
 general    20 attributes (10 strings of 50 values each, Zipf; 10 numbers), 2-5 predicates of which 1-3 are equalities
 hostile    no equality at all: 1-3 overlapping ranges over 10 numbers, each 20-60 % wide
 
-Quotes are real where bokeh_sampledata is installed: every symbol is a stretch of consecutive trading days of one of its
-five series. Otherwise they are drawn, and the report says so.
+With bokeh_sampledata installed the quotes are real: every symbol is a stretch of consecutive trading days of one of
+its five series. Otherwise they are drawn at random, and the report says so.
 """
 
 import csv
@@ -30,15 +30,15 @@ MIXES = ("paper", "selective", "general", "hostile")
 class Workload:
     mix: str
     quotes: str  # "real", "drawn" or "none"
-    triples: list[Triples]  # each subscription as (attribute, operator, value), for the engines that are not ours
+    triples: list[Triples]  # each subscription as (attribute, operator, value): the input of the baseline engines
     publications: list[Attributes]
 
     def subscriptions(self) -> list[Subscription]:
-        return [conjunction(Predicate(*triple) for triple in triples) for triples in self.triples]  # type: ignore[arg-type]
+        return [conjunction(Predicate(*triple) for triple in triples) for triples in self.triples]  # type: ignore[arg-type]  # operators are written as text
 
 
 def workload(mix: str, size: int, seed: int = 1, publications: int = 1000) -> Workload:
-    """`size` subscriptions and some publications of a mix."""
+    """`size` subscriptions of a mix, and publications to match against them."""
     seeded = random.Random(f"{seed} {mix} {size}")
     if mix in ("paper", "selective"):
         symbols = 100 if size <= 10_000 else 1000

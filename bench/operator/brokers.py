@@ -3,8 +3,8 @@
     python -m bench.operator.brokers ADDRESS
 
 Each line of its input is a broker that has started: {name, port, secret, edges}; without `edges` it is an edge. Heads
-say every second what each of their brokers carries, which changes all the time, list whom their edges serve, and
-hand subscribers over at once when they are told to. What is not simulated: publications, links, and faults.
+send the load of each of their brokers every second, with changing figures, list the subscribers of their edges, and
+complete a commanded hand-over at once. Publications, links and faults are not simulated.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from plimsoll.core.protocol import wire
 EPOCH = 1
 INTERVAL_SECONDS = 1.0
 SUBSCRIBERS = 50
-"""Of each edge, in the beginning."""
+"""Subscribers of each edge at the start."""
 
 
-class Broker:
-    """One simulated broker. A head has the subscribers of all edges of its cluster."""
+class SimulatedBroker:
+    """One simulated broker. A head keeps the subscribers of all edges of its cluster."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], told: dict[str, Any], address: str) -> None:
-        self.name: str = told["name"]
-        self.is_head = "edges" in told
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], started: dict[str, Any], address: str) -> None:
+        self.name: str = started["name"]
+        self.is_head = "edges" in started
         self.served: dict[str, list[str]] = {
-            edge: [f"{edge}-s{number:02}" for number in range(SUBSCRIBERS)] for edge in told.get("edges", [])
+            edge: [f"{edge}-s{number:02}" for number in range(SUBSCRIBERS)] for edge in started.get("edges", [])
         }
         self.mediators: set[bytes] = set()
         self._moves: dict[str, msg.Outcome] = {}
@@ -46,22 +46,22 @@ class Broker:
         self.socket = context.socket(zmq.ROUTER)
         self.socket.linger = 0
         self.socket.curve_server = True
-        self.socket.curve_secretkey = told["secret"].encode()
-        self.socket.bind(f"tcp://{address}:{told['port']}")
+        self.socket.curve_secretkey = started["secret"].encode()
+        self.socket.bind(f"tcp://{address}:{started['port']}")
 
     def listen(self) -> None:
-        """Answer whatever has come."""
+        """Answer all frames that have arrived."""
         while self.socket.poll(0):
             peer, data = self.socket.recv_multipart()
             frame = wire.decode_frame(data)
             assert isinstance(frame, wire.Control)
-            said = [msg.decode(msg.control, raw) for raw in frame.records]
-            answers = [answer for record in said for answer in self._answers(peer, record)]
+            records = [msg.decode(msg.control, raw) for raw in frame.records]
+            answers = [answer for record in records for answer in self._answers(peer, record)]
             if answers:
                 self.socket.send_multipart([peer, wire.control_frame(*answers)])
 
     def report(self) -> None:
-        """Say what each broker of the cluster carries, to whoever mediates."""
+        """Send the load of each broker of the cluster to the mediator."""
         self.report_at += INTERVAL_SECONDS
         self._seq += 1
         for name in (self.name, *self.served):
@@ -74,7 +74,7 @@ class Broker:
     def _answers(self, peer: bytes, record: Any) -> Iterator[Any]:
         match record:
             case msg.Identify():
-                self.mediators = {peer}  # the last one that has come; those before it have gone
+                self.mediators = {peer}  # a new mediator replaces the one before it
             case msg.StatusQuery(id=number):
                 yield msg.StatusReply(number, self._status())
             case msg.ListSubscribers(id=number, edge=edge):
@@ -86,24 +86,24 @@ class Broker:
                 yield self._outcome(record)
 
     def _outcome(self, command: msg.Command) -> msg.Outcome:
-        """Prepared at once, and cut at once."""
+        """Complete a step of a hand-over without delay."""
         known = self._moves.get(command.session)
         if command.step == "prepare" and command.plan is not None and known is None:
             self._plans[command.session] = command.plan
-            known = self._said(command, "ready", "attached")
+            known = self._new_outcome(command, "ready", "attached")
         elif command.step == "cut" and known is not None and known.state == "ready":
             plan = self._plans[command.session]
             self.served[plan.source] = [name for name in self.served[plan.source] if name not in plan.members]
             self.served[plan.target] = [*self.served[plan.target], *plan.members]
-            known = self._said(command, "done", "moved")
+            known = self._new_outcome(command, "done", "moved")
         elif command.step == "abort" and known is not None and known.state == "ready":
-            known = self._said(command, "aborted", "stayed")
+            known = self._new_outcome(command, "aborted", "stayed")
         if known is None:
             return msg.Outcome(command.session, command.mediator, EPOCH, "unknown", [])
         self._moves[command.session] = known
         return known
 
-    def _said(self, command: msg.Command, state: Any, member: str) -> msg.Outcome:
+    def _new_outcome(self, command: msg.Command, state: Any, member: str) -> msg.Outcome:
         members = [(name, member) for name in self._plans[command.session].members]
         return msg.Outcome(command.session, command.mediator, EPOCH, state, members)
 
@@ -115,7 +115,7 @@ class Broker:
         }  # fmt: skip
 
     def _load(self, name: str) -> dict[str, Any]:
-        """As much as a broker says; edges are alike, so that none wants to be balanced."""
+        """A load report with all its fields. Edges have nearly equal loads, so that none sends a trigger."""
 
         def about(value: float) -> float:
             return value * self._random.uniform(0.97, 1.03)
@@ -138,7 +138,7 @@ class Broker:
 
 
 class Lines:
-    """What the parent writes, a line at a time; None at its end."""
+    """The lines that the parent process writes; None when it has closed the pipe."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -156,19 +156,19 @@ def main(address: str) -> int:
     context.set(zmq.MAX_SOCKETS, 4096)
     poller, lines = zmq.Poller(), Lines()
     poller.register(0, zmq.POLLIN)
-    brokers: dict[Any, Broker] = {}
+    brokers: dict[Any, SimulatedBroker] = {}
     while True:
         due = min((each.report_at for each in brokers.values() if each.is_head), default=time.monotonic() + 1.0)
         for found, _ in poller.poll(max(0, int((due - time.monotonic()) * 1000))):
             if found in brokers:
                 brokers[found].listen()
                 continue
-            told = lines.read()
-            if told is None:
+            started = lines.read()
+            if started is None:
                 context.destroy()
                 return 0
-            for line in told:
-                broker = Broker(context, json.loads(line), address)
+            for line in started:
+                broker = SimulatedBroker(context, json.loads(line), address)
                 brokers[broker.socket] = broker
                 poller.register(broker.socket, zmq.POLLIN)
         for each in brokers.values():

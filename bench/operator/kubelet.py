@@ -1,7 +1,7 @@
-"""What a kubelet would say: every pod of the fleet runs, at one address, where its stand-in answers.
+"""Writes the status that a kubelet would: every pod of the fleet runs at one address, where its stand-in answers.
 
-Pods are made by the StatefulSet controller and are never placed, so no node runs anything. Their status is written
-here; what Kubernetes makes of it, endpoints and counts of ready replicas, is its own work.
+The StatefulSet controller creates the pods, and no node matches them, so nothing is started. Kubernetes itself derives
+endpoints and counts of ready replicas from the status that is written here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ AT_ONCE = 8
 
 
 class Kubelet:
-    """Starts the stand-in of each pod's broker, and says that the pod is ready; in an `async with`."""
+    """Starts the stand-in of each pod's broker and marks the pod as ready, within an `async with`."""
 
     def __init__(self, api: Api, namespace: str, address: str, count: int) -> None:
         self._api, self._namespace, self._address = api, namespace, address
@@ -41,7 +41,7 @@ class Kubelet:
 
     async def __aexit__(self, *_: object) -> None:
         self._running.cancel()
-        found = await asyncio.gather(self._running, return_exceptions=True)
+        found = await asyncio.gather(self._running, return_exceptions=True)  # raised below, once brokers have ended
         self._brokers.kill()
         self._brokers.wait()
         for error in found:
@@ -72,18 +72,18 @@ class Kubelet:
                     "started": True, "state": {"running": {"startedAt": now}},
                 }],
             }  # fmt: skip
-            with contextlib.suppress(ApiConflictError, ApiNotFoundError):  # it is looked at again
+            with contextlib.suppress(ApiConflictError, ApiNotFoundError):  # the next round tries again
                 await self._api.replace_status({**pod, "status": status})
 
     async def _stand_in(self, broker: str) -> None:
         secret = await self._api.get("Secret", self._namespace, names.keys_of(broker))
-        told = {
+        started = {
             "name": broker, "port": self._ports[broker],
             "secret": base64.b64decode(secret["data"][names.SECRET_FILE]).decode().strip(),
         }  # fmt: skip
         if broker.endswith("-head"):
             own = broker.removesuffix("head")
-            told["edges"] = [name for name in self._ports if name.startswith(own) and name != broker]
+            started["edges"] = [name for name in self._ports if name.startswith(own) and name != broker]
         assert self._brokers.stdin is not None
-        self._brokers.stdin.write(json.dumps(told).encode() + b"\n")
+        self._brokers.stdin.write(json.dumps(started).encode() + b"\n")
         self._brokers.stdin.flush()

@@ -1,4 +1,4 @@
-"""One fleet of a size, from its first object to its end, and what the operator needs for it in each part."""
+"""One fleet, from its first object to its deletion, and what the operator uses in each phase."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.operator import world
 from bench.operator.kubelet import Kubelet
-from bench.operator.process import Operator, Reading, quantile
+from bench.operator.process import OperatorProcess, Reading, quantile
 
 from plimsoll.mediator.session_objects import is_over
 from plimsoll.operator import names
@@ -20,7 +20,7 @@ from plimsoll.operator.api import Api, ApiNotFoundError
 
 START_SECONDS, EFFECT_SECONDS, GONE_SECONDS = 600.0, 120.0, 300.0
 REST_SECONDS = 20.0
-"""Until what follows from the start is over: pods are told of keys, endpoints are made."""
+"""Enough for the work that follows a start to end: keys are distributed to pods, endpoints are created."""
 QUOTAS, LOST_OBJECTS, WINDOWS, SESSIONS = 3, 20, 10, 3
 Row = dict[str, Any]
 
@@ -28,22 +28,22 @@ Row = dict[str, Any]
 class Trial:
     """One fleet in one namespace, and its operator."""
 
-    def __init__(self, api: Api, namespace: str, count: int, operator: Operator) -> None:
+    def __init__(self, api: Api, namespace: str, count: int, operator: OperatorProcess) -> None:
         self.api, self.namespace, self.count, self.operator = api, namespace, count, operator
 
-    # -- the parts
+    # -- the phases
 
     async def start(self) -> Row:
-        """From the first object to the fleet's readiness. The operator runs already, as after `helm install`."""
+        """From the first object until the fleet is ready. The operator runs already, as after `helm install`."""
         before, begun = await self.operator.read(), time.monotonic()
         for item in world.objects(self.count):
             await self.api.apply({**item, "metadata": {**item["metadata"], "namespace": self.namespace}})
         await self._until(self._is_ready, START_SECONDS, "the fleet to be ready")
         seconds = time.monotonic() - begun
-        return {"seconds": seconds, **_told((await self.operator.read()).since(before), seconds)}
+        return {"seconds": seconds, **_figures((await self.operator.read()).since(before), seconds)}
 
     async def settled(self, seconds: float) -> Row:
-        """Nothing is asked for; loads change all the time."""
+        """No specification changes; loads change all the time."""
         await asyncio.sleep(REST_SECONDS)
         before, lag = await self.operator.read(), 0.0
         begun = time.monotonic()
@@ -51,17 +51,17 @@ class Trial:
             await asyncio.sleep(min(5.0, left))
             lag = max(lag, (await self.operator.read()).lag_seconds)
         found = (await self.operator.read()).since(before)
-        return {**_told(found, time.monotonic() - begun), "lag_ms": 1000 * lag}
+        return {**_figures(found, time.monotonic() - begun), "lag_ms": 1000 * lag}
 
     async def changed(self) -> Row:
-        """How long it takes from a change to its effect."""
+        """The time from a change to its effect."""
         before, begun = await self.operator.read(), time.monotonic()
         lost = [await self._lost_object(number) for number in range(LOST_OBJECTS)]
         windows = [await self._window(number) for number in range(WINDOWS)]
         quotas = [await self._quota(number) for number in range(QUOTAS)]
         seconds = time.monotonic() - begun
         return {
-            **_told((await self.operator.read()).since(before), seconds),
+            **_figures((await self.operator.read()).since(before), seconds),
             "lost_object_ms": _spread(lost),
             "status_ms": _spread(windows),
             "keys_written_ms": _spread([first for first, _ in quotas]),
@@ -69,7 +69,7 @@ class Trial:
         }
 
     async def sessions(self) -> Row:
-        """Edges are emptied by sessions, one after the other."""
+        """Drain edges by sessions, one after the other."""
         taken = []
         before = await self.operator.read()
         for number in range(SESSIONS):
@@ -80,11 +80,11 @@ class Trial:
             found = await self.api.get("LoadBalancingSession", self.namespace, f"drain-{number}")
             assert found["status"]["phase"] == "Succeeded", found["status"]
             taken.append(time.monotonic() - begun)
-        told = _told((await self.operator.read()).since(before), sum(taken))
-        return {**told, "ms": _spread(taken), "writes_each": told["writes"] / SESSIONS}
+        figures = _figures((await self.operator.read()).since(before), sum(taken))
+        return {**figures, "ms": _spread(taken), "writes_each": figures["writes"] / SESSIONS}
 
-    async def begun_anew(self) -> Row:
-        """The operator is killed, and another one takes over what is there."""
+    async def restarted(self) -> Row:
+        """Kill the operator, and start another one that takes over the fleet."""
         before = (await self._fleet())["mediatorEpoch"]
         self.operator.stop(kill=True)
         begun = time.monotonic()
@@ -97,19 +97,19 @@ class Trial:
         seconds = time.monotonic() - begun
         await asyncio.sleep(REST_SECONDS)
         found = await self.operator.read()
-        return {"seconds": seconds, **_told(found, seconds), "highest_mb": self.operator.highest_mb}
+        return {"seconds": seconds, **_figures(found, seconds), "highest_mb": self.operator.highest_mb}
 
     # -- changes and their effects
 
     async def _lost_object(self, number: int) -> float:
-        """Somebody deletes a ConfigMap; until it is back."""
+        """Delete a ConfigMap; seconds until it is back."""
         broker = list(world.brokers(self.count))[(7 * number) % self.count]
         name = names.config_of(broker)
         uid = (await self.api.get("ConfigMap", self.namespace, name))["metadata"]["uid"]
         await self.api.delete("ConfigMap", self.namespace, name)
 
         async def back() -> bool:
-            with contextlib.suppress(ApiNotFoundError):
+            with contextlib.suppress(ApiNotFoundError):  # not back yet
                 found: str = (await self.api.get("ConfigMap", self.namespace, name))["metadata"]["uid"]
                 return found != uid
             return False
@@ -117,7 +117,7 @@ class Trial:
         return await self._until(back, EFFECT_SECONDS, f"{name} to be back")
 
     async def _window(self, number: int) -> float:
-        """A cluster's specification changes; until its status is of that generation."""
+        """Change a cluster's specification; seconds until its status is of that generation."""
         name = world.cluster(number % (self.count // world.BROKERS_PER_CLUSTER))
         window = {"name": "night", "schedule": f"{number} 2 * * *", "duration": "2h"}
         changed = await self.api.patch(
@@ -132,7 +132,7 @@ class Trial:
         return await self._until(seen, EFFECT_SECONDS, f"the status of {name}")
 
     async def _quota(self, number: int) -> tuple[float, float]:
-        """A client's quota changes; until the authorized keys are written, and until all pods have been told."""
+        """Change a client's quota; seconds until the authorized keys are written, and until all pods have the hash."""
         old = await self.api.get("ConfigMap", self.namespace, names.AUTHORIZED_KEYS)
         begun = time.monotonic()
         spec = {"spec": world.fleet(2000 + number)}
@@ -142,7 +142,7 @@ class Trial:
             found = await self.api.get("ConfigMap", self.namespace, names.AUTHORIZED_KEYS)
             return bool(found["data"] != old["data"])
 
-        async def told() -> bool:
+        async def distributed() -> bool:
             pods = await self.api.list("Pod", self.namespace, names.BROKER)
             return {pod["metadata"]["annotations"].get(names.KEYS_HASH) for pod in pods} - hashes != set() and len(
                 {pod["metadata"]["annotations"].get(names.KEYS_HASH) for pod in pods}
@@ -152,10 +152,10 @@ class Trial:
         hashes = {pod["metadata"]["annotations"].get(names.KEYS_HASH) for pod in pods}
         await self._until(written, EFFECT_SECONDS, "the authorized keys")
         first = time.monotonic() - begun
-        await self._until(told, EFFECT_SECONDS, "all pods to be told", every=0.2)
+        await self._until(distributed, EFFECT_SECONDS, "all pods to have the keys", every=0.2)
         return first, time.monotonic() - begun
 
-    # -- looking
+    # -- reading the fleet
 
     async def _fleet(self) -> world.Object:
         found: world.Object = (await self.api.get("BrokerFleet", self.namespace, world.FLEET)).get("status", {})
@@ -180,8 +180,8 @@ class Trial:
         return time.monotonic() - begun
 
 
-def _told(found: Reading, seconds: float) -> Row:
-    """A reading over so many seconds as figures."""
+def _figures(found: Reading, seconds: float) -> Row:
+    """A reading over some seconds, as figures for the report."""
     by = {f"{verb} {resource}": count for (verb, resource), count in sorted(found.requests.items())}
     looks = int(max(found.looks.values(), default=0))
     return {
@@ -195,7 +195,7 @@ def _told(found: Reading, seconds: float) -> Row:
 
 
 def _spread(seconds: Sequence[float]) -> dict[str, float]:
-    """The median and the highest, in milliseconds: too few for more."""
+    """The median and the maximum, in milliseconds: there are too few values for other quantiles."""
     ordered = sorted(seconds)
     return {"p50": 1000 * ordered[len(ordered) // 2], "max": 1000 * ordered[-1]}
 
@@ -204,9 +204,9 @@ def _spread(seconds: Sequence[float]) -> dict[str, float]:
 
 
 async def measure(count: int, seconds: float, address: str, folder: Path) -> Row:
-    """All parts for a fleet of so many brokers; nothing of it stays."""
+    """All phases for a fleet of `count` brokers; its namespace is deleted at the end."""
     async with await Api.connect() as api, _namespace(api) as namespace:
-        operator = Operator(namespace, folder / f"operator-{count}.log")
+        operator = OperatorProcess(namespace, folder / f"operator-{count}.log")
         async with Kubelet(api, namespace, address, count):
             operator.start()
             try:
@@ -217,17 +217,19 @@ async def measure(count: int, seconds: float, address: str, folder: Path) -> Row
                     "idle_mb": (await operator.read()).memory_mb,
                     "start": await trial.start(),
                 }
-                row["settled"] = await trial.settled(max(seconds, 1.1 * count))  # load figures of each broker once
+                row["settled"] = await trial.settled(
+                    max(seconds, 1.1 * count)
+                )  # load figures of each broker at least once
                 row["changed"] = await trial.changed()
                 row["sessions"] = await trial.sessions()
                 row["highest_mb"] = operator.highest_mb
-                row["anew"] = await trial.begun_anew()
+                row["anew"] = await trial.restarted()
                 return row
             finally:
                 operator.stop(kill=True)
 
 
-async def _answers(operator: Operator) -> None:
+async def _answers(operator: OperatorProcess) -> None:
     deadline = time.monotonic() + 60
     while True:
         try:
@@ -250,9 +252,9 @@ async def _namespace(api: Api) -> AsyncIterator[str]:
 
 
 async def _gone(api: Api, name: str) -> None:
-    """Nobody evacuates edges here, and nothing is to be left for whoever measures next."""
+    """Delete the namespace. No operator evacuates its edges, so their finalizers are removed first."""
     for edge in await api.list("EdgeBroker", name, retry=True):
-        with contextlib.suppress(ApiNotFoundError):
+        with contextlib.suppress(ApiNotFoundError):  # it has gone meanwhile
             await api.patch("EdgeBroker", name, edge["metadata"]["name"], {"metadata": {"finalizers": None}})
     await api.delete("Namespace", "", name, retry=True)
     deadline = time.monotonic() + GONE_SECONDS
@@ -260,6 +262,6 @@ async def _gone(api: Api, name: str) -> None:
         try:
             await api.get("Namespace", "", name, retry=True)
         except ApiNotFoundError:
-            return
+            return  # it is what was waited for
         await asyncio.sleep(1.0)
     print(f"namespace {name} is still being deleted after {GONE_SECONDS:g} s")

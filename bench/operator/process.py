@@ -1,4 +1,4 @@
-"""The operator as a process, and what it says of itself: its metrics, its memory, its processor time."""
+"""The operator as a process, with its metrics, memory and processor time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ READS = ("get", "list")
 
 @dataclass
 class Reading:
-    """What its counters say at one time. Looks and rounds of status: how many took at most so many seconds."""
+    """The operator's counters at one time. `looks` (reconciles) and `rounds` (of status) are histograms: how many took
+    at most each bound, in seconds."""
 
     cpu_seconds: float = 0.0
     memory_mb: float = 0.0
@@ -31,7 +32,7 @@ class Reading:
     rounds: dict[float, float] = field(default_factory=dict)
 
     def since(self, before: Reading) -> Reading:
-        """What has been added since an earlier reading."""
+        """The increase since an earlier reading."""
         return Reading(
             self.cpu_seconds - before.cpu_seconds, self.memory_mb, self.lag_seconds, self.requests - before.requests,
             self.refused - before.refused,
@@ -49,7 +50,7 @@ class Reading:
 
 
 def quantile(buckets: dict[float, float], part: float) -> float:
-    """As Prometheus' `histogram_quantile` has it: within its bucket, the values are taken to be spread evenly."""
+    """Like Prometheus' `histogram_quantile`: values are assumed to be spread evenly within a bucket."""
     total = max(buckets.values(), default=0.0)
     below, from_ = 0.0, 0.0
     for bound, count in sorted(buckets.items()):
@@ -61,7 +62,7 @@ def quantile(buckets: dict[float, float], part: float) -> float:
     return 0.0
 
 
-class Operator:
+class OperatorProcess:
     """`python -m plimsoll.operator` for one namespace."""
 
     def __init__(self, namespace: str, log: Path) -> None:
@@ -88,7 +89,7 @@ class Operator:
 
     @property
     def highest_mb(self) -> float:
-        """The most memory that this process has had."""
+        """The peak memory of this process."""
         return self._memory("VmHWM")
 
     def _memory(self, name: str) -> float:
@@ -98,7 +99,7 @@ class Operator:
         return int(text.split(f"{name}:")[1].split()[0]) * 1024 / 1e6
 
     async def read(self) -> Reading:
-        """Its counters as they are now."""
+        """Read the counters as they are now."""
         text = await asyncio.to_thread(self._scrape)
         found = Reading(memory_mb=self._memory("VmRSS"), cpu_seconds=self._cpu())
         for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""The fleet that is simulated: clusters of one head and nine edges, in a chain, whose pods no node takes."""
+"""The simulated fleet: a chain of clusters of one head and nine edges, with pods that fit no node."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Object = dict[str, Any]
 FLEET, CLIENT, PROFILE = "bench", "app", "small"
 BROKERS_PER_CLUSTER = 10
 FIRST_PORT = 21000
-"""Control sockets of simulated brokers, all on one address."""
+"""The control sockets of all simulated brokers are on one address, on ports from here on."""
 
 
 def cluster(index: int) -> str:
@@ -21,7 +21,7 @@ def edge(index: int, number: int) -> str:
 
 
 def brokers(count: int) -> dict[str, int]:
-    """All brokers, each with the port of its control socket; heads come before their edges."""
+    """All brokers, each with the port of its control socket; a head comes before its edges."""
     found = [
         name
         for index in range(count // BROKERS_PER_CLUSTER)
@@ -31,9 +31,9 @@ def brokers(count: int) -> dict[str, int]:
 
 
 def objects(count: int) -> Iterator[Object]:
-    """What a user applies."""
+    """The resources that a user would apply."""
     if count % BROKERS_PER_CLUSTER or not count:
-        raise ValueError(f"{count} brokers: give a multiple of {BROKERS_PER_CLUSTER}")
+        raise ValueError(f"{count} brokers: the number must be a multiple of {BROKERS_PER_CLUSTER}")
     yield _object("BrokerFleet", FLEET, fleet())
     nowhere = [{"name": "plimsoll.dev/simulated", "value": "nowhere"}]
     yield _object("HardwareProfile", PROFILE, {"cpu": "100m", "memory": "64Mi", "nodeSelector": nowhere})
@@ -49,13 +49,13 @@ def objects(count: int) -> Iterator[Object]:
 
 
 def fleet(publications_per_second: int = 1000) -> Object:
-    """What is asked of the fleet; another quota of its client is another line of the authorized keys."""
+    """The specification of the fleet. Its client's quota is in the authorized keys: a change rewrites them."""
     client = {"name": CLIENT, "publicationsPerSecond": str(publications_per_second)}
     return {"security": {"clients": [client]}, "defaults": {"policy": {"type": "Padres"}}}
 
 
 def drain(name: str, of: str) -> Object:
-    """A session that empties an edge."""
+    """A session that drains an edge."""
     return _object("LoadBalancingSession", name, {
         "scope": "Local", "source": {"name": of}, "action": "Drain", "mode": "Execute", "deadline": "60s",
     })  # fmt: skip

@@ -1,6 +1,7 @@
-"""Shuffles beside the best there is, beside LPT, and beside nothing: `python -m bench.shuffle [--quick]`.
+"""Shuffle plans compared with the optimum, with LPT and with no plan: `python -m bench.shuffle [--quick]`.
 
-Small fleets: every assignment is tried. Large ones: how long a plan takes, and what it makes of the highest load.
+In small fleets every assignment is tried, which finds the optimum. In large ones the time of a plan and the highest
+load before and after it are measured.
 """
 
 from __future__ import annotations
@@ -10,24 +11,24 @@ import itertools
 import statistics
 import time
 
-from bench.shuffle.fleets import Fleet, Places, after, large, small
+from bench.shuffle.fleets import Places, ShuffleFleet, after, large, small
 
 from plimsoll.core.policies.model.parameters import BalancingParameters, ImbalanceTrigger
 from plimsoll.core.policies.shuffle import Shuffle
 
 EXACT = Shuffle(BalancingParameters(local_trigger=ImbalanceTrigger(0.0, 0.0)))
-"""With nothing that brokers may differ by."""
+"""Any difference between brokers triggers it."""
 
 SIZES = ((500, 4, 100), (2_000, 4, 300), (2_000, 4, 2_000), (5_000, 10, 1_000), (10_000, 20, 1_000))
 
 
 def moved(before: Places, then: Places) -> int:
-    """How many are somewhere else."""
+    """How many subscribers have changed their broker."""
     return sum(before[name] != then[name] for name in before)
 
 
-def best_of(fleet: Fleet, places: Places) -> tuple[float, int]:
-    """The lowest highest metric of all assignments, and the fewest moves that reach it within a thousandth."""
+def best_of(fleet: ShuffleFleet, places: Places) -> tuple[float, int]:
+    """The optimum: the highest metric of the best assignment, and the fewest moves that come within 0.001 of it."""
     names = sorted(places)
     tried = (dict(zip(names, at, strict=True)) for at in itertools.product(fleet.costs, repeat=len(names)))
     found = [(fleet.high(then), moved(places, then)) for then in tried]
@@ -36,25 +37,25 @@ def best_of(fleet: Fleet, places: Places) -> tuple[float, int]:
 
 
 def small_fleets(seeds: int) -> None:
-    """Gaps to the best of all assignments."""
+    """Print how far each plan is from the optimum."""
     gaps: dict[str, list[float]] = {}
     moves: dict[str, list[int]] = {}
     for seed in range(seeds):
         fleet, places = small(seed)
         best, fewest = best_of(fleet, places)
-        moves.setdefault("the best of all", []).append(fewest)
-        gaps.setdefault("the best of all", []).append(0.0)
+        moves.setdefault("optimum", []).append(fewest)
+        gaps.setdefault("optimum", []).append(0.0)
         loads, profiles = fleet.loads(places), fleet.profiles(places)
         for name, then in (
             ("shuffle", after(places, Shuffle().plan(loads, profiles))),
             ("shuffle, trigger 0", after(places, EXACT.plan(loads, profiles))),
             ("LPT", fleet.lpt()),
-            ("nothing", places),
+            ("no plan", places),
         ):
             gaps.setdefault(name, []).append(fleet.high(then) / best - 1)
             moves.setdefault(name, []).append(moved(places, then))
-    print(f"{seeds} fleets of 3 brokers and 6 subscribers, all 729 assignments of each tried:\n")
-    print("| plan | highest load above the best: mean, worst | the best itself | moves |")
+    print(f"{seeds} fleets of 3 brokers and 6 subscribers; all 729 assignments of each were tried:\n")
+    print("| plan | highest load above the optimum: mean, worst | optimum found | moves |")
     print("|---|---|---|---|")
     for name, found in gaps.items():
         exact = sum(each < 0.001 for each in found) / seeds
@@ -64,8 +65,8 @@ def small_fleets(seeds: int) -> None:
 
 
 def large_fleets(sizes: tuple[tuple[int, int, int], ...]) -> None:
-    """A line for each size, as a table."""
-    print("| subscribers, edges, sets | before | shuffle: promised, real | LPT | moves: shuffle, LPT | CPU time |")
+    """Print a table with a row for each size."""
+    print("| subscribers, edges, sets | before | shuffle: forecast, actual | LPT | moves: shuffle, LPT | CPU time |")
     print("|---|---|---|---|---|---|")
     for subscribers, brokers, keys in sizes:
         fleet, places = large(1, subscribers, brokers, keys)
@@ -80,9 +81,10 @@ def large_fleets(sizes: tuple[tuple[int, int, int], ...]) -> None:
 
 
 def main() -> None:
-    """Both."""
     options = argparse.ArgumentParser(prog="python -m bench.shuffle", description=__doc__)
-    options.add_argument("--quick", action="store_true", help="few small fleets, and no large ones beyond 2,000")
+    options.add_argument(
+        "--quick", action="store_true", help="20 small fleets instead of 200, large ones up to 2,000 subscribers"
+    )
     quick = options.parse_args().quick
     small_fleets(20 if quick else 200)
     large_fleets(SIZES[:2] if quick else SIZES)

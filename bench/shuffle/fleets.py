@@ -1,4 +1,4 @@
-"""Fleets to shuffle: who wants what of which traffic, on brokers of unequal hardware, and what such brokers report."""
+"""Fleets to shuffle: subscribers with the samples that they match, on brokers of unequal hardware, and load reports."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Places = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Fleet:
-    """`wants`: the samples of each key; `keys`: what each subscriber asks for; `costs`: seconds per publication and
-    subscription of each broker, `bandwidths`: bytes per second."""
+class ShuffleFleet:
+    """`wants`: the samples that each profile key matches; `keys`: the key of each subscriber; `costs`: seconds per
+    publication and subscription at each broker; `bandwidths`: bytes per second."""
 
     width: int
     wants: Mapping[str, int]
@@ -35,7 +35,7 @@ class Fleet:
         return SampledTraffic([SampleBlock(self.width, 1.0, SIZE_BYTES)])
 
     def loads(self, places: Places) -> list[BrokerLoad]:
-        """What each broker reports, from who is there alone."""
+        """The load report of each broker with these placements."""
         traffic, found = self.traffic, []
         for broker, cost in self.costs.items():
             keys = [self.keys[name] for name, at in places.items() if at == broker]
@@ -53,7 +53,7 @@ class Fleet:
         return found
 
     def profiles(self, places: Places) -> dict[str, SubscriptionProfile]:
-        """What each broker tells of its subscribers, with all others as takers."""
+        """The profile of each broker, with all other brokers as takers."""
         at: dict[str, dict[str, list[str]]] = {broker: {} for broker in self.costs}
         for name, broker in places.items():
             at[broker].setdefault(self.keys[name], []).append(name)
@@ -68,11 +68,11 @@ class Fleet:
         }
 
     def high(self, places: Places) -> float:
-        """The highest metric of any broker."""
+        """The highest metric of all brokers: what a shuffle lowers."""
         return max(highest_metric(load.measures, FACTOR)[0] for load in self.loads(places))
 
     def lpt(self) -> dict[str, str]:
-        """BAD 2019: the heaviest first, by what it takes by itself, to whoever carries least for its capacity."""
+        """BAD 2019: subscribers by falling weight, each to the broker with the least load for its capacity."""
         traffic, carried, places = self.traffic, dict.fromkeys(self.costs, 0.0), {}
         weights = {key: traffic.rate(bits) for key, bits in self.wants.items()}
         for name in sorted(self.keys, key=lambda each: (-weights[self.keys[each]], each)):
@@ -83,12 +83,14 @@ class Fleet:
 
 
 def after(places: Places, plan: ShufflePlan) -> dict[str, str]:
-    """Everybody where the plan sends him."""
+    """The placements when the plan has been carried out."""
     return {**places, **{name: move.target for move in plan.moves for name in move.subscribers}}
 
 
-def large(seed: int, subscribers: int, brokers: int, keys: int, width: int = 640) -> tuple[Fleet, dict[str, str]]:
-    """Most are at the first broker, which is just full; some keys are asked for by many."""
+def large(
+    seed: int, subscribers: int, brokers: int, keys: int, width: int = 640
+) -> tuple[ShuffleFleet, dict[str, str]]:
+    """Most subscribers are at the first broker, which is just full; a few keys have many subscribers."""
     draw = random.Random(seed)
     wants = {f"k{n}": sum(1 << bit for bit in draw.sample(range(width), draw.randint(1, 20))) for n in range(keys)}
     asks = {f"s{n}": f"k{n if keys >= subscribers else int(keys * draw.random() ** 2)}" for n in range(subscribers)}
@@ -96,15 +98,15 @@ def large(seed: int, subscribers: int, brokers: int, keys: int, width: int = 640
     first = sum(broker == "b0" for broker in places.values())
     costs = {f"b{n}": draw.choice([0.5, 1.0, 2.0]) * 0.7 / first / width for n in range(brokers)}
     bandwidths = {f"b{n}": draw.choice([1.0, 2.0]) * subscribers * 630.0 for n in range(brokers)}
-    return Fleet(width, wants, asks, costs, bandwidths), places
+    return ShuffleFleet(width, wants, asks, costs, bandwidths), places
 
 
-def small(seed: int, subscribers: int = 6, brokers: int = 3, width: int = 6) -> tuple[Fleet, dict[str, str]]:
-    """So few that every assignment can be tried."""
+def small(seed: int, subscribers: int = 6, brokers: int = 3, width: int = 6) -> tuple[ShuffleFleet, dict[str, str]]:
+    """Small enough that every assignment can be tried."""
     draw = random.Random(seed)
     wants = {f"k{n}": draw.randrange(1, 1 << width) for n in range(draw.randint(2, subscribers))}
     asks = {f"s{n}": draw.choice(sorted(wants)) for n in range(subscribers)}
     places = {name: f"b{0 if draw.random() < 0.7 else draw.randrange(brokers)}" for name in asks}
     costs = {f"b{n}": draw.choice([0.005, 0.01, 0.02]) for n in range(brokers)}
     bandwidths = {f"b{n}": draw.choice([4_000.0, 10_000.0]) for n in range(brokers)}
-    return Fleet(width, wants, asks, costs, bandwidths), places
+    return ShuffleFleet(width, wants, asks, costs, bandwidths), places

@@ -1,10 +1,11 @@
-"""The collector's benchmark: CPU, memory and bytes by size of the fleet, beside plain lines of JSON in the same run.
+"""The collector's benchmark: CPU, memory and bytes by size of the fleet, compared with plain lines of JSON.
 
     python -m bench.telemetry [--brokers 100 500 ...] [--seconds 20] [--json FILE]
 
-A real collector process and, after it, a process that writes JSON lines hear the same simulated brokers (ten to a
-cluster, a report each every 5 s) over real control sockets. CPU is of the process, by the system's account, so it holds
-on a busy machine. Every report that was sent must have been counted. Then what single steps cost, in this process.
+A collector process, and after it a process that writes JSON lines, receive the reports of the same simulated brokers
+(ten to a cluster, a report each every 5 s) over real control sockets. CPU is that of the process as the system counts
+it, so it holds on a busy machine. Every report sent must have been counted. Then single steps are timed in this
+process.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def measured(module: str, brokers: int, seconds: float, place: Path) -> dict[str, Any]:
-    """One process that hears simulated brokers."""
+    """Figures of one process that receives the reports of simulated brokers."""
     clusters = fleet(brokers)
     ports = dict(zip(clusters, free_ports(len(clusters)), strict=True))
     data = place / "data"
@@ -107,16 +108,16 @@ def measured(module: str, brokers: int, seconds: float, place: Path) -> dict[str
     flag = ["--config"] if module == "plimsoll.telemetry" else []
     with (
         process("-m", "bench.telemetry.heads", str(place / "plan.json")) as heads,
-        process("-m", module, *flag, str(place / "config.json")) as hearer,
+        process("-m", module, *flag, str(place / "config.json")) as receiver,
     ):
         assert heads.stdout is not None
         assert heads.stdout.readline() == "bound\n"
-        assert heads.stdout.readline() == "heard of\n"
-        before, started = cpu_seconds(hearer.pid), time.monotonic()
+        assert heads.stdout.readline() == "connected\n"
+        before, started = cpu_seconds(receiver.pid), time.monotonic()
         sent = int(heads.stdout.readline().split()[1])
-        elapsed, used = time.monotonic() - started, cpu_seconds(hearer.pid) - before
+        elapsed, used = time.monotonic() - started, cpu_seconds(receiver.pid) - before
         found = {"sent": sent, "cpu_percent": 100 * used / elapsed, "cpu_us_per_report": 1e6 * used / sent,
-                 "resident_mib": resident_mib(hearer.pid)}  # fmt: skip
+                 "resident_mib": resident_mib(receiver.pid)}  # fmt: skip
         if module == "plimsoll.telemetry":
             found |= served(data, sent)
     files = [path for path in data.rglob("*") if path.suffix in (".parquet", ".jsonl")]
@@ -126,7 +127,7 @@ def measured(module: str, brokers: int, seconds: float, place: Path) -> dict[str
 
 
 def served(data: Path, sent: int) -> dict[str, Any]:
-    """What the collector says of itself, once it has heard everything, and how long a fold takes over HTTP."""
+    """What the collector reports when it has received everything, and the time of a fold over HTTP."""
     address = json.loads((data / "address").read_text())["http"]
     deadline = time.monotonic() + 30
     while True:
@@ -145,14 +146,14 @@ def timed(what: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def steps(brokers: int, place: Path) -> dict[str, Any]:
-    """What single steps cost in this process: 10 s of reports taken and written, a fold made, encoded and checked."""
-    from bench.telemetry.heads import Broker
+    """Times of single steps in this process: 10 s of reports accepted and written; a fold made, encoded and checked."""
+    from bench.telemetry.heads import ReportingBroker
 
     clusters = fleet(brokers)
     config = config_of(place, clusters, dict.fromkeys(clusters, 1))
     collector = TelemetryCollector(config, TelemetryFolder(place, "bench"), 1)
     collector.start(1)
-    made = [Broker(name, cluster, None, {b""}) for cluster, names in clusters.items() for name in names]  # type: ignore[arg-type]
+    made = [ReportingBroker(name, cluster, None, {b""}) for cluster, names in clusters.items() for name in names]  # type: ignore[arg-type]  # no head is dialled
     rounds = []
     for _ in range(2):
         for each in made:
@@ -185,9 +186,16 @@ def steps(brokers: int, place: Path) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.telemetry", description=__doc__)
-    parser.add_argument("--brokers", type=int, nargs="+", default=[100, 500, 1000, 2000, 5000])
-    parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--json", type=Path, default=Path("bench-report/telemetry.json"))
+    parser.add_argument(
+        "--brokers", type=int, nargs="+", default=[100, 500, 1000, 2000, 5000], help="sizes of the fleet"
+    )
+    parser.add_argument("--seconds", type=float, default=20.0, help="length of a measurement (default %(default)s)")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        default=Path("bench-report/telemetry.json"),
+        help="file for all figures (default %(default)s)",
+    )
     options = parser.parse_args()
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     print(f"{'':>9} | {'collector':^43} | {'JSON lines':^35} | single steps of the collector, CPU time")

@@ -1,11 +1,11 @@
-"""Whether clusters are balanced alike by the collectors' fold and by Spark's snapshot: recorded reports, decided twice.
+"""Compares balancing decisions made from the collectors' fold with those made from Spark's snapshot.
 
 `python -m bench.telemetry.agreement`: a fleet is recorded in virtual time (`recording`), and its reports reach a
-collector as networks let them: some late, some twice, some never. The collector's own machine takes them in. At every
-look two deciders, the mediator's own code, are shown the same brokers: one goes by the fold of that moment, the other
-by the snapshot that the live job would have published by then, made by the definition that live and oracle are held to,
-checked as a reader checks it. Told is how often both want the same of the same cluster, and what was behind it where
-they do not. Sessions are those of the recording: what a decider wants is compared, and not carried out.
+collector over an imperfect network: some late, some twice, some never. The collector's own machine accepts them. At
+every detection interval two deciders, the mediator's own code, get the same brokers: one uses the fold of that moment,
+the other the snapshot that the live job would have published by then, computed by the definition that `live` and
+`oracle` share and checked as a reader checks it. The report says how often both decide alike for a cluster, and the
+reason where they do not. Sessions are those of the recording: decisions are compared and not carried out.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ FLEET = "wide"
 FRESH_SECONDS = max(5, round(2.5 * REPORT_SECONDS))
 REPORTS_MISSED = 3
 NEAR_TRIGGER = 0.03
-"""A difference so near to the trigger is one that either may see."""
+"""A difference this close to the trigger may be above it for one decider and below it for the other."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """How reports reach the collector, and how Spark works. Times are seconds; shares are of reports."""
+    """A network to the collector, and the intervals of Spark. Times are in seconds; shares are of all reports."""
 
     late: float = 0.05
     late_seconds: float = 8.0
@@ -68,16 +68,16 @@ class Arrival:
 
 
 def arrivals(recording: Recording, way: Way, seed: int) -> list[Arrival]:
-    """What the collector hears, in order; `clock_us` is the time at which a report was made."""
+    """The reports in the order in which the collector gets them; `clock_us` is when a report was made."""
     draw = random.Random(seed)
     found = []
     for at, report in recording.reports:
-        said = {**report, "clock_us": START_US + round(at * 1e6)}
+        sent = {**report, "clock_us": START_US + round(at * 1e6)}
         if draw.random() < way.lost:
             continue
         copies = 1 + (draw.random() < way.twice)
         for _ in range(copies):
-            found.append(Arrival(at + (draw.uniform(0, way.late_seconds) if draw.random() < way.late else 0.0), said))
+            found.append(Arrival(at + (draw.uniform(0, way.late_seconds) if draw.random() < way.late else 0.0), sent))
     return sorted(found, key=lambda one: one.at)
 
 
@@ -95,9 +95,9 @@ class Pipeline:
         self._batch = 0
 
     def until(self, now: float) -> None:
-        """Let it be `now`: files are written, and batches run, when that is due."""
+        """Advance to `now`: write the files and run the batches that are due."""
         while (due := min(self._written_at + self.way.file_seconds, self._run_at + self.way.trigger_seconds)) <= now:
-            self._hear(due)
+            self._receive(due)
             if due == self._written_at + self.way.file_seconds:
                 self._written_at = due
                 rows = [dict(zip(LOADS.names, row, strict=True)) for row in self.intake.take_rows()]
@@ -106,9 +106,9 @@ class Pipeline:
                 self._run_at = due
                 self._batch += 1
                 self.published.append((due + self.way.batch_seconds, encode_snapshot(self._snapshot(due))))
-        self._hear(now)
+        self._receive(now)
 
-    def _hear(self, now: float) -> None:
+    def _receive(self, now: float) -> None:
         while self._taken < len(self._coming) and self._coming[self._taken].at <= now:
             one = self._coming[self._taken]
             self._taken += 1
@@ -142,19 +142,19 @@ class Pipeline:
         return fold_reports(points, self.clusters, self._header("fold", now_us, now), self.intake.counts, FRESH_SECONDS)
 
     def spark(self, now: float) -> bytes | None:
-        """What is published by now."""
-        there = [data for at, data in self.published if at <= now]
-        return there[-1] if there else None
+        """The newest snapshot that the live job has published."""
+        published = [data for at, data in self.published if at <= now]
+        return published[-1] if published else None
 
 
 class Decider:
-    """A mediator's detection between clusters, and nothing else of it."""
+    """The part of a mediator that detects imbalance between clusters."""
 
     def __init__(self) -> None:
         self.context = EngineContext(1, s.EngineSettings())
 
     def look(self, view: s.FleetView, now: float) -> dict[str, Decision]:
-        """What it finds of each cluster. An empty target: nobody is asked."""
+        """Its decision for each cluster. An empty target: no cluster is asked."""
         self.context.outbox.begin(now)
         self.context.observe(view)
         global_detection.detect_imbalance(self.context)
@@ -171,7 +171,7 @@ class Decider:
 
 @dataclass(frozen=True)
 class Decision:
-    """`asks`: a session is wanted now, as the second look running has found the same."""
+    """`asks`: a session is due now, since two detections in a row have found the same."""
 
     state: str
     target: str
@@ -181,13 +181,13 @@ class Decision:
 
     @property
     def what(self) -> tuple[str, str, bool]:
-        """What a decision is compared by: the state, who is asked, and whether now."""
+        """What is compared: the state, the cluster that is asked, and whether it is asked now."""
         return self.state, self.target, self.asks
 
 
 @dataclass
 class Found:
-    """`looks`: decisions compared. `by`: of how many looks the second decider had the snapshot, or why not."""
+    """Counts of compared decisions. `by`: how often the second decider used the snapshot, and why it did not."""
 
     looks: int = 0
     alike: int = 0
@@ -210,7 +210,7 @@ class Found:
 
 
 def compare(recording: Recording, way: Way, seed: int, from_seconds: float = 60.0) -> Found:
-    """Decide at every look by both. Looks before `from_seconds` are those of a fleet that is coming up."""
+    """Decide by both at every interval. Decisions before `from_seconds` are left out: the fleet is still starting."""
     pipeline, found = Pipeline(recording, way, seed), Found()
     choice = SnapshotChooser(SnapshotRequirements(FLEET))
     deciders = {"fold": Decider(), "spark": Decider()}
@@ -266,7 +266,7 @@ def _count(
 
 
 class Changes:
-    """When loads have moved, so that what is older says something else."""
+    """The times at which subscribers moved: a snapshot from before such a time shows other loads."""
 
     def __init__(self, recording: Recording) -> None:
         self._at: list[float] = []
@@ -281,30 +281,30 @@ class Changes:
     def why(
         self, at: float, differences: Sequence[float], trigger: float, one: Decision | None, other: Decision | None
     ) -> str:
-        """What is behind a disagreement: the first that applies."""
+        """The reason for a disagreement: the first that applies."""
         if one is None or other is None:
-            return "one of them knew too little of the cluster"
+            return "one of them had too few reports of the cluster"
         if any(at - 40.0 <= moved <= at for moved in self._at):
             return "subscribers came or moved in the last 40 s"
         if differences and min(abs(each - trigger) for each in differences) <= NEAR_TRIGGER:
             return f"the difference was within {NEAR_TRIGGER} of the trigger"
         if one.state != other.state:
             return "the state"
-        return "only one had found it twice running" if one.target == other.target else "the target"
+        return "only one had found it twice in a row" if one.target == other.target else "the target"
 
 
 def view_of(recording: Recording, at: float, now: float, known: PollResult) -> s.FleetView:
-    """The fleet as a mediator sees it, with what clusters carry by telemetry."""
+    """The fleet as a mediator sees it, with the loads of clusters by telemetry."""
     newest: dict[str, tuple[float, dict[str, Any]]] = {}
-    for heard, report in recording.reports:
-        if heard > at:
+    for received, report in recording.reports:
+        if received > at:
             break
-        newest[report["broker"]] = heard, report
+        newest[report["broker"]] = received, report
     heads, edges = {}, {}
     for cluster, brokers in recording.clusters.items():
         for name in brokers:
-            heard, report = newest.get(name, (-1e9, {}))
-            fresh = report if at - heard <= REPORTS_MISSED * REPORT_SECONDS else {}
+            received, report = newest.get(name, (-1e9, {}))
+            fresh = report if at - received <= REPORTS_MISSED * REPORT_SECONDS else {}
             if name == head_name(cluster):
                 heads[name] = s.HeadView(name, cluster, 1, True, fresh)
             else:
@@ -325,11 +325,11 @@ def _policies(recording: Recording) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.telemetry.agreement", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=1200.0, help="of each recording, in virtual time")
+    parser.add_argument("--seconds", type=float, default=1200.0, help="virtual time of each recording")
     parser.add_argument("--subscribers", type=int, default=240)
     parser.add_argument("--publishers", type=int, default=20)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--apart", action="store_true", help="also tell each disagreement")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="one recording for each")
+    parser.add_argument("--apart", action="store_true", help="also print each disagreement")
     asked = parser.parse_args(arguments)
     for seed in asked.seeds:
         recording = record(asked.seconds, asked.subscribers, asked.publishers, seed)
@@ -352,7 +352,7 @@ WAYS = {
     "rough": Way(),
     "worse": Way(late=0.2, late_seconds=15.0, twice=0.2, lost=0.1),
 }
-"""Networks that a recording is sent over."""
+"""The networks over which each recording is sent."""
 
 
 if __name__ == "__main__":

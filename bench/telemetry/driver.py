@@ -1,9 +1,9 @@
-"""How long it takes from a file of load reports to a snapshot that has them, and what the driver uses meanwhile.
+"""The time from a file of load reports to a snapshot that contains them, and the CPU and memory of the driver.
 
-`python -m bench.telemetry.driver --brokers 5000`: a live job as a process of its own on two cores, with its five
-minutes of rows full from the start, and a file of every broker's report each five seconds. Measured is from the moment
-at which a file has its name, by rename, to that at which `latest.json` with all its rows has. Only an idle machine
-measures; what else runs on it is told as `load`.
+`python -m bench.telemetry.driver --brokers 5000`: the live job runs as a process on two cores. Its five minutes of rows
+are full from the start, and every five seconds there is a file with a report of every broker. Time is measured from the
+rename that publishes a file to the rename that publishes a `latest.json` with all its rows. Use an idle machine; its
+load average is in the result as `load`.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def row(broker: int) -> dict[str, Any]:
     return found | counts | texts | ratios | about
 
 
-class Fleet:
-    """All brokers' reports of one moment, as a table."""
+class ReportTables:
+    """Makes tables with a report of every broker."""
 
     def __init__(self, brokers: int) -> None:
         self.table = pa.Table.from_pylist([row(broker) for broker in range(brokers)], parquet.arrow_schema(LOADS))
@@ -71,7 +71,7 @@ class Fleet:
 
 
 def write(table: pa.Table, folder: Path, name: str) -> float:
-    """When the file had its name, on the clock of `time.monotonic`."""
+    """Write a file; returns when it was renamed, by `time.monotonic`."""
     partial = folder / f".{name}.partial"
     pq.write_table(table, partial, compression="zstd")
     partial.replace(folder / name)
@@ -79,12 +79,12 @@ def write(table: pa.Table, folder: Path, name: str) -> float:
 
 
 def usage(session: int) -> tuple[float, float]:
-    """CPU seconds and resident MB of the processes of a session: Spark's Python workers are a group of their own."""
+    """CPU seconds and resident MB of all processes of a session: Spark's Python workers leave the process group."""
     seconds, resident = 0.0, 0.0
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rsplit(")", 1)[1].split()
-        except (FileNotFoundError, ProcessLookupError):
+        except (FileNotFoundError, ProcessLookupError):  # it has ended since the folder was listed
             continue
         if int(fields[3]) == session:
             seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -93,7 +93,7 @@ def usage(session: int) -> tuple[float, float]:
 
 
 class Watch:
-    """The newest snapshot. It is read when there is another one, as reading it all the time would take a core."""
+    """The newest snapshot. The file is read only when it was replaced: reading it all the time would take a core."""
 
     def __init__(self, root: Path) -> None:
         self.path = root / LATEST
@@ -106,26 +106,26 @@ class Watch:
         return self.latest.batch if self.latest is not None else 0
 
     def look(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError):  # none was written yet
             found = self.path.stat()
             if (found.st_ino, found.st_mtime_ns) != self._file:
                 self.at, self._file = time.monotonic(), (found.st_ino, found.st_mtime_ns)
                 self.latest = decode_snapshot(self.path.read_bytes())
 
     def wait(self, rows: int, seconds: float) -> float:
-        """When a snapshot has so many rows."""
+        """Wait for a snapshot with at least `rows` rows; returns when it was seen."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.look()
             if self.latest is not None and self.latest.counts.rows_in >= rows:
                 return self.at
             time.sleep(0.02)
-        raise TimeoutError(f"no snapshot has {rows} rows after {seconds} s; the last is {self.latest}"[:200])
+        raise TimeoutError(f"no snapshot with {rows} rows after {seconds} s; the last one is {self.latest}"[:200])
 
 
 @contextlib.contextmanager
 def live(root: Path, trigger: int) -> Iterator[int]:
-    """A live job as a process; its number, which is that of its session."""
+    """Run the live job as a process; yields its id, which is also that of its session."""
     launch = SparkLaunch(fleet=FLEET, namespace="", image="", trigger_seconds=trigger, lag_seconds=EVERY_SECONDS)
     driver = subprocess.Popen(
         live_command(launch, root), env=job_environment(os.environ), start_new_session=True, stdout=subprocess.DEVNULL,
@@ -139,8 +139,8 @@ def live(root: Path, trigger: int) -> Iterator[int]:
 
 
 def measure(root: Path, brokers: int, seconds: float, trigger: int) -> dict[str, Any]:
-    """Files as they come; times are seconds."""
-    folder, fleet, watch = root / INCOMING, Fleet(brokers), Watch(root)
+    """Write a file at each interval and wait for its rows; times are in seconds."""
+    folder, fleet, watch = root / INCOMING, ReportTables(brokers), Watch(root)
     folder.mkdir(parents=True)
     now_us = time.time_ns() // 1000
     before = [
@@ -172,8 +172,8 @@ def measure(root: Path, brokers: int, seconds: float, trigger: int) -> dict[str,
 
 
 def catch_up(root: Path, brokers: int, trigger: int) -> dict[str, Any]:
-    """An hour of files that a collector has written every ten seconds, and a driver that starts after it."""
-    folder, fleet, watch = root / INCOMING, Fleet(brokers), Watch(root)
+    """Start a driver after an hour without one, in which a collector wrote a file every ten seconds."""
+    folder, fleet, watch = root / INCOMING, ReportTables(brokers), Watch(root)
     folder.mkdir(parents=True)
     now_us = time.time_ns() // 1000
     for number, back in enumerate(range(3600, 0, -2 * EVERY_SECONDS)):
@@ -198,11 +198,13 @@ def catch_up(root: Path, brokers: int, trigger: int) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.telemetry.driver", description=__doc__)
     parser.add_argument("--brokers", type=int, nargs="+", default=[100, 500, 1000, 5000])
-    parser.add_argument("--seconds", type=float, default=100.0, help="of measuring, for each size")
+    parser.add_argument("--seconds", type=float, default=100.0, help="length of the measurement, for each size")
     parser.add_argument("--trigger", type=int, default=2, help="seconds between micro-batches")
-    parser.add_argument("--hour", action="store_true", help="instead, how long an hour without Spark takes to read")
+    parser.add_argument(
+        "--hour", action="store_true", help="measure instead how long a driver takes to read an hour of files"
+    )
     asked = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and the driver is ended on the way out
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that `live` ends the driver
     for brokers in asked.brokers:
         root = Path(tempfile.mkdtemp(prefix="plimsoll-bench-"))
         try:

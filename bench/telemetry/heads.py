@@ -1,9 +1,9 @@
-"""Stand-in heads: control sockets that report for simulated brokers to whoever says that it collects.
+"""Stand-in heads: control sockets that send the load reports of simulated brokers to every collector that connects.
 
     python -m bench.telemetry.heads PLAN
 
-PLAN is a JSON file {clusters: {name: {port, brokers}}, interval_seconds, seconds}. The reports of an interval are
-spread over it evenly, as those of brokers are that were started one after the other. Says `sent N` at its end.
+PLAN is a JSON file {clusters: {name: {port, brokers}}, interval_seconds, seconds}. Reports are spread evenly over each
+interval, as those of brokers that were started one after another. Prints `bound`, `connected`, and `sent N` at the end.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from plimsoll.core.protocol import messages, wire
 EPOCH = 1
 
 
-class Broker:
-    """One simulated broker; `peers` are those who collect from its head."""
+class ReportingBroker:
+    """One simulated broker; `peers` are the collectors connected to its head."""
 
     def __init__(self, name: str, cluster: str, router: zmq.Socket[bytes], peers: set[bytes]) -> None:
         self.name, self.cluster, self.router, self.peers = name, cluster, router, peers
@@ -31,7 +31,7 @@ class Broker:
         self.random = random.Random(name)
 
     def report(self) -> int:
-        """Say one report to each who collects; how many were said."""
+        """Send one report to each collector; returns the number sent."""
         if not self.peers:
             return 0
         self.seq += 1
@@ -76,7 +76,7 @@ def main(plan: dict[str, Any]) -> int:
         router.bind(f"tcp://127.0.0.1:{cluster['port']}")
         poller.register(router, zmq.POLLIN)
         peers_of[router] = set[bytes]()
-        brokers += [Broker(each, name, router, peers_of[router]) for each in cluster["brokers"]]
+        brokers += [ReportingBroker(each, name, router, peers_of[router]) for each in cluster["brokers"]]
     random.Random(1).shuffle(brokers)
     print("bound", flush=True)
 
@@ -88,7 +88,7 @@ def main(plan: dict[str, Any]) -> int:
 
     while not all(peers_of.values()):
         listen(0.1)
-    print("heard of", flush=True)
+    print("connected", flush=True)
     sent, started, at = 0, time.monotonic(), 0
     while time.monotonic() - started < plan["seconds"]:
         due = (time.monotonic() - started) / plan["interval_seconds"] * len(brokers)
@@ -97,7 +97,7 @@ def main(plan: dict[str, Any]) -> int:
             at += 1
         listen(0.02)
     print(f"sent {sent}", flush=True)
-    sys.stdin.read()  # connections stay until all has been read
+    sys.stdin.read()  # keep the connections until the receiver has read everything
     context.destroy()
     return 0
 

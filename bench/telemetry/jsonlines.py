@@ -1,8 +1,8 @@
-"""The baseline: the same reports as lines of JSON in one file, as they come; nothing is checked, counted or served.
+"""The baseline: appends the same reports to one file as lines of JSON. It checks, counts and serves nothing.
 
     python -m bench.telemetry.jsonlines CONFIG
 
-CONFIG is a collector's. SIGTERM ends it.
+CONFIG is the configuration of a collector. SIGTERM ends the process.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ def main(path: Path) -> int:
     stopped: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: stopped.append(number))
     config = configuration.read_config(path)
-    listening = HeadListener(config.name, None)
-    listening.set_heads({name: each.head for name, each in config.clusters.items()})
+    listener = HeadListener(config.name, None)
+    listener.set_heads({name: each.head for name, each in config.clusters.items()})
     folder = Path(config.folder)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "reports.jsonl").open("w") as file:
         write_at = time.monotonic() + config.interval_seconds
         while not stopped:
-            for heard in listening.receive(0.2, time.monotonic()):
-                for report in heard.reports:
+            for received in listener.receive(0.2, time.monotonic()):
+                for report in received.reports:
                     file.write(json.dumps({**report, "received_us": time.time_ns() // 1000}) + "\n")
             if time.monotonic() > write_at:
                 file.flush()
                 write_at += config.interval_seconds
-    listening.close()
+    listener.close()
     return 0
 
 

@@ -1,7 +1,7 @@
-"""How long the fleet-wide plan and the search for the like take, from tables to tables, with what, and how good.
+"""Time, CPU and memory of the jobs `shuffle` and `similarity` from tables to tables, and the quality of their results.
 
-`python -m bench.telemetry.plans --subscribers 10000 100000 1000000`: what subscribers take is drawn by popularity, most
-of them take what others take, too, and they are spread over brokers at random.
+`python -m bench.telemetry.plans --subscribers 10000 100000 1000000`: the items of a subscriber are drawn by popularity,
+most subscribers share their set of items with others, and their brokers are drawn at random.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from plimsoll.sparkjobs.jobs import shuffle, similarity
 from plimsoll.sparkjobs.spark_session import make_spark_session
 
 SIZES = {10_000: (100, 500, 2_000), 100_000: (300, 2_000, 10_000), 1_000_000: (1_000, 5_000, 30_000)}
-"""Subscribers: brokers, items, distinct sets."""
+"""By number of subscribers: brokers, items, and distinct sets of items."""
 JOBS = ("sharing", "keep", "similarity")
 
 
 def tables(folder: Path, subscribers: int) -> None:
-    """A fleet of that size."""
+    """Write the tables of a fleet with this number of subscribers."""
     brokers, items, sets = SIZES[subscribers]
     draw = np.random.default_rng(1)
     popularity = 1.0 / np.arange(1, items + 1) ** 0.7
@@ -59,7 +59,7 @@ def tables(folder: Path, subscribers: int) -> None:
 
 
 def measure(subscribers: int, job: str) -> dict[str, Any]:
-    """One job from tables to tables, in this process. `job`: similarity, or a plan of shuffle."""
+    """Run one job from tables to tables, in this process. `job`: similarity, or a plan of shuffle."""
     folder = Path(tempfile.mkdtemp(prefix="plimsoll-bench-"))
     try:
         tables(folder, subscribers)
@@ -78,7 +78,7 @@ def measure(subscribers: int, job: str) -> dict[str, Any]:
 
 
 def apart(subscribers: int, job: str, limit_seconds: float) -> dict[str, Any]:
-    """The same in a process of its own, with the most memory that it and its workers had, and their CPU."""
+    """Run `measure` in a process of its own, and add the CPU and the peak memory of it and its workers."""
     command = [sys.executable, "-m", "bench.telemetry.plans", "--one", job, "--subscribers", str(subscribers)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     most, cpu, end = 0.0, 0.0, time.monotonic() + limit_seconds
@@ -91,22 +91,22 @@ def apart(subscribers: int, job: str, limit_seconds: float) -> dict[str, Any]:
                         "mostResidentMB": round(most), "cpuSeconds": round(cpu)}  # fmt: skip
             time.sleep(0.5)
         assert process.stdout is not None
-        said: dict[str, Any] = json.loads(process.stdout.read())
+        measured: dict[str, Any] = json.loads(process.stdout.read())
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    return said | {"mostResidentMB": round(most), "cpuSeconds": round(cpu)}
+    return measured | {"mostResidentMB": round(most), "cpuSeconds": round(cpu)}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.telemetry.plans", description=__doc__)
     parser.add_argument("--subscribers", type=int, nargs="+", default=sorted(SIZES), choices=sorted(SIZES))
     parser.add_argument("--jobs", nargs="+", default=list(JOBS), choices=JOBS)
-    parser.add_argument("--limit", type=float, default=900.0, help="seconds after which one is ended")
-    parser.add_argument("--one", choices=JOBS, help="this job alone, in this process")
+    parser.add_argument("--limit", type=float, default=900.0, help="seconds after which a job is ended")
+    parser.add_argument("--one", choices=JOBS, help="run only this job, in this process")
     asked = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and the job is ended on the way out
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that `apart` ends the job
     for subscribers in asked.subscribers:
         if asked.one:
             print(json.dumps(measure(subscribers, asked.one)), flush=True)

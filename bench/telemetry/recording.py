@@ -1,8 +1,8 @@
-"""Load reports of a fleet whose clusters balance with one another, recorded in virtual time, and how they reach others.
+"""Load reports of a fleet with balancing between clusters, recorded in virtual time.
 
-The fleet is that of the demo between clusters (PADRES 2006, 6.3) at the paper's own pace and with fewer subscribers on
-weaker machines; brokers, clients and mediator are those that run live. All subscribers join at one edge, and later half
-of the publishers become faster. What is recorded is every report that a head passes on, with the time.
+The fleet is that of the demo between clusters (PADRES 2006, 6.3) at the paper's own pace, with fewer subscribers on
+weaker hardware; brokers, clients and mediator are the machines of the product. All subscribers join at one edge, and
+later half of the publishers double their rate. Every report that a head forwards is recorded with its time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from plimsoll.simulator.engine.host import SimulatedHost
 from plimsoll.simulator.engine.network import ConnectionQuality, SimulatedNetwork
 
 FULL, PACE = 2000, 10
-"""Subscribers of the demo, and how much faster than the paper it is."""
+"""Subscribers of the demo, and its rates as a multiple of the paper's."""
 REPORT_SECONDS = 5.0
 LOOK_SECONDS = 30.0
 CLIENTS = 2
@@ -38,7 +38,7 @@ READY_SECONDS = 2.0
 
 @dataclass
 class Recording:
-    """`reports`: when the mediator heard it, and the report. `near`: the clusters that are linked to each."""
+    """`reports`: each report and when the mediator received it. `near`: the clusters that each cluster is linked to."""
 
     resources: Resources
     near: Mapping[str, frozenset[str]]
@@ -56,7 +56,7 @@ class Recording:
 
 
 def documents(subscribers: int) -> list[SourceDocument]:
-    """The fleet of the demo between clusters, as slow as the paper's, with so many subscribers."""
+    """The fleet of the demo between clusters, at the paper's pace, with hardware for this number of subscribers."""
     found = []
     for document in manifests.load([str(resource_folder("global"))]):
         content: Any = copy.deepcopy(document.content)
@@ -73,15 +73,15 @@ def documents(subscribers: int) -> list[SourceDocument]:
 
 
 def _slow(spec: dict[str, Any], times: float) -> None:
-    """Everything takes as long as in the paper, and a subscriber stands for several."""
+    """Give the hardware the paper's speed, and let a subscriber cost as much as several."""
     each = Duration.parse(spec["emulation"]["perSubscription"]).seconds * PACE * times
     base = Duration.parse(spec["emulation"]["base"]).seconds * PACE
     spec["emulation"] = {"base": f"{round(base * 1e9)}ns", "perSubscription": f"{round(each * 1e9)}ns"}
     spec["bandwidth"]["outputBytesPerSecond"] = str(round(3_750_000 / PACE / times))
 
 
-class Mediating(world.Mediating):
-    """A mediator that balances clusters with their neighbours, by what heads say of them."""
+class ClusterMediator(world.SimulatedMediator):
+    """A mediator that balances clusters with their neighbours, by the loads that heads report."""
 
     near: Mapping[str, frozenset[str]] = {}
 
@@ -89,8 +89,8 @@ class Mediating(world.Mediating):
         return dataclasses.replace(super()._view(), neighbors=self.near, overview=s.ClusterComparison(LOOK_SECONDS))
 
 
-class Fleet:
-    """One run."""
+class RecordedFleet:
+    """The fleet of one run, with its clients and its mediator."""
 
     def __init__(self, scenario: workload.DemoScenario) -> None:
         self.scenario = scenario
@@ -113,14 +113,14 @@ class Fleet:
             node = self._start(name, lambda i, name=name: c.Client(name, 1, i, [c.Address(first.data)]), draw)
             assert isinstance(node, c.Client)
             self.clients[name] = node
-            self.hosts[name].keeper = lambda node=node: _drop_events(node)
+            self.hosts[name].after_poll = lambda node=node: _drop_events(node)
 
-        def mediating(_: Any) -> Mediating:
-            made = Mediating(parsed, configs, self.store, draw, self._heard)
+        def mediator(_: Any) -> ClusterMediator:
+            made = ClusterMediator(parsed, configs, self.store, draw, self._record)
             made.near = self.recording.near
             return made
 
-        self._start("mediator", mediating, draw)
+        self._start("mediator", mediator, draw)
         self._lay_out()
 
     def _start(self, name: str, make: Any, draw: random.Random, *ends: str) -> Any:
@@ -128,7 +128,7 @@ class Fleet:
         host = self.hosts[name] = SimulatedHost(name, self.schedule, self.network, world.POLL_SECONDS)
         return host.start(lambda: make(lambda: mine.getrandbits(32)), *ends)
 
-    def _heard(self, report: Mapping[str, Any], now: float) -> None:
+    def _record(self, report: Mapping[str, Any], now: float) -> None:
         self.recording.reports.append((now, copy.deepcopy(dict(report))))
 
     def _lay_out(self) -> None:
@@ -158,7 +158,7 @@ def _drop_events(client: c.Client) -> None:
 
 
 def neighbors(parsed: Resources) -> dict[str, frozenset[str]]:
-    """The clusters that are linked to each."""
+    """The clusters that each cluster is linked to, in either direction."""
     found: dict[str, set[str]] = {name: set() for name in parsed.clusters}
     for name, cluster in parsed.clusters.items():
         for other in cluster.spec.neighbors:
@@ -168,12 +168,12 @@ def neighbors(parsed: Resources) -> dict[str, frozenset[str]]:
 
 
 def record(seconds: float, subscribers: int, publishers: int, seed: int) -> Recording:
-    """A run of so many seconds of virtual time."""
+    """Run a fleet for `seconds` of virtual time."""
     scenario = workload.DemoScenario(
         seconds=seconds, publishers=publishers, subscribers=subscribers, seed=seed, rate_factor=1.0, zero_traffic=0.2,
         join_from=0.02, join_to=0.3, prefer="b11", step_at=0.6,
     )  # fmt: skip
-    fleet = Fleet(scenario)
+    fleet = RecordedFleet(scenario)
     fleet.schedule.run(READY_SECONDS + seconds)
     fleet.recording.sessions = len(fleet.store.objects)
     return fleet.recording

@@ -1,4 +1,4 @@
-"""The order of a round, what the machine is told, and how the loop ends."""
+"""The order of a round, the machine's input, and how the loop ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEADLINE_SECONDS = 60
 
 
 class Toy:
-    """A machine that writes down what it is told and answers each data frame with itself."""
+    """A machine that records its input and answers each data frame with itself."""
 
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
@@ -85,7 +85,7 @@ class Toy:
 
 
 class Quiet:
-    """Nobody sends signals, unless the test does."""
+    """Only the test sends signals."""
 
     def __init__(self) -> None:
         self.signals = 0
@@ -106,7 +106,7 @@ class Rig:
         self.loop = BrokerLoop(
             self.toy,
             self.sockets,
-            self.watch,  # type: ignore[arg-type]
+            self.watch,  # type: ignore[arg-type]  # a stand-in
             BrokerHardware(),
             leave_seconds=0.2,
             on_usage=self.usage.append,
@@ -244,19 +244,19 @@ def test_a_signal_makes_it_leave_and_it_ends_when_the_machine_has_left(rig: Rig)
     assert ("leave",) in rig.toy.told
 
 
-@pytest.mark.parametrize("why", ["time is over", "asked twice", "nobody is there to hear"])
+@pytest.mark.parametrize("why", ["time is over", "asked twice", "its parent is gone"])
 def test_a_machine_that_cannot_leave_does_not_hold_the_process(rig: Rig, why: str):
     rig.toy.stays = True
     rig.watch.signals = 2 if why == "asked twice" else 1
     rig.loop.leave_seconds = 0.2 if why == "time is over" else 3600
-    if why == "nobody is there to hear":
+    if why == "its parent is gone":
         rig.watch.signals, rig.watch.orphaned = 0, True
     rig.toy.tick_at = time.monotonic()
     rig.loop.run()
     assert rig.toy.told.count(("leave",)) == 1
 
 
-def test_whoever_asks_knows_that_it_leaves_before_the_loop_has_noticed(rig: Rig):
+def test_is_leaving_is_true_before_the_loop_has_noticed(rig: Rig):
     assert not rig.loop.is_leaving
     rig.watch.signals = 1
     assert rig.loop.is_leaving
@@ -279,5 +279,5 @@ def test_rounds_with_frames_are_counted_by_how_long_they_took(rig: Rig):
     assert sum(rig.loop.durations.counts) == 1
 
 
-def test_without_keys_nobody_is_refused(rig: Rig):
+def test_without_keys_no_peer_is_refused(rig: Rig):
     assert rig.loop.refusals() == {}

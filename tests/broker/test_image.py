@@ -1,4 +1,4 @@
-"""The broker's image in a real cluster: restricted, read-only, without a name in the table of users."""
+"""The broker's image in a real cluster: restricted, read-only, without an entry in /etc/passwd."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Place:
 
     def run(self, name: str, **container: Any) -> None:
         sealed = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
-        mounts = [{"name": "tmp", "mountPath": "/tmp"}, {"name": "config", "mountPath": "/etc/plimsoll/config"}]  # noqa: S108
+        mounts = [{"name": "tmp", "mountPath": "/tmp"}, {"name": "config", "mountPath": "/etc/plimsoll/config"}]  # noqa: S108  # a volume of the pod
         self.api.create_namespaced_pod(
             self.name,
             {
@@ -84,7 +84,7 @@ class Place:
         )
 
     def until(self, name: str, is_so: Callable[[Any], bool]) -> Any:
-        """The status of the pod's container once it is so."""
+        """The status of the pod's container once a condition holds."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while True:
             pod: Any = self.api.read_namespaced_pod(name, self.name)

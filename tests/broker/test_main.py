@@ -56,7 +56,7 @@ def free_port() -> int:
 
 
 def listening(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """The endpoints (data, control) that a broker says it listens on."""
+    """The endpoints (data, control) on which a broker reports to listen."""
     assert process.stderr is not None
     for line in process.stderr:
         if "listening:" in line:
@@ -121,7 +121,7 @@ def test_a_head_and_an_edge_find_each_other_by_their_keys(start, tmp_path: Path)
     data, control = listening(head)
     peer = PeerBroker(name="h", data=data, control=control, public_key=pairs["h"][0].decode())
     edge = msgspec.structs.replace(HEAD, name="e", role="edge", head=peer, security=security["e"])
-    # The same name with another key is not the edge that the head was told of.
+    # The same name with another key is not the edge that the head knows.
     impostor = listening(start(msgspec.structs.replace(edge, security=security["stranger"])))[1]
     at_edge = listening(start(edge))[1]
     deadline = time.monotonic() + DEADLINE_SECONDS
@@ -241,7 +241,7 @@ def test_epochs_grow_with_time():
 
 
 def answering(process: subprocess.Popen[str]) -> str:
-    """The URL of a broker that says it answers HTTP."""
+    """The URL at which a broker reports to answer HTTP."""
     assert process.stderr is not None
     for line in process.stderr:
         if "serving http:" in line:

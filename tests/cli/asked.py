@@ -71,7 +71,7 @@ def ended(phase: str, succeeded: bool, **more: Any) -> Mapping[str, Any]:
 
 
 class Clock:
-    """Time for who waits: each sleep takes the next step of a script, and none is left only when nobody waits."""
+    """Time for a waiting command: each sleep takes the next step of a script; a sleep without a step fails."""
 
     def __init__(self, *steps: Callable[[], object]) -> None:
         self._steps = list(steps)

@@ -48,7 +48,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 def program() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Run a command as a process; it is killed at the end if it still runs.
 
-    In the background of a shell SIGINT is ignored, and so it would be by what is started from here.
+    In the background of a shell SIGINT is ignored, and so it would be by processes started from here.
     """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

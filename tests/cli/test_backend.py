@@ -1,4 +1,4 @@
-"""Which place is meant: a fleet here, unless a namespace or a context is named or the environment says so."""
+"""Which backend is used: a local fleet, unless a namespace, a context or the environment selects an API server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_where(monkeypatch: pytest.MonkeyPatch, environment: str, given: dict[st
 
 
 def test_as_a_plugin_it_speaks_to_the_api_server(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.setenv(backend.KUBERNETES_VARIABLE, "")  # so that it is put back whatever the command does with it
+    monkeypatch.setenv(backend.KUBERNETES_VARIABLE, "")  # so that it is restored after any change by the command
     del os.environ[backend.KUBERNETES_VARIABLE]
     assert main.kubectl(["version"]) == 0
     assert backend.is_kubernetes(options())

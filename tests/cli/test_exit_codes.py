@@ -1,7 +1,7 @@
 from plimsoll.cli import exit_codes
 
 
-def test_each_code_has_one_meaning_that_help_tells():
+def test_each_code_has_one_meaning_that_help_lists():
     numbers = [
         exit_codes.OK,
         exit_codes.FAILED,

@@ -1,4 +1,4 @@
-"""The same commands at an API server: what they show, write and refuse, where nobody acts on it."""
+"""The same commands at an API server: what they show, write and refuse, without an operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An API server that does not answer, breaks off, or does not know the kinds: it is said, and nobody waits for good."""
+"""An API server that does not answer, breaks off, or does not know the kinds: an error says so, no command hangs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_who_does_not_answer_is_said_to():
     assert told.value.code == FAILED
 
 
-def test_kinds_that_nobody_has_defined_are_no_missing_object():
+def test_undefined_kinds_are_no_missing_object():
     with (
         served(lambda handler: say(handler, 404, {"message": "could not find the requested resource"})) as port,
         pytest.raises(CommandError, match="cannot list EdgeBroker in namespace ns: could not find"),
@@ -190,7 +190,7 @@ def test_while_nothing_happens_it_is_said_so_now_and_then(monkeypatch: pytest.Mo
 
 
 class Changing(KubernetesBackend):
-    """A session whose plan is another one when it is read again, as somebody was quicker the first time."""
+    """A session whose plan is another one when it is read again, since another writer was quicker the first time."""
 
     def __init__(self, *hashes: str) -> None:
         self.title, self.namespace, self._hashes = "namespace ns", "ns", list(hashes)
@@ -203,7 +203,7 @@ class Changing(KubernetesBackend):
     def replace_namespaced_custom_object(self, *given: Any, **_: Any) -> None:
         if len(self._hashes) > 1:
             self._hashes.pop(0)
-            raise ObjectConflictError("somebody else was quicker")
+            raise ObjectConflictError("another writer was quicker")
         self.approved.append(given[-1]["spec"]["approval"]["planHash"])
 
 

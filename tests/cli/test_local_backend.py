@@ -29,7 +29,7 @@ def test_changes_come_in_portions_and_none_is_missed(folder: FleetFolder):
     assert next(changes) == []
 
 
-def test_after_more_changes_than_are_kept_all_is_told_anew(folder: FleetFolder):
+def test_after_more_changes_than_are_kept_all_objects_are_listed_again(folder: FleetFolder):
     here = LocalBackend(folder)
     _, changes = here.watch("EdgeBroker")
     with ObjectStore(folder.store) as store, store.transaction():

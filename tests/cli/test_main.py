@@ -1,4 +1,4 @@
-"""Arguments, exit codes, and commands that are loaded when they are asked for."""
+"""Arguments, exit codes, and commands that are loaded only when they are run."""
 
 import sys
 import types
@@ -51,7 +51,7 @@ def test_every_command_has_help(run):
 
 def test_the_demonstration_gets_its_arguments(run, monkeypatch):
     module = types.ModuleType("plimsoll.demo")
-    module.main = lambda arguments: len(arguments)  # type: ignore[attr-defined]
+    module.main = lambda arguments: len(arguments)  # type: ignore[attr-defined]  # a module made here
     monkeypatch.setitem(sys.modules, "plimsoll.demo", module)
     assert run("demo", "--seconds", "5")[0] == 2
 

@@ -19,7 +19,7 @@ from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
 
 MOVE = {"scope": "Local", "source": {"name": "e-0"}, "target": {"name": "e-1"}, "select": {"count": 5}}
-NOBODY = {"moved": 0, "stayed": 0, "returned": 0, "detached": 0, "unknown": 0}
+NO_MOVES = {"moved": 0, "stayed": 0, "returned": 0, "detached": 0, "unknown": 0}
 
 
 @pytest.fixture
@@ -45,12 +45,12 @@ def step(folder: FleetFolder, **status: Any) -> Callable[[], None]:
 
 
 def test_a_line_whenever_it_has_come_further(folder, script, capsys):
-    moving = {**NOBODY, "planned": 5, "moved": 2}
+    moving = {**NO_MOVES, "planned": 5, "moved": 2}
     script(
         step(folder, phase="Negotiating"),
         step(folder, phase="Negotiating"),
         step(folder, phase="Draining", progress=moving),
-        step(folder, **asked.ended("Succeeded", True, progress={**NOBODY, "planned": 5, "moved": 5})),
+        step(folder, **asked.ended("Succeeded", True, progress={**NO_MOVES, "planned": 5, "moved": 5})),
     )
     assert wait_for_session(LocalBackend(folder), "one") == OK
     out, err = capsys.readouterr()
@@ -91,12 +91,12 @@ def test_a_plan_that_waited_for_approval_is_not_its_end(folder, script, capsys):
     assert "so it is" in capsys.readouterr().out
 
 
-def test_who_waits_is_told_when_nobody_works_any_more(home, script):
+def test_waiting_ends_with_a_message_when_the_fleet_stops(home, script):
     assert home.exists()
     fleet = asked.fleet()
     folder = next(fleet)
     store_edits.create_session(folder, "one", MOVE)
-    script(lambda: next(fleet, None))  # lets go of the lock
+    script(lambda: next(fleet, None))  # releases the lock
     with pytest.raises(CommandError, match=r"^fleet default was stopped; one resumes when the fleet starts") as end:
         wait_for_session(LocalBackend(folder), "one")
     assert end.value.code == FAILED
@@ -124,16 +124,19 @@ def test_success_is_a_condition():
     ("status", "text"),
     [
         ({}, "Requested    the mediator has not seen it yet"),
-        ({"phase": "Sampling", "progress": {**NOBODY, "planned": 0}}, "Sampling   "),
+        ({"phase": "Sampling", "progress": {**NO_MOVES, "planned": 0}}, "Sampling   "),
         (
-            {"phase": "Draining", "progress": {**NOBODY, "planned": 9, "moved": 4, "stayed": 1, "etaSeconds": 130.0}},
+            {
+                "phase": "Draining",
+                "progress": {**NO_MOVES, "planned": 9, "moved": 4, "stayed": 1, "etaSeconds": 130.0},
+            },
             "Draining     4/9 moved  1 stayed  2m10s left",
         ),
         ({"phase": "Rejected", "reason": "Busy", "message": "e-1 is"}, "Rejected     Busy: e-1 is"),
         (
             {
                 "phase": "Succeeded",
-                "progress": {**NOBODY, "planned": 1, "moved": 1},
+                "progress": {**NO_MOVES, "planned": 1, "moved": 1},
                 "reason": "All",
                 "message": "done",
             },
@@ -142,13 +145,16 @@ def test_success_is_a_condition():
         (
             {
                 "phase": "Failed",
-                "progress": {**NOBODY, "planned": 1, "stayed": 1},
+                "progress": {**NO_MOVES, "planned": 1, "stayed": 1},
                 "reason": "Late",
                 "message": "it is",
             },
             "Failed       0/1 moved  1 stayed  Late: it is",
         ),
-        ({"phase": "Succeeded", "reason": "Nobody", "message": "none is there"}, "Succeeded    Nobody: none is there"),
+        (
+            {"phase": "Succeeded", "reason": "Empty", "message": "none is there"},
+            "Succeeded    Empty: none is there",
+        ),
     ],
 )
 def test_how_far_it_has_come(status: dict[str, Any], text: str):

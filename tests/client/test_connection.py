@@ -75,7 +75,7 @@ def test_a_fault_of_the_io_thread_reaches_everyone(fleet: Any, caplog: pytest.Lo
         raise RuntimeError("broken")
 
     with connection.lock:
-        connection.engine.round = broken  # type: ignore[method-assign]
+        connection.engine.round = broken
         connection.wake()
     thread.join(60)
     assert [type(error) for error in waiting] == [errors.ConnectionFailedError]

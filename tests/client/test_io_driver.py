@@ -17,19 +17,19 @@ from plimsoll.client.io_driver import (
     unique_name,
 )
 
-NOBODY = "tcp://127.0.0.1:1"
+NO_HEAD = "tcp://127.0.0.1:1"
 
 
 @pytest.fixture
 def engine() -> Iterator[ClientIODriver]:
-    engine = ClientIODriver(NOBODY, "me", "plain", None)
+    engine = ClientIODriver(NO_HEAD, "me", "plain", None)
     yield engine
     engine.leave()
 
 
-@pytest.mark.parametrize("heads", [NOBODY, Address(NOBODY), [NOBODY], (Address(NOBODY),)])
+@pytest.mark.parametrize("heads", [NO_HEAD, Address(NO_HEAD), [NO_HEAD], (Address(NO_HEAD),)])
 def test_heads_may_be_written_in_several_ways(heads: Any):
-    assert list(head_addresses(heads)) == [Address(NOBODY)]
+    assert list(head_addresses(heads)) == [Address(NO_HEAD)]
 
 
 def test_names_are_made_up_and_differ(engine: ClientIODriver):
@@ -48,7 +48,7 @@ def test_incarnations_rise_and_fit_into_the_wire():
 def test_a_round_dials_and_says_who_is_waited_for(engine: ClientIODriver):
     assert engine.round() == []
     assert len(engine.transport.dealers) == 1
-    assert engine.where() == f"no head answers at {NOBODY}"
+    assert engine.where() == f"no head answers at {NO_HEAD}"
     assert engine.status()["plain"] is True
     engine.machine.refusal = "not you"
     assert engine.where().endswith("; last refusal: not you")
@@ -64,8 +64,8 @@ def test_it_waits_no_longer_than_needed(engine: ClientIODriver):
 def test_with_curve_a_key_of_the_head_is_needed_and_silence_is_explained():
     public, secret = (key.decode() for key in zmq.curve_keypair())
     with pytest.raises(SecurityError, match="public key is missing"):
-        ClientIODriver(NOBODY, "", Curve(secret=secret), None)
-    engine = ClientIODriver(Address(NOBODY, public), "", Curve(secret=secret), None)
+        ClientIODriver(NO_HEAD, "", Curve(secret=secret), None)
+    engine = ClientIODriver(Address(NO_HEAD, public), "", Curve(secret=secret), None)
     try:
         engine.round()
         assert "a wrong key looks like silence" in engine.where()

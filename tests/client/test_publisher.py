@@ -24,7 +24,7 @@ def test_every_publication_gets_an_answer(fleet: Any):
 def test_a_publication_that_no_broker_would_take_is_refused_here(fleet: Any):
     with fleet.connection() as connection, Publisher(connection) as publisher:
         with pytest.raises(errors.PublicationError, match="attribute 'a' is list"):
-            publisher.publish({"a": []})  # type: ignore[dict-item]
+            publisher.publish({"a": []})  # type: ignore[dict-item]  # what a user may write
         with pytest.raises(errors.PublicationError, match="at most 256000"):
             publisher.publish({}, b"x" * 300_000)
         assert publisher.publish({"n": 1}).wait(60).answer == "accepted"
@@ -75,7 +75,7 @@ def test_an_unanswered_publication_is_not_forgotten_in_silence():
         receipt.wait(1)
 
 
-def test_leaving_the_block_tells_what_was_not_accepted(monkeypatch: pytest.MonkeyPatch):
+def test_leaving_the_block_reports_what_was_not_accepted(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("plimsoll.client.publisher.CLOSE_SECONDS", 0.05)
     publisher = Publisher("tcp://127.0.0.1:1", security="plain")
     publisher.publish({"n": 1})

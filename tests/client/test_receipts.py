@@ -4,14 +4,14 @@ from plimsoll.client.receipts import FAILURES_KEPT, Receipt, ReceiptBook, descri
 from plimsoll.core.client import Answered
 
 
-class Nobody:
+class NoPublisher:
     def wait_for(self, receipt: Receipt, timeout: float | None) -> None:
         raise AssertionError("nothing is waited for here")
 
 
 def receipts(count: int) -> tuple[ReceiptBook[Receipt], list[Receipt]]:
     kept: ReceiptBook[Receipt] = ReceiptBook()
-    return kept, [kept.add(n, Receipt(n, Nobody())) for n in range(1, count + 1)]
+    return kept, [kept.add(n, Receipt(n, NoPublisher())) for n in range(1, count + 1)]
 
 
 def test_an_answer_reaches_the_receipts_of_its_range():

@@ -1,4 +1,4 @@
-"""Where an application stands between what has arrived and what it has dealt with."""
+"""The position of an application between received and handled items."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_a_missing_server_key_says_where_to_give_it():
     with pytest.raises(SecurityError, match=r"Curve\(server=...\)"):
         server_keys(Curve(secret=SECRET), "")
     with pytest.raises(SecurityError, match="or 'plain'"):
-        own_keys("none")  # type: ignore[arg-type]
+        own_keys("none")  # type: ignore[arg-type]  # what a user may write
 
 
 def test_secrets_are_not_shown():
@@ -113,7 +113,7 @@ def test_secrets_are_not_shown():
     assert SECRET not in repr(own_keys(Curve(secret=SECRET)))
 
 
-def test_files_are_read_again_and_what_cannot_be_read_any_more_stays(tmp_path: Path):
+def test_files_are_read_again_and_what_cannot_be_read_any_more_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     """As when a Secret that is mounted changes under a running process."""
     own, server, (other, next_secret) = tmp_path / "secret.key", tmp_path / "east.key", zmq.curve_keypair()
     own.write_text(SECRET)
@@ -131,8 +131,16 @@ def test_files_are_read_again_and_what_cannot_be_read_any_more_stays(tmp_path: P
     assert (first.public, second.public) == (PUBLIC.encode(), other)
     own.unlink()
     server.write_text("half a ke")
-    assert keyring.own() == second
-    assert keyring.servers("tcp://h:1") == [PUBLIC, other.decode()]
+    for _ in range(2):
+        assert keyring.own() == second
+        assert keyring.servers("tcp://h:1") == [PUBLIC, other.decode()]
+    assert [each.message.partition(":")[0] for each in caplog.records] == ["the secret key", "the head's public key"]
+    assert "No such file or directory" in caplog.records[0].message
+    server.write_text(PUBLIC)
+    assert keyring.servers("tcp://h:1") == [PUBLIC]
+    server.write_text("half a ke")
+    assert keyring.servers("tcp://h:1") == [PUBLIC]
+    assert len(caplog.records) == 3, "a fault that comes again is logged again"
 
 
 def test_a_process_has_one_secret_key(tmp_path: Path):

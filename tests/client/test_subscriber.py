@@ -13,7 +13,7 @@ from plimsoll.client import Attached, ClientLimits, Delivery, GapNotice, Policy,
 
 @pytest.fixture
 def topic() -> str:
-    """A word that only this test's publications and subscriptions have."""
+    """A word that only this test's publications and subscriptions contain."""
     return uuid.uuid4().hex
 
 
@@ -54,7 +54,7 @@ def test_iterating_ends_when_the_subscriber_is_closed(fleet: Any, topic: str):
 
         def read() -> None:
             for item in subscriber.deliveries(on_gap=lambda gap: None):
-                seen.append(item.attributes["n"])  # type: ignore[arg-type]
+                seen.append(item.attributes["n"])  # type: ignore[arg-type]  # publications of this test have a number there
                 if len(seen) == 5:
                     subscriber.close()
 
@@ -101,7 +101,7 @@ def test_callbacks_get_batches_without_a_thread_each(fleet: Any, topic: str, eve
             subscriber = Subscriber(
                 connection,
                 name=name,
-                on_batch=lambda items, name=name: got[name].extend(numbers(items)),  # type: ignore[misc]
+                on_batch=lambda items, name=name: got[name].extend(numbers(items)),
                 on_state=states.append,
             )
             subscriber.subscribe(f"[topic,=,'{topic}']", wait=False)

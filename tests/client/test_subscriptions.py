@@ -18,12 +18,12 @@ def test_a_refused_one_is_settled_and_not_acknowledged():
     known = SubscriptionHandles()
     subscription = known.add(1, "[n,>,1]")
     known.take(SubscriptionRefused(1, "too many"))
-    known.take(SubscriptionRefused(9, "of somebody else"))
+    known.take(SubscriptionRefused(9, "of another subscriber"))
     assert (subscription.acknowledged, subscription.is_settled, subscription.refused) == (False, True, "too many")
     assert "refused: too many" in repr(subscription)
 
 
-def test_withdrawn_ones_are_let_go():
+def test_withdrawn_ones_are_dropped():
     known = SubscriptionHandles()
     subscription = known.add(1, "[n,>,1]")
     known.take(Forgotten((1, 5)))

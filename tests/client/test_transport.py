@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import errno
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,7 @@ def test_nothing_is_in_line_for_who_is_not_there_but_the_last_hello(transport: D
 def test_nothing_overtakes_what_waits(router: Any, transport: DealerTransport, eventually: Any):
     transport.apply([Dial("a", endpoint(router))])
     transport.send([("a", b"one"), ("a", b"two")])
-    waiting = list(transport.waiting.get("a", []))  # empty where the connection stood at once
+    waiting = list(transport.waiting.get("a", []))  # empty if the connection was there at once
     assert waiting == [b"one", b"two"][2 - len(waiting) :]
     eventually(transport.is_ready)
     transport.send([("a", b"three")])
@@ -120,8 +120,8 @@ def test_it_is_ready_when_something_can_be_read_and_not_before(
     assert not transport.is_ready()
 
 
-def test_frames_for_nobody_are_counted(transport: DealerTransport):
-    transport.send([("nobody", b"abc")])
+def test_frames_for_unknown_peers_are_counted(transport: DealerTransport):
+    transport.send([("unknown", b"abc")])
     assert transport.counters["frames_for_nobody"] == 1
 
 
@@ -135,9 +135,12 @@ def test_what_was_said_before_hanging_up_still_goes(router: Any, transport: Deal
     assert [router.recv_multipart()[1] for _ in range(2)] == [b"first", b"bye"]
 
 
-def test_an_endpoint_that_cannot_be_used_is_counted(transport: DealerTransport):
+def test_an_endpoint_that_cannot_be_used_is_counted_and_named(
+    transport: DealerTransport, caplog: pytest.LogCaptureFixture
+):
     transport.apply([Dial("a", "nonsense")])
     assert transport.counters["endpoints_refused"] == 1
+    assert "cannot dial nonsense: Invalid argument" in caplog.text
     transport.hang_up("a")
 
 
@@ -200,7 +203,9 @@ def bound(socket: Any, at: str) -> bool:
     """The address is free again a moment after its socket was closed."""
     try:
         socket.bind(at)
-    except zmq.ZMQError:
+    except zmq.ZMQError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
         return False
     return True
 
@@ -216,7 +221,7 @@ def test_descriptors_are_told_of(router: Any, transport: DealerTransport):
 
 
 class Doorkeeper:
-    """Lets nobody in, until told to."""
+    """Admits no peer until the test says so."""
 
     def __init__(self) -> None:
         self.lets_in, self.refused = False, 0
@@ -226,7 +231,7 @@ class Doorkeeper:
         return self.lets_in
 
 
-def test_who_was_refused_dials_anew_and_says_what_waited(router: Any, eventually: Any):
+def test_a_refused_client_dials_again_and_sends_its_waiting_frames(router: Any, eventually: Any):
     """libzmq does not connect again after a refusal."""
     door, (server, secret) = Doorkeeper(), zmq.curve_keypair()
     guard = ThreadAuthenticator(router.context)
@@ -262,7 +267,7 @@ def test_who_was_refused_dials_anew_and_says_what_waited(router: Any, eventually
 
 
 def test_a_head_that_has_another_key_by_now_is_reached_again_soon(router: Any, eventually: Any, tmp_path: Path):
-    """Its file told of the next key before; the head changes over, and whoever dials tries one after the other."""
+    """Its file had the next key before; the head changes over, and its peers try one key after the other."""
     (old, old_secret), (new, new_secret) = zmq.curve_keypair(), zmq.curve_keypair()
 
     def head(secret: bytes, at: str = "tcp://127.0.0.1:*") -> Any:
@@ -271,12 +276,6 @@ def test_a_head_that_has_another_key_by_now_is_reached_again_soon(router: Any, e
         found.curve_server, found.curve_secretkey = True, secret
         eventually(lambda: bound(found, at))
         return found
-
-    def bound(socket: Any, at: str) -> bool:
-        with contextlib.suppress(zmq.ZMQError):
-            socket.bind(at)
-            return True
-        return False
 
     before = head(old_secret)
     where, file = endpoint(before), tmp_path / "east.key"

@@ -1,7 +1,7 @@
 """No module reaches itself through what it imports, counting the imports that only a type checker follows.
 
 Two modules that know each other are one module in two files: neither can be read, tested or moved without the other.
-An import under `TYPE_CHECKING` or inside a function hides such a circle from the interpreter, not from the reader.
+An import under `TYPE_CHECKING` or inside a function hides such a cycle from the interpreter, not from the reader.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def modules() -> dict[str, Path]:
 
 
 def imports(path: Path, known: dict[str, Path]) -> Iterator[str]:
-    """The modules of the product that a module names in its imports, wherever in the file they stand."""
+    """The modules of the product that a module imports anywhere in the file."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)

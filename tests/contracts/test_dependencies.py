@@ -24,7 +24,7 @@ MODULE_OF = {  # where a package is not imported by its own name
     "protobuf": "google",
     "prometheus-client": "prometheus_client",
 }
-EXTRAS_OF = {  # which extras a package's imports may come from, beside what every role has
+EXTRAS_OF = {  # which extras a package's imports may come from, beside those of every role
     "core": ["kernel"],
     "broker": ["broker"],
     "client": [],
@@ -38,7 +38,7 @@ EXTRAS_OF = {  # which extras a package's imports may come from, beside what eve
     "demo": [],
     "soak": [],
 }
-GROUPS_OF = {"demo": ["demo"]}  # the same of groups: what is never shipped
+GROUPS_OF = {"demo": ["demo"]}  # the same for groups, which are never shipped
 # Spark is half a gigabyte that only its jobs need: it has a lock of its own. Images are made from locks of their roles.
 LOCKS = {
     "requirements-dev.lock": sorted(set(EXTRAS) - {"spark"}),
@@ -96,7 +96,7 @@ def test_every_package_has_its_row_above():
 
 
 def pins(lock: str) -> dict[str, str]:
-    """Each locked package and what is said of it up to its hashes: the version, and where it is wanted."""
+    """Each locked package with its version and environment markers, up to its hashes."""
     lines = [line for line in (ROOT / lock).read_text().splitlines() if "==" in line]
     return {line.split("==")[0].replace("_", "-"): line.rstrip(" \\") for line in lines}
 

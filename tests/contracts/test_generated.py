@@ -1,4 +1,4 @@
-"""What is generated stands as it would be generated now."""
+"""Generated files are up to date."""
 
 from __future__ import annotations
 

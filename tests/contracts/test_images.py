@@ -1,4 +1,4 @@
-"""What images are made from: all that their programs import, nothing that the context lacks, and not run as root."""
+"""Images contain all that their programs import, copy nothing that the context lacks, and do not run as root."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def instructions(dockerfile: Path) -> list[str]:
 
 
 def copied(dockerfile: Path) -> list[Path]:
-    """What it takes from the repository."""
+    """The paths that it copies from the repository."""
     found: list[Path] = []
     for line in instructions(dockerfile):
         if line.startswith("COPY ") and "--from" not in line:

@@ -1,7 +1,7 @@
 """`plimsoll` is a namespace package spread over one `src/` per folder. These rules keep it importable.
 
 A stray `__init__.py` in one `src/plimsoll/` hides all the others; one in `operator/` hides the standard library's
-`operator`. Both show themselves late and in one environment only, so they are checked here.
+`operator`. Both are noticed late and in one environment only, so they are checked here.
 """
 
 from __future__ import annotations

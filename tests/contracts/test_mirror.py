@@ -1,4 +1,4 @@
-"""Each module has its tests, where a reader looks for them.
+"""Each module has its tests where a reader looks for them.
 
 `core/src/plimsoll/core/protocol/wire.py` is tested in `tests/core/protocol/test_wire.py` and `test_wire_*.py` beside
 it, or in the files of a folder `tests/core/protocol/wire/`. A part of a subpackage, `core/policies/padres/policy.py`,
@@ -20,7 +20,6 @@ EXCEPTIONS: dict[str, str] = {
     "soak/__main__.py": "the program behind `make soak`: tests/soak/test_command.py runs what it calls",
     "local/__main__.py": "behind `plimsoll up --detach`: tests/cli/commands/test_lifecycle.py starts and kills it",
     "operator/__main__.py": "the operator's program: tests/operator/reconcile/test_fleet.py runs it against a cluster",
-    "operator/process.py": "the process as a whole: tests/operator/reconcile/test_fleet.py runs it against a cluster",
 }
 
 

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SHARED = {
     "Subscription": "an application's handle in plimsoll.client; in the core the parsed filter that it stands for",
 }
-# They say who calls or what holds the object, not what is asked of it.
+# They name the caller or the holder of the object, not its role.
 NO_ROLE = {"Host", "Owner", "Shell", "Parent"}
 
 

@@ -1,4 +1,4 @@
-"""What the repository says is about the product, is true on any machine, and leads somewhere."""
+"""The repository's texts are about the product, hold on any machine, and have working links."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def find(named: str) -> Path | None:
 
 
 def missing_paths(page: Path) -> list[str]:
-    """Paths that a page names and that lead nowhere; a bare name of a module is beside the path named before it."""
+    """Paths that a page names and that do not exist; a bare module name is in the folder of the path before it."""
     missing, folder = [], ROOT
     for named in re.findall(r"`([\w/.-]+(?:/|\.py))`", (ROOT / page).read_text()):
         if named.startswith("src/") or named == "__init__.py":

@@ -1,7 +1,7 @@
-"""Every reason that the code gives is explained, and nothing is explained that is never said.
+"""Every reason that the code gives is explained, and no other.
 
 Add the row of a new reason to core/spec/status/reasons.py or session_reasons.py; docs/reasons.md is made of them.
-A word that looks like a reason and is none is named here.
+A word that looks like a reason but is none is listed here.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ BESIDE_SESSIONS = [
     "mediator/src/plimsoll/mediator/fleet_resources.py",
     "local/src/plimsoll/local/supervision/supervised_broker.py",
     "local/src/plimsoll/local/mediator.py",
+    "local/src/plimsoll/local/supervision/evacuations.py",
+    "local/src/plimsoll/local/supervision/fleet_events.py",
+    "local/src/plimsoll/local/supervision/fleet_status_writer.py",
     "local/src/plimsoll/local/supervision/supervisor.py",
     "operator/src/plimsoll/operator/reconcile/retries.py",
     "operator/src/plimsoll/operator/reconcile/fleet.py",
@@ -45,7 +48,7 @@ BESIDE_SESSIONS = [
 """Modules that give reasons to brokers, clusters and fleets."""
 
 OF_KEPT = {f"{kind}{what}" for kind in ("Mediator", "Collector", "Spark") for what in ("Started", "Exited")}
-"""What local/supervision/sidecar.py puts together."""
+"""Reasons that local/supervision/sidecar.py puts together."""
 
 NONE = {
     *ANSWERS, *CONDITIONS, *kinds.KINDS,
@@ -53,7 +56,7 @@ NONE = {
     "Local", "Planned",  # a scope of detection, a phase
     "ConfigMap", "Pod", "PodDisruptionBudget", "Secret", "Service", "StatefulSet",  # kinds of Kubernetes
     "None", "Process", "Kubernetes", "SparkOperator", "SparkApplication",  # launchers of Spark
-    "Fold", "Spark", "Missing",  # whose figures clusters are compared by; a job that cannot be
+    "Fold", "Spark", "Missing",  # sources of figures; the state of a job that cannot be started
     "ContainerCreating", "PodInitializing", "PodScheduled", "DisruptionTarget", "DeletionByTaintManager",  # its words
     "PreferNoSchedule",
 }  # fmt: skip
@@ -73,7 +76,7 @@ def constants(path: Path) -> set[str]:
 
 
 def values_of_fields() -> set[str]:
-    """What a session's specification may say, as Rebalance: words of the code that are not reasons."""
+    """Values of a session's specification, such as Rebalance: words of the code that are not reasons."""
     types = ROOT / "core/src/plimsoll/core/spec/types"
     found = "".join(path.read_text() for path in sorted(types.glob("*.py")))
     return set(re.findall(r'"([A-Za-z]+)"', found))

@@ -1,4 +1,4 @@
-"""Budgets of size. A module or function above them does more than one thing: split it, do not raise the number."""
+"""Limits of size. A module or function above them does more than one thing: split it, do not raise the number."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from plimsoll.core.predicates import Predicate, Subscription, Unsatisfiable, con
 
 def made(triples: list[tuple[str, str, Any]]) -> Subscription | None:
     try:
-        return conjunction(Predicate(*triple) for triple in triples)  # type: ignore[arg-type]
+        return conjunction(Predicate(*triple) for triple in triples)  # type: ignore[arg-type]  # operators are drawn as text
     except Unsatisfiable:
         return None
 

@@ -1,6 +1,6 @@
 """Fleets in memory: real heads and edges, scripted clients, and frames that are carried between them in virtual time.
 
-Whoever dials knows the other side by a string, whoever accepts by bytes, as sockets have it. A node may be frozen (it
+The dialling side knows its peer by a string, the accepting side by bytes, as with sockets. A node may be frozen (it
 takes nothing), crashed, or started again with a later epoch; a connection may be cut and made again.
 """
 
@@ -50,7 +50,7 @@ class Connection:
 
 
 class Client(OverlayNode):
-    """A client that does as it is told and keeps every record that it is sent, by link."""
+    """A scripted client, which records every record that it receives, by link."""
 
     def __init__(self, name: str, new_id: Callable[[], int], limits: LinkLimits, incarnation: int = 1) -> None:
         super().__init__(Info(name, "client", incarnation), limits, new_id, max_frame_bytes=2**20)
@@ -80,7 +80,7 @@ class Client(OverlayNode):
         self.refusals.append((code, text))
 
     def of(self, broker: str, kind: type[T]) -> list[T]:
-        """All records of one kind that a broker has said."""
+        """All records of one kind that a broker has sent."""
         return [record for record in self.heard[broker] if isinstance(record, kind)]
 
     def items(self, broker: str, attachment: int) -> list[msg.PubOpen | msg.Gap]:
@@ -184,7 +184,7 @@ class Fleet:
         self.frozen.discard(name)
 
     def cut(self, a: str, b: str) -> None:
-        """Nothing passes between the two, and what was under way is lost."""
+        """Nothing passes between the two, and frames under way are lost."""
         for connection in self._between(a, b):
             connection.cut = True
             connection.up.clear()
@@ -285,7 +285,7 @@ class Fleet:
 
 
 class Mediator(OverlayNode):
-    """Control sockets only: keeps what brokers say."""
+    """Control sockets only: records what brokers send."""
 
     def __init__(self, name: str, new_id: Callable[[], int]) -> None:
         super().__init__(Info(name, "client", 1), LinkLimits(), new_id, max_frame_bytes=2**20)

@@ -45,7 +45,7 @@ def test_what_is_left_out_has_its_default():
     least = config.decode('{"name":"e","role":"edge","cluster":"c","data":"tcp://a:1","control":"tcp://a:2"}')
     assert least.limits == BrokerLimits()
     assert (least.fleet, least.head, least.time_factor) == ("default", None, 1.0)
-    assert not least.security.plain, "encrypted unless somebody says otherwise"
+    assert not least.security.plain, "encrypted unless the configuration says otherwise"
 
 
 @pytest.mark.parametrize(

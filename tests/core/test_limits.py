@@ -1,4 +1,4 @@
-"""Bounds that a head and an edge keep to, whoever asks: how many there may be, and what may be under way."""
+"""Bounds of a head and an edge that hold for every peer: how many of each kind, and how much under way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plimsoll.core.transport.link import FRAME_BYTES
 from plimsoll.core.transport.overlay_node import link_limits
 
 
-def test_an_edge_takes_so_many_subscribers_and_says_so_to_the_next():
+def test_an_edge_takes_a_bounded_number_of_subscribers_and_refuses_the_next():
     fleet = one_cluster(max_subscribers=2)
     client = fleet.client("x", "e1")
     client.tell("e1", *(resume(i, f"s{i}") for i in (1, 2, 3)))
@@ -25,7 +25,7 @@ def test_an_edge_takes_so_many_subscribers_and_says_so_to_the_next():
     )
 
 
-def test_a_head_takes_so_many_publishers_and_says_so_to_the_next():
+def test_a_head_takes_a_bounded_number_of_publishers_and_refuses_the_next():
     fleet = one_cluster(max_publishers=1)
     client = fleet.client("x", "h")
     client.tell("h", msg.Open(1, "p1", 1), msg.Open(2, "p2", 1), msg.Open(3, "p1", 2))
@@ -41,7 +41,7 @@ def test_full_frames_under_way_fit_into_the_inbox():
 
 
 def test_a_frame_above_the_credit_is_not_taken():
-    """A peer that sends on without credit is asked to start over from what has arrived."""
+    """A peer that sends more than its credit is asked to start over from what has arrived."""
     fleet = one_cluster(inbox_bytes=4 * FRAME_BYTES)
     client = fleet.client("x", "h")
     link = client.dialled["h"]
@@ -82,7 +82,7 @@ def test_a_large_frame_for_many_is_flushed_on_the_way(monkeypatch):
     assert 0 < most <= 20
 
 
-def test_a_stream_that_cannot_be_read_is_begun_anew():
+def test_a_stream_that_cannot_be_read_starts_over():
     """The rest of such a frame is not guessed at: both sides start over, and subscribers go on from their tokens."""
     fleet = one_cluster(edges=1)
     client = fleet.client("x", "e1")

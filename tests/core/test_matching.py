@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from plimsoll.core.matching import Index, StaleResultError, compiled_residual, index, kernel, template_table, warm_up
+from plimsoll.core.matching import Index, StaleResultError, compiled_plan, index, kernel, template_table, warm_up
 from plimsoll.core.matching.template import BoundSide
 from plimsoll.core.predicates import Predicate, Subscription, Unsatisfiable, conjunction, parse
 
@@ -57,7 +57,7 @@ def brute_force(live: dict[Any, list[Triple]], attributes: dict[str, Any]) -> li
 
 
 def made(triples: list[Triple]) -> Subscription:
-    return conjunction(Predicate(*triple) for triple in triples)  # type: ignore[arg-type]
+    return conjunction(Predicate(*triple) for triple in triples)  # type: ignore[arg-type]  # operators are drawn as text
 
 
 @contextmanager
@@ -320,7 +320,7 @@ def test_without_numba_the_answers_are_the_same():
 
 @pytest.fixture
 def nothing_writable() -> Iterator[None]:
-    """A root on which no file can be made; loads start anew before and after."""
+    """A root on which no file can be created; the kernel is loaded again before and after."""
     assert warm_up()
     assert kernel.cached_files(), "warming up keeps the machine code beside the module"
     kernel.load.cache_clear()
@@ -455,9 +455,9 @@ def test_a_leaf_packs_its_keys_until_one_has_no_such_form(bounds: list[Any], for
 
 
 def test_numbers_as_doubles_know_which_are_exact():
-    assert compiled_residual._is_double(BIG)
-    assert compiled_residual._is_double(2**1023)
-    assert compiled_residual._is_double(-math.inf)
-    assert not compiled_residual._is_double(BIG + 1)
-    assert not compiled_residual._is_double(2**1024)
-    assert not compiled_residual._is_double(10**400)
+    assert compiled_plan.is_double(BIG)
+    assert compiled_plan.is_double(2**1023)
+    assert compiled_plan.is_double(-math.inf)
+    assert not compiled_plan.is_double(BIG + 1)
+    assert not compiled_plan.is_double(2**1024)
+    assert not compiled_plan.is_double(10**400)

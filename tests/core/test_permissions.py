@@ -1,4 +1,4 @@
-"""What a grant says of itself, and how it is refused."""
+"""What a grant permits, and how a request beyond it is refused."""
 
 from __future__ import annotations
 

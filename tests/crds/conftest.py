@@ -24,7 +24,7 @@ def server() -> Iterator[Server]:
 
 
 def apply_definitions(server: Server) -> None:
-    """As often as it takes: others may apply theirs to this cluster, too, and an API server needs a moment."""
+    """Retried as needed: other tests may apply theirs to this cluster, too, and an API server needs a moment."""
     until = time.monotonic() + 60
     while True:
         for definition in definitions().values():
@@ -44,7 +44,7 @@ def is_established(server: Server, definition: dict[str, Any]) -> bool:
 
 
 def is_served(server: Server) -> bool:
-    """Whether what the API server publishes of our group is what stands in crds/."""
+    """Whether the API server publishes for our group what crds/ contains."""
     schemas = server.ask("GET", GROUP).content.get("components", {}).get("schemas", {})
     served = {name.rpartition(".")[2]: each.get("properties", {}) for name, each in schemas.items()}
     return all(

@@ -1,7 +1,7 @@
 """Good and bad objects: for every field values within its bounds and beyond, of other types, and twice in a list.
 
 They are made from the described fields, so that a field that is added is tried, too. Each is one valid object with one
-field changed; `FLEET` is what the others of its fleet are.
+field changed; `FLEET` has the other objects of its fleet.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ FULL: dict[str, Object] = {
 
 @dataclass(frozen=True)
 class Case:
-    """An object with one field changed; `path` is the field's, as people write it."""
+    """An object with one field changed; `path` is the field's, as users write it."""
 
     kind: str
     path: str

@@ -1,4 +1,4 @@
-"""The API server that KUBECONFIG names, asked plainly: what it answers is what is tested."""
+"""The API server that KUBECONFIG names, with plain requests: tests check its answers."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Server:
         return self.ask("PATCH", self.path(kind, name, sub), patch, kind="application/merge-patch+json", **query)
 
     def apply_definition(self, definition: Object) -> Reply:
-        """Server-side, as charts and people do; the same for everybody."""
+        """Server-side, as charts and users do; the same for every test."""
         name = definition["metadata"]["name"]
         query = {"fieldManager": "plimsoll-tests", "force": "true"}
         return self.ask("PATCH", f"{CRDS}/{name}", definition, kind="application/apply-patch+yaml", **query)
@@ -78,7 +78,7 @@ class Server:
 
 @contextmanager
 def namespaced() -> Iterator[Server]:
-    """A server with a namespace of its own, which goes at the end."""
+    """A server with a namespace of its own, which is deleted at the end."""
     name = f"plimsoll-test-{secrets.token_hex(4)}"
     server = Server(name)
     reply = server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}})

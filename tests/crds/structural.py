@@ -44,7 +44,7 @@ def nodes(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
 
 
 def pruned(schema: Schema, value: Any) -> Any:
-    """The value without what the schema does not know."""
+    """The value without fields that the schema does not know."""
     if schema.get("x-kubernetes-preserve-unknown-fields"):
         return value
     if isinstance(value, dict):
@@ -70,7 +70,7 @@ def defaulted(schema: Schema, value: Any) -> Any:
 
 
 def faults(schema: Schema, value: Any, path: str = "") -> Iterator[str]:
-    """What is wrong with a value, each as `path: what`; unknown fields too, as with strict validation."""
+    """The faults of a value, each as `path: fault`; unknown fields too, as with strict validation."""
     if schema.get("x-kubernetes-int-or-string"):
         if not isinstance(value, int | str) or isinstance(value, bool):
             yield f"{path}: neither integer nor string"

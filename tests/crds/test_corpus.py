@@ -1,4 +1,4 @@
-"""What this program's parser refuses and accepts, the API server refuses and accepts: one contract, kept twice."""
+"""The product's parser and the API server refuse and accept the same objects: one contract, implemented twice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.timeout(300)
 
 
 def problems(case: Case) -> list[str]:
-    """What our parser says of the object itself; what it says of others is not the API server's business."""
+    """The parser's findings on the object itself; an API server cannot know those on other objects."""
     try:
         parse([SourceDocument(content) for content in documents(case.content)])
     except InvalidResourcesError as error:
@@ -34,11 +34,11 @@ ONLY_HERE = {
     "goes from": "two numbers inside a text",
     "never comes": "numbers inside a text",
 }
-"""What the parser refuses and an API server lets pass, and why it cannot know."""
+"""What the parser refuses and an API server accepts, and why it cannot know."""
 
 
 def only_here(found: list[str]) -> bool:
-    """Whether all that the parser finds is such that an API server cannot know."""
+    """Whether an API server can know none of the parser's findings."""
     return bool(found) and all(any(words in text for words in ONLY_HERE) for text in found)
 
 
@@ -53,7 +53,7 @@ def test_there_are_many_and_of_both_sorts():
 
 
 def test_the_schemas_types_and_bounds_agree_with_the_parser():
-    """Without an API server, as far as schemas go: what they refuse, the parser refuses."""
+    """Without an API server, as far as schemas go: the parser refuses all that they refuse."""
     for case in ALL:
         schema = schema_of(case.kind)
         if list(faults(schema, defaulted(schema, case.content))):

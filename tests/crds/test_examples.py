@@ -40,7 +40,7 @@ def test_the_command_line_finds_them_valid(path: Path, capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize("path", FOR_KUBERNETES, ids=ids)
 def test_what_is_shown_as_a_command_names_what_is_there(path: Path):
-    """Objects that the commands at the top speak of are objects of the file."""
+    """Objects in the commands at the top are objects of the file."""
     text = path.read_text()
     assert f"examples/kubernetes/{path.name}" in text.split("apiVersion:")[0]
     names = {item["metadata"]["name"] for item in objects(path)}

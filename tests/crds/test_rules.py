@@ -1,4 +1,4 @@
-"""Each CEL rule refuses what it should, with its message, and lets the rest pass: asked of a real API server."""
+"""Each CEL rule refuses what it should, with its message, and accepts the rest: at a real API server."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ CREATED: list[tuple[str, Object, Object]] = [
      with_spec(CLUSTER, neighbors=[{"name": "west"}])),
     ("NAME-head, its head", renamed(CLUSTER, "c" * 59), renamed(CLUSTER, "c" * 58)),
 ]  # fmt: skip
-"""What a rule says, an object that it refuses, and one beside it that it accepts."""
+"""The message of a rule, an object that it refuses, and a similar one that it accepts."""
 
 
 @pytest.mark.cluster
@@ -193,7 +193,7 @@ def test_only_the_plan_that_stands_can_be_approved(server: Server):
     other = {"spec": {"approval": {"planHash": "999999"}}}
     unplanned = stored(server, SESSION)
     reply = server.patch("LoadBalancingSession", unplanned, approve)
-    assert (reply.code, "this is not the plan that stands now" in reply.message) == (422, True)
+    assert (reply.code, "this is not the present plan" in reply.message) == (422, True)
     name = planned(server)
     reply = server.patch("LoadBalancingSession", name, other)
     assert (reply.code, "spec.approval.planHash" in reply.message) == (422, True)
@@ -219,7 +219,7 @@ def messages(rules: dict[Any, tuple[CelRule, ...]]) -> set[str]:
 
 
 def test_every_rule_has_its_test():
-    """Those of whole objects that speak of changes are tried above, each by itself."""
+    """Rules of whole objects about changes are tested above, each by itself."""
     of_changes = {rule.message for some in ROOT_RULES.values() for rule in some if "oldSelf" in rule.cel}
     untried = [
         message
@@ -229,9 +229,9 @@ def test_every_rule_has_its_test():
     assert untried == []
     assert of_changes == {
         "an edge does not change its cluster: delete it, and create one there",
-        "there is a plan (status.planHash), and what it is made from does not change: stop this session, or create"
+        "there is a plan (status.planHash), so the fields it is made from cannot change: stop this session, or create"
         " another one",
-        "this is not the plan that stands now (status.planHash): look at it, and approve that one",
+        "this is not the present plan (status.planHash): look at that one, and approve it",
     }
 
 

@@ -35,7 +35,7 @@ def test_every_part_has_a_type_and_is_described(kind):
 
 @pytest.mark.parametrize("kind", KIND_NAMES)
 def test_everything_that_is_asked_for_is_bounded(kind):
-    """So that rules can be reckoned in advance, and nobody fills the store with one object."""
+    """So that the cost of rules can be estimated, and no single object fills the store."""
     for path, node in spec_nodes(kind):
         if node.get("type") == "string":
             assert {"maxLength", "enum"} & node.keys(), path
@@ -77,7 +77,7 @@ LEAST: dict[str, dict[str, Any]] = {
 
 
 def written_with_defaults(kind: str, spec: dict[str, Any]) -> Any:
-    """What the reader reads, with defaults, but for empty lists, which need not be there."""
+    """The reader's result, with defaults, without empty lists, which may be absent."""
     document = {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": "x"}, "spec": spec}
     [resource], problems = parse_each([SourceDocument(document)])
     assert not problems

@@ -1,4 +1,4 @@
-"""What an API server makes of the definitions: defaults, columns, scale, explanations, statuses kept whole."""
+"""The definitions at an API server: defaults, columns, scale, explanations, statuses kept whole."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_scaling_writes_what_the_cluster_reads(server: Server):
 
 
 def test_a_cluster_that_was_never_scaled_is_scaled_by_its_first_group(server: Server):
-    """`kubectl scale` reads, changes and writes: what it reads may say nothing of replicas."""
+    """`kubectl scale` reads, changes and writes: the object that it reads may have no replicas."""
     name = "unscaled"
     content = changed(changed(FULL["BrokerCluster"], ("spec", "scale"), None), ("metadata", "name"), name)
     assert server.create(content).accepted
@@ -189,7 +189,7 @@ def say(server: Server, name: str, answer: str, generation: int) -> None:
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 def test_who_waits_for_the_end_is_not_fooled_by_what_was(server: Server):
-    """An end that is about an older specification is none: the session may have been asked for more since."""
+    """An end for an older specification does not count: the session may have been edited since."""
     name = "waited"
     assert server.create(changed(FULL["LoadBalancingSession"], ("metadata", "name"), name)).accepted
     say(server, name, "Unknown", 1)

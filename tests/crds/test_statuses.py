@@ -1,4 +1,4 @@
-"""An API server drops what a schema does not know: nothing that is written into a status may be lost so."""
+"""An API server drops fields that a schema does not know: no field that is written into a status may be lost."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_what_the_operator_says_is_kept():
     heard = {name: BrokerReading({"ready": True}, 0.1, NUMBERS, 0.5) for name in world.of("StatefulSet")}
     facts = operator_status.StatusInputs(
         desired=world.desired(), observed=world.observed(), readings=heard, time=NOW, mediator={"pod": "operator-0"},
-        faults={("Service", "edge-2"): Fault("NameTaken", "somebody else has made it")},
+        faults={("Service", "edge-2"): Fault("NameTaken", "another owner has created it")},
     )  # fmt: skip
     kinds = set()
     for of, status_ in operator_status.fleet_statuses(facts):

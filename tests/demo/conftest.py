@@ -1,4 +1,4 @@
-"""A small run as its journals tell it: one publisher, one subscriber, four publications."""
+"""A small run in its journals: one publisher, one subscriber, four publications."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The demo as a person runs it: a small one to its end, one that is interrupted, one whose broker is killed.
+"""The demo as a user runs it: a small one to its end, one that is interrupted, one whose broker is killed.
 
 Each is a process with real brokers, on ports of this machine; none may leave a process behind.
 """
@@ -22,13 +22,13 @@ SMALL = ["--subscribers", "50", "--publishers", "20", "--clients", "1"]
 
 
 def processes(folder: Path) -> list[str]:
-    """Command lines, and working processes' standard input tasks, that name the folder: all that belongs to a run."""
+    """Command lines, and workers' tasks on standard input, that name the folder: all processes of a run."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
             environment = (entry / "environ").read_bytes().decode(errors="replace")
-        except OSError:
+        except (FileNotFoundError, ProcessLookupError, PermissionError):  # it has ended, or is another user's
             continue
         if line and f"DEMO_UNDER_TEST={folder}" in environment:
             found.append(line)

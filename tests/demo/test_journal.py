@@ -1,4 +1,4 @@
-"""What was noted comes back as it was and in its order; a damaged file is refused."""
+"""Observations are read back as they were written and in order; a damaged file is refused."""
 
 from pathlib import Path
 
@@ -65,11 +65,11 @@ def test_every_damaged_end_is_noticed(tmp_path):
         (tmp_path / "cut").write_bytes(data[:length])
         try:
             found = list(read_journal(tmp_path / "cut"))
-        except DeliveryJournalError:
+        except DeliveryJournalError:  # the cut is noticed
             continue
         assert found == entries[: len(found)]
         boundaries.append(length)
-    # Only between two records (a name each for s, p and h, the attachment): there nothing can tell.
+    # Only between two records (a name each for s, p and h, the attachment), where a cut cannot be noticed.
     assert len(boundaries) == 5
 
 

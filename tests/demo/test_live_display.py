@@ -1,4 +1,4 @@
-"""A terminal is drawn anew; elsewhere there are plain lines, now and then."""
+"""A terminal is redrawn; elsewhere there are plain lines, now and then."""
 
 from plimsoll.demo.live_display import LiveDisplay, RunTotals, broker_table
 
@@ -34,7 +34,7 @@ def test_totals_say_what_is_left_or_what_is_going_on():
     assert "delay p99 26 ms" in RunTotals(1.0, delay_seconds=0.0257).lines()[0]
 
 
-def test_a_terminal_is_drawn_anew_each_time():
+def test_a_terminal_is_redrawn_each_time():
     said: list[str] = []
     live = LiveDisplay(said.append, terminal=True, interval_seconds=10)
     show(live, [0.0, 0.25])

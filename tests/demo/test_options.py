@@ -1,4 +1,4 @@
-"""Options: what is given, what holds without, and what is refused."""
+"""Options: given values, defaults, and refusals."""
 
 import pytest
 

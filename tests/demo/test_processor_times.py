@@ -1,4 +1,4 @@
-"""Where the demo learns what processes use: real processes of this machine, and the words of `ps`."""
+"""Processor times: of real processes of this machine, and from the output of `ps`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_ps_is_read_in_its_two_forms_and_rubbish_is_passed_over():
     assert own_seconds(found, 99) == {}
 
 
-def test_a_system_that_tells_nothing_is_no_fault(monkeypatch: pytest.MonkeyPatch, tmp_path):
+def test_a_system_without_figures_is_no_fault(monkeypatch: pytest.MonkeyPatch, tmp_path):
     monkeypatch.setattr(module, "_PROC", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert processor_times() is None

@@ -1,4 +1,4 @@
-"""The quotes are the package's real ones, by company and year; a table that is none is refused by line."""
+"""The quotes are the package's real ones, by company and year; an invalid table is refused with its line."""
 
 import pytest
 

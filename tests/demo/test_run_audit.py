@@ -1,4 +1,4 @@
-"""The judgement over journals: what is missing, twice or out of order fails the run, and the message says what."""
+"""The audit of journals: a missing, repeated or reordered delivery fails the run, and the message names it."""
 
 import re
 
@@ -69,7 +69,7 @@ def test_a_damaged_journal_is_no_ground_for_a_judgement(judged, tmp_path):
 
 
 def test_what_was_still_under_way_when_a_run_was_given_up_is_not_judged(judged):
-    """Where nothing relieves an overloaded broker, its queue outlives the run; what came before it is judged."""
+    """If nothing relieves an overloaded broker, its queue outlives the run; earlier deliveries are judged."""
     assert judged([1, 2], every=5.0).verdict.lost == 2
     assert judged([1, 2], every=5.0, settled=2).passed
     assert judged([2, 3], every=5.0, settled=3).verdict.lost == 1

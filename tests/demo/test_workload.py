@@ -1,4 +1,4 @@
-"""The plan has the paper's mix, is the same for the same seed, and says the same in both of its languages."""
+"""The plan has the paper's mix, is the same for the same seed, and has the same meaning as text and as predicates."""
 
 from collections import Counter
 
@@ -41,7 +41,7 @@ def test_small_numbers_are_shared_out_to_the_last(count):
         assert abs(counts[name] - count * share / 100) < 1
 
 
-def test_a_quarter_of_the_subscribers_asks_for_what_nobody_publishes(plan):
+def test_a_quarter_of_the_subscriptions_matches_no_publication(plan):
     said = [quote.attributes() for publisher in plan.publishers for quote in publisher.quotes]
     zero = [subscriber for subscriber in plan.subscribers if subscriber.zero_traffic]
     assert len(zero) == 500
@@ -95,7 +95,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_another(plan):
     assert workload.plan_workload(DemoScenario(seed=7), QUOTES) != plan
 
 
-def test_a_symbol_must_be_left_that_nobody_publishes():
+def test_a_symbol_without_a_publisher_must_be_left():
     with pytest.raises(ValueError, match="at most 53 publishers"):
         workload.plan_workload(DemoScenario(publishers=54), QUOTES)
 

@@ -1,4 +1,4 @@
-"""kubectl and helm, as people use them, with what they print taken apart; and waiting for what should become true."""
+"""kubectl and helm, as users run them, with their output parsed; and waiting for conditions."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ CROWD = Path(__file__).with_name("crowd.py")
 TAG = os.environ.get("PLIMSOLL_IMAGE_TAG", "dev")
 SCRAPE = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:8080/metrics').read().decode())"
 FILES = "/tmp"
-"""Where the crowd keeps its files, in its own pod."""
+"""The folder of the applications' files, in their own pod."""
 Object = dict[str, Any]
 T = TypeVar("T")
 
 
 class CommandError(AssertionError):
-    """A command ended with another code than 0; the message has all that it said."""
+    """A command ended with a code other than 0; the message has all of its output."""
 
 
 def run(*command: str, text: str | None = None, seconds: float = 120.0) -> str:
@@ -38,24 +38,24 @@ def run(*command: str, text: str | None = None, seconds: float = 120.0) -> str:
 
 
 def manifest(kind: str, name: str, **spec: Any) -> Object:
-    """An object of the product as a user writes it."""
+    """A custom resource as a user writes it."""
     return {"apiVersion": "plimsoll.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
 def profile(name: str, microseconds: int) -> Object:
-    """Hardware of which a publication takes so long for each subscription."""
+    """A hardware profile with this emulated time per publication and subscription."""
     return manifest(
         "HardwareProfile", name, cpu="500m", memory="96Mi", emulation={"perSubscription": f"{microseconds}us"}
     )
 
 
 class Cluster:
-    """One namespace, in which a release of the chart looks after a fleet."""
+    """One namespace, in which a release of the chart manages a fleet."""
 
     def __init__(self, namespace: str) -> None:
         self.namespace = namespace
         self.began_at = time.monotonic()
-        """When the chart was asked for, or before that this object."""
+        """When the chart was installed; before that, when this object was made."""
 
     def kubectl(self, *arguments: str, text: str | None = None, seconds: float = 120.0) -> str:
         return run("kubectl", "--namespace", self.namespace, *arguments, text=text, seconds=seconds)
@@ -97,13 +97,13 @@ class Cluster:
         ]
 
     def wait(self, condition: Callable[[], T], seconds: float, what: str) -> T:
-        """What becomes true; without it, an error with what the cluster says."""
+        """Wait until a condition is true; fails with the state of the cluster."""
         deadline = time.monotonic() + seconds
         while True:
             try:
                 if found := condition():
                     return found
-            except CommandError as error:  # what is not there yet
+            except CommandError as error:  # not there yet
                 last = str(error)
             else:
                 last = ""
@@ -124,13 +124,13 @@ class Cluster:
                 process.wait(10)
 
     def asked(self) -> set[tuple[str, str, int]]:
-        """What the operator has asked the API server for, as its own counter says: resource, verb, code."""
+        """The operator's requests to the API server, by its own counter: resource, verb, code."""
         text = self.kubectl("exec", "deploy/plimsoll", "--", "python", "-c", SCRAPE)
         labels = r'plimsoll_api_requests_total\{code="(\d+)",resource="([^"]+)",verb="([^"]+)"\}'
         return {(resource, verb, int(code)) for code, resource, verb in re.findall(labels, text)}
 
     def told(self) -> str:
-        """What a person would look at."""
+        """The output that a user would look at."""
         parts = [("get", "plimsoll,pods,statefulsets"), ("get", "events", "--sort-by=.lastTimestamp")]
         parts.append(("logs", "--tail=60", "-l", "app.kubernetes.io/name=plimsoll-operator"))
         for each in ("broker", "crowd"):
@@ -165,7 +165,7 @@ class Crowd:
         return self._read("progress.json")
 
     def at(self) -> dict[str, int]:
-        """How many each edge serves."""
+        """How many subscribers each edge serves."""
         found: dict[str, int] = self.progress()["at"]
         return found
 

@@ -1,4 +1,4 @@
-"""A namespace under restricted pod security with the chart in it, where a cluster and the images are there."""
+"""A namespace under restricted pod security with the chart in it, if there are a cluster and the images."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.e2e.kills import cells, seed
 
 
 def pytest_report_header() -> str:
-    """Which cells of the kill matrix are tried, and how to try the same again."""
+    """Print which cells of the kill matrix are tried, and how to try the same again."""
     tried = ", ".join(f"{victim} in {state}" for victim, state in cells())
     return f"kill matrix: PLIMSOLL_KILL_SEED={seed()} tries {tried}"
 
 
 def missing() -> str:
-    """What these tests need and is not there; empty if all is."""
+    """What these tests need and lack; empty if nothing is missing."""
     if not os.environ.get("KUBECONFIG"):
         return "needs a Kubernetes cluster: KUBECONFIG is not set"
     for program in ("kubectl", "helm"):
@@ -33,7 +33,7 @@ def missing() -> str:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """The namespace; all that is in it goes with it."""
+    """The namespace; its objects are deleted with it."""
     if why := missing():
         pytest.skip(why)
     name = f"plimsoll-test-{secrets.token_hex(4)}"
@@ -49,7 +49,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def clear(cluster: Cluster) -> None:
-    """Nothing may keep the namespace: whoever takes finalizers off may be gone, and who is there puts them on again."""
+    """Nothing may delay its deletion: without an operator finalizers stay, and a running one adds them again."""
     cluster.kubectl("delete", "deployments", "--all", "--cascade=foreground", "--timeout=90s")
     kinds = "edgebrokers,brokerclusters,brokerfleets,loadbalancingsessions"
     names = cluster.kubectl("get", kinds, "-o", "name").split()

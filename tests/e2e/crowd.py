@@ -1,6 +1,6 @@
 """Runs in a pod: publishers and many subscribers of a fleet, and in the end the audit of every delivery.
 
-Told by its environment; speaks through files below /tmp: `progress.json` once a second, `verdict.json` after `stop`.
+Configured by its environment; writes files below /tmp: `progress.json` once a second, `verdict.json` after `stop`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PUBLISHERS = 3
 
 
 class Crowd:
-    """`subscribers` of one link, who want everything that the publishers say, one after the other."""
+    """`subscribers` on one link, to all publications, one after the other."""
 
     def __init__(self, name: str, cluster: str, subscribers: int, per_second: float) -> None:
         head = json.loads((KEYS / "heads.json").read_text())[cluster]
@@ -84,7 +84,7 @@ class Crowd:
             return len(self._last) < len(self._subscribers) or self._had() < self._sent
 
     def _had(self) -> int:
-        """How many publications the subscriber has had that has had the fewest."""
+        """The number of publications of the subscriber that has received the fewest."""
         return min((sum(last) for last in self._last.values()), default=0)
 
     def _note(self, one: Observation) -> None:
@@ -144,15 +144,15 @@ class Crowd:
 
 
 def write(name: str, content: dict[str, Any]) -> None:
-    """In one step, so that a reader finds all of it or what was there before."""
+    """In one step, so that a reader finds all of it or the previous contents."""
     partial = FILES / f"{name}.new"
     partial.write_text(json.dumps(content))
     partial.replace(FILES / name)
 
 
 def main() -> None:
-    """Until `stop` is there; then judge, and stay, so that the verdict can be read."""
-    gc.disable()  # what is noted stays: looking through it again and again would stall everybody
+    """Run until `stop` exists; then judge, and stay, so that the verdict can be read."""
+    gc.disable()  # the record only grows: collecting it again and again would stall all subscribers
     environment = os.environ
     crowd = Crowd(
         environment["CROWD_NAME"], environment["CROWD_CLUSTER"], int(environment["CROWD_SUBSCRIBERS"]),
@@ -161,12 +161,12 @@ def main() -> None:
     until = time.monotonic() + float(environment.get("CROWD_SECONDS", "1800"))
     while not (FILES / "stop").exists() and time.monotonic() < until:
         write("progress.json", crowd.progress())
-        time.sleep(1.0)
+        time.sleep(1.0)  # how often it reports
     found = crowd.verdict(120.0)
     write("verdict.json", found)
     print(json.dumps(found), flush=True)
     while time.monotonic() < until:
-        time.sleep(1.0)
+        time.sleep(1.0)  # until its pod is deleted
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """A session, and a pod that is deleted without notice while the session is in a certain state.
 
-Some states last until somebody goes on, and are held: the queue by another session, negotiation by a cordon, a plan by
-its approval, draining by pauses, the end by the time that loads take to settle. The others are over in a moment: a
-watch strikes as soon as it tells of them, and what it saw then is noted. The steps in between are those of
-docs/kill-matrix.md, one by one.
+Some states can be held: the queue by another session, negotiation by a cordon, a plan by its approval, draining by
+pauses, the end by the time that loads take to settle. The others are over in a moment: a watch deletes the pod as soon
+as it delivers one of them, and records the state that it saw. The steps in between are those of docs/kill-matrix.md,
+one by one.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ DEADLINE_SECONDS, RESUMED_SECONDS = 60, 30
 MOVED = 20
 """Subscribers of a session."""
 TRIES = 4
-"""So many sessions may pass a state before the watch has told of it."""
+"""How many sessions may pass a state before the watch has delivered it."""
 Cell = tuple[str, str]
 
 
 def seed() -> int:
-    """Of the cells that are drawn: as given, or else of the commit, or of the day."""
+    """The seed of the drawn cells: as given, or else from the commit, or from the day."""
     if given := os.environ.get("PLIMSOLL_KILL_SEED"):
         return int(given)
-    with suppress(OSError, subprocess.CalledProcessError):
+    with suppress(FileNotFoundError, subprocess.CalledProcessError):  # no git, or no checkout
         command = ["git", "-C", str(ROOT), "rev-parse", "--short=7", "HEAD"]
         return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout, 16)
     return int(datetime.now(UTC).strftime("%Y%m%d"))
 
 
 def cells() -> tuple[Cell, ...]:
-    """All if PLIMSOLL_KILLS is `all`; those that it names, as source-Draining; else one each, in states drawn."""
+    """All if PLIMSOLL_KILLS is `all`; those that it names, as source-Draining; else one per victim, in drawn states."""
     given = os.environ.get("PLIMSOLL_KILLS", "")
     if given:
         return tuple(cell for cell in CELLS if given == "all" or "-".join(cell) in given.split(","))
@@ -59,7 +59,7 @@ def cells() -> tuple[Cell, ...]:
 
 @dataclass(frozen=True)
 class Kill:
-    """What became of it. `seen`: the state in which the session was when its victim was deleted."""
+    """The result of a cell. `seen`: the state in which the session was when its victim was deleted."""
 
     seen: str
     phase: str
@@ -122,14 +122,14 @@ class Watching:
 
 
 class Matrix:
-    """One fleet under one crowd, cell after cell."""
+    """One fleet under one set of applications, cell after cell."""
 
     def __init__(self, cluster: Cluster, crowd: Crowd) -> None:
         self.cluster, self.crowd = cluster, crowd
         self._number = self._gaps = 0
 
     def kill(self, victim: str, state: str) -> Kill:
-        """Strike, and see all well again: the session over, all pods ready, all served, and another session works."""
+        """Delete the pod, and wait for recovery: session over, pods ready, all served, and another session works."""
         for _ in range(TRIES):
             self._number += 1
             found = self._try(f"kill-{self._number}", victim, state)
@@ -165,7 +165,7 @@ class Matrix:
 
     @contextmanager
     def _held(self, name: str, state: str, source: str, target: str) -> Iterator[None]:
-        """Make the session, such that it stays in its state until the end of the block if that can be had."""
+        """Create the session so that, if possible, it stays in its state until the end of the block."""
         if state == "Requested":
             limits = {"maxInFlight": 1, "maxMovesPerMinute": 10, "moveInterval": "0s"}
             self._session(f"{name}-before", source, target, 2, limits=limits)
@@ -179,7 +179,7 @@ class Matrix:
             yield
             self._cordon(target, cordoned=False)
         elif state == "Planned":
-            # Where the source dies the plan is stale, and nobody approves another one.
+            # If the source dies the plan is stale, and no other one is approved.
             self._session(name, source, target, MOVED, approval={"policy": "Manual", "within": "30s"})
             yield
             self._approve(name)
@@ -215,7 +215,7 @@ class Matrix:
             mode="Execute", select={"count": count}, limits=limits, deadline=f"{DEADLINE_SECONDS}s", **spec,
         ))  # fmt: skip
 
-    # -- looking
+    # -- observing
 
     def _ends(self) -> tuple[str, str]:
         """The edge that serves most, and the one that serves least."""
@@ -243,7 +243,7 @@ class Matrix:
         return self.cluster.wait(over, DEADLINE_SECONDS + RESUMED_SECONDS + 30, f"{session} to end") or {}
 
     def is_whole(self, pods: int, struck: str) -> bool:
-        """So many pods are ready, none of them is the one that was struck, and everybody is served without delay."""
+        """Whether this number of pods is ready without the deleted one, and all are served without delay."""
         there, progress = self._pods(), self.crowd.progress()
         gaps, self._gaps = progress["gaps"] - self._gaps, progress["gaps"]
         assert gaps == 0, f"{gaps} gaps were told: {progress['told']}\n{self.cluster.told()}"

@@ -1,6 +1,6 @@
 """The whole story in pods: install, apply, overload, balance, scale, lose a pod, drain, change hardware, uninstall.
 
-The tests of this module go on from one another, under one crowd whose every delivery is judged at the end.
+The tests of this module continue one another, under one set of applications whose every delivery is judged at the end.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Object = dict[str, Any]
 
 
 DETECTION = {"interval": "2s", "reportsValidFor": "10s", "stabilizeFor": "4s"}
-"""Quick to find and to settle; leases and heartbeats stay as they are, as pods may be stalled for seconds."""
+"""Detection and settling are quick; leases and heartbeats stay as they are, since pods may stall for seconds."""
 
 
 def quickstart() -> list[Object]:
-    """The first fleet that people apply, with hardware that can be overloaded, and quick to find out."""
+    """The quick start's fleet, with hardware that can be overloaded, and quick detection."""
     fleet, _, cluster = yaml.safe_load_all((ROOT / "examples" / "kubernetes" / "quickstart.yaml").read_text())
     fleet["spec"]["defaults"]["policy"]["detection"] = DETECTION
     cluster["spec"]["head"]["profile"], cluster["spec"]["edges"][0]["profile"] = "quick", "slow"
@@ -41,7 +41,7 @@ def broker_cluster(replicas: int, hardware: str = "slow") -> Object:
 
 @pytest.fixture(scope="module")
 def fleet(installed: Cluster) -> Cluster:
-    """One head and three edges, of which but one takes newcomers."""
+    """One head and three edges, only one of which takes newcomers."""
     installed.apply(*quickstart())
     installed.wait(lambda: installed.is_true("brokercluster", "east", "Ready"), 120, "the cluster to be ready")
     print(f"from helm install to four brokers that are ready: {time.monotonic() - installed.began_at:.1f} s")
@@ -53,7 +53,7 @@ def fleet(installed: Cluster) -> Cluster:
 
 @pytest.fixture(scope="module")
 def crowd(fleet: Cluster) -> Iterator[Crowd]:
-    """Publishes all the time; whatever the tests do, nothing may be lost, repeated or reordered."""
+    """Publishes all the time; in all tests nothing may be lost, repeated or reordered."""
     crowd = Crowd(fleet, "traders", "east", SUBSCRIBERS, PER_SECOND)
     yield crowd
     found = crowd.verdict()
@@ -63,7 +63,7 @@ def crowd(fleet: Cluster) -> Iterator[Crowd]:
 
 
 def settled(cluster: Cluster, crowd: Crowd, edges: int) -> bool:
-    """All subscribers are served, by so many edges at most, all of which are ready."""
+    """All subscribers are served, by this number of edges at most, all of which are ready."""
     at = crowd.at()
     names = {item["metadata"]["name"] for item in cluster.get("edgebrokers")}
     return sum(at.values()) == SUBSCRIBERS and set(at) <= names and len(names) == edges
@@ -81,11 +81,11 @@ def test_an_overloaded_edge_is_relieved_by_itself(fleet: Cluster, crowd: Crowd):
                 and one["status"].get("phase") == "Succeeded"]  # fmt: skip
 
     with fleet.watching("lbs") as watched:
-        [first, *_] = fleet.wait(succeeded, 180, "a session that moved somebody to succeed")
+        [first, *_] = fleet.wait(succeeded, 180, "a session that moved subscribers to succeed")
         name = first["metadata"]["name"]
         phases = re.compile(rf"^{name} .* Execute +(\w+) ", re.MULTILINE)
         fleet.wait(lambda: "Succeeded" in phases.findall(watched()), 10, "the watch to say so")
-        assert len(set(phases.findall(watched()))) > 1, "it tells how the session goes"
+        assert len(set(phases.findall(watched()))) > 1, "it shows the progress of the session"
     fleet.kubectl("wait", f"lbs/{first['metadata']['name']}", "--for=condition=Succeeded", "--timeout=10s")
     assert first["spec"]["trigger"]["broker"] == "edge-0"
     explained = fleet.plimsoll("explain", f"lbs/{first['metadata']['name']}")
@@ -104,8 +104,9 @@ def test_it_grows_and_shrinks_under_load(fleet: Cluster, crowd: Crowd):
 
 
 def test_a_deleted_pod_comes_back_and_nothing_is_lost(fleet: Cluster, crowd: Crowd):
+    before = fleet.get("pod", "edge-1-0")["metadata"]["uid"]
     fleet.kubectl("delete", "pod", "edge-1-0", "--wait=false")
-    fleet.wait(lambda: fleet.get("edgebroker", "edge-1")["status"].get("restarts", 1) is not None, 10, "its status")
+    fleet.wait(lambda: fleet.get("pod", "edge-1-0")["metadata"]["uid"] != before, 120, "another pod of its name")
     fleet.wait(lambda: fleet.is_true("brokercluster", "east", "Ready") and settled(fleet, crowd, 2), 180, "all again")
 
 
@@ -155,7 +156,7 @@ SELDOM = {
     ("poddisruptionbudgets", "patch"): "when the operator may read nodes from now on",
     ("poddisruptionbudgets", "delete"): "when a cluster goes and its fleet stays",
 }
-"""Rights that this story does not need, and when others do."""
+"""Rights that these tests do not use, and when they are needed."""
 
 
 def test_the_operator_has_the_rights_that_it_uses_and_no_others(fleet: Cluster, crowd: Crowd):

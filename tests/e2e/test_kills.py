@@ -1,7 +1,7 @@
 """The kill matrix in pods: operator, source and target are deleted without notice, in every state of a session.
 
-A sample of three cells, drawn by a seed, is part of `make e2e`; all of them are `make e2e-full`. Whatever dies, nothing
-is lost, repeated, reordered or told to be a gap, the session ends by its deadline, and the next one works.
+A sample of three cells, drawn by a seed, is part of `make e2e`; all of them are `make e2e-full`. After every death
+nothing is lost, repeated, reordered or reported as a gap, the session ends by its deadline, and the next one works.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ PER_SECOND = 10.0
 
 @pytest.fixture(scope="module")
 def matrix(installed: Cluster) -> Iterator[Matrix]:
-    """A head and three edges, which balance nothing by themselves, and a crowd whose every delivery is judged."""
+    """A head and three edges, which balance nothing by themselves, and applications whose every delivery is judged."""
     installed.apply(
         manifest("BrokerFleet", "fleet", security={"clients": [{"name": "crowd"}]},
-                 defaults={"timing": {"reattachWithin": "2m"}}),  # the crowd itself may be stalled
+                 defaults={"timing": {"reattachWithin": "2m"}}),  # the applications themselves may stall
         profile("small", 0),
         manifest("BrokerCluster", "east", head={"profile": "small"},
                  edges=[{"name": "edge", "profile": "small", "replicas": 3}]),
@@ -39,7 +39,7 @@ def matrix(installed: Cluster) -> Iterator[Matrix]:
 
 
 @pytest.mark.parametrize("cell", cells(), ids=lambda cell: "-".join(cell))
-def test_whoever_dies_in_a_session_harms_nobody(matrix: Matrix, cell: Cell):
+def test_a_killed_process_in_a_session_loses_nothing(matrix: Matrix, cell: Cell):
     victim, state = cell
     found = matrix.kill(victim, state)
     print(f"{victim} in {state}: {found}")

@@ -1,7 +1,7 @@
-"""Nodes that are cordoned, drained and lost, under a crowd whose every delivery is judged at the end.
+"""Nodes that are cordoned, drained and lost, under applications whose every delivery is judged at the end.
 
-They need a node that is theirs to take away: `PLIMSOLL_DRAIN_NODE` names it, and another one has to take pods. To lose
-it takes two commands more: `PLIMSOLL_LOSE_NODE` cuts it off, and `PLIMSOLL_FIND_NODE` brings it back.
+They need a node that they may drain: `PLIMSOLL_DRAIN_NODE` names it, and another one has to take pods. Its loss takes
+two more commands: `PLIMSOLL_LOSE_NODE` cuts it off, and `PLIMSOLL_FIND_NODE` brings it back.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def host_of(node: Object) -> str:
 
 
 def others() -> list[Object]:
-    """Nodes besides the one that is taken away, on which pods are placed."""
+    """Nodes besides the drained one, on which pods can be placed."""
     found = Cluster("default").get("nodes")
     return [
         node for node in found
@@ -45,7 +45,7 @@ def others() -> list[Object]:
 
 @pytest.fixture(scope="module")
 def home() -> str:
-    """The host that stays, where head and crowd are."""
+    """The host that stays, with the head and the applications."""
     if not AWAY:
         pytest.skip("needs a node that may be drained: PLIMSOLL_DRAIN_NODE is not set")
     if not (found := others()):
@@ -55,8 +55,8 @@ def home() -> str:
 
 @pytest.fixture(scope="module")
 def fleet(home: str, cluster: Cluster) -> Iterator[Cluster]:
-    """An operator that reads nodes, and is itself on the one that will go while it can be; three edges."""
-    release = f"nodes-{secrets.token_hex(3)}"  # what it makes cluster-wide has a name of its own
+    """An operator that reads nodes, and runs on the one to be drained while that is possible; three edges."""
+    release = f"nodes-{secrets.token_hex(3)}"  # its cluster-wide objects have a name of their own
     sets = [f"image.tag={TAG}", f"brokerImage.tag={TAG}", "crds.install=false", "rbac.scope=Cluster"]
     sets.append("rbac.readNodes=true")
     try:
@@ -98,7 +98,7 @@ def settled(fleet: Cluster, crowd: Crowd) -> bool:
 
 
 def brought_back(fleet: Cluster, crowd: Crowd) -> set[str]:
-    """The node takes pods again, an edge that begins anew is placed there and serves some; the edges that are there."""
+    """The node takes pods again, and a restarted edge there serves subscribers; returns the edges there."""
     fleet.kubectl("uncordon", AWAY)
     if AWAY not in places(fleet).values():
         fleet.kubectl("delete", "pod", "edge-0-0")
@@ -115,7 +115,7 @@ def brought_back(fleet: Cluster, crowd: Crowd) -> set[str]:
 
 
 def emptied(fleet: Cluster, since: set[str]) -> set[str]:
-    """Edges that sessions have emptied, but for the sessions that had been there."""
+    """Edges that sessions have emptied, without the earlier sessions."""
     found = [item for item in fleet.get("loadbalancingsessions") if item["metadata"]["name"] not in since]
     return {item["spec"]["source"]["name"] for item in found if item["metadata"]["name"].startswith("restart-")}
 
@@ -127,7 +127,7 @@ def sessions(fleet: Cluster) -> set[str]:
 def test_edges_of_a_node_that_is_cordoned_are_emptied_and_placed_elsewhere(fleet: Cluster, crowd: Crowd):
     there, before = brought_back(fleet, crowd), sessions(fleet)
     fleet.kubectl("cordon", AWAY)
-    fleet.wait(lambda: AWAY not in places(fleet).values() and settled(fleet, crowd), 180, f"nobody on {AWAY}")
+    fleet.wait(lambda: AWAY not in places(fleet).values() and settled(fleet, crowd), 180, f"no broker on {AWAY}")
     assert emptied(fleet, before) == there
 
 
@@ -135,7 +135,7 @@ def test_a_drain_waits_until_edges_have_been_emptied(fleet: Cluster, crowd: Crow
     there, before = brought_back(fleet, crowd), sessions(fleet)
     run("kubectl", "drain", AWAY, f"--pod-selector={BROKERS}", "--delete-emptydir-data", "--ignore-daemonsets",
         "--timeout=240s", seconds=300)  # fmt: skip
-    fleet.wait(lambda: AWAY not in places(fleet).values() and settled(fleet, crowd), 120, f"nobody on {AWAY}")
+    fleet.wait(lambda: AWAY not in places(fleet).values() and settled(fleet, crowd), 120, f"no broker on {AWAY}")
     assert emptied(fleet, before) == there
 
 

@@ -1,8 +1,8 @@
 """Spark in pods, launched by the operator for a fleet under load: a driver that dies, one that cannot start, none.
 
-The tests of this module go on from one another. Runs where PLIMSOLL_SPARK_IMAGE_TAG names an image of Spark in the
-cluster; files go to a volume of the default storage class, or of this machine where there is none
-and the cluster's node is this machine.
+The tests of this module continue one another. They run if PLIMSOLL_SPARK_IMAGE_TAG names an image of Spark in the
+cluster; files go to a volume of the default storage class, or of this machine if there is none and the cluster's node
+is this machine.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Object = dict[str, Any]
 SUBSCRIBERS = 20
 PER_SECOND = 20.0
 START_SECONDS = 300.0
-"""A first driver pulls its image, and shares the machine with all that starts besides."""
+"""A first driver pulls its image, and shares the machine with all other starting processes."""
 DEAD_SECONDS, STARTING_SECONDS = 90.0, 180.0
-"""A snapshot of this age asks for another driver, unless the one that is there has begun since."""
+"""A snapshot of this age requires another driver, unless the present one has started since."""
 BACK_SECONDS = 360.0
 """From the deletion of a driver to the next snapshot, at the latest; how long it takes is printed."""
 ASK = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:7410/v1/snapshot').read().decode())"
@@ -57,7 +57,7 @@ def claim(storage_class: str | None) -> Object:
 
 
 def local_volume(name: str, folder: Path, node: str) -> Object:
-    """A folder of this machine; unlike a path of the host it gets the group of the pod that mounts it."""
+    """A folder of this machine; unlike a hostPath it gets the group of the pod that mounts it."""
     term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
     return {
         "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
@@ -108,7 +108,7 @@ def fleet(cluster: Cluster, volume: str) -> Cluster:
 
 @pytest.fixture(scope="module")
 def crowd(fleet: Cluster) -> Iterator[Crowd]:
-    """Publishes all the time: whatever becomes of Spark, no delivery is lost."""
+    """Publishes all the time: no delivery is lost, with or without Spark."""
     fleet.wait(lambda: fleet.is_true("brokercluster", "east", "Ready"), 180, "the cluster to be ready")
     crowd = Crowd(fleet, "crowd", "east", SUBSCRIBERS, PER_SECOND)
     yield crowd
@@ -126,7 +126,7 @@ def reason(fleet: Cluster) -> str:
 
 
 def snapshot(fleet: Cluster) -> Object:
-    """What the collector serves: Spark's snapshot, or its own fold."""
+    """The snapshot that the collector serves: Spark's, or its own fold."""
     found: Object = json.loads(fleet.kubectl("exec", "fleet-telemetry-0", "-c", "collector", "--", "python", "-c", ASK))
     return found
 
@@ -137,7 +137,7 @@ def pods(fleet: Cluster, labels: str) -> list[Object]:
 
 
 def decided_by_spark(fleet: Cluster) -> Object:
-    """The telemetry of a fleet's status while it is decided by Spark; empty while it is not."""
+    """The telemetry part of a fleet's status while Spark's snapshot is used; empty while it is not."""
     found = telemetry(fleet)
     return found if found.get("source") == "Spark" and "snapshotAgeSeconds" in found else {}
 
@@ -169,15 +169,15 @@ def test_a_driver_that_is_deleted_is_followed_by_another_that_goes_on_from_its_c
     fleet.kubectl("delete", "pod", driver["metadata"]["name"], "--wait=false")
     said: set[str] = set()
 
-    def anew() -> Object:
+    def restarted() -> Object:
         said.add(telemetry(fleet).get("source", ""))
         now = snapshot(fleet)
         (latest,) = pods(fleet, "plimsoll.dev/part=driver")
-        # What the driver before has written in its last moments does not count.
+        # What the previous driver has written in its last moments does not count.
         is_new = now["source"] == "spark" and now["written_us"] > deleted_us + 10_000_000
         return now if is_new and latest["metadata"]["uid"] != driver["metadata"]["uid"] else {}
 
-    after = fleet.wait(anew, BACK_SECONDS, "the next driver's snapshot")
+    after = fleet.wait(restarted, BACK_SECONDS, "the next driver's snapshot")
     took, busy = time.monotonic() - deleted, os.getloadavg()[0] / (os.cpu_count() or 1)
     print(f"next snapshot {took:.0f} s after the driver was deleted, load {busy:.1f}; decided by {sorted(said)}")
     assert after["run_us"] == before["run_us"], "it goes on from the checkpoint"
@@ -187,8 +187,8 @@ def test_a_driver_that_is_deleted_is_followed_by_another_that_goes_on_from_its_c
     fleet.wait(lambda: decided_by_spark(fleet), 60, "Spark's snapshot to be used again")
 
 
-def test_a_driver_that_runs_and_says_nothing_is_started_anew(fleet: Cluster, crowd: Crowd):
-    """Stopped as if it hung: its pod is Running all the time."""
+def test_a_driver_that_runs_and_writes_nothing_is_restarted(fleet: Cluster, crowd: Crowd):
+    """It is stopped as if it hung: its pod is Running all the time."""
     (driver,) = pods(fleet, "plimsoll.dev/part=driver")
     name, begun = driver["metadata"]["name"], time.monotonic()
     fleet.kubectl("exec", name, "--", "pkill", "-STOP", "java")
@@ -209,7 +209,7 @@ def test_a_driver_that_runs_and_says_nothing_is_started_anew(fleet: Cluster, cro
 
 
 def test_without_a_driver_the_fleet_is_decided_by_the_fold_and_says_so(fleet: Cluster, crowd: Crowd):
-    fleet.apply(fleet_with(image="plimsoll/spark:of-nobody"))
+    fleet.apply(fleet_with(image="plimsoll/spark:missing"))
     fleet.wait(lambda: telemetry(fleet).get("source") == "Fold", 120, "the fold to be used")
     found = telemetry(fleet)
     assert found["reason"].startswith("Stale: ")
@@ -236,16 +236,16 @@ WATCHED = {"get", "list", "watch"}
 SELDOM = {
     ("deployments", "patch"): "when an image or a setting changes",
     ("cronjobs", "patch"): "when an image or a setting changes",
-    ("serviceaccounts", "patch"): "when somebody has changed it",
-    ("roles", "patch"): "when somebody has changed it",
-    ("rolebindings", "patch"): "when somebody has changed it",
-    ("pods", "create"): "what a driver may, and so whoever lets it",
-    ("pods", "deletecollection"): "what a driver may, and so whoever lets it",
+    ("serviceaccounts", "patch"): "when another client has changed it",
+    ("roles", "patch"): "when another client has changed it",
+    ("rolebindings", "patch"): "when another client has changed it",
+    ("pods", "create"): "needed by a driver, so the operator that grants it must have it",
+    ("pods", "deletecollection"): "needed by a driver, so the operator that grants it must have it",
     ("sparkapplications", "create"): "where that operator is installed",
     ("sparkapplications", "patch"): "where that operator is installed",
     ("sparkapplications", "delete"): "where that operator is installed",
 }
-"""Rights of Spark that this story does not need, and when others do."""
+"""Rights for Spark that these tests do not use, and when they are needed."""
 OF_SPARK = {"deployments", "cronjobs", "serviceaccounts", "roles", "rolebindings", "sparkapplications"}
 
 

@@ -1,4 +1,4 @@
-"""An edge in the explored world: it serves, and never decides."""
+"""An edge in the explored model: it serves subscribers, and decides nothing."""
 
 from __future__ import annotations
 
@@ -6,266 +6,275 @@ from typing import Any, NamedTuple
 
 from tests.exploration.world import Epoch, Message, Node, World, get, put
 
-UNCOVERED = ("DARK", "ENDED")
-"""States that ask nothing of the head."""
+UNCOVERED = ("STANDBY", "ENDED")
+"""States of an attachment that is not in the cover."""
+
+FOR_COORDINATOR = ("HANDOVER_REJECTED", "SLOT", "TARGET_ATTACHED")
 
 
-class Rec(NamedTuple):
-    """A subscriber at an edge."""
+class Attachment(NamedTuple):
+    """A subscriber at an edge. `by_handover`: it came by ATTACH. `pending_end`: the cut up to which it catches up."""
 
     state: str
-    ep: Epoch
-    lid: int
-    buf: tuple[Message, ...] = ()
-    closed: bool = False
-    go: bool = False
-    session: bool = False
-    pos: int = 0
-    end: Message | None = None
+    epoch: Epoch
+    number: int
+    buffer: tuple[Message, ...] = ()
+    is_closed: bool = False
+    has_go: bool = False
+    by_handover: bool = False
+    position: int = 0
+    pending_end: Message | None = None
 
 
 class Edge(Node):
-    """Serves subscribers, and never decides."""
+    """Serves subscribers from its head's stream."""
 
     def __init__(self, name: str, head: str) -> None:
         self.name, self.head = name, head
-        self.recs: tuple[Any, ...] = ()
+        self.attachments: tuple[Any, ...] = ()
         self.slots: frozenset[str] = frozenset()
-        self.cseq = self.acked = self.position = 0
-        self.sent: frozenset[str] = frozenset()
+        self.cover_number = self.acked = self.position = 0
+        self.announced: frozenset[str] = frozenset()
         self.waits: tuple[Any, ...] = ()
 
     def up(self, w: World, kind: str, *args: Any) -> None:
-        if kind in ("NAK", "SLOT", "ATTACHED"):
-            w.send(self.name, self.head, "VIA", kind, *args)
+        """Send to the head; some messages are for the coordinator, which may be another head."""
+        if kind in FOR_COORDINATOR:
+            w.send(self.name, self.head, "FOR_COORDINATOR", kind, *args)
         else:
             w.send(self.name, self.head, kind, *args)
 
     def covering(self) -> frozenset[str]:
-        return frozenset(x for x, rec in self.recs if rec.state not in UNCOVERED)
+        return frozenset(x for x, attachment in self.attachments if attachment.state not in UNCOVERED)
 
-    def force(self) -> tuple[int, frozenset[str]]:
-        self.cseq, self.sent = self.cseq + 1, self.covering()
-        return self.cseq, self.sent
+    def next_cover(self) -> tuple[int, frozenset[str]]:
+        """A numbered cover, also if the set has not changed."""
+        self.cover_number, self.announced = self.cover_number + 1, self.covering()
+        return self.cover_number, self.announced
 
-    def recalc(self, w: World) -> None:
-        if self.covering() != self.sent:
-            self.up(w, "COVER", *self.force())
+    def update_cover(self, w: World) -> None:
+        if self.covering() != self.announced:
+            self.up(w, "COVER", *self.next_cover())
 
     def drop(self, w: World, x: str) -> None:
-        self.recs = put(self.recs, x, None)
+        self.attachments = put(self.attachments, x, None)
         self.waits = tuple(wait for wait in self.waits if wait[1] != x)
-        self.recalc(w)
+        self.update_cover(w)
 
-    def rec(self, x: str, lid: int) -> Rec | None:
-        found = get(self.recs, x)
-        return found if found and found.lid == lid and not found.closed else None
+    def attached(self, x: str, number: int) -> Attachment | None:
+        found = get(self.attachments, x)
+        return found if found and found.number == number and not found.is_closed else None
 
-    def live(self, w: World, x: str, rec: Rec) -> None:
-        self.recs = put(self.recs, x, rec._replace(state="LIVE", buf=()))
-        for message in rec.buf:
-            w.send(self.name, x, "PUB", rec.lid, self.head, *message)
+    def go_live(self, w: World, x: str, attachment: Attachment) -> None:
+        self.attachments = put(self.attachments, x, attachment._replace(state="LIVE", buffer=()))
+        for message in attachment.buffer:
+            w.send(self.name, x, "DELIVER", attachment.number, self.head, *message)
 
-    def shut(self, w: World, x: str, rec: Rec, kind: str = "SHUT") -> None:
-        """Close an attachment: its queue goes, and the subscriber sees it at once."""
-        if not rec.closed:
-            queue = w.chans.pop((self.name, x), ())
-            kept = tuple(message for message in queue if message[1] != rec.lid)
+    def close(self, w: World, x: str, attachment: Attachment, kind: str = "ATTACHMENT_CLOSED") -> None:
+        """Close an attachment: its queue is dropped, and the subscriber is notified ahead of it."""
+        if not attachment.is_closed:
+            queue = w.channels.pop((self.name, x), ())
+            kept = tuple(message for message in queue if message[1] != attachment.number)
             if kept:
-                w.chans[self.name, x] = kept
-            w.send(self.name, x, kind, rec.lid)
-        self.recs = put(self.recs, x, rec._replace(closed=True, buf=()))
-        if rec.state in UNCOVERED:
+                w.channels[self.name, x] = kept
+            w.send(self.name, x, kind, attachment.number)
+        self.attachments = put(self.attachments, x, attachment._replace(is_closed=True, buffer=()))
+        if attachment.state in UNCOVERED:
             self.drop(w, x)
 
-    # who is behind is served from the log, in slices
+    # a subscriber that is behind is served from the log, in slices
 
     def fall_behind(self, w: World, x: str) -> None:
-        rec = get(self.recs, x)
-        if rec is not None and rec.state == "LIVE" and not rec.closed:
-            self.recs = put(self.recs, x, rec._replace(state="BEHIND", pos=self.position))
-            self.up(w, "FETCH", x, rec.lid, self.position)
+        attachment = get(self.attachments, x)
+        if attachment is not None and attachment.state == "LIVE" and not attachment.is_closed:
+            self.attachments = put(self.attachments, x, attachment._replace(state="CATCHUP", position=self.position))
+            self.up(w, "FETCH", x, attachment.number, self.position)
 
-    def on_replay(self, w: World, _src: str, x: str, lid: int, at: int, items: tuple[Any, ...], done: bool) -> None:
-        rec = self.rec(x, lid)
-        if rec is None or rec.state != "BEHIND":
+    def on_replay(self, w: World, _src: str, x: str, number: int, at: int, items: tuple[Any, ...], done: bool) -> None:
+        attachment = self.attached(x, number)
+        if attachment is None or attachment.state != "CATCHUP":
             return
-        for lsn, pid in items:
-            if rec.end is None or lsn <= rec.end[0] or w.off("nothing-behind-the-cut"):
-                w.send(self.name, x, "PUB", rec.lid, self.head, lsn, pid)
-        rec = rec._replace(pos=at)
-        self.recs = put(self.recs, x, rec)
-        if rec.end is not None and at >= rec.end[0]:
-            _, position, across = rec.end
-            self.on_cut(w, "", ((x, rec.ep),), position, across)
+        end = attachment.pending_end
+        for position, pid in items:
+            if end is None or position <= end[0] or w.is_off("nothing-after-the-cut"):
+                w.send(self.name, x, "DELIVER", attachment.number, self.head, position, pid)
+        attachment = attachment._replace(position=at)
+        self.attachments = put(self.attachments, x, attachment)
+        if end is not None and at >= end[0]:
+            _, token, across = end
+            self.on_cut(w, "", ((x, attachment.epoch),), token, across)
         elif done:
-            self.recs = put(self.recs, x, rec._replace(state="LIVE"))
+            self.attachments = put(self.attachments, x, attachment._replace(state="LIVE"))
         else:
-            self.up(w, "FETCH", x, rec.lid, at)
+            self.up(w, "FETCH", x, attachment.number, at)
 
     # from subscribers
 
-    def on_resume(self, w: World, x: str, lid: int, ep: Epoch, token: Any, named: bool) -> None:
-        self.recs = put(self.recs, x, Rec("RESUMING", ep, lid))
-        seq, cover = self.force()
-        self.waits = (*self.waits, (seq, x, lid))
-        self.up(w, "RESUME", x, ep, seq, cover, token, named)
+    def on_resume(self, w: World, x: str, number: int, epoch: Epoch, token: Any, named: bool) -> None:
+        self.attachments = put(self.attachments, x, Attachment("RESUMING", epoch, number))
+        cover_number, cover = self.next_cover()
+        self.waits = (*self.waits, (cover_number, x, number))
+        self.up(w, "RESUME", x, epoch, cover_number, cover, token, named)
 
-    def on_attach(self, w: World, x: str, lid: int, ep: Epoch) -> None:
-        if x not in self.slots or get(self.recs, x):
-            w.send(self.name, x, "SHUT", lid)
+    def on_attach(self, w: World, x: str, number: int, epoch: Epoch) -> None:
+        if x not in self.slots or get(self.attachments, x):
+            w.send(self.name, x, "ATTACHMENT_CLOSED", number)
             return
-        self.recs = put(self.recs, x, Rec("DARK", ep, lid, session=True))
-        self.up(w, "ATTACHED", x)
+        self.attachments = put(self.attachments, x, Attachment("STANDBY", epoch, number, by_handover=True))
+        self.up(w, "TARGET_ATTACHED", x)
 
-    def on_go(self, w: World, x: str, lid: int) -> None:
-        rec = self.rec(x, lid)
-        if rec is not None and rec.state == "CUTTING":
-            if not w.off("remember-go"):
-                self.recs = put(self.recs, x, rec._replace(go=True))
-        elif rec is not None and rec.state == "HOLD":
-            self.live(w, x, rec)
+    def on_go(self, w: World, x: str, number: int) -> None:
+        attachment = self.attached(x, number)
+        if attachment is not None and attachment.state == "CUTTING":
+            if not w.is_off("remember-go"):
+                self.attachments = put(self.attachments, x, attachment._replace(has_go=True))
+        elif attachment is not None and attachment.state == "BUFFERING":
+            self.go_live(w, x, attachment)
             self.up(w, "DONE", x)
 
-    def on_close(self, w: World, x: str, lid: int) -> None:
-        rec = self.rec(x, lid)
-        if rec is not None:
-            self._closed(w, x, rec)
+    def on_detach(self, w: World, x: str, number: int) -> None:
+        attachment = self.attached(x, number)
+        if attachment is not None:
+            self._lose(w, x, attachment)
 
-    def on_wire(self, w: World, x: str) -> None:
-        rec = get(self.recs, x)
-        if rec is not None and not rec.closed:
-            self._closed(w, x, rec)
+    def on_connection_lost(self, w: World, x: str) -> None:
+        attachment = get(self.attachments, x)
+        if attachment is not None and not attachment.is_closed:
+            self._lose(w, x, attachment)
 
-    def _closed(self, w: World, x: str, rec: Rec) -> None:
-        if rec.state in UNCOVERED or w.off("stay-in-the-cover-until-release"):
+    def _lose(self, w: World, x: str, attachment: Attachment) -> None:
+        if attachment.state in UNCOVERED or w.is_off("stay-in-the-cover-until-release"):
             self.drop(w, x)
         else:
-            self.recs = put(self.recs, x, rec._replace(closed=True, buf=()))
+            self.attachments = put(self.attachments, x, attachment._replace(is_closed=True, buffer=()))
 
     # from the head
 
-    def on_pub(self, w: World, _src: str, lsn: int, pid: Any) -> None:
-        self.position = lsn
-        for x, rec in self.recs:
-            if rec.closed:
+    def on_pub(self, w: World, _src: str, position: int, pid: Any) -> None:
+        self.position = position
+        for x, attachment in self.attachments:
+            if attachment.is_closed:
                 continue
-            if rec.state == "LIVE":
-                w.send(self.name, x, "PUB", rec.lid, self.head, lsn, pid)
-            elif rec.state == "HOLD" and not w.off("hold-what-comes"):
-                self.recs = put(self.recs, x, rec._replace(buf=(*rec.buf, (lsn, pid))))
+            if attachment.state == "LIVE":
+                w.send(self.name, x, "DELIVER", attachment.number, self.head, position, pid)
+            elif attachment.state == "BUFFERING" and not w.is_off("buffer-before-go"):
+                buffer = (*attachment.buffer, (position, pid))
+                self.attachments = put(self.attachments, x, attachment._replace(buffer=buffer))
 
-    def on_ackc(self, w: World, _src: str, seq: int) -> None:
-        self.acked = max(self.acked, seq)
+    def on_cover_ack(self, w: World, _src: str, number: int) -> None:
+        self.acked = max(self.acked, number)
         self._acknowledge(w)
 
     def _acknowledge(self, w: World) -> None:
         kept = []
-        for seq, x, lid in self.waits:
-            rec = self.rec(x, lid)
-            if seq <= self.acked and rec is not None and rec.state != "RESUMING":
-                w.send(self.name, x, "ACK", lid)
-            elif rec is not None:
-                kept.append((seq, x, lid))
+        for cover_number, x, number in self.waits:
+            attachment = self.attached(x, number)
+            if cover_number <= self.acked and attachment is not None and attachment.state != "RESUMING":
+                w.send(self.name, x, "SUBACK", number)
+            elif attachment is not None:
+                kept.append((cover_number, x, number))
         self.waits = tuple(kept)
 
     def on_prepare(self, w: World, _src: str, xs: tuple[str, ...]) -> None:
-        good = tuple(x for x in xs if get(self.recs, x) is None or get(self.recs, x).state == "ENDED")
+        good = tuple(x for x in xs if get(self.attachments, x) is None or get(self.attachments, x).state == "ENDED")
         bad = tuple(x for x in xs if x not in good)
         for x in good:
-            self.recs = put(self.recs, x, None)
+            self.attachments = put(self.attachments, x, None)
         self.slots |= set(good)
         if bad:
-            self.up(w, "NAK", bad)
+            self.up(w, "HANDOVER_REJECTED", bad)
         if good:
             self.up(w, "SLOT", good)
 
-    def on_move(self, w: World, _src: str, xs: tuple[Any, ...]) -> None:
+    def on_start_move(self, w: World, _src: str, xs: tuple[Any, ...]) -> None:
         bad = []
-        for x, ep in xs:
-            rec = get(self.recs, x)
-            if rec is not None and not rec.closed and rec.ep == ep and rec.state == "LIVE":
-                w.send(self.name, x, "MOVE", rec.lid, ep)
+        for x, epoch in xs:
+            found = get(self.attachments, x)
+            if found is not None and not found.is_closed and found.epoch == epoch and found.state == "LIVE":
+                w.send(self.name, x, "MOVE_TO", found.number, epoch)
             else:
                 bad.append(x)
         if bad:
-            self.up(w, "NAK", tuple(bad))
+            self.up(w, "HANDOVER_REJECTED", tuple(bad))
 
     def on_install(self, w: World, _src: str, xs: tuple[str, ...]) -> None:
-        good = [x for x in xs if (rec := get(self.recs, x)) is not None and rec.session and rec.state == "DARK"]
+        good = [x for x in xs if (a := get(self.attachments, x)) is not None and a.by_handover and a.state == "STANDBY"]
         bad = tuple(x for x in xs if x not in good)
         if bad:
-            self.up(w, "NAK", bad)
+            self.up(w, "HANDOVER_REJECTED", bad)
         for x in good:
-            self.recs = put(self.recs, x, get(self.recs, x)._replace(state="CUTTING"))
+            self.attachments = put(self.attachments, x, get(self.attachments, x)._replace(state="CUTTING"))
         if good:
-            seq, cover = self.force()
-            self.waits = (*self.waits, *((seq, x, get(self.recs, x).lid) for x in good))
-            self.up(w, "CUTREQ", seq, cover, tuple((x, get(self.recs, x).ep) for x in good))
+            cover_number, cover = self.next_cover()
+            self.waits = (*self.waits, *((cover_number, x, get(self.attachments, x).number) for x in good))
+            members = tuple((x, get(self.attachments, x).epoch) for x in good)
+            self.up(w, "CUT_REQUEST", cover_number, cover, members)
 
     def on_installed(self, w: World, _src: str, xs: tuple[str, ...], position: int) -> None:
         self.position = max(self.position, position)
         for x in xs:
             self.slots -= {x}
-            rec = get(self.recs, x)
-            if rec is not None and rec.session and rec.state == "CUTTING":
-                rec = rec._replace(state="HOLD")
-                self.recs = put(self.recs, x, rec)
-                if rec.go:
-                    self.live(w, x, rec)
+            attachment = get(self.attachments, x)
+            if attachment is not None and attachment.by_handover and attachment.state == "CUTTING":
+                attachment = attachment._replace(state="BUFFERING")
+                self.attachments = put(self.attachments, x, attachment)
+                if attachment.has_go:
+                    self.go_live(w, x, attachment)
                     self.up(w, "DONE", x)
         self._acknowledge(w)
 
-    def on_cut(self, w: World, _src: str, xs: tuple[Any, ...], position: Any, across: bool) -> None:
-        for x, ep in xs:
-            rec = get(self.recs, x)
-            if rec is None or rec.ep != ep:
+    def on_cut(self, w: World, _src: str, xs: tuple[Any, ...], token: Any, across: bool) -> None:
+        for x, epoch in xs:
+            found = get(self.attachments, x)
+            if found is None or found.epoch != epoch:
                 continue
-            upto = rec.end[0] if rec.end else self.position
-            if rec.state == "BEHIND" and not rec.closed and rec.pos < upto and not w.off("drain-before-end"):
-                self.recs = put(self.recs, x, rec._replace(end=(upto, position, across)))
+            upto = found.pending_end[0] if found.pending_end else self.position
+            is_behind = found.state == "CATCHUP" and not found.is_closed and found.position < upto
+            if is_behind and not w.is_off("drain-before-end"):
+                self.attachments = put(self.attachments, x, found._replace(pending_end=(upto, token, across)))
                 continue
-            if not rec.closed:
-                w.send(self.name, x, "END", rec.lid, position)
-            drains = across and not w.off("drain-stays-in-the-cover")
-            self.recs = put(self.recs, x, rec._replace(state="DRAIN" if drains else "ENDED"))
-            if not across and rec.closed:
+            if not found.is_closed:
+                w.send(self.name, x, "END", found.number, token)
+            stays_covered = across and not w.is_off("drain-stays-in-the-cover")
+            self.attachments = put(self.attachments, x, found._replace(state="DRAINING" if stays_covered else "ENDED"))
+            if not across and found.is_closed:
                 self.drop(w, x)
-        self.recalc(w)
+        self.update_cover(w)
 
     def on_abort(self, w: World, _src: str, xs: tuple[Any, ...]) -> None:
-        for x, ep in xs:
+        for x, epoch in xs:
             self.slots -= {x}
-            rec = get(self.recs, x)
-            if rec is None:
+            found = get(self.attachments, x)
+            if found is None:
                 continue
-            if rec.session and rec.state in ("DARK", "CUTTING", "HOLD"):
-                self.shut(w, x, rec)
-                if get(self.recs, x) is not None:
+            if found.by_handover and found.state in ("STANDBY", "CUTTING", "BUFFERING"):
+                self.close(w, x, found)
+                if get(self.attachments, x) is not None:
                     self.drop(w, x)
-            elif rec.ep == ep and rec.state in ("LIVE", "BEHIND") and not rec.closed:
-                w.send(self.name, x, "STAY", rec.lid)
+            elif found.epoch == epoch and found.state in ("LIVE", "CATCHUP") and not found.is_closed:
+                w.send(self.name, x, "STAY", found.number)
 
-    def on_revoke(self, w: World, x: str, ep: Epoch) -> None:
-        rec = get(self.recs, x)
-        if rec is not None and rec.ep == ep and not rec.closed and rec.state in ("LIVE", "BEHIND", "RESUMING"):
-            self.shut(w, x, rec, "MOVED")
+    def on_revoke(self, w: World, x: str, epoch: Epoch) -> None:
+        found = get(self.attachments, x)
+        is_served = found is not None and found.epoch == epoch and not found.is_closed
+        if is_served and found.state in ("LIVE", "CATCHUP", "RESUMING"):
+            self.close(w, x, found, "MOVED")
 
-    def on_release(self, w: World, _src: str, x: str, ep: Epoch) -> None:
-        rec = get(self.recs, x)
-        if rec is not None and (rec.ep < ep or w.off("release-by-epoch")):
-            self.shut(w, x, rec)
-            if get(self.recs, x) is not None:
+    def on_release(self, w: World, _src: str, x: str, epoch: Epoch) -> None:
+        found = get(self.attachments, x)
+        if found is not None and (found.epoch < epoch or w.is_off("release-by-epoch")):
+            self.close(w, x, found)
+            if get(self.attachments, x) is not None:
                 self.drop(w, x)
 
-    def on_resumed(self, w: World, _src: str, x: str, ep: Epoch, position: Any, items: tuple[Any, ...]) -> None:
-        self.position = max(self.position, position[1])
-        rec = get(self.recs, x)
-        if rec is None or rec.ep != ep or rec.state != "RESUMING":
+    def on_resumed(self, w: World, _src: str, x: str, epoch: Epoch, token: Any, items: tuple[Any, ...]) -> None:
+        self.position = max(self.position, token[1])
+        found = get(self.attachments, x)
+        if found is None or found.epoch != epoch or found.state != "RESUMING":
             return
-        if rec.closed:
-            self.recs = put(self.recs, x, rec._replace(state="LIVE"))
+        if found.is_closed:
+            self.attachments = put(self.attachments, x, found._replace(state="LIVE"))
             return
-        w.send(self.name, x, "RESUMED", rec.lid, position, len(items))
-        self.live(w, x, rec._replace(buf=items))
+        w.send(self.name, x, "RESUMED", found.number, token, len(items))
+        self.go_live(w, x, found._replace(buffer=items))
         self._acknowledge(w)

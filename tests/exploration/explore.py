@@ -1,4 +1,4 @@
-"""Visit every reachable state of a small world once, and check the laws in each of them and at every end."""
+"""Visit every reachable state of a small world once; check the laws in each state, and at every end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ Step = tuple[Any, ...]
 
 @dataclass
 class Result:
-    """What an exploration has seen. `outcomes`: how members ended, over all ends."""
+    """The result of an exploration. `outcomes`: the outcomes of members, counted over all ends.
+
+    `violation`: the first one that was found, and `path`: a shortest sequence of steps to it.
+    """
 
     states: int = 0
     steps: int = 0
@@ -27,7 +30,7 @@ class Result:
 
 
 def start(config: Config) -> World:
-    """Every subscriber is attached to A and has its acknowledgement."""
+    """The initial world: every subscriber is attached to A, and its subscription is acknowledged."""
     w = World(config)
     heads = sorted({head for _, head in config.heads})
     for head in heads:
@@ -37,68 +40,70 @@ def start(config: Config) -> World:
         w.nodes[edge] = Edge(edge, head)
     for x in config.subscribers:
         subscriber = w.nodes[x] = Subscriber(x)
-        subscriber.cur = "A"
+        subscriber.current = "A"
         subscriber.resume(w)
-        while w.chans:
-            w = w.step(("deliver", *sorted(w.chans)[0]))
-        assert w.nodes[x].promised
+        while w.channels:
+            w = w.step(("deliver", *sorted(w.channels)[0]))
+        assert w.nodes[x].is_acknowledged
     return w
 
 
 def check(w: World) -> None:
-    """What must hold in every state."""
+    """Check the laws that hold in every state."""
     for x in w.config.subscribers:
-        got = w.nodes[x].got
-        for origin in {pid[0] for pid in got}:
-            numbers = [pid[1] for pid in got if pid[0] == origin]
-            if numbers != sorted(numbers):
-                raise ViolationError(f"I3: {x} got {got}")
+        received = w.nodes[x].received
+        for origin in {pid[0] for pid in received}:
+            offsets = [pid[1] for pid in received if pid[0] == origin]
+            if offsets != sorted(offsets):
+                raise ViolationError(f"I3: {x} received {received}")
         by_epoch: dict[int, list[str]] = {}
         for name, node in w.nodes.items():
-            rec = get(node.recs, x) if isinstance(node, Edge) else None
-            if rec is not None and rec.state in ("LIVE", "HOLD") and not rec.closed:
-                by_epoch.setdefault(rec.ep, []).append(name)
+            found = get(node.attachments, x) if isinstance(node, Edge) else None
+            if found is not None and found.state in ("LIVE", "BUFFERING") and not found.is_closed:
+                by_epoch.setdefault(found.epoch, []).append(name)
         if any(len(names) > 1 for names in by_epoch.values()):
             raise ViolationError(f"I4: {x} is served twice in one epoch: {by_epoch}")
 
 
 def check_end(w: World) -> None:
-    """What must hold where nothing more can happen."""
+    """Check the laws that hold when no step but a fault is possible."""
     coordinator = w.nodes[w.config.h1]
     if coordinator.session not in ("DONE", "ABORTED"):
-        raise ViolationError(f"I5: the session ends as {coordinator.session}")
+        raise ViolationError(f"I5: the session stays in {coordinator.session}")
     for x, must in zip(w.config.subscribers, w.must, strict=True):
         subscriber = w.nodes[x]
-        if subscriber.cur:
-            missing = must - set(subscriber.got)
+        if subscriber.current:
+            missing = must - set(subscriber.received)
             if missing:
-                raise ViolationError(f"I1: {x} lost {sorted(missing)}, got {subscriber.got}")
-            _check_orphans(w, x, subscriber)
+                raise ViolationError(f"I1: {x} lost {sorted(missing)}, received {subscriber.received}")
+            _check_leftovers(w, x, subscriber)
 
 
-def _check_orphans(w: World, x: str, subscriber: Any) -> None:
-    if subscriber.nxt:
-        raise ViolationError(f"I5: {x} is still attached to {subscriber.nxt}, too")
+def _check_leftovers(w: World, x: str, subscriber: Any) -> None:
+    if subscriber.next:
+        raise ViolationError(f"I5: {x} is still attached to {subscriber.next} as well")
     for name, node in w.nodes.items():
         if isinstance(node, Edge):
-            rec = get(node.recs, x)
-            if (rec is not None) != (name == subscriber.cur):
-                raise ViolationError(f"I5: orphan of {x} at {name}: {rec}, served at {subscriber.cur}")
-            if rec is not None and (rec.state != "LIVE" or rec.closed):
-                raise ViolationError(f"I5: {x} is {rec} at {name}")
+            found = get(node.attachments, x)
+            if (found is not None) != (name == subscriber.current):
+                raise ViolationError(f"I5: attachment of {x} at {name}: {found}, served at {subscriber.current}")
+            if found is not None and (found.state != "LIVE" or found.is_closed):
+                raise ViolationError(f"I5: {x} is {found} at {name}")
             if x in node.slots:
                 raise ViolationError(f"I5: the slot of {x} at {name} is never freed")
         elif isinstance(node, Head):
-            owner = get(node.owner, x)
-            here = w.config.head(subscriber.cur) == name
-            if (owner is not None) != here or (here and owner != (subscriber.cur, subscriber.ep)):
-                raise ViolationError(f"I5: {name} says {owner}, served at {subscriber.cur} {subscriber.ep}")
-            if x in node.guests:
-                raise ViolationError(f"I5: {x} is a guest of {name} for ever")
+            owner = get(node.owners, x)
+            is_here = w.config.head(subscriber.current) == name
+            if (owner is not None) != is_here or (is_here and owner != (subscriber.current, subscriber.epoch)):
+                raise ViolationError(
+                    f"I5: the owner of {x} at {name} is {owner}, served at {subscriber.current} {subscriber.epoch}"
+                )
+            if x in node.remote_members:
+                raise ViolationError(f"I5: {x} stays a remote member at {name}")
 
 
 def explore(config: Config, most: int = 2_000_000) -> Result:
-    """Breadth first, so that a violation comes with a shortest way to it.
+    """Explore breadth first, so that the path to a violation is a shortest one.
 
     Raises:
         RuntimeError: the world has more states than `most`.

@@ -1,4 +1,4 @@
-"""A head in the explored world: it puts publications in order, and the head of the source decides the session."""
+"""A head in the explored model: it logs publications, and the head of the source decides the session."""
 
 from __future__ import annotations
 
@@ -6,85 +6,90 @@ from typing import Any
 
 from tests.exploration.world import Epoch, Node, World, get, put
 
-OPEN = ("PREP", "ATTACHED", "CUTTING")
+OPEN = ("PREPARING", "ATTACHED", "CUTTING")
 """States of a member that can still be undone."""
 
 
 class Head(Node):
-    """Sequencer of its edges; the head of A coordinates and alone decides."""
+    """Logs and relays publications; the head of A is the coordinator of the session.
+
+    `covers`: by link. `announced`: the cover sent to the neighbour, under `cover_number`. `owners`: edge and epoch of
+    each subscriber; `past`: the epochs of deleted entries.
+    """
 
     def __init__(self, name: str, neighbor: str | None) -> None:
         self.name, self.neighbor = name, neighbor
-        self.cov: tuple[Any, ...] = ()
-        self.told: frozenset[str] = frozenset()
-        self.oseq = self.oack = 0
+        self.covers: tuple[Any, ...] = ()
+        self.announced: frozenset[str] = frozenset()
+        self.cover_number = self.cover_acked = 0
         self.waits: tuple[Any, ...] = ()
         self.log: tuple[Any, ...] = ()
-        self.owner: tuple[Any, ...] = ()
+        self.owners: tuple[Any, ...] = ()
         self.past: tuple[Any, ...] = ()
         self.session = ""
         self.members: tuple[Any, ...] = ()
-        self.guests: frozenset[str] = frozenset()
-        self.ghosts: frozenset[str] = frozenset()
+        self.remote_members: frozenset[str] = frozenset()
+        self.dead_edges: frozenset[str] = frozenset()
 
     # publications and covers
 
     def publish(self, w: World, pid: Any) -> None:
         self.on_pub(w, "", 0, pid)
 
-    def on_pub(self, w: World, src: str, _lsn: int, pid: Any) -> None:
+    def on_pub(self, w: World, src: str, _position: int, pid: Any) -> None:
         self.log = (*self.log, pid)
-        for link, cover in self.cov:
+        for link, cover in self.covers:
             if link != src and cover:
                 w.send(self.name, link, "PUB", len(self.log), pid)
 
-    def apply(self, w: World, link: str, seq: int, cover: frozenset[str]) -> None:
-        self.cov = put(self.cov, link, cover)
-        self._tell_neighbor(w)
-        self.waits = (*self.waits, (link, seq, 0 if link == self.neighbor else self.oseq))
+    def apply(self, w: World, link: str, number: int, cover: frozenset[str]) -> None:
+        self.covers = put(self.covers, link, cover)
+        self._announce(w)
+        self.waits = (*self.waits, (link, number, 0 if link == self.neighbor else self.cover_number))
         self._acknowledge(w)
 
-    def _tell_neighbor(self, w: World) -> None:
+    def _announce(self, w: World) -> None:
+        """Send the neighbour a cover, if it has changed."""
         if self.neighbor is None:
             return
-        wanted = frozenset().union(*(cover for link, cover in self.cov if link != self.neighbor))
-        if wanted != self.told:
-            self.oseq, self.told = self.oseq + 1, wanted
-            w.send(self.name, self.neighbor, "COVER", self.oseq, wanted)
+        wanted = frozenset().union(*(cover for link, cover in self.covers if link != self.neighbor))
+        if wanted != self.announced:
+            self.cover_number, self.announced = self.cover_number + 1, wanted
+            w.send(self.name, self.neighbor, "COVER", self.cover_number, wanted)
 
     def _acknowledge(self, w: World) -> None:
-        for link, seq, need in self.waits:
-            if need <= self.oack:
-                w.send(self.name, link, "ACKC", seq)
-        self.waits = tuple(wait for wait in self.waits if wait[2] > self.oack)
+        for link, number, need in self.waits:
+            if need <= self.cover_acked:
+                w.send(self.name, link, "COVER_ACK", number)
+        self.waits = tuple(wait for wait in self.waits if wait[2] > self.cover_acked)
 
-    def on_cover(self, w: World, src: str, seq: int, cover: frozenset[str]) -> None:
-        self.apply(w, src, seq, cover)
+    def on_cover(self, w: World, src: str, number: int, cover: frozenset[str]) -> None:
+        self.apply(w, src, number, cover)
 
-    def on_ackc(self, w: World, _src: str, seq: int) -> None:
-        self.oack = max(self.oack, seq)
+    def on_cover_ack(self, w: World, _src: str, number: int) -> None:
+        self.cover_acked = max(self.cover_acked, number)
         self._acknowledge(w)
 
-    def on_down(self, w: World, edge: str) -> None:
-        self.ghosts |= {edge}
+    def on_edge_lost(self, w: World, edge: str) -> None:
+        self.dead_edges |= {edge}
         self.waits = tuple(wait for wait in self.waits if wait[0] != edge)
         if self.name == w.config.h1:
             self._abort(w, list(w.config.subscribers))
         elif edge == "B":
-            self.up(w, "NAK", tuple(sorted(self.guests)))
-        self._collect(w)
+            self.to_coordinator(w, "HANDOVER_REJECTED", tuple(sorted(self.remote_members)))
+        self._drop_covers(w)
 
-    def _collect(self, w: World) -> None:
-        """A dead edge's cover stays until no owner entry names it."""
-        for edge in self.ghosts:
-            if all(owner[0] != edge for _, owner in self.owner):
-                self.cov = put(self.cov, edge, None)
-                self.ghosts -= {edge}
-                self._tell_neighbor(w)
+    def _drop_covers(self, w: World) -> None:
+        """The cover of a dead edge stays until no owner entry names the edge."""
+        for edge in self.dead_edges:
+            if all(owner[0] != edge for _, owner in self.owners):
+                self.covers = put(self.covers, edge, None)
+                self.dead_edges -= {edge}
+                self._announce(w)
 
     # sessions
 
-    def undecided(self) -> bool:
+    def is_undecided(self) -> bool:
         return any(state in OPEN for _, (state, _) in self.members)
 
     def cut_members(self) -> list[str]:
@@ -93,210 +98,220 @@ class Head(Node):
     def epoch_at_cut(self, x: str) -> Epoch:
         return int(get(self.members, x)[1])
 
-    def up(self, w: World, kind: str, *args: Any) -> None:
-        """To the session's coordinator."""
+    def to_coordinator(self, w: World, kind: str, *args: Any) -> None:
+        """Pass a message to the coordinator: this head, or the other one."""
         if self.name == w.config.h1:
-            getattr(self, "at_" + kind.lower())(w, *args)
+            getattr(self, "coordinate_" + kind.lower())(w, *args)
         else:
-            w.send(self.name, w.config.h1, "UP", kind, *args)
+            w.send(self.name, w.config.h1, "ROUTE_TO_COORDINATOR", kind, *args)
 
-    def on_via(self, w: World, _src: str, kind: str, *args: Any) -> None:
-        """From an edge, for the coordinator."""
-        self.up(w, kind, *args)
+    def on_for_coordinator(self, w: World, _src: str, kind: str, *args: Any) -> None:
+        """From an edge of this head."""
+        self.to_coordinator(w, kind, *args)
 
-    def on_up(self, w: World, _src: str, kind: str, *args: Any) -> None:
-        getattr(self, "at_" + kind.lower())(w, *args)
+    def on_route_to_coordinator(self, w: World, _src: str, kind: str, *args: Any) -> None:
+        """From the other head."""
+        getattr(self, "coordinate_" + kind.lower())(w, *args)
 
-    def down(self, w: World, edge: str, *message: Any) -> None:
+    def to_edge(self, w: World, edge: str, *message: Any) -> None:
         head = w.config.head(edge)
         if head == self.name:
             w.send(self.name, edge, *message)
         else:
-            w.send(self.name, head, "TO", edge, *message)
+            w.send(self.name, head, "ROUTE_TO_EDGE", edge, *message)
 
-    def on_to(self, w: World, _src: str, edge: str, *message: Any) -> None:
+    def on_route_to_edge(self, w: World, _src: str, edge: str, *message: Any) -> None:
         if message[0] == "PREPARE":
-            self.guests |= set(message[1])
+            self.remote_members |= set(message[1])
         elif message[0] == "ABORT":
-            for x, ep in message[1]:
-                self.guests -= {x}
-                if get(self.owner, x) == (edge, ep + 1):
+            for x, epoch in message[1]:
+                self.remote_members -= {x}
+                if get(self.owners, x) == (edge, epoch + 1):
                     self._forget(x)
-            self._collect(w)
+            self._drop_covers(w)
         w.send(self.name, edge, *message)
 
     def _forget(self, x: str) -> None:
-        self.past = put(self.past, x, get(self.owner, x)[1])
-        self.owner = put(self.owner, x, None)
+        self.past = put(self.past, x, get(self.owners, x)[1])
+        self.owners = put(self.owners, x, None)
 
     def command(self, w: World, command: str) -> None:
         if command == "PREPARE":
-            if self.session and not w.off("a-repeated-command-says-how-things-stand"):
+            if self.session and not w.is_off("a-repeated-command-returns-the-state"):
                 return
-            self.session = "PREP"
+            self.session = "PREPARING"
             for x in w.config.subscribers:
-                edge, ep = get(self.owner, x, ("", 0))
-                self.members = put(self.members, x, ("PREP" if edge == "A" else "stayed", ep))
-            xs = tuple(x for x, (state, _) in self.members if state == "PREP")
+                edge, epoch = get(self.owners, x, ("", 0))
+                self.members = put(self.members, x, ("PREPARING" if edge == "A" else "stayed", epoch))
+            xs = tuple(x for x, (state, _) in self.members if state == "PREPARING")
             if xs:
-                self.down(w, "B", "PREPARE", xs)
+                self.to_edge(w, "B", "PREPARE", xs)
         elif command == "ABORT":
-            if not self.session and not w.off("abort-leaves-a-tombstone"):
+            if not self.session and not w.is_off("abort-leaves-a-tombstone"):
                 self.session = "ABORTED"
             self._abort(w, list(w.config.subscribers))
         elif self.session == "READY":
             self._cut(w)
-        self._ended()
+        self._end_session()
 
     def _cut(self, w: World) -> None:
         attached = tuple(x for x, (state, _) in self.members if state == "ATTACHED")
-        self._abort(w, [x for x, (state, _) in self.members if state == "PREP"])
+        self._abort(w, [x for x, (state, _) in self.members if state == "PREPARING"])
         if w.config.mode == "replay":
             for x in attached:
-                ep = self.epoch_at_cut(x)
-                good = get(self.owner, x) == ("A", ep)
-                self.members = put(self.members, x, ("CUT" if good else "stayed", ep))
+                epoch = self.epoch_at_cut(x)
+                is_owned = get(self.owners, x) == ("A", epoch)
+                self.members = put(self.members, x, ("CUT" if is_owned else "stayed", epoch))
             self.session = "CUT"
         elif attached:
             self.session = "CUTTING"
             for x in attached:
                 self.members = put(self.members, x, ("CUTTING", self.epoch_at_cut(x)))
-            self.down(w, "B", "INSTALL", attached)
+            self.to_edge(w, "B", "INSTALL", attached)
 
     def _abort(self, w: World, xs: list[str], outcome: str = "stayed") -> None:
         gone = tuple((x, self.epoch_at_cut(x)) for x in xs if get(self.members, x, ("", 0))[0] in OPEN)
-        for x, ep in gone:
-            self.members = put(self.members, x, (outcome, ep))
+        for x, epoch in gone:
+            self.members = put(self.members, x, (outcome, epoch))
         if gone:
             if "A" not in w.dead:
-                self.down(w, "A", "ABORT", gone)
-            self.down(w, "B", "ABORT", gone)
-        self._ended()
+                self.to_edge(w, "A", "ABORT", gone)
+            self.to_edge(w, "B", "ABORT", gone)
+        self._end_session()
 
-    def _ended(self) -> None:
+    def _end_session(self) -> None:
+        """End the session if every member has an outcome."""
         states = {state for _, (state, _) in self.members}
         if self.session and states and not states & {*OPEN, "CUT"}:
             self.session = "DONE" if "moved" in states or "returned" in states else "ABORTED"
 
-    def at_nak(self, w: World, xs: tuple[str, ...]) -> None:
+    def coordinate_handover_rejected(self, w: World, xs: tuple[str, ...]) -> None:
         self._abort(w, list(xs))
 
-    def at_slot(self, w: World, xs: tuple[str, ...]) -> None:
-        xs = tuple(x for x in xs if get(self.members, x, ("", 0))[0] == "PREP")
+    def coordinate_slot(self, w: World, xs: tuple[str, ...]) -> None:
+        xs = tuple(x for x in xs if get(self.members, x, ("", 0))[0] == "PREPARING")
         if xs and w.config.mode == "replay":
             for x in xs:
                 self.members = put(self.members, x, ("ATTACHED", self.epoch_at_cut(x)))
             self.session = "READY"
         elif xs:
-            self.down(w, "A", "MOVE", tuple((x, self.epoch_at_cut(x)) for x in xs))
+            self.to_edge(w, "A", "START_MOVE", tuple((x, self.epoch_at_cut(x)) for x in xs))
 
-    def at_attached(self, w: World, x: str) -> None:
-        if get(self.members, x, ("", 0))[0] == "PREP":
+    def coordinate_target_attached(self, w: World, x: str) -> None:
+        if get(self.members, x, ("", 0))[0] == "PREPARING":
             self.members = put(self.members, x, ("ATTACHED", self.epoch_at_cut(x)))
-            if self.session == "PREP":
+            if self.session == "PREPARING":
                 self.session = "READY"
 
-    def on_cutreq(self, w: World, src: str, seq: int, cover: frozenset[str], xs: tuple[Any, ...]) -> None:
-        self.apply(w, src, seq, cover)
-        if not w.config.local:
-            good = tuple((x, ep) for x, ep in xs if x in self.guests)
-            bad = tuple((x, ep - 1) for x, ep in xs if (x, ep) not in good)
-            if bad:
-                w.send(self.name, src, "ABORT", bad)
-            for x, ep in good:
-                self.owner = put(self.owner, x, (src, ep))
-            if good:
-                w.send(self.name, src, "INSTALLED", tuple(x for x, _ in good), len(self.log))
-                self.up(w, "MARKER", tuple(x for x, _ in good), (self.name, len(self.log)))
-            return
-        swapped = tuple(str(x) for x, _ in xs if self._swappable(w, x))
-        bad = tuple((x, ep - 1) for x, ep in xs if x not in swapped)
+    def on_cut_request(self, w: World, src: str, number: int, cover: frozenset[str], xs: tuple[Any, ...]) -> None:
+        self.apply(w, src, number, cover)
+        if w.config.local:
+            self._cut_locally(w, src, xs)
+        else:
+            self._cut_remote_members(w, src, xs)
+
+    def _cut_remote_members(self, w: World, src: str, xs: tuple[Any, ...]) -> None:
+        """The target owns its remote members from here on; the MARKER lets the coordinator decide their cut."""
+        good = tuple((x, epoch) for x, epoch in xs if x in self.remote_members)
+        bad = tuple((x, epoch - 1) for x, epoch in xs if (x, epoch) not in good)
+        if bad:
+            w.send(self.name, src, "ABORT", bad)
+        for x, epoch in good:
+            self.owners = put(self.owners, x, (src, epoch))
+        if good:
+            names = tuple(x for x, _ in good)
+            w.send(self.name, src, "INSTALLED", names, len(self.log))
+            self.to_coordinator(w, "MARKER", names, (self.name, len(self.log)))
+
+    def _cut_locally(self, w: World, src: str, xs: tuple[Any, ...]) -> None:
+        """Swap the owners, and send INSTALLED and CUT, in one step."""
+        swapped = tuple(str(x) for x, _ in xs if self._may_swap(w, x))
+        bad = tuple((x, epoch - 1) for x, epoch in xs if x not in swapped)
         if bad:
             w.send(self.name, src, "ABORT", bad)
         cut = [(name, self.epoch_at_cut(name)) for name in swapped]
-        for x, ep in cut:
-            self.owner = put(self.owner, x, (src, ep + 1))
-            self.members = put(self.members, x, ("CUT", ep))
+        for x, epoch in cut:
+            self.owners = put(self.owners, x, (src, epoch + 1))
+            self.members = put(self.members, x, ("CUT", epoch))
         if swapped:
             self.session = "CUT"
             w.send(self.name, src, "INSTALLED", swapped, len(self.log))
             w.send(self.name, "A", "CUT", tuple(cut), (self.name, len(self.log)), False)
 
-    def _swappable(self, w: World, x: str) -> bool:
-        state, ep = get(self.members, x, ("", 0))
-        return (state == "CUTTING" or w.off("first-of-cut-or-abort-wins")) and (
-            get(self.owner, x) == ("A", ep) or w.off("compare-and-swap")
+    def _may_swap(self, w: World, x: str) -> bool:
+        state, epoch = get(self.members, x, ("", 0))
+        return (state == "CUTTING" or w.is_off("first-of-cut-or-abort-wins")) and (
+            get(self.owners, x) == ("A", epoch) or w.is_off("compare-and-swap")
         )
 
-    def at_marker(self, w: World, xs: tuple[str, ...], position: Any) -> None:
-        good = tuple((name, self.epoch_at_cut(name)) for name in xs if self._swappable(w, name))
-        for x, ep in good:
-            self.members = put(self.members, x, ("CUT", ep))
+    def coordinate_marker(self, w: World, xs: tuple[str, ...], token: Any) -> None:
+        good = tuple((name, self.epoch_at_cut(name)) for name in xs if self._may_swap(w, name))
+        for x, epoch in good:
+            self.members = put(self.members, x, ("CUT", epoch))
         if good:
             self.session = "CUT"
-            w.send(self.name, "A", "CUT", good, position, True)
+            w.send(self.name, "A", "CUT", good, token, True)
 
     def on_done(self, w: World, _src: str, x: str) -> None:
-        self.guests -= {x}
-        self.up(w, "DONE", x)
+        self.remote_members -= {x}
+        self.to_coordinator(w, "DONE", x)
 
-    def at_done(self, w: World, x: str) -> None:
-        state, ep = get(self.members, x, ("", 0))
+    def coordinate_done(self, w: World, x: str) -> None:
+        state, epoch = get(self.members, x, ("", 0))
         if state != "CUT":
             return
         if not w.config.local:
-            w.send(self.name, "A", "RELEASE", x, ep + 1)
-            if get(self.owner, x) == ("A", ep):
+            w.send(self.name, "A", "RELEASE", x, epoch + 1)
+            if get(self.owners, x) == ("A", epoch):
                 self._forget(x)
-                self._collect(w)
+                self._drop_covers(w)
         self._finish(w, x, "moved")
 
     def _finish(self, w: World, x: str, outcome: str) -> None:
-        ep = self.epoch_at_cut(x)
-        self.members = put(self.members, x, (outcome, ep))
+        epoch = self.epoch_at_cut(x)
+        self.members = put(self.members, x, (outcome, epoch))
         if w.config.mode == "replay":
-            self.down(w, "B", "ABORT", ((x, ep),))
-        self._ended()
+            self.to_edge(w, "B", "ABORT", ((x, epoch),))
+        self._end_session()
 
-    # reading the log
+    # reads of the log
 
-    def on_fetch(self, w: World, src: str, x: str, lid: int, after: int) -> None:
-        """A slice of two entries, if there are so many; `done` if the stream goes on behind it."""
+    def on_fetch(self, w: World, src: str, x: str, number: int, after: int) -> None:
+        """Answer with at most two entries; `done`: the log ends there, and the stream continues."""
         items = tuple((after + i, pid) for i, pid in enumerate(self.log[after : after + 2], 1))
         at = after + len(items)
-        done = at == len(self.log) or w.off("live-when-the-log-is-read")
-        w.send(self.name, src, "REPLAY", x, lid, at, items, done)
+        done = at == len(self.log) or w.is_off("live-when-the-log-is-read")
+        w.send(self.name, src, "REPLAY", x, number, at, items, done)
 
     # resume
 
     def on_resume(
-        self, w: World, src: str, x: str, ep: Epoch, seq: int, cover: frozenset[str], token: Any, named: bool
+        self, w: World, src: str, x: str, epoch: Epoch, number: int, cover: frozenset[str], token: Any, named: bool
     ) -> None:
-        self.apply(w, src, seq, cover)
-        old = get(self.owner, x)
+        self.apply(w, src, number, cover)
+        old = get(self.owners, x)
         newest = max(old[1] if old else -1, get(self.past, x, -1))
-        if newest >= ep and not w.off("older-resume-is-refused"):
+        if newest >= epoch and not w.is_off("older-resume-is-refused"):
             w.send(self.name, src, "RELEASE", x, newest + 1)
             return
-        self.owner = put(self.owner, x, (src, ep))
-        if x in self.guests:
-            self.guests -= {x}
-        if named and self.name != w.config.h1:
-            self.up(w, "DONE", x)
+        self.owners = put(self.owners, x, (src, epoch))
+        self.remote_members -= {x}
         if self.name == w.config.h1:
-            self._resumed_here(w, x, named)
+            self._resumed_at_coordinator(w, x, named)
+        elif named:
+            self.to_coordinator(w, "DONE", x)
         at = len(self.log) if token is None else token[1]
         items = tuple((i + 1, pid) for i, pid in enumerate(self.log) if i + 1 > at)
-        w.send(self.name, src, "RESUMED", x, ep, (self.name, len(self.log)), items)
+        w.send(self.name, src, "RESUMED", x, epoch, (self.name, len(self.log)), items)
         if old and old[0] != src:
-            w.send(self.name, old[0], "RELEASE", x, ep)
-        self._collect(w)
+            w.send(self.name, old[0], "RELEASE", x, epoch)
+        self._drop_covers(w)
 
-    def _resumed_here(self, w: World, x: str, named: bool) -> None:
-        state, ep = get(self.members, x, ("", 0))
-        if state in OPEN and not w.off("resume-voids-the-session"):
+    def _resumed_at_coordinator(self, w: World, x: str, named: bool) -> None:
+        state, epoch = get(self.members, x, ("", 0))
+        if state in OPEN and not w.is_off("resume-voids-the-session"):
             self._abort(w, [x], "returned")
         elif state == "CUT":
-            if not w.config.local and not named:  # the stream of A is resumed: B forgets
-                self.down(w, "B", "ABORT", ((x, ep),))
+            if not w.config.local and not named:  # x stays in this cluster, so B drops it
+                self.to_edge(w, "B", "ABORT", ((x, epoch),))
             self._finish(w, x, "moved" if named else "returned")

@@ -1,4 +1,4 @@
-"""A subscriber in the explored world: it owns its token and its attachments."""
+"""A subscriber in the explored model: it owns its token and its attachments."""
 
 from __future__ import annotations
 
@@ -8,102 +8,108 @@ from tests.exploration.world import Epoch, Node, ViolationError, World, get, put
 
 
 class Subscriber(Node):
-    """Owns its token and its attachments."""
+    """`current` and `next`: the edges that it is attached to. `attachments`: the number of each, by edge.
+
+    `is_named`: its next RESUME names the session. `is_acknowledged`: deliveries are due to it.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.cur = self.nxt = ""
-        self.lids: tuple[Any, ...] = ()
-        self.lid = self.ep = 0
+        self.current = self.next = ""
+        self.attachments: tuple[Any, ...] = ()
+        self.last_number = self.epoch = 0
         self.token: Any = None
-        self.marks: tuple[Any, ...] = ()
-        self.got: tuple[Any, ...] = ()
-        self.promised = self.named = self.acked = False
+        self.watermarks: tuple[Any, ...] = ()
+        self.received: tuple[Any, ...] = ()
+        self.is_acknowledged = self.is_named = False
 
     def open(self, edge: str) -> int:
-        self.lid += 1
-        self.lids = put(self.lids, edge, self.lid)
-        return self.lid
+        self.last_number += 1
+        self.attachments = put(self.attachments, edge, self.last_number)
+        return self.last_number
 
-    def close(self, w: World, edge: str) -> None:
-        lid = get(self.lids, edge) if edge else None
-        if lid is not None:
-            self.lids = put(self.lids, edge, None)
-            w.send(self.name, edge, "CLOSE", lid)
+    def detach(self, w: World, edge: str) -> None:
+        number = get(self.attachments, edge) if edge else None
+        if number is not None:
+            self.attachments = put(self.attachments, edge, None)
+            w.send(self.name, edge, "DETACH", number)
 
     def resume(self, w: World, to: str = "") -> None:
-        """Close all links and resume at a live edge of the head whose stream was being consumed."""
-        self.close(w, self.nxt)
-        self.close(w, self.cur)
+        """Leave all edges, and resume at a live edge of the head that the token names."""
+        self.detach(w, self.next)
+        self.detach(w, self.current)
         head = self.token[0] if self.token else w.config.h1
         edges = [edge for edge, at in w.config.heads if at == head and edge not in w.dead]
-        self.nxt = ""
-        self.cur = to if to in edges else next(iter(edges), "")
-        if not self.cur:
+        self.next = ""
+        self.current = to if to in edges else next(iter(edges), "")
+        if not self.current:
             return
-        self.ep += 2 if not w.off("resume-raises-by-two") else 1
-        w.send(self.name, self.cur, "RESUME", self.open(self.cur), self.ep, self.token, self.named)
+        self.epoch += 2 if not w.is_off("resume-raises-by-two") else 1
+        number = self.open(self.current)
+        w.send(self.name, self.current, "RESUME", number, self.epoch, self.token, self.is_named)
 
-    def lost(self, w: World, edge: str) -> None:
-        known = get(self.lids, edge) is not None
-        self.lids = put(self.lids, edge, None)
-        if edge == self.cur and known:
+    def connection_lost(self, w: World, edge: str) -> None:
+        was_attached = get(self.attachments, edge) is not None
+        self.attachments = put(self.attachments, edge, None)
+        if edge == self.current and was_attached:
             self.resume(w)
 
-    def _at(self, edge: str, lid: int) -> bool:
-        return get(self.lids, edge) == lid
+    def _is_attached(self, edge: str, number: int) -> bool:
+        return get(self.attachments, edge) == number
 
-    def on_pub(self, w: World, src: str, lid: int, head: str, lsn: int, pid: Any) -> None:
-        if not self._at(src, lid):
+    def on_deliver(self, w: World, src: str, number: int, head: str, position: int, pid: Any) -> None:
+        if not self._is_attached(src, number):
             return
-        origin, number = pid
-        if number > get(self.marks, origin, 0):
-            if pid in self.got:
-                raise ViolationError(f"I2: {self.name} gets {pid} twice")
-            self.got = (*self.got, pid)
-            self.marks = put(self.marks, origin, number)
+        origin, offset = pid
+        if offset > get(self.watermarks, origin, 0):
+            if pid in self.received:
+                raise ViolationError(f"I2: {self.name} receives {pid} twice")
+            self.received = (*self.received, pid)
+            self.watermarks = put(self.watermarks, origin, offset)
         elif w.config.local:
-            raise ViolationError(f"I2: {self.name} gets {pid} after {self.got}; a local cut needs no deduplication")
-        if src == self.cur:
-            self.token = (head, lsn)
+            raise ViolationError(
+                f"I2: {self.name} receives {pid} after {self.received}; a local cut needs no deduplication"
+            )
+        if src == self.current:
+            self.token = (head, position)
 
-    def on_ack(self, w: World, src: str, lid: int) -> None:
-        if self._at(src, lid) and src == self.cur:
-            self.promised = True
+    def on_suback(self, w: World, src: str, number: int) -> None:
+        if self._is_attached(src, number) and src == self.current:
+            self.is_acknowledged = True
 
-    def on_move(self, w: World, src: str, lid: int, ep: Epoch) -> None:
-        if self._at(src, lid) and src == self.cur and self.ep == ep and not self.nxt:
-            self.nxt = "B"
-            w.send(self.name, "B", "ATTACH", self.open("B"), ep + 1)
+    def on_move_to(self, w: World, src: str, number: int, epoch: Epoch) -> None:
+        if self._is_attached(src, number) and src == self.current and self.epoch == epoch and not self.next:
+            self.next = "B"
+            w.send(self.name, "B", "ATTACH", self.open("B"), epoch + 1)
 
-    def on_stay(self, w: World, src: str, lid: int) -> None:
-        if self._at(src, lid) and self.nxt:
-            self.close(w, self.nxt)
-            self.nxt = ""
+    def on_stay(self, w: World, src: str, number: int) -> None:
+        if self._is_attached(src, number) and self.next:
+            self.detach(w, self.next)
+            self.next = ""
 
-    def on_end(self, w: World, src: str, lid: int, position: Any) -> None:
-        if not self._at(src, lid) or not self.nxt:
+    def on_end(self, w: World, src: str, number: int, token: Any) -> None:
+        if not self._is_attached(src, number) or not self.next:
             return
-        self.close(w, self.cur)
-        self.cur, self.nxt, self.named = self.nxt, "", True
-        self.ep += 1
-        if not w.off("end-carries-the-position"):
-            self.token = position
-        if get(self.lids, self.cur) is not None:
-            w.send(self.name, self.cur, "GO", get(self.lids, self.cur))
+        self.detach(w, self.current)
+        self.current, self.next, self.is_named = self.next, "", True
+        self.epoch += 1
+        if not w.is_off("end-carries-the-token"):
+            self.token = token
+        if get(self.attachments, self.current) is not None:
+            w.send(self.name, self.current, "GO", get(self.attachments, self.current))
         else:
-            self.resume(w, self.cur)
+            self.resume(w, self.current)
 
-    def on_shut(self, w: World, src: str, lid: int) -> None:
-        if self._at(src, lid):
-            self.lost(w, src)
+    def on_attachment_closed(self, w: World, src: str, number: int) -> None:
+        if self._is_attached(src, number):
+            self.connection_lost(w, src)
 
-    def on_moved(self, w: World, src: str, lid: int) -> None:
-        if self._at(src, lid) and src == self.cur:
-            self.lids = put(self.lids, src, None)
-            self.named = True
+    def on_moved(self, w: World, src: str, number: int) -> None:
+        if self._is_attached(src, number) and src == self.current:
+            self.attachments = put(self.attachments, src, None)
+            self.is_named = True
             self.resume(w, "B")
 
-    def on_resumed(self, w: World, src: str, lid: int, position: Any, count: int) -> None:
-        if self._at(src, lid) and count == 0:
-            self.token = position
+    def on_resumed(self, w: World, src: str, number: int, token: Any, count: int) -> None:
+        if self._is_attached(src, number) and count == 0:
+            self.token = token

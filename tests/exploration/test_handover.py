@@ -1,9 +1,9 @@
-"""The rules of hand-over, explored: every reachable state of small worlds; rules switched off, to see that it shows.
+"""The rules of hand-over, explored in every reachable state of small worlds, with all rules and without each of them.
 
-Local and across clusters, by drain and by replay, one and two subscribers, one fault at any moment: a connection that
-breaks, an edge that crashes, a subscriber that falls behind and is served from the log in slices; commands that are
-never sent, and commands that come again when nobody expects them. These worlds have no lease, no deadline of draining
-and an endless log.
+The worlds are within a cluster and across clusters, by drain and by replay, with one or two subscribers and one fault
+at any time: a connection breaks, an edge crashes, or a subscriber falls behind and is served from the log in slices.
+Commands may be missing, or arrive again at any time. These worlds have no leases, no drain deadline, and a log that
+evicts nothing.
 """
 
 from __future__ import annotations
@@ -44,21 +44,22 @@ WORLDS: dict[str, dict[str, Any]] = {
     "across, the target fails": {"heads": TWO_HEADS_AND_SPARE, "pubs": ("H2",), "faults": ("wire B", "crash B")},
 }
 SWEPT = ("local, two subscribers", "local, falls behind in three", "across", "across, the source fails")
-"""The largest, each beside a smaller one of its kind in the default run. Rules are switched off in all of them."""
-# A rule, the world in which its absence shows, and the law that it breaks.
+"""The largest worlds; the default run has a smaller one of each kind. The tests of rules use these as well."""
+
 RULES = [
     ("first-of-cut-or-abort-wins", "local", "I5"),
     ("remember-go", "local", "I5"),
-    ("hold-what-comes", "local", "I1"),
+    ("buffer-before-go", "local", "I1"),
     ("drain-before-end", "local, falls behind", "I1"),
-    ("nothing-behind-the-cut", "local, falls behind", "I2"),
+    ("nothing-after-the-cut", "local, falls behind", "I2"),
     ("live-when-the-log-is-read", "local, falls behind in three", "I1"),
-    ("a-repeated-command-says-how-things-stand", "local, commands come again", "I5"),
+    ("a-repeated-command-returns-the-state", "local, commands come again", "I5"),
     ("resume-voids-the-session", "replay, any fault", "I5"),
     ("older-resume-is-refused", "replay, any fault", "I5"),
     ("resume-raises-by-two", "across, the source fails", "I4"),
-    ("end-carries-the-position", "across, the target fails", "I5"),
+    ("end-carries-the-token", "across, the target fails", "I5"),
 ]
+"""Each rule with a world in which its absence shows, and the law that is broken there."""
 
 
 @pytest.mark.slow
@@ -69,8 +70,8 @@ RULES = [
 def test_no_reachable_state_breaks_a_law(name: str) -> None:
     result = explore(Config(**WORLDS[name]))
     assert not result.violation, f"{result.violation}\n" + "\n".join(map(str, result.path))
-    assert result.outcomes["moved"] > 0, "a world in which nobody is moved shows nothing"
-    assert result.outcomes["stayed"] > 0, "a world in which nothing is undone shows nothing"
+    assert result.outcomes["moved"] > 0, "a world in which no subscriber moves tests nothing"
+    assert result.outcomes["stayed"] > 0, "a world in which no hand-over is undone tests nothing"
 
 
 @pytest.mark.slow

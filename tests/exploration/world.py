@@ -1,9 +1,9 @@
-"""The hand-over of one session on a small world, as an abstract model whose every reachable state can be visited.
+"""A small world with one session, as an abstract model of hand-over whose reachable states can all be visited.
 
-One class per role, one method per message; channels are FIFO and arbitrarily slow. A world is a value: a step copies
-what it changes. Every publication matches every subscriber, so a cover is the set of subscribers that a link needs;
-what is explored is who sends what to whom, and when. Rules are switched off by name (`without`), to see that the
-exploration finds it.
+There is one class per role and one method per message; channels are FIFO and arbitrarily slow. A world is a value: a
+step copies the parts that it changes. Every publication matches every subscriber, so a cover is the set of subscribers
+that a link needs; the model is about the order of messages, not about matching. Rules are switched off by name
+(`without`), to show that the exploration finds the violation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ class ViolationError(AssertionError):
 class Config(NamedTuple):
     """`heads`: the head of each edge. `pubs`: the head at which each publication is accepted, in order.
 
-    `again`: commands that come once more, at any time, whatever has become of the session: repeated, late, or stale.
+    `faults`: one of them happens, at any time. `again`: commands that arrive once more, at any time and in any state of
+    the session, since commands may be repeated, late or stale.
     """
 
     heads: tuple[tuple[str, str], ...] = (("A", "H"), ("B", "H"))
@@ -49,7 +50,7 @@ class Config(NamedTuple):
 
 
 class Node:
-    """A role's state: only immutable values in `__dict__`, so that a shallow copy is a copy."""
+    """The state of a role: `__dict__` holds only immutable values, so a shallow copy is enough."""
 
     name: str
 
@@ -68,7 +69,7 @@ class Node:
 
 
 def put(pairs: tuple[tuple[Any, Any], ...], name: Any, value: Any) -> tuple[tuple[Any, Any], ...]:
-    """A sorted tuple of pairs as an immutable mapping; None removes."""
+    """Set a name in an immutable mapping, a sorted tuple of pairs; None removes the name."""
     rest = [pair for pair in pairs if pair[0] != name]
     return tuple(sorted(rest if value is None else [*rest, (name, value)], key=repr))
 
@@ -81,12 +82,12 @@ def get(pairs: tuple[tuple[Any, Any], ...], name: Any, default: Any = None) -> A
 
 
 class World:
-    """All nodes, all channels, and what has been seen so far."""
+    """All nodes and channels. `must`: per subscriber, the publications that are due to it."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.nodes: dict[str, Any] = {}
-        self.chans: dict[tuple[str, str], tuple[Message, ...]] = {}
+        self.channels: dict[tuple[str, str], tuple[Message, ...]] = {}
         self.published: tuple[tuple[str, int], ...] = ()
         self.must: tuple[frozenset[Any], ...] = tuple(frozenset() for _ in config.subscribers)
         self.commands: frozenset[str] = frozenset()
@@ -95,33 +96,33 @@ class World:
         self.dead: frozenset[str] = frozenset()
 
     def key(self) -> tuple[Any, ...]:
-        chans = tuple(sorted(self.chans.items()))
+        channels = tuple(sorted(self.channels.items()))
         nodes = tuple(self.nodes[name].key() for name in sorted(self.nodes))
-        return chans, nodes, self.published, self.must, self.commands, self.again, self.faults, self.dead
+        return channels, nodes, self.published, self.must, self.commands, self.again, self.faults, self.dead
 
     def copy(self) -> World:
         other = object.__new__(World)
         other.__dict__.update(self.__dict__)
-        other.nodes, other.chans = dict(self.nodes), dict(self.chans)
+        other.nodes, other.channels = dict(self.nodes), dict(self.channels)
         return other
 
     def edit(self, name: str) -> Any:
-        """A copy of this node, in place of the one that other worlds share."""
+        """Replace a node by a copy of it, since other worlds share the original; returns the copy."""
         node = self.nodes[name] = self.nodes[name].copy()
         return node
 
     def send(self, src: str, dst: str, *message: Any) -> None:
         if src not in self.dead and dst not in self.dead:
-            self.chans[src, dst] = (*self.chans.get((src, dst), ()), message)
+            self.channels[src, dst] = (*self.channels.get((src, dst), ()), message)
 
-    def off(self, rule: str) -> bool:
+    def is_off(self, rule: str) -> bool:
         return rule in self.config.without
 
-    # -- what can happen next
+    # -- steps
 
     def steps(self) -> list[tuple[Any, ...]]:
-        """Every step that is possible here, in a fixed order."""
-        found: list[tuple[Any, ...]] = [("deliver", *channel) for channel in sorted(self.chans)]
+        """Every step that is possible in this state, in a fixed order."""
+        found: list[tuple[Any, ...]] = [("deliver", *channel) for channel in sorted(self.channels)]
         if len(self.published) < len(self.config.pubs):
             found.append(("publish",))
         coordinator = self.nodes[self.config.h1]
@@ -130,8 +131,8 @@ class World:
         elif coordinator.session not in ("DONE", "ABORTED"):
             if coordinator.session == "READY" and "CUT" not in self.commands:
                 found.append(("command", "CUT"))
-            if coordinator.undecided() and "ABORT" not in self.commands:
-                found.append(("command", "ABORT"))  # a user's, or the deadline's
+            if coordinator.is_undecided() and "ABORT" not in self.commands:
+                found.append(("command", "ABORT"))  # from the mediator, or at the deadline of the head
             if self.config.mode == "replay" and coordinator.session == "CUT":
                 found += [("revoke", x) for x in coordinator.cut_members()]
         found += [("again", command) for command in dict.fromkeys(self.again)]
@@ -145,21 +146,21 @@ class World:
         return world
 
     def do_deliver(self, src: str, dst: str) -> None:
-        first, *rest = self.chans[src, dst]
+        first, *rest = self.channels[src, dst]
         if rest:
-            self.chans[src, dst] = tuple(rest)
+            self.channels[src, dst] = tuple(rest)
         else:
-            del self.chans[src, dst]
+            del self.channels[src, dst]
         node = self.edit(dst)
         getattr(node, "on_" + first[0].lower())(self, src, *first[1:])
 
     def do_publish(self) -> None:
         head = self.config.pubs[len(self.published)]
-        number = 1 + sum(pid[0] == head for pid in self.published)
-        pid = (head, number)
+        offset = 1 + sum(pid[0] == head for pid in self.published)
+        pid = (head, offset)
         self.published = (*self.published, pid)
         self.must = tuple(
-            must | {pid} if self.nodes[x].promised else must
+            must | {pid} if self.nodes[x].is_acknowledged else must
             for x, must in zip(self.config.subscribers, self.must, strict=True)
         )
         self.edit(head).publish(self, pid)
@@ -169,12 +170,12 @@ class World:
         self.edit(self.config.h1).command(self, command)
 
     def do_again(self, command: str) -> None:
-        """A command that was said before, or should have been, comes now."""
+        """A repeated or late command arrives."""
         self.again = tuple(each for each in self.again if each != command)
         self.edit(self.config.h1).command(self, command)
 
     def do_revoke(self, x: str) -> None:
-        """On the control socket: out of band, and repeated until the subscriber has resumed."""
+        """REVOKE travels on the control socket, outside the stream; it is repeated until the subscriber has resumed."""
         coordinator = self.nodes[self.config.h1]
         if "A" not in self.dead:
             self.edit("A").on_revoke(self, x, coordinator.epoch_at_cut(x))
@@ -189,21 +190,21 @@ class World:
                 self.edit(which).fall_behind(self, self.config.subscribers[0])
         else:
             for x in self.config.subscribers[:1]:
-                self._cut_wire(x, which)
+                self._break_connection(x, which)
 
     def _crash(self, edge: str) -> None:
         self.dead |= {edge}
-        self.chans = {pair: queue for pair, queue in self.chans.items() if edge not in pair}
+        self.channels = {pair: queue for pair, queue in self.channels.items() if edge not in pair}
         del self.nodes[edge]
-        self.edit(self.config.head(edge)).on_down(self, edge)
+        self.edit(self.config.head(edge)).on_edge_lost(self, edge)
         for x in self.config.subscribers:
-            self.edit(x).lost(self, edge)
+            self.edit(x).connection_lost(self, edge)
 
-    def _cut_wire(self, x: str, edge: str) -> None:
-        """The connection between a subscriber and an edge breaks; both sides notice."""
+    def _break_connection(self, x: str, edge: str) -> None:
+        """Break the connection between a subscriber and an edge; both sides notice."""
         if edge in self.dead:
             return
-        self.chans.pop((x, edge), None)
-        self.chans.pop((edge, x), None)
-        self.edit(edge).on_wire(self, x)
-        self.edit(x).lost(self, edge)
+        self.channels.pop((x, edge), None)
+        self.channels.pop((edge, x), None)
+        self.edit(edge).on_connection_lost(self, x)
+        self.edit(x).connection_lost(self, edge)

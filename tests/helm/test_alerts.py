@@ -1,4 +1,4 @@
-"""Alerts speak of metrics that are there, with labels that they have, and promtool can read them."""
+"""Alerts use existing metrics, with labels that these have, and promtool can read them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SOURCES = {
 
 
 def named(expression: str) -> set[str]:
-    """Metrics that an expression asks for; a pattern of alternatives stands for each."""
+    """Metrics that an expression uses; a pattern of alternatives stands for each."""
     found: set[str] = set()
     for name in re.findall(r"plimsoll_[a-z_()|]+", expression):
         parts = re.split(r"\(([a-z|]+)\)", name)
@@ -84,7 +84,7 @@ FIRES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {'plimsoll_telemetry_rows_invalid_total{reason="schema"}': "0+5x20"}, {"reason": "schema"},
     ),
 }  # fmt: skip
-"""For each alert values once a minute by which it fires after ten, and labels that it has then beside the pod's."""
+"""For each alert, values once a minute by which it fires after ten, and its labels beside those of the pod."""
 
 CALM = {
     "plimsoll_broker_gaps_detected_total": "7x20",
@@ -105,7 +105,7 @@ CALM = {
     "plimsoll_telemetry_write_failures_total": "0x20",
     'plimsoll_telemetry_rows_invalid_total{reason="schema"}': "3x20",
 }
-"""A fleet that is well, without Spark: nothing fires."""
+"""A healthy fleet, without Spark: nothing fires."""
 
 POD = {"namespace": "ships", "pod": "p-0"}
 
@@ -117,7 +117,7 @@ def placed(series: str) -> str:
 
 
 def expected(alert: str, more: dict[str, str]) -> dict[str, object]:
-    """An alert as it fires, with its labels in its words."""
+    """An alert as it fires, with its labels in its text."""
     rule = next(rule for rule in RULES if rule["alert"] == alert)
     labels = {**POD, **more}
     told = {
@@ -128,7 +128,7 @@ def expected(alert: str, more: dict[str, str]) -> dict[str, object]:
 
 
 def cases() -> dict[str, object]:
-    """What promtool is to try."""
+    """The test file for promtool."""
     firing = [
         (series, [{"alertname": alert, "eval_time": "10m", "exp_alerts": [expected(alert, more)]}])
         for alert, (series, more) in FIRES.items()

@@ -17,7 +17,7 @@ SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 
 
 def paths(values: dict[str, Any], schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, bool]]:
-    """Every value's path, down to what the schema leaves free, and whether the schema has it."""
+    """Every value's path, down to free-form values, and whether the schema has it."""
     for name, value in values.items():
         here = f"{path}.{name}".lstrip(".")
         known = schema.get("properties", {}).get(name)

@@ -1,4 +1,4 @@
-"""What the chart renders, for what is set."""
+"""The objects that the chart renders for given values."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_one_operator_at_a_time(render: Render):
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
 
 
-def test_the_operator_leaves_a_lost_node_soon_whatever_else_it_tolerates(render: Render):
+def test_the_operator_leaves_a_lost_node_soon_with_any_other_tolerations(render: Render):
     def tolerated(**values: Any) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = only(render(**values), "Deployment")["spec"]["template"]["spec"]["tolerations"]
         return found

@@ -37,7 +37,7 @@ spec:
 
 
 def wait_for(check: Callable[[], Any], seconds: float = 60.0, what: str = "") -> Any:
-    """Ask until the answer is true; fail after a deadline, saying the last answer."""
+    """Ask until the answer is true; fail after a deadline with the last answer."""
     deadline = time.monotonic() + seconds
     while True:
         answer = check()
@@ -51,7 +51,7 @@ def alive(pid: int) -> bool:
     """Whether a process runs (one that has ended and was not waited for does not)."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
 
@@ -78,7 +78,7 @@ class Fleet:
         return self.process
 
     def up(self, text: str = FLEET) -> None:
-        """Start, and wait until the fleet's object says that it is ready."""
+        """Start, and wait until the fleet's object is Ready."""
         process = self.start(text)
         wait_for(lambda: process.poll() is not None or self.condition("BrokerFleet", "quotes", "Ready") == "True")
         assert process.poll() is None, process.communicate()
@@ -102,7 +102,7 @@ class Fleet:
         return [(event.name, event.reason) for event in self.events()]
 
     def brokers(self) -> dict[str, int]:
-        """The process ids that status tells."""
+        """The process ids in the status."""
         if not self.folder.exists():
             return {}
         with ObjectStore(self.folder.store) as store:
@@ -117,7 +117,7 @@ class Fleet:
         return pids
 
     def end(self) -> tuple[int, str, str]:
-        """Stop as a service manager would; exit code and what it said."""
+        """Stop as a service manager would; returns exit code and output."""
         assert self.process is not None
         self.process.terminate()
         out, err = self.process.communicate(timeout=60)

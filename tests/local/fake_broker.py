@@ -2,7 +2,7 @@
 
 Run by the supervisor with `--config FILE --parent-pid PID`. A file FILE.mode beside the configuration chooses what it
 does: `crash` (exit 3 at once), `silent` (never answer), `stubborn` (ignore SIGTERM). Its end is noted in FILE.left,
-and what it is told of its edges in FILE.members. It serves nobody.
+and the list of edges that it receives in FILE.members. It has no subscribers.
 """
 
 import json
@@ -50,7 +50,7 @@ def main() -> int:
                 elif isinstance(record, messages.StatusQuery):
                     status = {"ready": True, "epoch": 1, "edges": config["edges"]}
                     control.send_multipart([peer, wire.control_frame(messages.StatusReply(record.id, status))])
-                elif isinstance(record, messages.ListSubscribers):  # nobody
+                elif isinstance(record, messages.ListSubscribers):  # no subscribers
                     served = messages.SubscriberPage(record.id, record.edge, 1, [], False)
                     control.send_multipart([peer, wire.control_frame(served)])
         if time.monotonic() > next_report:

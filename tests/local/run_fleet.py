@@ -7,11 +7,11 @@ from pathlib import Path
 from plimsoll.core.spec import InvalidResourcesError, parse
 from plimsoll.local import manifests, runtime
 from plimsoll.local.storage.fleet_folder import FleetBusyError
-from plimsoll.local.supervision import child_process, supervisor
-from plimsoll.local.supervision.supervisor import FleetStartError
+from plimsoll.local.supervision import child_process, supervised_broker
+from plimsoll.local.supervision.broker_reconciler import FleetStartError
 
 FAKE = str(Path(__file__).with_name("fake_broker.py"))
-supervisor.GRACE_SECONDS = 2.0
+supervised_broker.GRACE_SECONDS = 2.0
 
 
 def fake_command(config):

@@ -51,7 +51,7 @@ spec: {clusterRef: {name: east}, profile: slow, cordoned: true}
 
 
 class Uneven:
-    """A fleet of real brokers, and what its store says."""
+    """A fleet of real brokers, and its store."""
 
     def __init__(self, folder: FleetFolder) -> None:
         self.folder = folder

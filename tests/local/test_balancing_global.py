@@ -1,4 +1,4 @@
-"""Two real clusters: what the one has too much crosses to the other, live, unharmed, and the clusters part again."""
+"""Two real clusters: subscribers move live from the loaded one to the other without loss, then the session ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way into a fleet without keys; with keys it is tested with a running fleet."""
+"""Access to a fleet without keys; with keys it is tested with a running fleet."""
 
 from plimsoll.local.head_access import head_access
 

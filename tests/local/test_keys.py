@@ -13,7 +13,7 @@ def test_a_pair_is_made_once(home):
     assert keys.key_pair(folder, "a").public != first.public
 
 
-def test_authorized_keys_name_everyone_and_nobody_else(home):
+def test_authorized_keys_name_every_identity_and_no_other(home):
     folder = FleetFolder.of("f")
     folder.make()
     keys.write_authorized_keys(folder, [("client", "edge"), ("h", "head")])

@@ -1,4 +1,4 @@
-"""YAML as located documents, and what is refused although YAML lets it pass."""
+"""YAML as located documents, and what is refused although it is valid YAML."""
 
 import io
 

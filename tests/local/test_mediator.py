@@ -1,4 +1,4 @@
-"""Sessions of a real fleet: live subscribers change edges while publications flow, whatever becomes of the mediator."""
+"""Sessions of a real fleet: live subscribers change edges while publications flow, even if the mediator dies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plimsoll.local.storage.object_store import ObjectStore
 
 QUICKSTART = (Path(__file__).parents[2] / "examples" / "quickstart.yaml").read_text()
 PATIENT = "  name: quickstart\nspec: {defaults: {timing: {deadAfter: 2m}}}\n"
-"""Nobody is taken for dead because a test, or a busy machine, makes it stand still."""
+"""No process counts as dead because a test, or a busy machine, pauses it."""
 MOVE = {
     "scope": "Local", "source": {"name": "edge-0"}, "target": {"name": "edge-1"}, "mode": "Execute",
     "select": {"sharePercent": 100}, "limits": {"moveInterval": "0s"}, "deadline": "2m",
@@ -49,7 +49,7 @@ class Live:
         return self.wait_until(name, lambda status: "endedAt" in status, seconds)
 
     def wait_until(self, name: str, check: Callable[[dict[str, Any]], bool], seconds: float = 60.0) -> dict[str, Any]:
-        """The status of a session once something is so; what it was instead is told, and at once when it is over."""
+        """The status of a session once a condition holds; fails with the last one, and at once after its end."""
         status: dict[str, Any] = {}
 
         def is_so() -> bool:
@@ -62,7 +62,7 @@ class Live:
         return status
 
     def is_clean(self, name: str, moved: int) -> None:
-        """All that have moved have counted; the last may have told after the end."""
+        """All moved subscribers have counted; the last may have reported after the end."""
         wait_for(lambda: self.status(name)["audit"]["subscribers"] == moved, 10.0, f"{name}: {self.status(name)}")
         sums = dict.fromkeys(("lost", "duplicated", "reordered", "suppressed"), 0)
         assert self.status(name)["audit"] == {"subscribers": moved, **sums}
@@ -161,7 +161,7 @@ def test_wherever_the_mediator_is_killed_the_session_comes_to_its_end(live: Live
         os.kill(first, signal.SIGKILL)
         wake()
         status = live.end("one")
-        # a head does not wait for a mediator for long: if that was too late, all is as it was before
+        # a head does not wait long for a mediator: if that was too late, all is as it was before
         assert status["phase"] in ("Succeeded", "RolledBack"), status
         assert status["progress"]["unknown"] == 0, status
         wait_for(lambda: traffic.at("edge-0") == ([] if status["phase"] == "Succeeded" else before))

@@ -64,6 +64,8 @@ def test_an_address_of_another_machine_is_located(address):
     [problem] = caught.value.problems
     assert problem.path == ("spec", "listeners", "bindAddress")
     assert f'"{address}" is not an address of this machine' in problem.found
+    with pytest.raises(PortError, match="is not an address of this machine"):
+        assign_addresses("fleet", {"a": WantedPorts(address, 0, 0)}, {})
 
 
 def test_what_listens_everywhere_is_reached_by_loopback():

@@ -36,7 +36,7 @@ def test_edges_come_and_go_while_the_fleet_runs(fleet):
     apply(fleet.folder, documents(EXTRA))
     fleet.wait_for(lambda: fleet.condition("EdgeBroker", "extra", "Ready") == "True")
     pids = fleet.brokers()
-    assert {name: pids[name] for name in before} == before  # nobody was restarted
+    assert {name: pids[name] for name in before} == before  # no broker was restarted
     delete(fleet.folder, "EdgeBroker", "extra")
     apply(fleet.folder, documents(fleet.TEXT.replace("replicas: 2", "replicas: 1")))
     fleet.wait_for(lambda: sorted(fleet.brokers()) == ["e-0", "east-head"])
@@ -98,7 +98,7 @@ spec: {head: {profile: small}}
     with pytest.raises(FleetChangeRefusedError, match="plimsoll down"):
         delete(folder, "BrokerFleet", "default")
     with pytest.raises(ObjectMissingError):
-        delete(folder, "EdgeBroker", "nobody")
+        delete(folder, "EdgeBroker", "missing")
     delete(folder, "EdgeBroker", "extra")
     delete(folder, "BrokerCluster", "east")
     delete(folder, "HardwareProfile", "small")

@@ -84,7 +84,7 @@ def ended(folder: FleetFolder, name: str) -> dict[str, Any]:
 
 
 def test_a_cluster_is_shuffled_and_nothing_is_lost(uneven: FleetFolder):
-    """All begin at the slow edge-0; the plan is shown first, and then carried out to the letter."""
+    """All begin at the slow edge-0; the plan is shown first, and then carried out exactly."""
     with Traffic(uneven, 24, per_second=60.0) as traffic:
         assert len(traffic.at("edge-0")) == 24
         for edge in EDGES[1:]:

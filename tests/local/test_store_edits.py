@@ -1,4 +1,4 @@
-"""Asking for sessions, approving and stopping them, cordoning edges."""
+"""Requesting, approving and stopping sessions, and cordoning edges."""
 
 import pytest
 from tests.local.conftest import FLEET
@@ -89,7 +89,7 @@ def test_cordoning(folder):
     assert store_edits.set_cordoned(folder, "extra", cordoned=False)
     assert "cordoned" not in spec(folder, "EdgeBroker", "extra")
     with pytest.raises(ObjectMissingError):
-        store_edits.set_cordoned(folder, "nobody", cordoned=True)
+        store_edits.set_cordoned(folder, "missing", cordoned=True)
 
 
 EXTRA = """

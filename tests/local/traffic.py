@@ -1,4 +1,4 @@
-"""Applications of a real fleet, inside a test: they publish, subscribe, and note what the audit asks for."""
+"""Applications of a real fleet, inside a test: they publish, subscribe, and record what the audit needs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = "[class,=,'STOCK']"
 
 
 class Traffic:
-    """One publisher, `count` subscribers who want everything. Use it in a `with`; callbacks come on other threads."""
+    """One publisher, `count` subscribers to everything. Use it in a `with`; callbacks come on other threads."""
 
     def __init__(self, where: FleetFolder | HeadAccess, count: int, name: str = "s", per_second: float = 200.0) -> None:
         way = where if isinstance(where, HeadAccess) else head_access(where)
@@ -52,7 +52,7 @@ class Traffic:
             connection.close()
 
     def at(self, edge: str) -> list[str]:
-        """Whom an edge serves, as they know it themselves."""
+        """The subscribers of an edge, as they know it themselves."""
         with self._lock:
             return sorted(name for name, served_by in self.edges.items() if served_by == edge)
 

@@ -1,4 +1,4 @@
-"""Balanced or not, why nothing is done about it, and the load of a cluster in brief."""
+"""The `Balanced` condition, the reasons for doing nothing, and the summary of a cluster's load."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def test_one_edge_carries_more_than_another():
     assert message == "e-0: input differs from that of e-1 by 0.600"
 
 
-def test_an_overloaded_edge_is_told_of_though_nobody_carries_less():
+def test_an_overloaded_edge_is_reported_though_no_edge_carries_less():
     status, reason, message = judge(FULL)
     assert (status, reason) == ("False", "Overloaded")
     assert message == "e-0: overloaded: input at 0.990"
     alike = [edge(name, 0.99) for name in ("e-0", "e-1", "f")]
-    assert judge(alike)[:2] == ("False", "Overloaded"), "nobody to ask, and yet not balanced"
+    assert judge(alike)[:2] == ("False", "Overloaded"), "no edge to ask, and yet not balanced"
 
 
 def test_what_an_edge_says_of_its_sessions_does_not_count():
@@ -124,7 +124,7 @@ def test_a_cluster_in_brief():
     }  # fmt: skip
 
 
-def test_what_is_not_known_is_left_out():
+def test_unknown_fields_are_left_out():
     assert brief_of([ObservedBroker("e-0", "edge", "east", "p", "", "", "")]) == {"replicas": 1}
     assert "imbalancePercent" not in brief_of(EVEN[:1])
     assert "nextWindow" not in brief_of(EVEN, maintenanceWindows=[{**NIGHT, "schedule": "0 11 * * *"}])
@@ -138,5 +138,5 @@ def test_replicas_are_those_of_the_group_that_scaling_means():
     assert cluster_summary(single, "east", EVEN, [], NOW)["replicas"] == 3, "without any such group all of them"
 
 
-def test_a_session_that_nobody_has_seen_yet():
+def test_a_session_that_no_mediator_has_seen_yet():
     assert session_outline({"metadata": {"name": "s"}, "spec": {}}) == SessionOutline("s", frozenset(), over=False)

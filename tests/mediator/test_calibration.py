@@ -1,4 +1,4 @@
-"""What brokers have measured of a profile."""
+"""The measurements of brokers with a profile."""
 
 import dataclasses
 from typing import Any
@@ -30,7 +30,7 @@ def test_the_average_of_what_its_brokers_measured_and_the_largest_error():
     assert condition["message"] == "2 of 3 brokers have measured it"
 
 
-def test_nobody_has_measured_it():
+def test_no_broker_has_measured_it():
     found = told()
     assert found["brokers"] == 0
     assert "calibrated" not in found

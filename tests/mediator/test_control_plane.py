@@ -1,4 +1,4 @@
-"""The control-plane client against a ROUTER that stands for a broker: CURVE, restarts, rubbish."""
+"""The control-plane client against a ROUTER in place of a broker: CURVE, restarts, rubbish."""
 
 import socket
 import time
@@ -61,7 +61,7 @@ def router():
 
 
 def said(plane, ask, seconds=60.0):
-    """The next thing said, asking again as the supervisor does."""
+    """The next message, with repeated queries as the supervisor sends them."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         ask()
@@ -104,11 +104,11 @@ def test_reports_name_their_broker(plane, router):
 def test_a_head_is_commanded_and_says_how_it_stands(plane, router):
     plane.dial(PeerBroker(name="h", data="", control=router.endpoint), "head")
     command, query = messages.Command(7, 1, "7.1", "ask"), messages.ListSubscribers(5, "e")
-    plane.send("nobody", command)
-    peer = wait_for_hearing(plane, router)
+    plane.send("unknown", command)
+    peer, _ = heard_by(router, lambda: plane.ask("h"))
     plane.send("h", command)
     plane.send("h", query)
-    assert [router.hear()[1], router.hear()[1]] == [[command], [query]]
+    assert [next_order(router), next_order(router)] == [[command], [query]]
     outcome = messages.Outcome("7.1", 7, 1, "cut", [("x", "cut")])
     served = messages.SubscriberPage(5, "e", 1, ["x"], False)
     router.say(peer, outcome, served)
@@ -118,14 +118,12 @@ def test_a_head_is_commanded_and_says_how_it_stands(plane, router):
     assert heard == [HeadMessageReceived("h", outcome), HeadMessageReceived("h", served)]
 
 
-def wait_for_hearing(plane, router):
-    """Ask until the line is there; whom to answer."""
-    while not router.socket.poll(50):
-        plane.ask("h")
-    peer, _ = router.hear()
-    while router.socket.poll(50):
-        router.hear()
-    return peer
+def next_order(router):
+    """The next message that does not ask for a status."""
+    while True:
+        _, records = router.hear()
+        if not any(isinstance(record, messages.StatusQuery) for record in records):
+            return records
 
 
 def test_rubbish_is_counted_and_the_line_stays(plane, router):
@@ -207,7 +205,7 @@ def test_lines_that_were_hung_up_say_nothing(plane, router):
     assert list(plane.poll(0.0)) == []
 
 
-def test_a_line_on_which_somebody_else_answered_is_dialled_anew(plane, router, monkeypatch):
+def test_a_connection_answered_by_another_process_is_dialled_again(plane, router, monkeypatch):
     """Libzmq does not try again after an answer that is not ZeroMQ's."""
     monkeypatch.setattr("plimsoll.mediator.control_plane.REDIAL_SECONDS", 0.5)
     stranger = socket.create_server(("127.0.0.1", 0))

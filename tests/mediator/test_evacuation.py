@@ -1,4 +1,4 @@
-"""What happens before an edge leaves."""
+"""The session before an edge leaves."""
 
 from tests.local.conftest import FLEET
 

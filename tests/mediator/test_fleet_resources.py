@@ -29,7 +29,7 @@ def test_who_made_an_edge():
     assert owning_cluster(make("EdgeBroker", "e")) is None
 
 
-def test_what_nobody_observes_is_unknown():
+def test_a_status_without_an_observer_is_unknown():
     status = {"state": "OK", "pid": 7, "conditions": [{"type": "Ready", "status": "True", "reason": "Answering"}]}
     shown = unsupervised({**make("EdgeBroker", "e"), "status": status})["status"]
     assert shown["state"] == "N/A"

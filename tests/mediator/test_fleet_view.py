@@ -1,4 +1,4 @@
-"""The fleet as a mediator is shown it."""
+"""The mediator's view of the fleet."""
 
 from plimsoll.mediator.fleet_view import (
     HEAD_SILENT_SECONDS,

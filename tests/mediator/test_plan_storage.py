@@ -1,4 +1,4 @@
-"""Records in two parts: nothing is lost between them, and what stays in the status is small."""
+"""Records in two parts: nothing is lost between them, and the part in the status is small."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from msgspec.structs import replace
 from tests.core.session.model import Faults, World
 
 from plimsoll.core.session import Session, encode
-from plimsoll.core.session.state import Batch, MoveGroup, PastAttempt, PlannedPair, SessionPlan, StayGroup
+from plimsoll.core.session.batch import Batch
+from plimsoll.core.session.session_plan import MoveGroup, PlannedPair, SessionPlan, StayGroup
+from plimsoll.core.session.state import PastAttempt
 from plimsoll.mediator import plan_storage, session_objects
 
 
@@ -100,7 +102,7 @@ def test_the_record_stays_small_however_many_move():
     assert len(text) > 600_000
 
 
-def test_somebody_who_is_not_in_the_plan_is_kept_all_the_same():
+def test_a_member_outside_the_plan_is_kept_all_the_same():
     told = session(plan=plan("x"), batches=[batch({"x": "moved", "stranger": "stayed"})])
     assert through(told) == told
 

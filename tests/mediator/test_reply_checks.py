@@ -1,4 +1,4 @@
-"""What brokers say is taken whole or not at all."""
+"""Brokers' messages are taken whole or not at all."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ def test_a_report_has_to_name_its_broker_unless_it_is_part_of_something():
     assert reply_checks.report_fault({}, named=False) is None
 
 
-def test_what_nobody_reads_may_be_anything():
+def test_unread_fields_may_hold_anything():
     assert reply_checks.status_fault({"epoch": 1, "added_later": {"x": 1}}) is None
     assert reply_checks.report_fault({"broker": "e", "added_later": "x"}) is None
 
@@ -71,7 +71,7 @@ def test_what_is_long_is_cut():
     st.dictionaries(st.sampled_from([*reply_checks.REPORT_CHECKS, "match_base_seconds"]), VALUES),
 )
 def test_what_is_let_through_can_be_worked_with(status: dict[str, Any], report: dict[str, Any]):
-    """Whatever passes is turned into views and status without an error."""
+    """Every reply that passes is turned into views and status without an error."""
     report = {"broker": "e", **report}
     if reply_checks.status_fault(status) is None:
         assert HeadAnswer.of(status, 0.0).epoch >= 0

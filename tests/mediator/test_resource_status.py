@@ -1,4 +1,4 @@
-"""Status from observations: what is ready, why not, and how old the load data may be."""
+"""Status from observations: which brokers are ready, why not, and how old load data may be."""
 
 import dataclasses
 
@@ -88,7 +88,7 @@ def test_a_cluster_is_as_ready_as_its_brokers():
     assert degraded["message"] == "e2: it was ended by SIGKILL; starts again after 4 s"
 
 
-def test_a_fleets_status_tells_its_security_and_keeps_what_the_mediator_wrote():
+def test_a_fleets_status_has_its_security_and_keeps_the_mediators_fields():
     old = {**OBJECT, "status": {"mediatorEpoch": 4, "draining": ["e1"]}}
     status = fleet_status(
         old, [HEAD, READY], plain=True, pid=9, mediator={"pid": 8}, interval_seconds=1.0, time="10:00"

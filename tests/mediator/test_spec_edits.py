@@ -1,4 +1,4 @@
-"""What people ask, as changes of specifications; tests/local/test_store_edits.py asks it of stored objects."""
+"""Users' commands as edits of specifications; tests/local/test_store_edits.py applies them to stored objects."""
 
 from __future__ import annotations
 

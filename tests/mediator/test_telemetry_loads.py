@@ -1,4 +1,4 @@
-"""What clusters carry by telemetry: recent, complete, and with whose numbers they are."""
+"""Loads of clusters from telemetry: recent, complete, and with their source."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Real brokers as processes of this machine, beside a fleet's objects at a real API server: what a test mediates.
+"""Real brokers as processes of this machine, beside a fleet's objects at a real API server, for tests of mediators.
 
-The reconciler's part is played by the test: brokers are started, dialled, and shown; sessions are looked up again and
-again, as watches would tell of them.
+The test plays the reconciler: it starts and dials brokers, and shows them to the mediator. It reads sessions again and
+again, in place of watches.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Brokers:
         self.configs = {one.name: one for one in broker_configs(self.resources, addresses)}
         self.processes: dict[str, ChildProcess] = {}
         self.epoch = 0
-        """The highest epoch that heads have heard of: they outlive fleets of one test."""
+        """The highest epoch that heads know: they outlive the fleets of one test."""
 
     def __enter__(self) -> Brokers:
         for name in self.configs:
@@ -113,14 +113,14 @@ class Brokers:
         return self._folder / f"{'clients' if name == CLIENT else name}.key"
 
     def _pair(self, name: str) -> Z85KeyPair:
-        """A new pair, whose secret key is in a file that nobody else may read."""
+        """A new pair, whose secret key is in a file that no other user may read."""
         pair, file = make_key_pair(), self._secret(name)
         file.touch(0o600)
         file.write_text(pair.secret)
         return pair
 
     def authorize(self, *heads: str, head: str = HEAD) -> Path:
-        """Write who may connect; a head under these keys, or the one that it has. All read it every second."""
+        """Write the authorized keys, with these for a head or else its own. All brokers read them every second."""
         roles: dict[str, Any] = {place.name: place.role for place in declared_brokers(self.resources)}
         roles |= {MEDIATOR: "mediator", CLIENT: "client"}
         keys = {name: (pair.public,) for name, pair in self._pairs.items()} | ({head: heads} if heads else {})
@@ -179,13 +179,13 @@ class Brokers:
         return self.way_to(HEAD)
 
     def way_to(self, head: str) -> HeadAccess:
-        """How applications come in through a head."""
+        """How applications connect to a head."""
         cluster, endpoint = self.configs[head].cluster, self.configs[head].advertised
         return HeadAccess(cluster, endpoint, self._pairs[head].public, self._secret(CLIENT))
 
 
 def asked(name: str, **spec: Any) -> dict[str, Any]:
-    """A session as people write it."""
+    """A session as users write it."""
     given = {"scope": "Local", "source": {"name": "a"}, "mode": "Execute", "deadline": "2m", **spec}
     return {"apiVersion": API_VERSION, "kind": session_objects.SESSION_KIND, "metadata": {"name": name}, "spec": given}
 
@@ -226,7 +226,7 @@ class Fleet:
         return await self.api.patch(session_objects.SESSION_KIND, self.namespace, name, {"spec": spec})
 
     async def until(self, name: str, what: str, check: Any, seconds: float = 30.0) -> dict[str, Any]:
-        """A session's object once something is true of it."""
+        """A session's object once a condition holds for it."""
         found: dict[str, Any] = {}
 
         async def look() -> bool:
@@ -251,7 +251,7 @@ class Fleet:
 
 
 class Life:
-    """A mediator and what watches for it, as tasks: in an `async with`. `watch_api` is the watch's way."""
+    """A mediator and its watch, as tasks: in an `async with`. `watch_api` is the client of the watch."""
 
     def __init__(self, fleet: Fleet, api: Api, lease_seconds: float = 0.0) -> None:
         self.fleet = fleet
@@ -271,16 +271,16 @@ class Life:
         for task in (self.running, self._watching):
             task.cancel()
         self.fleet.brokers.epoch = max(self.fleet.brokers.epoch, self.mediating.epoch)
-        found = await asyncio.gather(self.running, self._watching, return_exceptions=True)
+        found = await asyncio.gather(self.running, self._watching, return_exceptions=True)  # raised below
         errors = [one for one in found if isinstance(one, Exception)]
         if errors and not self.expected:
             raise errors[0]
 
     expected = False
-    """Whether its end by an error is what the test wants."""
+    """Whether the test expects it to end by an error."""
 
     async def _watch(self) -> None:
-        """Look again and again; the API server may be away."""
+        """Poll; the API server may be away."""
         while True:
             api, namespace = self.fleet.api, self.fleet.namespace
             items = {
@@ -295,7 +295,7 @@ class Life:
             shown = [item for kind in ("BrokerFleet", "BrokerCluster", "EdgeBroker", "HardwareProfile")
                      for item in await api.list(kind, namespace, retry=True)]  # fmt: skip
             self.mediating.update_objects(shown)
-            await asyncio.sleep(0.15)
+            await asyncio.sleep(0.15)  # in place of a watch, it lists at this interval
 
 
 def _news(old: dict[str, dict[str, Any]], new: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:

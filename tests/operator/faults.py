@@ -1,4 +1,4 @@
-"""An HTTP server on loopback that stands between a client and the API server, and fails as it is told."""
+"""An HTTP proxy on loopback between a client and the API server, which fails as a test plans."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import Any
 
 import aiohttp
 import msgspec
+import pytest
 from aiohttp import web
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 from kubernetes.aio.config import load_kube_config
 
 Fault = int | str
-"""What becomes of a request: an HTTP code; `drop`: closed unasked; `lose`: carried out, and closed unanswered."""
+"""The fate of a request: an HTTP code; `drop`: closed, not forwarded; `lose`: carried out, and closed unanswered."""
 
 MESSAGES = {409: "Conflict", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable"}
 
@@ -35,7 +36,7 @@ class Seen:
 class Faults:
     """A proxy to `upstream` (the API server of KUBECONFIG, or None: it answers `answers` in turn).
 
-    `plan` says of each request what becomes of it; None lets it through. Requests are kept in `seen`.
+    `plan` returns the fate of each request; None lets it through. Requests are kept in `seen`.
     """
 
     upstream: str | None = None
@@ -75,7 +76,7 @@ class Faults:
         self.port = self._runner.addresses[0][1]
 
     async def away(self) -> None:
-        """Refuse connections, and close those that there are."""
+        """Refuse connections, and close the open ones."""
         await self._runner.cleanup()
 
     @property
@@ -121,11 +122,18 @@ class Faults:
             )
 
 
+async def cancelled(task: asyncio.Task[Any]) -> None:
+    """End a task that goes on; any other end of it fails the test."""
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 async def eventually(condition: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:
-    """Wait until something is so (true, and not raising LookupError); fail by name when it does not come."""
+    """Wait until a condition is true and raises no LookupError; fail with its name otherwise."""
     deadline = asyncio.get_running_loop().time() + seconds
     while True:
-        with suppress(LookupError):
+        with suppress(LookupError):  # what is looked for is not there yet
             found = condition()
             if asyncio.iscoroutine(found):
                 found = await found

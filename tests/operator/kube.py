@@ -28,18 +28,18 @@ def definitions() -> tuple[dict[str, Any], ...]:
 
 
 async def apply_definitions(api: Api) -> None:
-    """The same for everybody: applying it again changes nothing."""
+    """The same for every test: applying it again changes nothing."""
     for definition in definitions():
         await api.apply(definition, retry=True)
 
 
 @contextlib.asynccontextmanager
 async def namespace(api: Api) -> AsyncIterator[str]:
-    """A namespace that goes with its test; what it holds goes with it, later."""
+    """A namespace that is deleted with its test; its objects are deleted with it, later."""
     name = f"plimsoll-test-{secrets.token_hex(4)}"
     await api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     try:
         yield name
     finally:
-        with contextlib.suppress(ApiConflictError, ApiNotFoundError):
+        with contextlib.suppress(ApiConflictError, ApiNotFoundError):  # the test has deleted it
             await api.delete("Namespace", "", name, retry=True)

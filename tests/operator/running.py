@@ -106,7 +106,7 @@ class Running:
         return sorted(item["metadata"]["name"] for item in await self.api.list(kind, self.namespace))
 
     async def until(self, what: str, holds: Callable[[], Any], seconds: float = 120.0) -> float:
-        """Wait for a condition; how many seconds that took."""
+        """Wait for a condition; returns how many seconds that took."""
         begun = time.monotonic()
         while not await holds():
             if time.monotonic() - begun > seconds:
@@ -115,7 +115,7 @@ class Running:
         return time.monotonic() - begun
 
     async def _story(self) -> str:
-        """How brokers stand, for who has to find out why a test waits."""
+        """The state of all brokers, to find out why a test waits."""
         lines = []
         for kind in ("BrokerCluster", "EdgeBroker", "LoadBalancingSession"):
             for item in await self.api.list(kind, self.namespace):
@@ -129,7 +129,7 @@ class Running:
 
     async def condition(self, kind: str, name: str, type_: str = "Ready") -> str:
         """The status of a condition that holds for the present specification; empty without."""
-        with contextlib.suppress(ApiNotFoundError):
+        with contextlib.suppress(ApiNotFoundError):  # it is to come
             item = await self.get(kind, name)
             for each in item.get("status", {}).get("conditions", []):
                 if each["type"] == type_ and each["observedGeneration"] == item["metadata"]["generation"]:
@@ -137,8 +137,8 @@ class Running:
         return ""
 
     async def is_ready(self, edges: int) -> bool:
-        """Whether the cluster has so many edges, and all of it is ready."""
-        with contextlib.suppress(ApiNotFoundError):
+        """Whether the cluster has this number of edges, and all of it is ready."""
+        with contextlib.suppress(ApiNotFoundError):  # it does not exist yet
             item = await self.get("BrokerCluster", "east")
             counts = item.get("status", {}).get("edges", {})
             there = await self.named("EdgeBroker")
@@ -198,7 +198,7 @@ class Running:
         await self.until("all have subscribed", lambda: self._said("begun"))
 
     async def verdict(self) -> dict[str, Any]:
-        """End the publishing; what came of it."""
+        """End the publishing; returns its result."""
         await self.api.patch("Pod", self.namespace, "traffic", {"metadata": {"annotations": {"stop": "yes"}}})
         await self.until("everything has been judged", lambda: self._said("sent"), 150)
         verdict = dict(await self._said("sent") or {})
@@ -207,7 +207,7 @@ class Running:
         return verdict
 
     async def _tell_of(self, verdict: Object) -> None:
-        """What may explain that something is missing."""
+        """Logs that may explain why something is missing."""
         print(json.dumps(verdict), await asyncio.to_thread(self._pod_log, "traffic"), sep="\n")
         for pod in await self.api.list("Pod", self.namespace, names.BROKER):
             name, address = pod["metadata"]["name"], pod["status"].get("podIP", "")
@@ -216,7 +216,7 @@ class Running:
 
     async def _said(self, key: str) -> dict[str, Any] | None:
         text = await asyncio.to_thread(self._pod_log, "traffic")
-        if "Traceback" in text:  # of the application, or of the thread that speaks with brokers
+        if "Traceback" in text:  # of the application, or of the thread that talks to brokers
             raise AssertionError(text[-3000:])
         for line in text.splitlines():
             if line.startswith("{") and key in (found := json.loads(line)):
@@ -258,17 +258,17 @@ async def running(folder: Path, text: str = FLEET) -> AsyncIterator[Running]:
                 if one._process is not None:
                     for kind in ("BrokerCluster", "EdgeBroker", "BrokerFleet"):
                         for name in await one.named(kind):
-                            with contextlib.suppress(ApiNotFoundError):
+                            with contextlib.suppress(ApiNotFoundError):  # it went with its owner
                                 await api.delete(kind, namespace, name)
             finally:
                 one.stop()
-                await _let_go(api, namespace)
+                await _release_finalizers(api, namespace)
 
 
-async def _let_go(api: Api, namespace: str) -> None:
-    """Whatever became of the operator: nothing of the namespace is to wait for it."""
+async def _release_finalizers(api: Api, namespace: str) -> None:
+    """In any state of the operator: the deletion of the namespace must not wait for it."""
     for edge in await api.list("EdgeBroker", namespace):
-        with contextlib.suppress(ApiNotFoundError):
+        with contextlib.suppress(ApiNotFoundError):  # it has gone at last
             name = edge["metadata"]["name"]
             await api.delete("EdgeBroker", namespace, name)
             await api.patch("EdgeBroker", namespace, name, {"metadata": {"finalizers": None}})

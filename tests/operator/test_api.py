@@ -1,9 +1,8 @@
-"""What becomes of requests when the API server refuses, fails, or is away; and what the real one makes of them."""
+"""Requests when the API server refuses, fails, or is away; and with the real one."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from itertools import chain, repeat
 from typing import Any
 
@@ -23,7 +22,7 @@ def _short_pauses(monkeypatch):
 
 
 def asked(answers: list[tuple[int, Any]], call, **settings: Any):
-    """What a call makes of these answers, and the server that gave them."""
+    """The result of a call for these answers, and the server that gave them."""
 
     async def run():
         async with Faults(answers=answers, **settings) as server, Api(server.configuration, "test") as api:
@@ -61,7 +60,7 @@ def test_an_answer_that_is_not_json_is_kept_in_the_message():
 
 
 def test_a_success_that_cannot_be_read_is_none():
-    """Else half a list would be taken for the whole."""
+    """Otherwise half a list would be taken for the whole."""
 
     async def run():
         async with Faults(answers=[]) as server, Api(server.configuration) as api:
@@ -202,7 +201,7 @@ def test_the_note_of_an_event_is_bounded_in_bytes():
 
 
 def on_cluster(test, *, when=None, plan=None):
-    """Run a test with a client that speaks through the proxy, and a namespace."""
+    """Run a test with a client that connects through the proxy, and a namespace."""
 
     async def run():
         async with (
@@ -320,7 +319,6 @@ def test_an_outage_ends_and_what_was_asked_is_answered():
         await proxy.up()
         assert (await asyncio.wait_for(writing, 10))["data"] == {"a": "1"}
         assert api.outage_seconds == 0
-        with contextlib.suppress(ApiConflictError):
-            await api.delete("ConfigMap", namespace, "x")
+        await api.delete("ConfigMap", namespace, "x")
 
     on_cluster(test)

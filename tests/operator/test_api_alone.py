@@ -1,4 +1,4 @@
-"""How the way to the API server paces itself where somebody else is quicker again and again."""
+"""Pauses of the API client while another writer is quicker again and again."""
 
 import asyncio
 import random
@@ -24,7 +24,7 @@ class Busy(Api):
     async def replace_status(self, obj: Any, *, retry: bool = False) -> dict[str, Any]:
         self.left -= 1
         if self.left >= 0:
-            raise ApiConflictError("somebody else was quicker")
+            raise ApiConflictError("another writer was quicker")
         return dict(obj)
 
 

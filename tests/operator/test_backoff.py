@@ -1,4 +1,4 @@
-"""Pauses grow, differ, and are each subject's own."""
+"""Pauses grow, differ, and are counted for each key by itself."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""What was written counts until the watch has come as far."""
+"""A write counts until the watch has delivered it."""
 
 from plimsoll.operator.cache import PENDING_WRITE_SECONDS, Cache
 
@@ -36,7 +36,7 @@ def test_it_is_not_believed_for_ever():
     watch.cache.note_write(item(5), 0.0)
     assert watch.seen(PENDING_WRITE_SECONDS) == item(5)
     assert watch.seen(PENDING_WRITE_SECONDS + 1) is None
-    assert watch.cache.oldest_pending(100.0) == ("Service", 100.0)  # the watch has never told of it
+    assert watch.cache.oldest_pending(100.0) == ("Service", 100.0)  # the watch has never delivered it
     watch.items = [item(6)]
     assert watch.seen(100.0) == item(6)
     assert watch.cache.oldest_pending(100.0) == ("", 0.0)
@@ -68,7 +68,7 @@ def test_what_went_before_a_watch_told_of_its_writing_makes_no_watch_deaf():
     watch = Watch()
     watch.items = [item(4)]
     watch.cache.note_write(item(5), 0.0)
-    watch.items = []  # changed and deleted at once: a watch tells of the last
+    watch.items = []  # changed and deleted at once: a watch delivers the last
     watch.cache.drop_life(item(6))
     assert watch.seen() is None
     assert watch.cache.oldest_pending(100.0) == ("", 0.0)
@@ -81,7 +81,7 @@ def test_a_later_life_stays_when_an_earlier_one_has_gone():
     assert watch.seen() == item(9, uid="another")
 
 
-def test_what_the_api_server_does_not_know_is_not_there_whatever_a_watch_shows():
+def test_an_object_unknown_to_the_api_server_is_absent_even_if_a_watch_shows_it():
     watch = Watch()
     watch.items = [item(4)]
     watch.cache.drop_life(item(4))

@@ -1,14 +1,15 @@
-"""Alive or not, and the endpoint that says so."""
+"""Liveness and readiness, and their endpoint."""
 
 import asyncio
 
 import aiohttp
+from tests.operator.faults import cancelled, eventually
 
 from plimsoll.operator.health import STUCK_SECONDS, OperatorHealth, http_server, measure_lag
 from plimsoll.operator.metrics import OperatorMetrics
 
 
-def test_a_fleet_that_nobody_looks_at_is_stuck():
+def test_a_fleet_that_is_not_reconciled_is_stuck():
     health = OperatorHealth(stalled_seconds=90)
     health.last_reconciled["ns"] = 100.0
     assert health.trouble(100.0 + STUCK_SECONDS) == ""
@@ -27,7 +28,7 @@ def test_a_watch_that_has_not_told_of_what_is_there_is_deaf():
 
 def test_watches_that_do_not_hear_the_canary_are_deaf():
     health = OperatorHealth(stalled_seconds=90, canary_seen=100.0)
-    assert health.trouble(1000.0) == ""  # nothing was written that they could have heard
+    assert health.trouble(1000.0) == ""  # nothing was written that they could have delivered
     health.canary_written = 130.0
     assert health.trouble(190.0) == ""
     assert "91 s" in health.trouble(191.0)
@@ -69,13 +70,10 @@ def test_lag_is_measured():
     async def run() -> float:
         metrics = OperatorMetrics()
         task = asyncio.create_task(measure_lag(metrics))
-        async with asyncio.timeout(10):
-            seen = 0.0
-            for _ in range(1000):
-                await asyncio.sleep(0.01)
-                if seen := metrics.registry.get_sample_value("plimsoll_event_loop_lag_seconds") or 0.0:
-                    break
-        task.cancel()
-        return seen
+        seen = await eventually(
+            lambda: metrics.registry.get_sample_value("plimsoll_event_loop_lag_seconds"), "a measurement"
+        )
+        await cancelled(task)
+        return float(seen)
 
     assert asyncio.run(run()) > 0

@@ -1,4 +1,4 @@
-"""What is counted, and that labels are bounded."""
+"""The metrics of the operator, and that labels are bounded."""
 
 import pytest
 
@@ -50,7 +50,7 @@ def test_the_process_says_what_it_uses():
         ({"deadlineAt": "2999-01-01T00:00:00Z"}, False),
     ],
 )
-def test_a_session_is_overdue_whether_or_not_anybody_goes_on_with_it(status: dict[str, str], is_late: bool):
+def test_a_session_is_overdue_whether_or_not_a_mediator_runs_it(status: dict[str, str], is_late: bool):
     metrics = OperatorMetrics()
     metrics.sessions_of(lambda: [{"kind": "LoadBalancingSession", "status": status}, {"kind": "BrokerFleet"}])
     assert value(metrics, "plimsoll_sessions_overdue") == is_late

@@ -1,4 +1,4 @@
-"""Names that others rely on."""
+"""Names that other programs rely on."""
 
 from plimsoll.operator import names
 

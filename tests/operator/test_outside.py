@@ -1,4 +1,4 @@
-"""Clients outside the cluster come in by the addresses that listeners advertise: a node's ports, or a load balancer."""
+"""Clients outside the cluster connect to the addresses that listeners advertise: a node's ports, or a load balancer."""
 
 import asyncio
 import base64
@@ -38,7 +38,7 @@ def node_and_ports(count: int) -> tuple[str, list[int]]:
 
 
 async def open_load_balancer(fleet: Running, host: str) -> set[int]:
-    """Be the provider of load balancers, for whom a node's own address is as good as any; the ports that are open."""
+    """Play the provider of load balancers, which gives a node's own address; yields the open ports."""
     config.load_kube_config(kube.kubeconfig())
     api, opened = kubernetes.CoreV1Api(), set()
     for name in await fleet.named("Service"):
@@ -59,7 +59,7 @@ def with_listeners(host: str, head: int, edge: int) -> str:
 
 
 async def curve(fleet: Running, identity: str) -> tuple[str, client.Curve]:
-    """Where an identity's Secret says that the head is, and the keys."""
+    """The address of the head and the keys, from an identity's Secret."""
     secret = await fleet.get("Secret", f"plimsoll-client-{identity}")
     data = {name: base64.b64decode(value).decode() for name, value in secret["data"].items()}
     head = json.loads(data["heads.json"])["east"]
@@ -101,7 +101,7 @@ async def serves_from_outside(fleet: Running, head: str) -> None:
 
 
 def exchange(reading: tuple[str, client.Curve], writing: tuple[str, client.Curve]) -> list[int]:
-    """Publish, and take in what comes; the numbers that came, in order."""
+    """Publish, and receive; returns the received numbers, in order."""
     seen: list[int] = []
     is_done = threading.Event()
 

@@ -1,4 +1,4 @@
-"""A head takes another key under load: links are made anew, and nothing is lost, repeated or out of order."""
+"""A head takes another key under load: links are made again, and nothing is lost, repeated or out of order."""
 
 import threading
 import time
@@ -70,7 +70,7 @@ def test_a_heads_key_is_replaced_while_it_serves(tmp_path: Path):
             until("all to have read that the old one is over", read_by_all(brokers, 2))
             later = traffic.sent
             until("deliveries to go on without the old one", lambda: min(traffic.last.values()) > later + 100)
-            assert sorted(traffic.edges.values()) == edges, "nobody had to go elsewhere"
+            assert sorted(traffic.edges.values()) == edges, "no subscriber had to move"
             verdict = traffic.verdict()
             assert verdict.ok, verdict
             assert (verdict.lost, verdict.duplicated, verdict.reordered, verdict.gaps) == (0, 0, 0, 0)

@@ -1,10 +1,11 @@
-"""What went while a watch was away goes from the indexes, too; what has come meanwhile stays."""
+"""Objects deleted while a watch was away leave the indexes, too; objects created meanwhile stay."""
 
 import asyncio
 from typing import Any
 
 import pytest
 from tests.operator import kube
+from tests.operator.faults import cancelled
 
 from plimsoll.operator import relist, watch
 from plimsoll.operator.api import Api, ApiError
@@ -20,7 +21,7 @@ def item(name: str, uid: str = "", kind: str = "EdgeBroker") -> dict[str, Any]:
 
 
 class Server:
-    """Lists what there is; `asked` is what was asked for."""
+    """Lists the present objects; `asked` holds the requested kinds."""
 
     def __init__(self, *there: dict[str, Any]) -> None:
         self.there = list(there)
@@ -52,10 +53,10 @@ def test_ghosts_are_shown_no_more_and_told_of_and_the_rest_stays(monkeypatch: py
     monkeypatch.setattr(relist, "SETTLE_SECONDS", 0.0)
     watches, indices = held(item("a"), item("b"), item("p", kind="Pod"), item("n", kind="Node"))
     told: list[tuple[str, str]] = []
-    server = Server(item("a"), item("p", kind="Pod"), item("other", kind="Node"))
+    server: Any = Server(item("a"), item("p", kind="Pod"), item("other", kind="Node"))
 
     async def story() -> None:
-        found = WatchRelist(server, watches, (), lambda kind, gone: told.append((kind, gone["metadata"]["name"])))  # type: ignore[arg-type]
+        found = WatchRelist(server, watches, (), lambda kind, gone: told.append((kind, gone["metadata"]["name"])))
         for kind in watches.kinds:
             await found.compare(kind)
 
@@ -67,8 +68,8 @@ def test_ghosts_are_shown_no_more_and_told_of_and_the_rest_stays(monkeypatch: py
     selector = f"app.kubernetes.io/managed-by={MANAGER}"
     assert {("EdgeBroker", "", ""), ("Pod", "", selector), ("Node", "", "")} <= set(server.asked)
     assert {kind for kind, _, _ in server.asked} == set(watches.kinds)
-    indices["EdgeBroker"]["ns"] = [item("a"), item("b", "made anew")]
-    assert [each["metadata"]["uid"] for each in watches.all_of_kind("EdgeBroker")] == ["a", "made anew"]
+    indices["EdgeBroker"]["ns"] = [item("a"), item("b", "made again")]
+    assert [each["metadata"]["uid"] for each in watches.all_of_kind("EdgeBroker")] == ["a", "made again"]
 
 
 def changed(name: str, generation: int) -> dict[str, Any]:
@@ -86,13 +87,14 @@ def test_what_is_listed_and_not_told_of_or_told_of_as_it_was_is_unheard():
 def test_a_watch_is_deaf_if_it_does_not_tell_of_what_stays(later: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(relist, "SETTLE_SECONDS", 0.01)
     watches, indices = held()
-    server = Server(changed("s", 1), item("else"))
-    found = WatchRelist(server, watches, (), lambda *_: None)  # type: ignore[arg-type]
+    server: Any = Server(changed("s", 1), item("else"))
+    found = WatchRelist(server, watches, (), lambda *_: None)
 
     async def story() -> None:
         checking = asyncio.create_task(found.compare("LoadBalancingSession"))
-        while not server.asked:  # noqa: ASYNC110  until it has asked
-            await asyncio.sleep(0)
+        async with asyncio.timeout(10):
+            while not server.asked:  # noqa: ASYNC110  # until it has asked
+                await asyncio.sleep(0)
         if later == "heard":
             indices["LoadBalancingSession"]["ns"] = [changed("s", 1)]
         if later == "gone":
@@ -111,56 +113,55 @@ def test_a_watch_that_was_only_late_is_found_to_hear_soon(monkeypatch: pytest.Mo
     monkeypatch.setattr(relist, "SETTLE_SECONDS", 0.0)
     monkeypatch.setattr(relist, "STALLED_RECHECK_SECONDS", 0.001)
     watches, indices = held()
-    server = Server(changed("s", 1))
-    found = WatchRelist(server, watches, (), lambda *_: None)  # type: ignore[arg-type]
+    server: Any = Server(changed("s", 1))
+    found = WatchRelist(server, watches, (), lambda *_: None)
 
     async def story() -> None:
         running = asyncio.create_task(found.run())
         found.request("LoadBalancingSession")
         async with asyncio.timeout(10):
-            while not found.stalled:  # noqa: ASYNC110  until it seems so
+            while not found.stalled:  # noqa: ASYNC110  # until it seems so
                 await asyncio.sleep(0.001)
             indices["LoadBalancingSession"]["ns"] = [changed("s", 1)]
-            while found.stalled:  # noqa: ASYNC110  until it does not any more
+            while found.stalled:  # noqa: ASYNC110  # until it does not any more
                 await asyncio.sleep(0.001)
         assert {kind for kind, _, _ in server.asked} == {"LoadBalancingSession"}
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await cancelled(running)
 
     asyncio.run(story())
 
 
 def test_each_namespace_is_asked_for_where_some_are_served():
     watches, _ = held(item("a"))
-    server = Server(item("a"))
-    asyncio.run(WatchRelist(server, watches, ("x", "y"), lambda *_: None).compare("EdgeBroker"))  # type: ignore[arg-type]
+    server: Any = Server(item("a"))
+    asyncio.run(WatchRelist(server, watches, ("x", "y"), lambda *_: None).compare("EdgeBroker"))
     assert [namespace for _, namespace, _ in server.asked] == ["x", "y"]
 
 
 def test_an_api_server_that_does_not_answer_makes_nothing_a_ghost_and_ends_nothing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(relist, "RELIST_SECONDS", 0.001)
     watches, _ = held(item("a"))
-    server = Server()
+    server: Any = Server()
 
     async def story() -> None:
-        running = asyncio.create_task(WatchRelist(server, watches, (), lambda *_: None).run())  # type: ignore[arg-type]
-        while len(server.asked) < 3:
-            assert not running.done()
-            await asyncio.sleep(0.001)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        running = asyncio.create_task(WatchRelist(server, watches, (), lambda *_: None).run())
+        async with asyncio.timeout(10):
+            while len(server.asked) < 3:
+                assert not running.done()
+                await asyncio.sleep(0.001)
+        await cancelled(running)
 
     asyncio.run(story())
     assert watches.all_of_kind("EdgeBroker") == [item("a")]
 
 
-def test_a_watch_that_tells_again_of_what_it_has_told_is_held_against_a_list(monkeypatch: pytest.MonkeyPatch):
-    """As kopf does after `410 Gone`; at the start it is how everything is told of first."""
+def test_a_watch_that_repeats_objects_is_compared_with_a_list(monkeypatch: pytest.MonkeyPatch):
+    """As kopf does after `410 Gone`, and for every object at its start."""
     monkeypatch.setattr(relist, "SETTLE_SECONDS", 0.0)
 
     async def story() -> None:
-        server = Server(item("a"))
-        service = OperatorProcess(server, OperatorSettings())  # type: ignore[arg-type]
+        server: Any = Server(item("a"))
+        service = OperatorProcess(server, OperatorSettings())
         indices: dict[str, Any] = {kind: {} for kind in service._watches.kinds}
         indices["EdgeBroker"]["ns"] = [item("a"), item("ghost")]
         await service._watches._use_indices(**indices)
@@ -176,11 +177,10 @@ def test_a_watch_that_tells_again_of_what_it_has_told_is_held_against_a_list(mon
         assert not service.relist._requested, "everything is told of at the start"
         service._on_watch_event("", "EdgeBroker", item("a"))
         async with asyncio.timeout(10):
-            while len(service._watches.all_of_kind("EdgeBroker")) > 1:  # noqa: ASYNC110  until it is found out
+            while len(service._watches.all_of_kind("EdgeBroker")) > 1:  # noqa: ASYNC110  # until it is found out
                 await asyncio.sleep(0.001)
         assert server.asked == [("EdgeBroker", "", "")]
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await cancelled(running)
 
     class Fleet:
         def wake(self) -> None:

@@ -1,4 +1,4 @@
-"""Sessions in numbers: each attempt once, whatever is stored again."""
+"""Metrics of sessions: each attempt is counted once, even if it is stored again."""
 
 from __future__ import annotations
 
@@ -10,20 +10,14 @@ from prometheus_client import CollectorRegistry
 from tests.core.session.model import Faults, World
 
 from plimsoll.core.session import Session
-from plimsoll.core.session.state import (
-    AuditTotals,
-    Batch,
-    ChildSession,
-    Forecast,
-    PastAttempt,
-    PlannedPair,
-    SessionPlan,
-)
+from plimsoll.core.session.batch import AuditTotals, Batch
+from plimsoll.core.session.session_plan import Forecast, PlannedPair, SessionPlan
+from plimsoll.core.session.state import ChildSession, PastAttempt
 from plimsoll.operator.session_metrics import SessionMetrics
 
 
 class Counted:
-    """The metrics and what Prometheus would read of them."""
+    """The metrics, and the samples that Prometheus would read."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""What status says, and how often it is written."""
+"""The contents of statuses, and how often they are written."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ def test_a_pod_that_cannot_run_says_why():
     ],
 )  # fmt: skip
 def test_what_could_not_be_done_is_said_where_it_belongs(ref: tuple[str, str]):
-    found = told(settled(), faults={ref: Fault("NameTaken", "somebody else has made it")})
+    found = told(settled(), faults={ref: Fault("NameTaken", "another owner has created it")})
     assert condition(found["EdgeBroker", "edge-0"], "Degraded") == ("True", "NameTaken")
     assert condition(found["BrokerCluster", "east"], "Degraded") == ("True", "NameTaken")
     assert not any(each["type"] == "Degraded" for each in found["EdgeBroker", "edge-2"]["conditions"])
@@ -106,7 +106,7 @@ def test_what_cannot_be_served_says_so():
         assert condition(told, "Degraded") == ("True", "InvalidSpec")
 
 
-def test_an_operator_that_has_just_begun_hears_before_it_judges():
+def test_a_new_operator_waits_for_answers_before_it_judges():
     world = settled()
     brokers = {name: heard() for name in world.of("StatefulSet")}
     facts = status.StatusInputs(desired=world.desired(), observed=world.observed(), readings=brokers, time=world.time)
@@ -114,6 +114,6 @@ def test_an_operator_that_has_just_begun_hears_before_it_judges():
     silent = {**brokers, "edge-1": BrokerReading()}
     facts = status.StatusInputs(desired=world.desired(), observed=world.observed(), readings=silent, time=world.time)
     assert status.has_silent_broker(facts)
-    world.set_pod("edge-1", ready=False)  # it does not serve, and nobody has to hear it to know
+    world.set_pod("edge-1", ready=False)  # it does not serve, which is known without an answer
     facts = status.StatusInputs(desired=world.desired(), observed=world.observed(), readings=silent, time=world.time)
     assert not status.has_silent_broker(facts)

@@ -1,4 +1,4 @@
-"""How kopf is told to watch; that it does is tested on a cluster."""
+"""How kopf is configured to watch; that it does is tested on a cluster."""
 
 import asyncio
 import itertools
@@ -13,10 +13,10 @@ def test_it_never_gives_up_and_posts_nothing():
     assert found.peering.standalone
     assert found.scanning.disabled
     assert not found.posting.enabled
-    pauses = list(itertools.islice(iter(found.networking.error_backoffs), 1000))  # type: ignore[arg-type]
+    pauses = list(itertools.islice(iter(found.networking.error_backoffs), 1000))  # type: ignore[arg-type]  # kopf allows one number, too
     assert 0 < min(pauses) <= max(pauses) <= watch.LONGEST_PAUSE_SECONDS
     server, client = found.watching.server_timeout, found.watching.client_timeout
-    assert (type(server), type(client)) == (int, int)  # the API server takes no fraction
+    assert (type(server), type(client)) == (int, int)  # the API server accepts no fraction
     assert (client or 0) > (server or 0) > 0
 
 

@@ -1,13 +1,14 @@
-"""Applications in a pod: one publisher and many subscribers who want everything, and a verdict in the pod's log.
+"""Applications in a pod: one publisher and many subscribers to everything, and a verdict in the pod's log.
 
-Runs in the brokers' image, alone: `python traffic.py COUNT PER_SECOND`. It publishes until the file `/told/stop` holds
-something, waits until everything has come, and writes one line of JSON.
+Runs in the brokers' image, alone: `python traffic.py COUNT PER_SECOND`. It publishes until the file `/told/stop` is not
+empty, waits until everything has arrived, and writes one line of JSON.
 """
 
 import json
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,9 +32,9 @@ def main() -> None:
     gaps: list[str] = []
     edges: dict[str, str] = {}
 
-    def take(name: str, items: object) -> None:
+    def take(name: str, items: Iterable[client.Delivery | client.GapNotice]) -> None:
         with lock:
-            for item in items:  # type: ignore[attr-defined]
+            for item in items:
                 if isinstance(item, client.Delivery):
                     seen[name].append(int(item.attributes["n"]))
                 else:
@@ -62,7 +63,7 @@ def main() -> None:
     print(json.dumps({"begun": True}), flush=True)
     sent, due = 0, time.monotonic()
     while not STOP.read_text().strip():
-        time.sleep(max(0.0, due - time.monotonic()))
+        time.sleep(max(0.0, due - time.monotonic()))  # the pace of the load
         due += 1.0 / PER_SECOND
         sent += 1
         publisher.publish({"class": "STOCK", "n": sent})

@@ -1,6 +1,6 @@
-"""A namespace in memory for pure functions: changes are carried out, and controllers do what Kubernetes' own do.
+"""A namespace in memory for pure functions: changes are carried out, and controllers behave as those of Kubernetes.
 
-It stands in for no API server: what an API server refuses or adds is tested against a real one.
+It is no substitute for an API server: what one refuses or adds is tested against a real one.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _uids = itertools.count(1)
 
 
 class World:
-    """The objects of one namespace. `now` is in seconds since 1970, and goes on when told to."""
+    """The objects of one namespace. `now` is in seconds since 1970, and is advanced by tests."""
 
     def __init__(self, text: str = FLEET, settings: OperatorSettings = SETTINGS) -> None:
         self.objects: dict[Ref, Object] = {}
@@ -106,7 +106,7 @@ class World:
         self.put(item)
 
     def delete(self, key: Ref) -> None:
-        """Ask for a deletion: finalizers stand before it, pods take a moment, and what is owned goes with it."""
+        """Request a deletion: finalizers delay it, pods take a moment, and owned objects are deleted with it."""
         item = self.objects.get(key)
         if item is None:
             return
@@ -127,7 +127,7 @@ class World:
     # -- what controllers do
 
     def controllers(self) -> None:
-        """StatefulSets have pods, pods are ready, and those that were to end have."""
+        """StatefulSets get their pods, pods become ready, and pods that were deleted end."""
         for key in [key for key, item in self.objects.items() if key[0] == "Pod" and is_leaving(item)]:
             self._gone(key)
         for key, item in list(self.objects.items()):
@@ -215,7 +215,7 @@ class World:
             self._gone(key)
 
     def round(self) -> list[ReconcileStep]:
-        """One look, what it asks for, and what controllers make of it."""
+        """One reconciliation, its steps, and the controllers' reaction."""
         steps = self.look()
         self.carry_out(steps)
         self.controllers()
@@ -223,7 +223,7 @@ class World:
         return steps
 
     def settle(self, rounds: int = 60) -> None:
-        """Until there is nothing to do; sessions end as soon as they are asked for."""
+        """Until there is nothing to do; sessions end as soon as they are created."""
         for _ in range(rounds):
             for name in self.sessions():
                 self.end_session(name)

@@ -1,4 +1,4 @@
-"""A policy in virtual time: edges of unequal hardware come to carry alike, nobody moves back, and every law holds."""
+"""A policy in virtual time: it evens out edges of unequal hardware, moves no subscriber back, and keeps every law."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def calm() -> list[SimulationRun]:
 
 
 def sessions(one: SimulationRun) -> list[Session]:
-    assert isinstance(one.mediators.office, SessionBackend)
-    return sorted(one.mediators.office.sessions(), key=lambda session: session.requested_at)
+    assert isinstance(one.mediators.backend, SessionBackend)
+    return sorted(one.mediators.backend.sessions(), key=lambda session: session.requested_at)
 
 
-def test_edges_begin_sessions_by_themselves_and_those_end(calm: list[SimulationRun]):
+def test_edges_trigger_sessions_and_those_end(calm: list[SimulationRun]):
     found = [session for one in calm for session in sessions(one)]
     assert found
     assert all(session.triggered and session.kind == "balance" for session in found)
@@ -38,7 +38,7 @@ def test_edges_begin_sessions_by_themselves_and_those_end(calm: list[SimulationR
     assert all(sum(session.counts()["moved"] for session in sessions(one)) for one in calm)
 
 
-def test_the_slower_edge_gives_and_differences_become_smaller(calm: list[SimulationRun]):
+def test_each_session_is_to_reduce_the_difference_between_two_edges(calm: list[SimulationRun]):
     for one in calm:
         moved = [session for session in sessions(one) if session.counts()["moved"]]
         for session in moved:
@@ -52,7 +52,7 @@ def test_the_slower_edge_gives_and_differences_become_smaller(calm: list[Simulat
             assert abs(after) < abs(before), (one.seed, session.name)
 
 
-def test_nobody_moves_back_where_it_was(calm: list[SimulationRun]):
+def test_no_subscriber_moves_back_to_an_edge_that_it_left(calm: list[SimulationRun]):
     for one in calm:
         edges: dict[str, list[str]] = defaultdict(list)
         for session in sessions(one):
@@ -63,7 +63,7 @@ def test_nobody_moves_back_where_it_was(calm: list[SimulationRun]):
                     edges[name].append(pair.target)
 
 
-def test_when_all_is_over_every_edge_is_free(calm: list[SimulationRun]):
+def test_no_edge_is_reserved_at_the_end(calm: list[SimulationRun]):
     for one in calm:
         for broker in one.fleet.edges():
             assert isinstance(broker.host.node, Edge)
@@ -73,18 +73,18 @@ def test_when_all_is_over_every_edge_is_free(calm: list[SimulationRun]):
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in (2, 3))])
-def test_laws_hold_whatever_is_lost_repeated_or_late_and_whoever_dies(seed: int):
+def test_laws_hold_under_faults(seed: int):
     one = run("sessions-balanced-faults", seed)
     assert all(session.is_over for session in sessions(one))
 
 
-def test_without_a_policy_no_session_begins_by_itself():
+def test_without_a_policy_no_session_is_triggered():
     one = run("sessions-planned", 1)
     assert {session.name for session in sessions(one) if session.triggered} == set()
     assert all(broker.config.policy is None for broker in one.fleet.brokers.values())
 
 
-def test_a_policy_is_written_for_each_clock():
-    policy = SimulatedPolicy(look=0.5, stabilize=1.0)
+def test_durations_of_a_policy_are_scaled_by_the_time_factor():
+    policy = SimulatedPolicy(check_seconds=0.5, stabilize_seconds=1.0)
     assert policy.to_spec()["detection"]["interval"] == "500ms"
     assert policy.to_spec(TIME_FACTOR)["detection"]["stabilizeFor"] == "10000ms"

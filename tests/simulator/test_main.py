@@ -1,4 +1,4 @@
-"""The simulator runs as a module."""
+"""`python -m plimsoll.simulator` runs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Faults planted into the machines, one at a time: the simulator finds each, so its silence means something.
+"""Faults planted into the machines, one at a time: the simulator must find each, or a clean run would prove nothing.
 
-A mutant patches a machine for the time of its test; the product has no switches for this.
+A mutant patches a machine while its test runs; the product has no switches for this.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ SEEDS = 40
 
 
 def edge_drops_some(patch: pytest.MonkeyPatch) -> None:
-    """An edge forgets one publication in thirty."""
-    honest = Edge.deliver
+    """An edge drops one publication in thirty."""
+    original = Edge.deliver
 
     def mutant(self: Edge, pub: Any, piece: bytes) -> None:
         if pub.offset % 30:
-            honest(self, pub, piece)
+            original(self, pub, piece)
         else:
             self.position = pub.position
 
@@ -41,24 +41,24 @@ def edge_drops_some(patch: pytest.MonkeyPatch) -> None:
 
 
 def edge_serves_twice(patch: pytest.MonkeyPatch) -> None:
-    """A subscriber with several matching subscriptions has a publication once for each, and its client lets it."""
+    """An edge delivers a publication once per matching subscription, and the client does not drop the duplicates."""
     patch.setattr(Edge, "_once", lambda self, ids, position: ids)
-    forgetful(patch)
+    without_watermarks(patch)
 
 
-def forgetful(patch: pytest.MonkeyPatch) -> None:
-    """The client knows no watermarks."""
-    honest = SubscriberStream.take
+def without_watermarks(patch: pytest.MonkeyPatch) -> None:
+    """The client forgets its watermarks."""
+    original = SubscriberStream.take
 
     def mutant(self: SubscriberStream, *args: Any) -> None:
         self.watermarks.clear()
-        honest(self, *args)
+        original(self, *args)
 
     patch.setattr(SubscriberStream, "take", mutant)
 
 
 def gaps_are_hidden(patch: pytest.MonkeyPatch) -> None:
-    """A client keeps gaps to itself."""
+    """A client does not report gaps to the application."""
     patch.setattr(SubscriberStream, "on_gap", lambda self, attachment, gap, now: self._place(
         attachment, (gap.head, gap.epoch), gap.high
     ))  # fmt: skip
@@ -66,56 +66,56 @@ def gaps_are_hidden(patch: pytest.MonkeyPatch) -> None:
 
 def suback_too_early(patch: pytest.MonkeyPatch) -> None:
     """A head acknowledges subscriptions before its neighbours have them."""
-    patch.setattr(RoutingTable, "settled", early)
+    patch.setattr(RoutingTable, "settled", settled_at_once)
 
 
-def early(self: RoutingTable) -> list[tuple[str, int, list[str]]]:
+def settled_at_once(self: RoutingTable) -> list[tuple[str, int, list[str]]]:
     waits, self.waits = self.waits, []
     return [(wait.key, wait.seq, []) for wait in waits]
 
 
 def tokens_are_not_sent(patch: pytest.MonkeyPatch) -> None:
-    """A subscriber that comes back is served from now on, not from its token."""
+    """A subscriber that resumes is served from the current position, not from its token."""
     patch.setattr(ClientSubscriber, "token", property(lambda self: None))
 
 
-def unsent_is_not_repeated(patch: pytest.MonkeyPatch) -> None:
-    """A reliable link does not send again what was lost with a connection."""
+def frames_are_not_resent(patch: pytest.MonkeyPatch) -> None:
+    """A reliable link does not resend the frames that were lost with a connection."""
     patch.setattr(Link, "_again", lambda self: [])
 
 
 def frames_in_any_order(patch: pytest.MonkeyPatch) -> None:
-    """A link takes what comes, as it comes."""
-    honest = Link.accept
+    """A link accepts frames in the order in which they arrive."""
+    original = Link.accept
 
     def mutant(self: Link, frame: wire.Data, size: int, now: float) -> bool:
         self.expected = frame.seq
-        return honest(self, frame, size, now)
+        return original(self, frame, size, now)
 
     patch.setattr(Link, "accept", mutant)
-    forgetful(patch)
+    without_watermarks(patch)
 
 
-def neighbour_forgets_its_backlog(patch: pytest.MonkeyPatch) -> None:
-    """What a neighbour that was down has missed is not sent to it, nor told."""
-    honest = Outbox.renew
+def backlog_is_dropped(patch: pytest.MonkeyPatch) -> None:
+    """A head drops its backlog for a neighbour that was down, and does not report a gap."""
+    original = Outbox.renew
 
     def mutant(self: Outbox, link: Link, again: Any) -> None:
         self.backlog.clear()
-        honest(self, link, [])
+        original(self, link, [])
 
     patch.setattr(Outbox, "renew", mutant)
 
 
-def relays_before_it_knows(patch: pytest.MonkeyPatch) -> None:
-    """A restarted head relays before its neighbours have said what they need."""
-    honest = Head._handle
+def relays_while_starting(patch: pytest.MonkeyPatch) -> None:
+    """A restarted head relays publications before its neighbours have reported their covers."""
+    original = Head._handle
 
     def mutant(self: Head, link: Link, record: Any, ends_frame: bool) -> None:
         missing = self.startup.missing
         if isinstance(record, msg.Pub | msg.Gap):
             self.startup.missing = set()
-        honest(self, link, record, ends_frame)
+        original(self, link, record, ends_frame)
         if isinstance(record, msg.Pub | msg.Gap):
             self.startup.missing = missing
 
@@ -127,7 +127,7 @@ def offsets_hide_the_next_gap(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Log, "lost", lambda self, low, high: dict(self.gone))
 
 
-def answers_get_lost(patch: pytest.MonkeyPatch) -> None:
+def answers_are_lost(patch: pytest.MonkeyPatch) -> None:
     """A head answers no publication."""
     patch.setattr(PublisherTable, "answers", lambda self, now: iter(()))
 
@@ -138,14 +138,14 @@ MUTANTS: list[tuple[Patch, str, int]] = [
     (gaps_are_hidden, "frozen-subscriber", 0),
     (suback_too_early, "far-apart", 0),
     (tokens_are_not_sent, "edge-restart", 0),
-    (unsent_is_not_repeated, "storm", 0),
+    (frames_are_not_resent, "storm", 0),
     (frames_in_any_order, "lossy", 0),
-    (neighbour_forgets_its_backlog, "head-restart-tree", 0),
-    (relays_before_it_knows, "head-restart-tree", 0),
+    (backlog_is_dropped, "head-restart-tree", 0),
+    (relays_while_starting, "head-restart-tree", 0),
     (offsets_hide_the_next_gap, "sessions-lag", 150),
-    (answers_get_lost, "calm", 0),
+    (answers_are_lost, "calm", 0),
 ]
-"""Mutant, the scenario that finds it, and the first seed to try: a rare one is looked for where it was found."""
+"""Each mutant with the scenario that finds it and the first seed to try; one that shows rarely starts at its find."""
 
 
 @pytest.mark.parametrize(("mutant", "scenario", "first"), MUTANTS, ids=lambda value: getattr(value, "__name__", None))

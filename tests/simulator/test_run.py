@@ -1,4 +1,4 @@
-"""Runs of every scenario keep the laws, and a seed gives the same run wherever it is replayed."""
+"""Runs of every scenario keep the laws, and a seed gives the same run in every process."""
 
 from __future__ import annotations
 
@@ -36,11 +36,10 @@ SEEDS = {name: 100 if name.startswith("sessions-") else 40 for name in SCENARIOS
     "sessions-shuffled-faults": 20,
     "sessions-shuffled-restarts": 20,
 }
-"""About 2,200 runs; one in which a policy balances costs ten times as much as another. `make simulate` makes as many as
-you like."""
+"""About 2,200 runs in total. A run with a policy takes ten times as long as another, so these have fewer seeds."""
 
 SHARE = 8
-"""The default run makes the first eighth of the seeds of each scenario; a sweep makes the others."""
+"""The default run has the first eighth of the seeds of each scenario; a sweep has the others."""
 PARTS = 2
 FIRST = 1_000
 
@@ -49,8 +48,8 @@ def keep_the_laws(scenario: str, seeds: range) -> None:
     delivered = 0
     for seed in seeds:
         outcome = run_seed(scenario, seed)
-        told = f"{outcome.error or outcome.verdict}\n{outcome.faults}"
-        assert outcome.ok, f"python -m plimsoll.simulator --scenario {scenario} --seed {seed} --trace\n{told}"
+        details = f"{outcome.error or outcome.verdict}\n{outcome.faults}"
+        assert outcome.ok, f"python -m plimsoll.simulator --scenario {scenario} --seed {seed} --trace\n{details}"
         delivered += outcome.verdict.delivered
     assert delivered > 4 * len(seeds), "runs in which nothing is delivered prove nothing"
 
@@ -66,7 +65,7 @@ def test_the_laws_hold(scenario: str):
 
 
 @pytest.mark.sweep
-@pytest.mark.timeout(300)  # many runs in one test, on whatever machine this is
+@pytest.mark.timeout(300)  # many runs in one test, also on a slow machine
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_laws_hold_for_all_seeds(scenario: str, part: int):
@@ -109,17 +108,17 @@ def test_a_seed_gives_the_same_run_again(scenario: str):
 @pytest.mark.parametrize("scenario", ["everything", "sessions-everything"])
 def test_a_seed_gives_the_same_run_in_another_process(scenario: str):
     script = f"from plimsoll.simulator.run import run_seed; print(run_seed('{scenario}', 5).digest)"
-    told = [
+    digests = [
         subprocess.run(
             [sys.executable, "-c", script], env={**os.environ, "PYTHONHASHSEED": salt}, capture_output=True, check=True
         ).stdout
         for salt in ("1", "2")
     ]
-    assert told[0] == told[1]
-    assert int(told[0]) == run_seed(scenario, 5).digest
+    assert digests[0] == digests[1]
+    assert int(digests[0]) == run_seed(scenario, 5).digest
 
 
-def test_a_trace_tells_the_story_and_changes_nothing():
+def test_a_trace_is_complete_and_does_not_change_the_run():
     lines: list[str] = []
     traced = run_seed("head-restart", 2, lines.append)
     assert traced == run_seed("head-restart", 2)
@@ -128,7 +127,7 @@ def test_a_trace_tells_the_story_and_changes_nothing():
         assert word in text
 
 
-def test_the_journal_of_a_run_holds_what_the_laws_need():
+def test_the_journal_of_a_run_has_all_kinds_of_observations():
     one = SimulationRun(SCENARIOS["edge-restart"], 1)
     one.go()
     kinds = {type(each) for each in one.journal.all}

@@ -1,4 +1,4 @@
-"""A long series is summed up, stopped, and gone on with as if it had not been."""
+"""A series that is stopped and resumed has the same totals as one that was not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plimsoll.simulator.seed_series import ScenarioTotals, SeedSeries, load_seri
 NAMES = ["calm", "storm"]
 
 
-def test_a_series_is_gone_on_with(tmp_path: Path):
+def test_a_series_resumes_from_its_file(tmp_path: Path):
     file = tmp_path / "series.json"
     whole = SeedSeries(NAMES, 5)
     for work in whole.work(6):
@@ -29,17 +29,17 @@ def test_a_series_is_gone_on_with(tmp_path: Path):
     assert [row.split()[0] for row in list(whole.table())[1:4]] == ["calm", "storm", "all"]
 
 
-def test_another_series_is_not_gone_on_with(tmp_path: Path):
+def test_the_file_of_another_series_is_refused(tmp_path: Path):
     file = tmp_path / "series.json"
     save_series(file, SeedSeries(NAMES, 5))
-    with pytest.raises(ValueError, match="another series: from 5 on, over calm storm"):
+    with pytest.raises(ValueError, match="another series: from seed 5, over calm storm"):
         load_series(file, NAMES, 6)
     file.write_text("{}")
-    with pytest.raises(ValueError, match="holds no series"):
+    with pytest.raises(ValueError, match="not a state file"):
         load_series(file, NAMES, 5)
 
 
-def test_failures_are_kept_by_seed():
+def test_failed_seeds_are_listed():
     one = ScenarioTotals()
     broken = run_seed("calm", 1)
     object.__setattr__(broken, "error", "it raised")

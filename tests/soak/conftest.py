@@ -1,4 +1,4 @@
-"""A cell of the kill matrix and a hand-over as runs tell of them."""
+"""A result of the kill matrix and a finished hand-over, to be varied by tests."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ CELL = KillMatrixCell("drain", "cut sent", "target", "KILL")
 
 
 def found(**changes: Any) -> KillMatrixResult:
-    kept = KillMatrixResult(
+    passed = KillMatrixResult(
         cell=CELL, at="cutting", state="done", reason="", outcomes={"moved": 16}, homes={"target": 16},
         silence_seconds=0.52, session_seconds=0.08, delivered=2400, lost=0, duplicated=0, reordered=0, gaps=0,
         excused=0, orphaned=0, settle_seconds=0.1,
     )  # fmt: skip
-    return msgspec.structs.replace(kept, **changes)
+    return msgspec.structs.replace(passed, **changes)
 
 
 def handover(**changes: Any) -> DrivenHandover:

@@ -1,4 +1,4 @@
-"""A soak of seconds, with real processes: what is killed comes back, and every delivery is accounted for."""
+"""A soak of some seconds with real processes: killed processes are restarted, and every delivery is accounted for."""
 
 import json
 from pathlib import Path
@@ -9,16 +9,17 @@ from plimsoll.soak.command import REPORT, main
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
-        ("--sessions 5 --members 301", "--members 301 are more than the 300 --subscribers"),
-        ("--sessions 5 --saturated --members 151", "--saturated leaves --members of at most 150 of 300"),
+        ("--sessions 5 --members 301", "--members 301: more than the 300 --subscribers"),
+        ("--sessions 5 --saturated --members 151", "--saturated: --members may be at most 150 of 300"),
+        ("--sessions 5 --saturated --utilization 0.5", "--utilization and --saturated exclude one another"),
     ],
 )
-def test_sessions_that_cannot_be_had_are_refused(words: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_impossible_options_are_refused(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(words.split())
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 FAULTS = {"kill-edge", "freeze-edge", "freeze-head", "freeze-subscribers"}
@@ -29,9 +30,9 @@ SOAKS = [
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)  # a fleet, half a minute of traffic, and the way back of all subscribers
+@pytest.mark.timeout(180)  # a fleet, half a minute of traffic, and the recovery of all subscribers
 @pytest.mark.parametrize(("seconds", "every", "disturbances"), SOAKS)
-def test_a_short_soak_loses_nothing_outside_of_gaps(
+def test_a_short_soak_loses_nothing_outside_gaps(
     seconds: float, every: float, disturbances: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = f"--seconds {seconds} --every {every} --subscribers 60 --clients 2".split()

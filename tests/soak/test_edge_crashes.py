@@ -1,4 +1,4 @@
-"""How long subscribers of a killed edge are without one; and a crash in real processes."""
+"""The time that subscribers of a killed edge need to re-attach; and a crash in real processes."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from plimsoll.soak import edge_crashes
 from plimsoll.soak.edge_crashes import EdgeCrash, is_passed, recovery_times
 
 
-def test_the_time_is_from_the_crash_to_the_next_edge_that_was_told(tmp_path: Path) -> None:
+def test_recovery_time_is_from_the_crash_to_the_next_attachment(tmp_path: Path) -> None:
     with DeliveryJournal(tmp_path / "a") as journal:
         journal.attached(JournalAttachment("hit", "e1", 1.0))
         journal.attached(JournalAttachment("other", "e2", 10.1))
@@ -34,7 +34,7 @@ def test_the_time_is_from_the_crash_to_the_next_edge_that_was_told(tmp_path: Pat
     ],
     ids=lambda fault: next(iter(fault)),
 )
-def test_one_that_is_not_back_in_time_or_lost_something_fails(fault: dict[str, Any]) -> None:
+def test_late_recovery_or_a_finding_of_the_audit_fails_the_run(fault: dict[str, Any]) -> None:
     good: dict[str, Any] = {
         "hit": 10, "back": 10, "back_ms": {"max": 800.0}, "violations": [], "gaps": 0, "orphaned": 0, "expected": 5,
     }  # fmt: skip
@@ -43,8 +43,8 @@ def test_one_that_is_not_back_in_time_or_lost_something_fails(fault: dict[str, A
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)  # a fleet of four brokers, and the edge that serves most killed under load
-def test_subscribers_of_a_killed_edge_are_back_in_time_with_everything(
+@pytest.mark.timeout(180)  # a fleet of four brokers, and its busiest edge killed under load
+def test_subscribers_of_a_killed_edge_re_attach_in_time_and_lose_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = edge_crashes.main(["--subscribers", "90", "--times", "1", "--speed", "4", "--report", str(tmp_path)])

@@ -1,4 +1,4 @@
-"""Importing this skips the importing test module where Spark cannot run, and says what is missing: a Java, mostly."""
+"""Importing this module skips the importing test module where Spark cannot run, mostly for lack of a Java."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 
 
 def lack() -> str:
-    """What keeps Spark from running here; empty if nothing."""
+    """Why Spark cannot run here; empty if it can."""
     if shutil.which("java") is None:
-        return "needs Spark, and there is no Java on PATH that it could run on"
+        return "needs Spark, and there is no Java on PATH"
     if importlib.util.find_spec("pyspark") is None:
-        return "needs Spark, and pyspark is not installed: `make setup-spark` does that where there is a Java"
+        return "needs Spark, and pyspark is not installed: run `make setup-spark`"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""The snapshots that agreement is judged by are those of the jobs: the oracle's, over the same files."""
+"""The snapshots of the agreement bench are those of the jobs: the oracle computes the same from the same files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from bench.telemetry.agreement import FLEET, START_US, WAYS, Pipeline
 from bench.telemetry.recording import record
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
+from tests.telemetry.rows import write_rows
 
 from plimsoll.sparkjobs import telemetry_source
 from plimsoll.sparkjobs.jobs import oracle
 from plimsoll.telemetry.schema import INCOMING, LOADS
 from plimsoll.telemetry.snapshot import decode_snapshot
-from plimsoll.telemetry.storage import parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +32,7 @@ def test_the_oracle_makes_the_same_snapshot_of_the_same_files(spark: SparkSessio
     (tmp_path / INCOMING).mkdir(parents=True)
     for number, (written_at, rows) in enumerate(pipeline.files):
         if written_at <= made_at:
-            parquet.write_rows(tmp_path / INCOMING / f"c0-{number}.parquet", LOADS, rows)
+            write_rows(tmp_path / INCOMING / f"c0-{number}.parquet", LOADS, rows)
     points = telemetry_source.report_points(
         telemetry_source.read_files(
             spark, telemetry_source.finished_files(tmp_path / INCOMING), telemetry_source.loads_schema()

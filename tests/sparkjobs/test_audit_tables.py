@@ -1,4 +1,4 @@
-"""From what was seen to tables."""
+"""The tables of the audit job, made from observations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_journals_become_tables_and_parts_add_up(tmp_path: Path, capsys: pytest.
 
 
 def test_a_subscription_is_in_force_from_its_acknowledgement_to_its_end():
-    story = [
+    run = [
         seen.HeadTreeObserved([("a", "b"), ("b", "c")]),
         seen.SubscriptionObserved("s", 1, 1, [("k", "=", 1)], 0.0),
         seen.AcknowledgementObserved("s", 1, [1], "a", ["b"], 1.0),
@@ -51,7 +51,7 @@ def test_a_subscription_is_in_force_from_its_acknowledgement_to_its_end():
         seen.AnswerObserved("p", 1, 2, "refused", 4.0),
         seen.GapObserved("s", 1, "a", 1, 2, 1, 4, [("c", 1, 9)], "evicted", 6.0),
     ]
-    found = {name: list(each) for name, each in table_rows(story).items()}
+    found = {name: list(each) for name, each in table_rows(run).items()}
     times = [(row["live_from"], row["live_until"], row["due_until"], row["not_from"]) for row in found["subscriptions"]]
     assert times == [(1.0, 5.0, 7.0, ["c"]), (5.0, 7.0, 7.0, []), (2.0, 2.0, 2.0, [])]
     assert found["subscriptions"][0]["predicates"] == '[["k","=",1]]'

@@ -1,4 +1,4 @@
-"""Fleet-wide placements: the definition of load, the bound that nothing beats, and plans beside plain LPT."""
+"""Fleet-wide placements: the definition of load, the lower bound, and plans compared with plain LPT."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def problem(seed: int, brokers: int = 6, items: int = 30, groups: int = 40, most
     return PlacementProblem(rates, np.full(brokers, 100.0), tuple(found.values()), generator.choice([1.0, 4.0]), 1.0)
 
 
-def everybody_once(one: PlacementProblem, placement: SubscriberPlacement) -> bool:
+def places_each_once(one: PlacementProblem, placement: SubscriberPlacement) -> bool:
     return all(
         sum(placed.values()) == group.count and all(number > 0 for number in placed.values())
         for group, placed in zip(one.groups, placement.placed, strict=True)
     )
 
 
-def test_input_that_is_shared_counts_once_and_output_each_time():
+def test_shared_input_counts_once_and_output_for_each_subscriber():
     one = PlacementProblem(
         np.array([2.0, 3.0]),
         np.array([10.0, 5.0]),
@@ -54,11 +54,11 @@ def test_input_that_is_shared_counts_once_and_output_each_time():
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_no_plan_is_below_the_bound_and_everybody_is_placed_once(seed: int):
+def test_no_plan_is_below_the_bound_and_each_subscriber_is_placed_once(seed: int):
     one = problem(seed)
     bound = lower_bound(one)
     for plan in (pack_lpt(one), pack_sharing_input(one, bound), pack_sharing_input(one, bound, keep=True)):
-        assert everybody_once(one, plan)
+        assert places_each_once(one, plan)
         assert plan.utilizations(one).max() >= bound * (1 - 1e-9)
 
 
@@ -72,11 +72,11 @@ def test_sharing_input_is_no_worse_than_lpt_and_keeping_moves_fewer(seed: int):
     assert kept.utilizations(one).max() <= max(1.25 * bound, lpt.utilizations(one).max())
 
 
-def test_renaming_brokers_changes_who_moves_and_not_the_loads():
+def test_relabeling_brokers_changes_moves_and_not_loads():
     one = problem(3)
     plan = pack_sharing_input(one, lower_bound(one))
     better = relabel_brokers(one, plan)
-    assert everybody_once(one, better)
+    assert places_each_once(one, better)
     assert sorted(better.utilizations(one)) == pytest.approx(sorted(plan.utilizations(one)))
     swapped = SubscriberPlacement([dict(group.count_by_broker) for group in one.groups])
     swapped.placed = [{(broker + 1) % 6: number for broker, number in placed.items()} for placed in swapped.placed]
@@ -91,8 +91,8 @@ def test_brokers_of_different_capacity_do_not_trade_places():
 
 
 @given(st.integers(0, 10_000))
-def test_the_bound_holds_for_the_best_there_is(seed: int):
-    """Three subscribers on two brokers: all placements are tried."""
+def test_the_bound_holds_for_the_optimum(seed: int):
+    """Three subscribers on two brokers, so that all placements can be tried."""
     generator = random.Random(seed)
     rates = np.array([generator.uniform(0.1, 3.0) for _ in range(3)])
     groups = [
@@ -107,14 +107,14 @@ def test_the_bound_holds_for_the_best_there_is(seed: int):
     assert lower_bound(one) <= best * (1 + 1e-9)
 
 
-def test_an_item_that_no_broker_can_serve_alone_is_counted_as_often_as_it_must_be_taken_in():
+def test_an_item_that_needs_several_brokers_counts_as_input_of_each():
     one = PlacementProblem(np.array([10.0]), np.full(4, 100.0), [SubscriberGroup((0,), ((0, 40),))])
     # 40 x 10 of output and at least 4 inputs of 10: 440 over 400; one input would make it 1.025.
     assert lower_bound(one) == pytest.approx(1.1)
     assert pack_sharing_input(one, lower_bound(one)).utilizations(one).max() == pytest.approx(1.1)
 
 
-def test_nobody_is_placed_nowhere():
+def test_an_empty_problem_has_an_empty_placement():
     one = PlacementProblem(np.array([1.0]), np.array([1.0]), [])
     assert lower_bound(one) == 0.0
     assert pack_lpt(one).placed == []

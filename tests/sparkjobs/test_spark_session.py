@@ -1,4 +1,4 @@
-"""Where a session comes from, and what is said where there can be none."""
+"""The settings of a Spark session, and the error where Spark cannot run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 
 from plimsoll.sparkjobs.launch.local_process import missing_requirement
 from plimsoll.sparkjobs.spark_session import (
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_without_java_the_lack_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_java_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert missing_requirement() == ""
     assert "Java" in missing_requirement({"PATH": str(tmp_path)})
     assert "Java" in missing_requirement({"PATH": str(tmp_path), "JAVA_HOME": str(tmp_path)})
@@ -31,11 +31,11 @@ def test_without_java_the_lack_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     assert missing_requirement({"PATH": "", "JAVA_HOME": str(tmp_path)}) == ""
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(SparkUnavailableError, match=r"plimsoll-x cannot start: there is no Java.*does without"):
+    with pytest.raises(SparkUnavailableError, match=r"plimsoll-x cannot start: there is no Java.*collectors' fold"):
         make_spark_session("plimsoll-x")
 
 
-def test_what_spark_submit_was_told_stands():
+def test_settings_of_spark_submit_are_kept():
     assert is_submitted({"PYSPARK_GATEWAY_PORT": "1"})
     assert not is_submitted({})
     assert "spark.master" not in session_settings(True, {})
@@ -44,7 +44,7 @@ def test_what_spark_submit_was_told_stands():
     assert session_settings(True, {}) == BASE_SETTINGS
 
 
-def test_a_session_is_local_in_utc_and_without_a_page(spark: SparkSession):
+def test_a_session_is_local_in_utc_and_without_a_web_page(spark: SparkSession):
     assert spark.sparkContext.master == LOCAL_MASTER
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.sparkContext.uiWebUrl is None

@@ -1,4 +1,4 @@
-"""Rows as jobs read them: by the shared schema, each with a word on whether it can be used."""
+"""Rows as jobs read them: the columns of the shared schema, and whether each row is valid."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 from tests.sparkjobs.traces import expect, write_files
 from tests.telemetry.rows import NOW_US, row
 
@@ -34,7 +34,7 @@ def test_schemas_are_those_of_telemetry(spark: SparkSession):
         assert schema.fieldNames() == list(table.names)
 
 
-def test_a_row_is_usable_or_counted_as_broken_and_values_are_whole_billionths(spark: SparkSession, tmp_path: Path):
+def test_a_row_is_valid_or_counted_as_invalid_and_values_are_whole_billionths(spark: SparkSession, tmp_path: Path):
     changes: list[dict[str, Any]] = [*SOUND, *BROKEN]
     rows = [row(seq=i + 1) | change for i, change in enumerate(changes)]
     write_files(tmp_path, rows, 1)
@@ -53,19 +53,19 @@ def test_a_row_is_usable_or_counted_as_broken_and_values_are_whole_billionths(sp
         assert (rows[len(SOUND) + i]["seq"], False) in found, change
 
 
-def test_a_table_of_no_files_is_empty_and_unfinished_files_are_passed_over(spark: SparkSession, tmp_path: Path):
+def test_a_table_without_files_is_empty_and_unfinished_files_are_skipped(spark: SparkSession, tmp_path: Path):
     assert telemetry_source.read_files(spark, [], telemetry_source.loads_schema()).count() == 0
     for name in (".a.parquet", "_b.parquet", "c.parquet", "d.txt"):
         (tmp_path / name).touch()
     assert [path.name for path in telemetry_source.finished_files(tmp_path)] == ["c.parquet"]
 
 
-def test_whom_to_expect_is_read_and_checked(tmp_path: Path):
+def test_expected_brokers_are_read_and_checked(tmp_path: Path):
     assert telemetry_source.read_expected(tmp_path, "f") == {}
     expect(tmp_path, {"c": ["a", "b"]})
     assert telemetry_source.read_expected(tmp_path, "f") == {"c": ["a", "b"]}
     with pytest.raises(ValueError, match="is of fleet f"):
         telemetry_source.read_expected(tmp_path, "g")
     (tmp_path / EXPECTED).write_text("{")
-    with pytest.raises(ValueError, match="does not say whom"):
+    with pytest.raises(ValueError, match="does not list the expected brokers"):
         telemetry_source.read_expected(tmp_path, "f")

@@ -1,4 +1,4 @@
-"""Load reports of small fleets, as files: with heads, copies, rows in disorder, late ones and broken ones."""
+"""Load reports of small fleets as files, with heads, copies, rows out of order, late rows and invalid ones."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.telemetry.rows import row
+from tests.telemetry.rows import row, write_rows
 
-from plimsoll.telemetry.schema import EXPECTED, INCOMING, LOADS, MAJOR, METRICS
-from plimsoll.telemetry.storage import parquet
+from plimsoll.telemetry.schema import EXPECTED, INCOMING, LATEST, LOADS, MAJOR, METRICS
+from plimsoll.telemetry.snapshot import SnapshotError, TelemetrySnapshot, decode_snapshot
 
 Row = dict[str, Any]
 FLEET = "f"
@@ -44,10 +44,12 @@ def trace(seed: int, end_us: int, clusters: int = 2, edges: int = 3, seconds: in
 
 
 def disturbed(seed: int, rows: list[Row]) -> list[Row]:
-    """The same with copies, disorder, rows that came minutes late, and rows that nobody can use."""
+    """The rows with copies, out of order, and with invalid rows."""
     generator = random.Random(seed)
     found = list(rows)
-    for one in generator.sample(rows, len(rows) // 8):  # heard by a second collector, a little later or earlier
+    for one in generator.sample(
+        rows, len(rows) // 8
+    ):  # received by a second collector as well, a little later or earlier
         received = one["received_us"] + generator.randrange(-300_000, 300_000)
         found.append(one | {"collector": "c1", "received_us": received})
     found += generator.sample(rows, len(rows) // 10)
@@ -76,14 +78,14 @@ def usable(row: Row) -> bool:
 
 
 def write_files(root: Path, rows: list[Row], files: int, prefix: str = "c0") -> list[Path]:
-    """The rows, cut into so many files in the folder that collectors write to."""
+    """Write the rows to `files` files in the folder that collectors write to."""
     folder = root / INCOMING
     folder.mkdir(parents=True, exist_ok=True)
     size = -(-len(rows) // files)
     paths = []
     for number in range(files):
         path = folder / f"{prefix}-{number:04}.parquet"
-        parquet.write_rows(path, LOADS, rows[number * size : (number + 1) * size])
+        write_rows(path, LOADS, rows[number * size : (number + 1) * size])
         paths.append(path)
     return paths
 
@@ -96,3 +98,11 @@ def expect(root: Path, clusters: dict[str, list[str]]) -> None:
     path.write_bytes(
         msgspec.json.encode({"schema": MAJOR, "fleet": FLEET, "written_us": now_us(), "clusters": clusters})
     )
+
+
+def read_latest(root: Path) -> TelemetrySnapshot | None:
+    """The snapshot in `latest.json`; None if there is none or it cannot be read."""
+    try:
+        return decode_snapshot((root / LATEST).read_bytes())
+    except (FileNotFoundError, SnapshotError):
+        return None

@@ -1,10 +1,15 @@
-"""Rows and reports for tests, complete and valid; name what should be otherwise."""
+"""Rows and reports for tests, complete and valid; arguments change fields."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from plimsoll.telemetry.schema import LOADS, MAJOR, METRICS
+import msgspec
+
+from plimsoll.telemetry.schema import EXPECTED, LOADS, MAJOR, METRICS, ExpectedBrokers, TelemetryTable
+from plimsoll.telemetry.storage import parquet
 
 NOW_US = 1_800_000_000_000_000
 
@@ -29,3 +34,13 @@ def report(broker: str = "e1", seq: int = 1, at_us: int = NOW_US, **other: Any) 
         "subscriptions": 4, "balanced_set": ["e2"], "input_queue_messages": 0, "output_queue_messages": 0,
         "counters": {"arrivals": 10, "deliveries": 20, "bytes_out": 3000},
     } | other  # fmt: skip
+
+
+def write_rows(path: Path, table: TelemetryTable, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Write rows given by name of column as one Parquet file."""
+    return parquet.write_values(path, table, [tuple(row[name] for name in table.names) for row in rows])
+
+
+def expected_brokers(root: Path) -> ExpectedBrokers:
+    """The brokers that should report, as a collector has written them below `root`."""
+    return msgspec.json.decode((root / EXPECTED).read_bytes(), type=ExpectedBrokers)

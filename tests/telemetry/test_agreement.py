@@ -1,4 +1,4 @@
-"""Whether clusters are balanced alike by the fold and by Spark's snapshot, over recordings that are small."""
+"""Whether clusters are balanced equally by the fold and by Spark's snapshot, over small recordings."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_decisions_by_fold_and_by_snapshot_agree(way: str):
 
 
 def test_who_decides_by_something_else_does_not_agree(monkeypatch: pytest.MonkeyPatch):
-    """A snapshot whose figures are a third of the truth is caught by this comparison."""
+    """A snapshot whose figures are a third of the true ones is caught by this comparison."""
     true = telemetry_loads.telemetry_loads
 
     def wrong(known: PollResult | None, now: float) -> Any:
@@ -92,10 +92,10 @@ def test_networks_lose_repeat_and_delay():
 @pytest.mark.parametrize(
     ("fold", "spark", "why"),
     [
-        (None, Decision("OK", "", "", 0.0, False), "one of them knew too little of the cluster"),
+        (None, Decision("OK", "", "", 0.0, False), "one of them had too few reports of the cluster"),
         (Decision("OK", "b2", "input", 0.17, False), Decision("OK", "", "", 0.0, False), "within 0.03 of the trigger"),
         (Decision("OK", "b2", "input", 0.3, False), Decision("N/A", "b2", "input", 0.3, False), "the state"),
-        (Decision("OK", "b2", "input", 0.3, False), Decision("OK", "b2", "input", 0.3, True), "twice running"),
+        (Decision("OK", "b2", "input", 0.3, False), Decision("OK", "b2", "input", 0.3, True), "twice in a row"),
         (Decision("OK", "b2", "input", 0.3, False), Decision("OK", "b3", "input", 0.3, False), "the target"),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Each cluster has one collector, all have about as many, and a new one takes only what it hears from then on."""
+"""Each cluster has one collector, all have about as many clusters, and only a new one takes over clusters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_a_new_collector_takes_and_nothing_else_changes():
     assert moved == {4}
 
 
-def test_one_collector_hears_all_and_the_answer_is_always_the_same():
+def test_one_collector_has_all_clusters_and_the_answer_is_always_the_same():
     assert {collector_of(cluster, 1) for cluster in CLUSTERS} == {0}
     assert [collector_of(cluster, 3) for cluster in CLUSTERS[:6]] == [
         collector_of(cluster, 3) for cluster in CLUSTERS[:6]

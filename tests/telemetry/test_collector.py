@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.telemetry.rows import NOW_US, report, row
+from tests.telemetry.rows import NOW_US, expected_brokers, report, row
 from tests.telemetry.test_session_rows import session
 
 from plimsoll.core.config import LinkSecurity, PeerBroker
@@ -21,7 +21,7 @@ from plimsoll.telemetry.ingest.head_listener import HeadReports
 from plimsoll.telemetry.schema import EXPECTED, INCOMING, LATEST, LOADS, OUTCOMES, SESSIONS
 from plimsoll.telemetry.snapshot import ReportCounts, SnapshotError
 from plimsoll.telemetry.storage import parquet
-from plimsoll.telemetry.storage.folder import TelemetryFolder, read_expected_file
+from plimsoll.telemetry.storage.folder import TelemetryFolder
 
 SECOND = 1_000_000
 
@@ -98,7 +98,7 @@ def test_the_house_is_kept(tmp_path: Path):
     collector.advance(0.0, NOW_US)
     assert not old.exists()
     collector.advance(MAINTENANCE_SECONDS, NOW_US + 3601 * SECOND)
-    assert set(collector.intake.newest["c"]) == {"e1"}, "nobody expects x, and it is silent"
+    assert set(collector.intake.newest["c"]) == {"e1"}, "x is not expected, and it is silent"
 
 
 def test_a_folder_that_is_gone_is_counted_and_said(tmp_path: Path):
@@ -112,15 +112,15 @@ def test_a_folder_that_is_gone_is_counted_and_said(tmp_path: Path):
     assert len(collector.intake.pending_rows) == 1
 
 
-def test_the_first_collector_says_whom_to_expect(tmp_path: Path):
+def test_the_first_collector_writes_the_expected_brokers(tmp_path: Path):
     collector = started(tmp_path)
     collector.advance(0.0, NOW_US)
-    assert read_expected_file(tmp_path / EXPECTED).clusters == {"c": ["e1", "e2"]}
+    assert expected_brokers(tmp_path).clusters == {"c": ["e1", "e2"]}
     more = MonitoredCluster(head=PeerBroker(name="k", control="tcp://127.0.0.1:2"), brokers=("k",))
     collector.reconfigure(config(tmp_path, clusters={**collector.config.clusters, "d": more}))
     collector.advance(1.0, NOW_US + 5)
-    assert read_expected_file(tmp_path / EXPECTED).clusters == {"c": ["e1", "e2"], "d": ["k"]}
-    assert read_expected_file(tmp_path / EXPECTED).written_us == NOW_US + 5
+    assert expected_brokers(tmp_path).clusters == {"c": ["e1", "e2"], "d": ["k"]}
+    assert expected_brokers(tmp_path).written_us == NOW_US + 5
     (tmp_path / EXPECTED).unlink()
     started(tmp_path, index=1, collectors=2).advance(0.0, NOW_US)
     assert not (tmp_path / EXPECTED).exists()

@@ -39,7 +39,7 @@ def test_what_is_written_is_read(tmp_path: Path):
         ({"http": "localhost"}, "http: 'localhost' is no HOST:PORT"),
         ({"security": LinkSecurity()}, "security.secret_key_file: is not set"),
         ({"clusters": {"c": MonitoredCluster(head=PeerBroker(name="h", control="h:1"))}}, "clusters.c.head.control"),
-        ({"security": LinkSecurity(secret_key_file="k")}, "clusters.c.head.public_key"),  # noqa: S106
+        ({"security": LinkSecurity(secret_key_file="k")}, "clusters.c.head.public_key"),  # noqa: S106  # the name of a file
         ({"name": "C 0"}, r"\$.name"),
         ({"interval_seconds": 0.0}, r"\$.interval_seconds"),
     ],
@@ -69,7 +69,7 @@ def test_the_fold_waits_for_slow_reports():
     assert [config(report_seconds=seconds).fresh_seconds for seconds in (0.1, 1.0, 5.0, 60.0)] == [5, 5, 12, 150]
 
 
-@pytest.mark.parametrize(("http", "address"), [("0.0.0.0:80", ("0.0.0.0", 80)), ("[::1]:7", ("::1", 7))])  # noqa: S104
+@pytest.mark.parametrize(("http", "address"), [("0.0.0.0:80", ("0.0.0.0", 80)), ("[::1]:7", ("::1", 7))])  # noqa: S104  # an address that a user may give
 def test_the_address_of_the_service(http: str, address: tuple[str, int]):
     assert config(http=http).address == address
 

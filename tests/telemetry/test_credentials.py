@@ -1,4 +1,4 @@
-"""The token between mediators and collectors: the same for all who know the secret, and not the secret."""
+"""The token between mediators and collectors: the same for all that know the secret, and not the secret itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fold says what the definitions say, by brute force, in any order of the rows; and it is quick."""
+"""The fold follows the definitions, by brute force, in any order of the rows; and it is quick."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def header() -> SnapshotHeader:
     return SnapshotHeader(source="fold", fleet="f", run_us=1, batch=1, window_end_us=NOW_US, written_us=NOW_US)
 
 
-def test_a_silent_cluster_is_reported_with_nobody_seen():
+def test_a_silent_cluster_is_reported_with_no_broker_seen():
     points = {"here": [ReportPoint.of(row("e1"))], "new": [ReportPoint.of(row("x"))]}
     found = fold_reports(points, {"here": ["e1"], "gone": ["e2", "e3"]}, header(), ReportCounts())
     assert {name: (each.seen, each.expected) for name, each in found.clusters.items()} == {

@@ -1,12 +1,15 @@
-"""What the server takes, what it answers, and that no connection can keep it from answering others."""
+"""Requests and answers of the server, and that no connection can keep it from answering others."""
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 import socket
 import time
 from collections.abc import Iterator
 from http import HTTPStatus
+from typing import Any
 
 import pytest
 
@@ -49,7 +52,7 @@ def rest_of(connected: socket.socket) -> bytes:
         while data := connected.recv(65536):
             found += data
     except ConnectionError:
-        pass  # closed with something of ours unread
+        pass  # closed with some of our bytes unread
     return bytes(found)
 
 
@@ -199,6 +202,31 @@ def test_many_idle_connections_do_not_keep_out_a_probe(server: HttpServer):
             each.close()
 
 
+@pytest.mark.parametrize(
+    ("number", "logged"), [(errno.ECONNRESET, False), (errno.ETIMEDOUT, False), (errno.EHOSTUNREACH, True)]
+)
+def test_a_fault_ends_its_connection_alone_and_is_logged_unless_the_other_side_has_gone(
+    server: HttpServer,
+    number: int,
+    logged: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+):
+    receive, faults = HttpServer._receive, [OSError(number, os.strerror(number))]
+
+    def faulty(made: HttpServer, connection: Any) -> None:
+        if faults:
+            raise faults.pop()
+        receive(made, connection)
+
+    monkeypatch.setattr(HttpServer, "_receive", faulty)
+    with connect(server) as connected:
+        connected.sendall(b"GET /livez")
+        assert rest_of(connected) == b""
+    assert (os.strerror(number) in caplog.text) is logged
+    assert get(server, "/livez")[0] == 200
+
+
 def test_a_connection_that_takes_too_long_is_closed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(http_server, "CONNECTION_SECONDS", 0.05)
     made = HttpServer(("127.0.0.1", 0), answers)
@@ -271,7 +299,7 @@ def test_what_is_no_endpoint_is_said(endpoint: str):
         address_of(endpoint)
 
 
-def test_whatever_comes_in_the_server_answers_the_next_one(server: HttpServer):
+def test_after_any_input_the_server_answers_the_next_request(server: HttpServer):
     seed = 20061
     chance = random.Random(seed)
     pieces = [
@@ -292,8 +320,8 @@ def test_whatever_comes_in_the_server_answers_the_next_one(server: HttpServer):
             try:
                 connected.sendall(request)
                 connected.shutdown(socket.SHUT_WR)
-            except OSError:
-                pass  # refused before all of it was sent
+            except OSError as error:  # refused before all of it was sent
+                assert error.errno in (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN), (seed, request)
             answer = rest_of(connected)
         assert answer == b"" or answer.startswith(b"HTTP/1.1 "), (seed, request)
     assert get(server, "/livez")[0] == 200, seed

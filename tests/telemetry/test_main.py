@@ -1,4 +1,4 @@
-"""The process: it hears, writes and serves; it follows its file; it ends in good order and says what it cannot use."""
+"""The process: it collects, writes and serves; it follows its file; it ends in good order and reports bad input."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
-def test_it_hears_writes_serves_and_follows_its_file(tmp_path: Path, processes: list[Process], heads: list[Head]):
+def test_it_collects_writes_serves_and_follows_its_file(tmp_path: Path, processes: list[Process], heads: list[Head]):
     heads += [Head(), Head()]
     path = tmp_path / "collector.json"
     path.write_bytes(encode_config(hearing(tmp_path, heads[0])))

@@ -34,7 +34,7 @@ def test_figures_are_what_they_are_defined_to_be(values: list[int]):
     for percent, value in zip(PERCENTILES, (found.p50, found.p95, found.p99), strict=True):
         below = [each for each in real if each <= value]
         smaller = [each for each in real if each < value]
-        assert 100 * len(below) >= percent * len(real), "so many percent are not above it"
+        assert 100 * len(below) >= percent * len(real), "this percentage is not above it"
         assert 100 * len(smaller) < percent * len(real), "and it is the smallest such value"
     assert found.skew == 1.0
 

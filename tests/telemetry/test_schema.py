@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.telemetry.rows import row
+from tests.telemetry.rows import row, write_rows
 
-from plimsoll.telemetry.schema import INCOMING, LOADS, METRICS, TABLES, TelemetryColumn, column_descriptions, spark_ddl
+from plimsoll.telemetry.schema import INCOMING, LOADS, METRICS, OUTCOMES, TelemetryColumn, spark_ddl
 from plimsoll.telemetry.storage import parquet
 
+TABLES = (LOADS, OUTCOMES)
 PAGE = (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text()
 
 
@@ -65,8 +66,10 @@ def test_lists_of_several_fields_are_structs():
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_the_page_has_every_column_with_its_unit(table):
+    kinds = {field.name: field.type if isinstance(field.type, str) else "list" for field in table.fields}
     lines = "\n".join(
-        f"| `{name}` | {kind} | {unit} | {about} |" for name, kind, unit, about in column_descriptions(table)
+        f"| `{field.name}` | {kinds[field.name]}{'?' if field.nullable else ''} | {field.unit} | {field.about} |"
+        for field in table.fields
     )
     assert lines in PAGE
 
@@ -78,10 +81,8 @@ def test_the_query_of_the_page_works(tmp_path: Path):
     old = row("e9", 1, now_us - 7_200_000_000, output_utilization=0.99)
     rows = [row(f"e{n}", 1, now_us - 1, output_utilization=n / 10, match_delay_seconds=2e-5) for n in range(1, 8)]
     more = row("e7", 2, now_us - 1, output_utilization=0.5, match_delay_seconds=4e-5, state="N/A")
-    parquet.write_rows(
-        folder / "a.parquet", LOADS, [*rows, row("h", 1, now_us - 1, role="head", output_utilization=0.9)]
-    )
-    parquet.write_rows(folder / "b.parquet", LOADS, [more, old])
+    write_rows(folder / "a.parquet", LOADS, [*rows, row("h", 1, now_us - 1, role="head", output_utilization=0.9)])
+    write_rows(folder / "b.parquet", LOADS, [more, old])
     script = tmp_path / "query.py"
     script.write_text(PAGE.split("```python\n")[1].split("```")[0])
     ran = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=True)

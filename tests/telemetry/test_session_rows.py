@@ -1,4 +1,4 @@
-"""Sessions that are over become rows with what was promised and measured."""
+"""Ended sessions become rows with predictions and measurements."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any
 
 from tests.telemetry.rows import NOW_US
 
-from plimsoll.core.session.state import Forecast, LoadFigures, Session, SessionPlan
+from plimsoll.core.session.session_plan import Forecast, LoadFigures, SessionPlan
+from plimsoll.core.session.state import Session
 from plimsoll.core.session.status import status as written
 from plimsoll.telemetry.schema import OUTCOMES
 from plimsoll.telemetry.session_rows import is_over, session_brief, session_row
@@ -52,7 +53,7 @@ def test_a_session_becomes_a_row():
 
 
 def test_the_status_that_mediators_write_can_be_read():
-    """Field for field: what a session's status is called is decided elsewhere."""
+    """Field for field: the names of a session's status are decided elsewhere."""
     loads = LoadFigures(input=0.25, output=0.5, match_seconds=0.0015)
     forecast = Forecast(
         edge="e1", utilization_before=0.9, utilization_after=0.5, subscribers_before=9, subscribers_after=5,

@@ -1,4 +1,4 @@
-"""A snapshot is read back as it was written; each thing that can be wrong with one is refused by its name."""
+"""A snapshot is read back as it was written; each possible fault is refused by its name."""
 
 from __future__ import annotations
 
@@ -26,11 +26,13 @@ from plimsoll.telemetry.snapshot import (
 
 
 def snapshot(seen: int = 4, expected: int = 4, **header: Any) -> TelemetrySnapshot:
-    about = {"source": "fold", "fleet": "f", "run_us": 5, "batch": 2, "window_end_us": NOW_US, "written_us": NOW_US}
+    about: dict[str, Any] = {
+        "source": "fold", "fleet": "f", "run_us": 5, "batch": 2, "window_end_us": NOW_US, "written_us": NOW_US,
+    }  # fmt: skip
     points = [ReportPoint.of(row(f"e{i}", input_utilization=0.1 * i)) for i in range(seen)]
     counts = ReportCounts(rows_in=seen + 1, counted=seen, duplicate=1)
     names = [f"e{i}" for i in range(expected)]
-    return fold_reports({"c": points}, {"c": names}, SnapshotHeader(**(about | header)), counts)  # type: ignore[arg-type]
+    return fold_reports({"c": points}, {"c": names}, SnapshotHeader(**(about | header)), counts)
 
 
 def changed(data: bytes, change: dict[str, Any], *, resealed: bool) -> bytes:
@@ -101,7 +103,7 @@ def test_age_coverage_order_and_fleet_are_checked():
     assert fault(data, SnapshotRequirements("f", after=(5, 3))) == "OutOfOrder"
     assert fault(data, SnapshotRequirements("f", after=(6, 0))) == "OutOfOrder"
     assert fault(encode_snapshot(snapshot(seen=3))) == "Incomplete"
-    assert fault(encode_snapshot(snapshot(0, 0))) == "Incomplete", "nobody expected: nothing is known"
+    assert fault(encode_snapshot(snapshot(0, 0))) == "Incomplete", "no broker expected: nothing is known"
 
 
 def test_what_is_just_good_enough_is_taken():

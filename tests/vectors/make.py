@@ -65,7 +65,7 @@ FIRST_NAMES: dict[type[Any], str] = {
 RECORDS: list[tuple[str, str, Any]] = [
     (
         "publish",
-        "publication 3 of handle 1; every edge that needs it is to have it before the answer",
+        "publication 3 of handle 1; every edge that needs it must have it before the answer",
         msg.Publish(1, 3, 1, 1700000000000000, msgspec.Raw(BODY)),
     ),
     ("pub", "a publication at position 42 of the head's log; its origin is offset 17 of head h, epoch 11", PUB),
@@ -84,11 +84,11 @@ RECORDS: list[tuple[str, str, Any]] = [
         "handle 1 is open at head h, epoch 11; 0 was the last number, 1024 is the highest that may be used",
         msg.Opened(1, "h", 11, 0, 1024),
     ),
-    ("accepted", "all up to 3 that was not refused one by one is accepted", msg.Accepted(1, 3)),
+    ("accepted", "all up to 3 are accepted, except those refused singly", msg.Accepted(1, 3)),
     ("refused", "publication 4 is refused", msg.Refused(1, 4, "oversized", "a publication of 300000 bytes")),
     ("credit", "numbers up to 2048 may be used", msg.Credit(1, 2048)),
     ("unconfirmed", "publication 3 is accepted, but edge e2 has not confirmed it", msg.Unconfirmed(1, 3, ["e2"])),
-    ("close", "handle 1 is not used any more", msg.Close(1)),
+    ("close", "handle 1 is no longer used", msg.Close(1)),
     ("join", "subscriber s asks for an edge other than e2", msg.Join("s", ["e2"], "")),
     ("join-elsewhere", "s asks for an edge of head k, whose stream it was consuming", msg.Join("s", [], "", "k")),
     ("placed", "s goes to edge e1", msg.Placed("s", "e1", "tcp://127.0.0.1:7001", "")),
@@ -110,13 +110,13 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("resumed", "attachment 5 goes on after position 41", msg.Resumed(5, "h", 11, 41, None, False)),
     (
         "resumed-gap",
-        "attachment 5 goes on after position 20, and has lost what the gap says",
+        "attachment 5 goes on after position 20, and has lost the positions of the gap",
         msg.Resumed(5, "h", 11, 20, GAP, True),
     ),
     ("suback", "version 1 of the list of attachment 5 is known everywhere but behind head k", msg.Suback(5, 1, ["k"])),
     (
         "subs",
-        "version 2 of the list of attachment 5: one more, and number 1 no more",
+        "version 2 of the list of attachment 5: one subscription is added, number 1 is removed",
         msg.Subs(5, 2, [msg.SubscriptionItem(2, "[high,>,25.0]")], [1]),
     ),
     ("detach", "attachments 5 and 8 leave for good", msg.Detach([5, 8], True)),
@@ -149,8 +149,8 @@ RECORDS: list[tuple[str, str, Any]] = [
         "an edge hands on a RESUME with its update",
         msg.ResumeUp("s", (7, 2), COVER, ("h", 11, 41), None, "app"),
     ),
-    ("resumed-down", "and is told where to begin", msg.ResumedDown("s", (7, 2), 50, 41, (11, 3), None, False)),
-    ("release", "who serves s in an epoch before (7, 4) lets it go", msg.Release("s", (7, 4))),
+    ("resumed-down", "the answer: where to begin", msg.ResumedDown("s", (7, 2), 50, 41, (11, 3), None, False)),
+    ("release", "an edge that serves s in an epoch before (7, 4) releases it", msg.Release("s", (7, 4))),
     (
         "release-refused",
         "the RESUME of s in epoch (7, 2) is refused",
@@ -162,7 +162,7 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("expire", "the lease of s has ended", msg.Expire("s", (7, 2))),
     (
         "report",
-        "an edge says where it is and whom it serves",
+        "an edge reports its address and its subscribers",
         msg.EdgeReport(
             "tcp://127.0.0.1:7001",
             "",
@@ -172,26 +172,26 @@ RECORDS: list[tuple[str, str, Any]] = [
     ),
     (
         "report-mediator",
-        "an edge that has heard of mediator epoch 3",
+        "an edge that knows mediator epoch 3",
         msg.EdgeReport("tcp://127.0.0.1:7001", "", msg.Cover(1, [], []), [], False, 3),
     ),
     ("welcome", "the head's log ends at position 50", msg.Welcome(50)),
     ("neighbor-report", "a head's whole cover of a neighbour's link", msg.NeighborReport(msg.Cover(1, [], []))),
     (
         "neighbor-report-mediator",
-        "and the highest mediator epoch that it has heard of",
+        "with the highest mediator epoch that it knows",
         msg.NeighborReport(msg.Cover(1, [], []), 3),
     ),
     ("confirmed", "all edges behind the sender have positions 42 and 43, but for e2", msg.Confirmed([42, 43], ["e2"])),
     ("forget", "s has gone for good", msg.Forget("s", (7, 2))),
-    ("leaving", "the edge takes nobody any more", msg.Leaving()),
-    ("identify", "a mediator makes itself known on a control socket", msg.Identify("local", "mediator", 3)),
+    ("leaving", "the edge takes no more subscribers", msg.Leaving()),
+    ("identify", "a mediator identifies itself on a control socket", msg.Identify("local", "mediator", 3)),
     (
         "load",
         "a load report; a real one has more fields",
         msg.LoadUpdate({"broker": "e1", "state": "OK", "subscribers": 12}),
     ),
-    ("status-query", "how are you? The answer carries the number 9", msg.StatusQuery(9)),
+    ("status-query", "a query for the status; the answer carries the number 9", msg.StatusQuery(9)),
     ("status-reply", "the answer", msg.StatusReply(9, {"name": "e1", "ready": True})),
     ("leave", "send your subscribers elsewhere, then exit", msg.Leave()),
     ("members", "the head's edges are e1 and e2; e2 takes no newcomers", msg.ClusterMembers(["e1", "e2"], ["e2"])),
@@ -202,7 +202,7 @@ RECORDS: list[tuple[str, str, Any]] = [
     ),
     (
         "prepare-replay",
-        "the same by replay: nobody attaches before the cut",
+        "the same by replay: no subscriber attaches before the cut",
         msg.Prepare(SESSION_ID, ["s", "t"], 20.0, True),
     ),
     (
@@ -212,12 +212,12 @@ RECORDS: list[tuple[str, str, Any]] = [
     ),
     (
         "move",
-        "the source tells s to attach to e2 as well, if its owner epoch is (7, 2)",
+        "the source asks s to attach to e2 as well, if its owner epoch is (7, 2)",
         msg.StartMove(SESSION_ID, [msg.MemberItem("s", (7, 2))], "e2", "tcp://127.0.0.1:7002", ""),
     ),
     (
         "move-to",
-        "attachments 5 and 8 are told so",
+        "the same to attachments 5 and 8",
         msg.MoveTo(
             SESSION_ID, [msg.MoveToItem(5, (7, 2)), msg.MoveToItem(8, (7, 2))], "e2", "tcp://127.0.0.1:7002", ""
         ),
@@ -236,17 +236,17 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("install", "announce s, and ask for the cut", msg.Install(SESSION_ID, ["s"])),
     (
         "cut-request",
-        "update 5 of the target's cover has s in it, who would have owner epoch (7, 3)",
+        "update 5 of the target's cover includes s, which would have owner epoch (7, 3)",
         msg.CutRequest(SESSION_ID, msg.Cover(5, [msg.CoverItem(9, STOCK)], []), [msg.MemberItem("s", (7, 3))]),
     ),
     (
         "installed",
-        "behind position 50 the stream of the target has what s needs; its cover began at (11, 50)",
+        "after position 50 the stream of the target has all that s needs; its cover began at (11, 50)",
         msg.Installed(SESSION_ID, ["s"], 50, [(11, 50)]),
     ),
     (
         "cut",
-        "nothing behind this is for s, who has owner epoch (7, 2) here; the target goes on after position 50",
+        "nothing after this is for s, which has owner epoch (7, 2) here; the target goes on after position 50",
         msg.Cut(SESSION_ID, [msg.MemberItem("s", (7, 2))], ("h", 11, 50), False),
     ),
     (
@@ -256,7 +256,7 @@ RECORDS: list[tuple[str, str, Any]] = [
     ),
     (
         "marker",
-        "behind the cover that leads publications for s to the edge of head k",
+        "sent behind the cover that leads publications for s to the edge of head k",
         msg.Marker(SESSION_ID, ["s"], ("k", 5, 300)),
     ),
     (
@@ -264,21 +264,21 @@ RECORDS: list[tuple[str, str, Any]] = [
         "the last on attachments 5 and 8; their streams go on at the target after position 50",
         msg.End(SESSION_ID, ("h", 11, 50), [5, 8]),
     ),
-    ("go", "attachments 6 and 9: all before the cut has been had", msg.Go(SESSION_ID, [msg.GoItem(6), msg.GoItem(9)])),
+    ("go", "attachments 6 and 9 have received all before the cut", msg.Go(SESSION_ID, [msg.GoItem(6), msg.GoItem(9)])),
     (
         "go-counted",
-        "the same; what was delivered has been counted from position 40, and origin offset 35, on",
+        "the same; deliveries have been counted from position 40, and origin offset 35, on",
         msg.Go(SESSION_ID, [msg.GoItem(6, ("h", 11, 40), [("h", 11, 35)])]),
     ),
     ("done", "s is served by the target", msg.Done(SESSION_ID, ["s"])),
     (
         "done-checks",
-        "the same, at e2; what was due to s since then?",
+        "the same, at e2; asks what was due to s since then",
         msg.Done(SESSION_ID, ["s"], "e2", [msg.AuditRequestItem("s", (7, 3), ("h", 11, 40), [("h", 11, 35)], [STOCK])]),
     ),
     (
         "due-list",
-        "four publications up to offset 44 were due to s; head h wants to know what it was given",
+        "four publications up to offset 44 were due to s; head h asks how many were delivered",
         msg.ExpectedDeliveries(SESSION_ID, "h", [msg.ExpectedItem("s", (7, 3), [("h", 11, 44, 4)])]),
     ),
     ("count", "the same to attachment 6", msg.AuditQuery(SESSION_ID, [msg.AuditQueryItem(6, [("h", 11, 44, 4)])])),
@@ -288,12 +288,12 @@ RECORDS: list[tuple[str, str, Any]] = [
         msg.AuditReply(SESSION_ID, [msg.AuditReplyItem(6, 1, 0, 0, 2)]),
     ),
     ("counts", "the same to head h", msg.AuditSummary(SESSION_ID, "h", [msg.AuditSummaryItem("s", 1, 0, 0, 2)])),
-    ("stay", "attachment 5: the hand-over is off", msg.Stay(5, SESSION_ID)),
-    ("abort", "the hand-over is off for s", msg.Abort(SESSION_ID, [msg.MemberItem("s", (7, 2))])),
+    ("stay", "attachment 5: the hand-over is cancelled", msg.Stay(5, SESSION_ID)),
+    ("abort", "the hand-over is cancelled for s", msg.Abort(SESSION_ID, [msg.MemberItem("s", (7, 2))])),
     ("nak", "the target has no place for t", msg.HandoverRejected(SESSION_ID, ["t"], "full")),
     (
         "part",
-        "s has not come to an end in time: close its attachments",
+        "the hand-over of s has not ended in time: close its attachments",
         msg.ForceDetach(SESSION_ID, [msg.MemberItem("s", (7, 2))]),
     ),
     (
@@ -307,13 +307,13 @@ RECORDS: list[tuple[str, str, Any]] = [
         msg.Route("h", "k", "", msgspec.Raw(wire.encode(msg.Marker(SESSION_ID, ["s"], ("k", 5, 300))))),
     ),
     ("orphan", "the head that decided 3.17 has forgotten it", msg.Orphan(SESSION_ID, ["s"])),
-    ("mediator", "mediator epoch 3 has been heard of", msg.MediatorEpoch(3)),
+    ("mediator", "mediator epoch 3 is known", msg.MediatorEpoch(3)),
     ("join-for", "a JOIN that is for an edge of another head", msg.JoinFor(msg.Join("s", ["e2"], "e3", "k"))),
     ("placed-for", "and the answer", msg.PlacedFor("s", "e3", "tcp://127.0.0.1:7003", "")),
     ("placed-for-none", "there is no place for s", msg.PlacedFor("s", "", "", "")),
     (
         "revoke",
-        "by replay: close what s has at owner epoch (7, 2), and send it to e2",
+        "by replay: close the attachment of s with owner epoch (7, 2), and send s to e2",
         msg.Revoke(SESSION_ID, 11, [msg.MemberItem("s", (7, 2))], "e2", "tcp://127.0.0.1:7002", ""),
     ),
     (
@@ -334,10 +334,10 @@ RECORDS: list[tuple[str, str, Any]] = [
     ),
     (
         "outcome-failed",
-        "a command of a mediator that is not obeyed any more",
+        "a command of a mediator that is no longer obeyed",
         msg.Outcome(SESSION_ID, 4, 11, "failed", [], "mediator-epoch"),
     ),
-    ("serving", "whom does e1 serve, after s by name?", msg.ListSubscribers(10, "e1", "s")),
+    ("serving", "a query for the subscribers of e1, after s by name", msg.ListSubscribers(10, "e1", "s")),
     ("served", "t and u, and more behind them", msg.SubscriberPage(10, "e1", 11, ["t", "u"], True)),
     (
         "pie",
@@ -351,7 +351,7 @@ RECORDS: list[tuple[str, str, Any]] = [
     ),
     (
         "state-ok",
-        "the session is over, and nothing was found to balance the input of e1 with e2",
+        "the session is over, and no move would balance the input of e1 with e2",
         msg.Reservation(3, 9, "e1", "balance-e1", "OK", 0.0, [msg.ActionItem("e2", "input", 0.5)]),
     ),
     (
@@ -374,7 +374,7 @@ RECORDS: list[tuple[str, str, Any]] = [
     ),
     (
         "profile-query",
-        "what do the subscribers of e1 take, and what of that does e2 take in already?",
+        "a query for what the subscribers of e1 take, and what of that e2 takes in already",
         msg.ProfileQuery(11, "e1", "e2"),
     ),
     (
@@ -389,11 +389,11 @@ RECORDS: list[tuple[str, str, Any]] = [
     ),
     (
         "profile-query-across",
-        "a mediator that has asked another head for the covering set says it itself",
+        "a mediator that has asked another head for the covering set sends it itself",
         msg.ProfileQuery(13, "e1", "w1", 0, 1, [STOCK]),
     ),
-    ("cover-query", "what does e2 take in?", msg.CoverQuery(14, "e2")),
-    ("cover-told", "its covering set, in one part", msg.CoverReply(14, "e2", 0, 1, [STOCK])),
+    ("cover-query", "a query for the covering set of e2", msg.CoverQuery(14, "e2")),
+    ("cover-told", "the covering set of e2, in one part", msg.CoverReply(14, "e2", 0, 1, [STOCK])),
     ("profile-reply", "the only piece of the answer", msg.ProfileReply(11, "e1", 12, 0, 1, PROFILE)),
     (
         "joined",
@@ -406,15 +406,15 @@ FRAMES: list[tuple[str, str, bytes]] = [
     ("hello-new", "a client opens a link", wire.hello_frame(TO_HEAD, 0, False, CLIENT)),
     ("hello-again", "after a reconnect: five frames had arrived", wire.hello_frame(TO_HEAD, 5, True, CLIENT)),
     ("hello-ok", "the head has the link", wire.hello_ok_frame(TO_HEAD, 0, False, HEAD)),
-    ("hello-ok-lost", "the head does not know the link any more", wire.hello_ok_frame(TO_HEAD, 0, True, HEAD)),
+    ("hello-ok-lost", "the head no longer knows the link", wire.hello_ok_frame(TO_HEAD, 0, True, HEAD)),
     ("data", "frame 2 with two records; acknowledges 4, gives credit up to 1028",
      wire.data_frame(TO_HEAD, 0, 2, 4, 1028, [wire.encode(msg.Open(1, "p", 7)), wire.encode(msg.Close(1))], 2)),
-    ("data-ack-now", "an empty frame 3 that wants to be acknowledged at once",
+    ("data-ack-now", "an empty frame 3 that asks to be acknowledged at once",
      wire.data_frame(TO_HEAD, wire.FLAG_ACK_NOW, 3, 4, 1028, [], 0)),
     ("ack", "frames up to 4 have arrived, and frames up to 1028 may be sent", wire.ack_frame(TO_HEAD, 4, 1028)),
-    ("who", "whoever sent this is not known: say HELLO", wire.who_frame()),
+    ("who", "the sender is not known: it must send HELLO", wire.who_frame()),
     ("ping", "a heartbeat at 12.5 s of the sender's clock", wire.ping_frame(TO_HEAD, 12_500_000)),
-    ("pong", "its answer, with the time as it came", wire.pong_frame(TO_HEAD, 12_500_000)),
+    ("pong", "its answer, with the same time", wire.pong_frame(TO_HEAD, 12_500_000)),
     ("bye", "the link is over", wire.bye_frame(TO_HEAD, "closed by the application")),
     ("refuse", "the peer is refused", wire.refuse_frame(TO_HEAD, "refused", "x is not an edge of h")),
     ("control", "a control frame with one record", wire.control_frame(msg.StatusQuery(9))),
@@ -446,7 +446,7 @@ def delivered(attachment: int, position: int, seq: int) -> msg.Deliver:
 
 
 SESSION: list[tuple[str, str, str, bytes]] = [
-    ("client", "h", "The client opens a link to the head: 0x01020304 is a number that it has drawn.",
+    ("client", "h", "The client opens a link to the head: 0x01020304 is a random number that it has drawn.",
      wire.hello_frame(TO_HEAD, 0, False, CLIENT)),
     ("h", "client", "The head has it. Nothing has arrived yet.", wire.hello_ok_frame(TO_HEAD, 0, False, HEAD)),
     ("h", "client", "The first credit: 1024 frames.", wire.ack_frame(TO_HEAD, 0, 1024)),

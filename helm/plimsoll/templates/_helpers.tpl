@@ -11,7 +11,7 @@
 {{ default (include "plimsoll.fullname" .) .Values.serviceAccount.name }}
 {{- end -}}
 
-{{/* What selects the operator's pod; never changes. */}}
+{{/* The labels that select the operator's pod; they never change. */}}
 {{- define "plimsoll.selector" -}}
 app.kubernetes.io/name: plimsoll-operator
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -89,7 +89,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
   resources: [roles, rolebindings]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [""]
-  resources: [pods]  # an account may give a driver only what it has itself
+  resources: [pods]  # an account may grant a driver only permissions that it has itself
   verbs: [create, deletecollection]
 - apiGroups: [sparkoperator.k8s.io, spark.apache.org]
   resources: [sparkapplications]

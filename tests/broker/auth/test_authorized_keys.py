@@ -188,7 +188,7 @@ def test_names_are_bound_to_keys():
     known = {"1": ("client", "ann"), "2": ("client", "*"), "3": ("edge", "e")}
     authority = AuthorizedKeys(Path("none"), {key: KeyIdentity(*each) for key, each in known.items()})
     assert authority.refusal_reason("1", "client", "ann") == ""
-    assert authority.refusal_reason("2", "client", "anybody") == ""
+    assert authority.refusal_reason("2", "client", "any-name") == ""
     assert authority.refusal_reason("1", "client", "bob") == "the key of ann is not for the name bob"
     assert authority.refusal_reason("3", "head", "e") == "the key of e is for the role edge, not head"
     assert authority.refusal_reason("2", "edge", "e") == "the key of * is for the role client, not edge"
@@ -238,7 +238,7 @@ class KnowsNobody:
 
 
 def stranger_is_heard(domain: str, enforce: bool, handler: bool) -> bool:
-    """Whether a CURVE server with these options hears a client whose key nobody has authorised."""
+    """Whether a CURVE server with these options admits a client whose key is not authorised."""
     context: zmq.Context = zmq.Context()
     authenticator = ThreadAuthenticator(context) if handler else None
     if authenticator is not None:
@@ -296,7 +296,7 @@ def stranger_is_heard(domain: str, enforce: bool, handler: bool) -> bool:
     ],
 )
 def test_only_a_domain_that_is_enforced_fails_closed(domain: str, enforce: bool, handler: bool, heard: bool):
-    """The table that the options of `sockets.Lane` rest on; a libzmq that behaves otherwise shows itself here."""
+    """The table that the options of `SocketLane` rely on; a libzmq that behaves otherwise is found here."""
     assert stranger_is_heard(domain, enforce, handler) == heard
     assert threading.active_count() < 20
 

@@ -1,6 +1,6 @@
 """Keys are replaced while links are up: a new one is added, its owner changes over, the old one is removed.
 
-A real head behind real sockets, and peers that say what the test has them say.
+A real head behind real sockets, and scripted peers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import zmq
 from plimsoll.broker.auth.authorized_keys import AuthorizedKeys
 from plimsoll.broker.event_loop import BrokerLoop
 from plimsoll.broker.main import new_id
-from plimsoll.broker.network.sockets import BrokerCurveKeys, BrokerSockets
+from plimsoll.broker.network.socket_lane import BrokerCurveKeys
+from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.core.config import BrokerConfig, BrokerHardware, BrokerLimits, LinkSecurity
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages, wire
@@ -29,7 +30,7 @@ KEEPS = BrokerLimits(lease_seconds=0.001)
 
 
 class Silent:
-    """Nobody sends signals."""
+    """No signals are sent."""
 
     signals = 0
     descriptors: tuple[int, ...] = ()
@@ -89,7 +90,7 @@ class World:
         self.loop = BrokerLoop(
             self.head,
             self.sockets,
-            Silent(),  # type: ignore[arg-type]
+            Silent(),  # type: ignore[arg-type]  # a stand-in
             BrokerHardware(),
             authority=authority,
             rest=lambda seconds: None,
@@ -98,7 +99,7 @@ class World:
         self.kept: list[zmq.Socket] = []
         self.lost: list[str] = []
         self._on_lost = self.head.on_lost
-        self.head.on_lost = self.note_lost  # type: ignore[method-assign]
+        self.head.on_lost = self.note_lost
 
     def note_lost(self, link: Link) -> None:
         self.lost.append(link.name)
@@ -108,7 +109,7 @@ class World:
         self.file.write_text("".join(f"{self.pairs[key][0].decode()} {row}\n" for key, row in self.rows.items()))
 
     def authorise(self, **rows: str) -> None:
-        """Write the file anew, and let the broker see it."""
+        """Write the file again, and let the broker read it."""
         self.rows = {"by": "client by", **rows}
         self.write()
         self.loop._next_house = 0.0
@@ -124,13 +125,13 @@ class World:
         return Said(socket, name, role)
 
     def until(self, said: Said, kind: type[Any], retry: Callable[[], None] = lambda: None) -> Any:
-        """The next frame of a kind that this connection hears."""
+        """The next frame of a kind that this connection receives."""
         deadline = time.monotonic() + DEADLINE_SECONDS
         while True:
             for frame in said.heard():
                 if isinstance(frame, kind):
                     return frame
-            assert time.monotonic() < deadline, f"{said.name} hears no {kind.__name__}"
+            assert time.monotonic() < deadline, f"{said.name} receives no {kind.__name__}"
             self.loop.round()
             retry()
 
@@ -170,7 +171,7 @@ def test_a_key_is_replaced_and_no_link_is_lost(world: World, name: str, role: st
     assert world.is_heard(by)
     assert world.lost == []
     assert set(map(id, world.head.accepted_links())) == links
-    # The old connection is there still, and counts for nothing.
+    # The old connection is still there, and is ignored.
     assert world.loop.refusals()["ended"] == 1
     old.ping(number=99)
     deadline = time.monotonic() + DEADLINE_SECONDS
@@ -193,7 +194,7 @@ def test_a_link_of_a_removed_key_ends_and_is_told_why_and_others_go_on(world: Wo
     assert world.loop.refusals()["ended"] == 1
     assert world.is_heard(by)
     assert [link.name for link in world.head.accepted_links()] == ["by"]
-    # A name that is good with another key is no way back for this one.
+    # A name that is valid with another key does not help this one.
     world.authorise(new=f"{role} {name}")
     old.hello(known=True)
     opened(world, world.connect("new", name, role), known=False)

@@ -1,4 +1,4 @@
-"""Names are checked against keys where they are said, and nowhere else."""
+"""Names are checked against keys in the frames that carry them, and nowhere else."""
 
 from __future__ import annotations
 

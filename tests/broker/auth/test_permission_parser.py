@@ -66,7 +66,7 @@ def test_what_cannot_be_read_is_said(text: str, said: str):
 
 
 @given(st.lists(st.text(alphabet="publishscrb,=/s019.einaf", max_size=20), max_size=4))
-def test_whatever_is_written_is_read_or_refused_in_words(fields: list[str]):
+def test_any_text_is_read_or_refused_in_words(fields: list[str]):
     try:
         grant = parse_permissions(fields, "ann")
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What probes are told, and from what."""
+"""The answers to probes, and their source."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_loop_that_does_not_come_round_is_stuck(world: World):
     world.now += STUCK_SECONDS
     assert world.told("/livez") == (200, "ok")
     world.now += 1
-    stuck = (503, "the loop has not come round for 16 seconds")
+    stuck = (503, "the loop has completed no round for 16 seconds")
     assert world.told("/livez") == world.told("/readyz") == stuck
     world.health.update(snapshot(at=world.now))
     assert world.told("/livez") == world.told("/readyz") == (200, "ok")

@@ -1,4 +1,4 @@
-"""What is taken from a machine, and that it does not change afterwards."""
+"""A snapshot of a machine does not change afterwards."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def test_it_expires_once_not_early_and_again_when_armed_again():
         started = time.monotonic()
         timer.arm(seconds)
         assert readable(timer, 5_000)
-        assert time.monotonic() - started >= seconds
+        assert time.monotonic() - started >= seconds  # a machine that is slow only makes it longer
         timer.clear()
         assert not readable(timer, 0)
     timer.clear()

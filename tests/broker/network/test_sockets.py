@@ -1,4 +1,4 @@
-"""Real sockets on the loopback: order, bounds, rubbish, and who is let in."""
+"""Real sockets on the loopback: order, bounds, rubbish, and which peers are admitted."""
 
 from __future__ import annotations
 
@@ -13,14 +13,8 @@ import pytest
 import zmq
 
 from plimsoll.broker.auth.authorized_keys import AuthorizedKeys, BrokerSecretKey
-from plimsoll.broker.network.sockets import (
-    REDIAL_SECONDS,
-    UNCONNECTED_SECONDS,
-    BrokerCurveKeys,
-    BrokerSockets,
-    EndpointError,
-    SocketLane,
-)
+from plimsoll.broker.network.socket_lane import BrokerCurveKeys, EndpointError, SocketLane
+from plimsoll.broker.network.sockets import REDIAL_SECONDS, UNCONNECTED_SECONDS, BrokerSockets
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.protocol import wire
 from plimsoll.core.transport.overlay_node import Dial, Hangup
@@ -29,7 +23,7 @@ DEADLINE_SECONDS = 60
 LIMITS = BrokerLimits(max_frame_bytes=4096, window_frames=8)
 SEED = 20
 KEPT: list[zmq.Socket] = []
-"""A socket that nobody holds is closed; these stay open until their context goes."""
+"""A socket without a reference is closed; these stay open until their context ends."""
 
 
 @pytest.fixture
@@ -57,7 +51,7 @@ def dealer(context: zmq.Context, endpoint: str, **options: object) -> zmq.Socket
 
 
 def pump(sockets: BrokerSockets, lane: SocketLane, until: Callable[[], bool], got: list | None = None) -> None:
-    """Run rounds until something is so; a deadline makes it fail rather than hang."""
+    """Run rounds until a condition holds; a deadline makes it fail rather than hang."""
     deadline = time.monotonic() + DEADLINE_SECONDS
     while not until():
         assert time.monotonic() < deadline, f"not reached: {dict(lane.counters)}, {got}"
@@ -132,7 +126,7 @@ def test_the_deaf_wait_and_lose_nothing_while_others_are_served(sockets: BrokerS
         assert time.monotonic() < deadline
         sockets.wait(0)
         if last < sent + 60:
-            # Some time there is room; what is new goes behind what waits all the same.
+            # There is room now and then; new frames still queue behind the waiting ones.
             sockets.data.send([(names[b"deaf"], b"%06d" % last)])
             last += 1
         sockets.data.retry()
@@ -152,7 +146,7 @@ def test_a_line_that_outgrows_every_window_is_cut(sockets: BrokerSockets):
 
 def test_a_peer_that_is_not_there_is_named(sockets: BrokerSockets):
     sockets.data.bind("tcp://127.0.0.1:*")
-    assert sockets.data.send([(b"\0abcd", b"x"), ("nobody", b"x")]) == [b"\0abcd"]
+    assert sockets.data.send([(b"\0abcd", b"x"), ("unknown", b"x")]) == [b"\0abcd"]
     assert sockets.data.counters == {"peers_unreachable": 1, "frames_for_nobody": 1}
 
 
@@ -197,7 +191,7 @@ def test_messages_of_many_parts_are_thrown_away_and_counted(sockets: BrokerSocke
     assert sockets.data.counters["messages_of_many_parts"] == 2
 
 
-def test_rubbish_harms_nobody_else(sockets: BrokerSockets, context: zmq.Context):
+def test_rubbish_harms_no_other_peer(sockets: BrokerSockets, context: zmq.Context):
     """Random bytes, half handshakes, a huge frame and an empty one, on both sockets."""
     rng = random.Random(SEED)
     endpoints = [lane.bind("tcp://127.0.0.1:*") for lane in (sockets.data, sockets.control)]
@@ -252,13 +246,14 @@ def test_an_endpoint_that_cannot_be_bound_is_named(sockets: BrokerSockets):
 
 
 def test_short_waits_are_neither_skipped_nor_rounded_up_to_nothing(sockets: BrokerSockets):
+    """On the clock itself, which is what it is about; a machine that is slow only makes it longer."""
     started = time.monotonic()
     for _ in range(20):
         sockets.wait(0.0005)
     assert time.monotonic() - started >= 20 * 0.0005
 
 
-# -- who is let in -----------------------------------------------------------------------------------------------------
+# -- admission -----------------------------------------------------------------------------------------------------
 
 
 class Keys:
@@ -358,7 +353,7 @@ def test_who_was_forgotten_and_speaks_again_is_heard_only_by_a_key_that_is_still
 
 
 @pytest.mark.parametrize("control", [False, True])
-def test_who_takes_the_routing_id_of_an_earlier_connection_is_known_by_its_own_key(
+def test_a_peer_with_the_routing_id_of_an_earlier_connection_is_known_by_its_own_key(
     keys: Keys, context: zmq.Context, control: bool
 ):
     """libzmq lets a peer choose its routing id; one that is made up by the router is no secret."""
@@ -382,7 +377,7 @@ def test_who_takes_the_routing_id_of_an_earlier_connection_is_known_by_its_own_k
         pump(keys.sockets, lane, lambda ended=ended: lane.counters["connections_disconnected"] > ended)
 
 
-def test_when_the_handler_has_failed_nobody_new_is_let_in_and_that_is_known(keys: Keys, context: zmq.Context):
+def test_when_the_handler_has_failed_no_new_peer_is_admitted_and_status_shows_it(keys: Keys, context: zmq.Context):
     sockets, lane = keys.sockets, keys.sockets.data
     got: list = []
     old = keys.connect(context, "ann", keys.endpoint)
@@ -391,7 +386,7 @@ def test_when_the_handler_has_failed_nobody_new_is_let_in_and_that_is_known(keys
     assert sockets.ready
     zap = sockets._zap
     assert zap is not None
-    zap.send_multipart = lambda parts: (_ for _ in ()).throw(zmq.ZMQError(zmq.EFSM))  # type: ignore[assignment,method-assign]
+    zap.send_multipart = lambda parts: (_ for _ in ()).throw(zmq.ZMQError(zmq.EFSM))  # type: ignore[assignment]  # a stand-in, which raises
     keys.connect(context, "bob", keys.endpoint).send(b"after")
     pump(sockets, lane, lambda: not sockets.ready, got)
     assert "ZAP handler has failed" in sockets.zap_fault
@@ -448,8 +443,8 @@ def test_who_was_refused_is_let_in_once_its_key_is_known(keys: Keys, tmp_path: P
 
 
 @pytest.mark.parametrize("control", [False, True])
-def test_a_connection_that_does_not_come_about_is_made_anew(keys: Keys, tmp_path: Path, control: bool):
-    """Somebody answers at the address who is no broker; the broker is there later."""
+def test_a_connection_that_cannot_be_made_is_dialled_again(keys: Keys, tmp_path: Path, control: bool):
+    """A process that is not a broker answers at the address; the broker is there later."""
     lane = keys.sockets.control if control else keys.sockets.data
     public, secret = zmq.curve_keypair()
     keys.pairs["e"], keys.roles["e"] = (public, secret), "edge"
@@ -485,7 +480,7 @@ def test_a_connection_that_does_not_come_about_is_made_anew(keys: Keys, tmp_path
 
 
 @pytest.mark.parametrize("control", [False, True])
-def test_a_connection_that_is_there_at_once_is_not_made_anew(
+def test_a_connection_that_is_there_at_once_is_not_dialled_again(
     keys: Keys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, control: bool
 ):
     """Before `connect` returns, the other side has shaken hands already."""
@@ -512,13 +507,17 @@ def test_a_connection_that_is_there_at_once_is_not_made_anew(
             return not dialling._unconnected_since
 
         pump(keys.sockets, lane, noticed)
+        their_lane = dialling.control if control else dialling.data
+        first = their_lane.dealers["h"]
+        dialling.redial(time.monotonic() + 2 * UNCONNECTED_SECONDS)
+        assert their_lane.dealers["h"] is first
     finally:
         dialling.close()
 
 
 @pytest.mark.parametrize("control", [False, True])
 def test_a_broker_takes_another_key_and_who_knows_it_comes_back_by_itself(keys: Keys, tmp_path: Path, control: bool):
-    """Its peers have been told of the next key in their authorised keys; they try one after the other."""
+    """Its peers have the next key among their authorised keys; they try one after the other."""
     lane = keys.sockets.control if control else keys.sockets.data
     (public, secret), (next_public, next_secret) = zmq.curve_keypair(), zmq.curve_keypair()
     keys.pairs["e"], keys.roles["e"] = (public, secret), "edge"

@@ -138,7 +138,7 @@ def test_a_description_has_defaults_status_conditions_and_events(run):
     ):
         assert part in text
     assert run("describe", "bc", "east")[0] == 0
-    assert "Unknown" in run("describe", "bc", "east")[1]  # nobody runs it
+    assert "Unknown" in run("describe", "bc", "east")[1]  # no process runs it
 
 
 def test_fields_are_explained(run):

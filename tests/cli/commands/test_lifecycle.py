@@ -33,7 +33,7 @@ def processes_of(home):
         if entry.name.isdigit():
             try:
                 command = (entry / "cmdline").read_bytes()
-            except OSError:
+            except (FileNotFoundError, ProcessLookupError):  # it has ended since the folder was listed
                 continue
             if str(home).encode() in command and b"plimsoll.broker" in command:
                 found.append(int(entry.name))

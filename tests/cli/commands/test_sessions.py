@@ -105,7 +105,7 @@ def test_what_is_wrong_is_refused_and_nothing_written(
     assert asked.sessions(folder) == {}
 
 
-def test_an_edge_that_takes_nobody_is_no_target(run: Run, folder: FleetFolder):
+def test_an_edge_that_takes_no_subscribers_is_no_target(run: Run, folder: FleetFolder):
     assert run("cordon", "e-1")[0] == 0
     code, _, err = rebalance(run, "--to", "e-1", "--subscribers", "1")
     assert code == 4
@@ -271,7 +271,7 @@ def test_a_session_that_is_not_there(run: Run, folder: FleetFolder, command: str
         ("stop", "one"),
     ],
 )
-def test_a_fleet_that_does_not_run_moves_nobody(run: Run, home: Path, arguments: tuple[Any, ...]):
+def test_a_fleet_that_does_not_run_moves_no_subscriber(run: Run, home: Path, arguments: tuple[Any, ...]):
     assert home.exists()
     for _ in asked.fleet():
         pass

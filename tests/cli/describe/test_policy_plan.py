@@ -1,4 +1,4 @@
-"""What a person is told of a session that a policy has planned: who was asked, what moves and stays, and why."""
+"""The description of a session that a policy has planned: the edges asked, what moves and stays, and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.core.session.balanced import Balanced
 from plimsoll.cli.describe import policy_plan
 from plimsoll.cli.describe.session import session_explanation, session_lines
 from plimsoll.core.session import Session
-from plimsoll.core.session.state import Offer, StayGroup
+from plimsoll.core.session.session_plan import Offer, StayGroup
 from plimsoll.mediator.session_objects import stored_status
 
 

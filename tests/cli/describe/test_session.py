@@ -1,4 +1,4 @@
-"""What a person is told of a session: sessions of the mediator itself, over scripted heads, at every stage."""
+"""The description of a session: sessions of the mediator itself, over scripted heads, at every stage."""
 
 from __future__ import annotations
 
@@ -129,12 +129,12 @@ def test_attempts_that_failed_come_first(world: World):
 
 
 def test_who_is_not_in_the_plan_is_counted_and_explained(world: World):
-    uid = moving(world, select={"names": ["a000", "a001", "nobody"]})
+    uid = moving(world, select={"names": ["a000", "a001", "nosuch"]})
     world.until_over(uid)
     assert block(told(world, uid), "Not in the plan:")[0][0] == "1"
     lines = list(session_explanation(item(world, uid), []))
     at = lines.index("NOT MOVED  WHY")
-    assert lines[at + 1].startswith("nobody     ")
+    assert lines[at + 1].startswith("nosuch     ")
     assert "NotServed" not in lines[at + 1], "in words"
 
 
@@ -186,7 +186,7 @@ def test_a_session_without_a_plan_says_why(world: World):
     ]
 
 
-def test_a_drain_tells_of_its_children_and_their_outcomes(world: World):
+def test_a_drain_lists_its_children_and_their_outcomes(world: World):
     uid = world.ask("away", source="a", action="Drain")
     world.until_over(uid, seconds=900)
     lines, session = told(world, uid), world.session(uid)

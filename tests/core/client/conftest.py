@@ -1,4 +1,4 @@
-"""An in-memory wire between machines, in virtual time, and a broker that says what a test tells it to say."""
+"""An in-memory wire between machines, in virtual time, and a scripted broker, which sends what a test makes it send."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEAD, EDGE, OTHER = "tcp://head", "tcp://edge", "tcp://other"
 
 
 class Wire:
-    """Shuttles frames: whoever dials calls the other side by a string, whoever accepts knows it by bytes."""
+    """Carries frames: a dialling side knows its peer by a string, an accepting side by bytes."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -39,14 +39,14 @@ class Wire:
         return node
 
     def remove(self, node: OverlayNode) -> None:
-        """The process is gone; its address may be taken over by another."""
+        """The process has ended; another one may take over its address."""
         self.nodes.remove(node)
         self.at = {endpoint: at for endpoint, at in self.at.items() if at is not node}
         self.frames = deque(each for each in self.frames if each[0] is not node)
         self.drop(*{endpoint for endpoint, _ in self.calls.values()} - set(self.at))
 
     def drop(self, *endpoints: str) -> None:
-        """Connections break and are made again: frames on their way are gone, and so are routing ids."""
+        """Connections break and are made again: frames under way are lost, and routing ids change."""
         for key, (endpoint, peer) in list(self.calls.items()):
             if endpoint in endpoints:
                 self.frames = deque(
@@ -95,7 +95,7 @@ class Wire:
         return moved
 
     def run(self, seconds: float = 0.0, until: Callable[[], object] | None = None) -> None:
-        """Let so much time pass, or at most so much until something is the case; without either, until all is quiet."""
+        """Let this much time pass, or at most until a condition holds; without both, run until nothing moves."""
         end = self.now + seconds
         while True:
             for _ in range(200):
@@ -112,11 +112,11 @@ class Wire:
 
 
 class Script(OverlayNode):
-    """A broker without a mind: keeps what it hears, says what it is told. Answers JOIN with `edge` if it has one."""
+    """A scripted broker: records what it receives, sends what a test sets. Answers JOIN with `edge` if it has one."""
 
-    def __init__(self, name: str, role: str, incarnation: int = 1, edge: tuple[str, str] | None = None) -> None:
+    def __init__(self, name: str, role: Any, incarnation: int = 1, edge: tuple[str, str] | None = None) -> None:
         draw = random.Random(name)
-        info = Info(name, role, incarnation)  # type: ignore[arg-type]
+        info = Info(name, role, incarnation)
         super().__init__(info, LinkLimits(), lambda: draw.getrandbits(32), max_frame_bytes=1 << 20)
         self.heard: list[Any] = []
         self.edge = edge
@@ -150,7 +150,7 @@ class Script(OverlayNode):
 
 
 class App:
-    """An application that keeps what it is told."""
+    """An application that records its events."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -205,7 +205,7 @@ class Stage:
         return subscriber
 
     def answer(self, position: int, edge: Script | None = None, **fields: Any) -> msg.Resume:
-        """The edge grants the last RESUME that it heard."""
+        """The edge grants the last RESUME that it received."""
         edge = edge or self.edge
         resume: msg.Resume = edge.last_of(msg.Resume)
         what = {"gap": None, "lapsed": False, "head": "h", "epoch": 5, **fields}
@@ -216,7 +216,7 @@ class Stage:
 
 
 class Move:
-    """A subscriber at `e`, and what the brokers say when it is to go to `o`."""
+    """A subscriber at `e`, and the messages of the brokers that move it to `o`."""
 
     session = "4.7"
     cut = ("h", 5, 20)
@@ -263,7 +263,7 @@ class Move:
         self.run()
 
     def change(self) -> int:
-        """Another subscription, said to whoever has the list."""
+        """Another subscription, sent to every edge that has the list."""
         new = int(self.subscriber.subscribe(f"[n,=,{self.subscriber.version}]"))
         self.run()
         return new

@@ -1,4 +1,4 @@
-"""What a subscriber counts while it moves, and when it does not say."""
+"""What a subscriber counts while it moves, and when it gives no answer."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def test_origins_are_counted_apart(kit: Any):
     one.saw(kit.pub(2, offset=11, epoch=6))
     assert one.against([("h", 5, 12, 2), ("k", 2, 3, 1), ("h", 6, 11, 1)]) == TallyResult(0, 0, 0)
     assert one.against([("h", 5, 12, 2), ("k", 2, 3, 2), ("h", 6, 11, 3)]) == TallyResult(3, 0, 0)
-    assert one.against([("k", 2, 3, 0)]) is None, "what nobody says is due was given"
+    assert one.against([("k", 2, 3, 0)]) is None, "a delivery that was not due was given"
 
 
-def test_it_remembers_so_many_and_no_more(kit: Any, monkeypatch: pytest.MonkeyPatch):
+def test_the_number_of_remembered_deliveries_is_bounded(kit: Any, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(tallies, "ITEMS_AT_MOST", 3)
     one = tally(kit)
     assert [one.saw(kit.pub(11)) for _ in range(4)] == [True, True, True, False]
@@ -67,7 +67,7 @@ def counted(move: Any) -> list[msg.AuditReply]:
 
 
 def moved(move: Any, kit: Any, *before: int) -> None:
-    """It is given these by the source, and goes over to the target."""
+    """The source delivers these; then the subscriber moves to the target."""
     move.begin()
     move.held()
     move.source.tell(*[msg.Deliver(move.id, kit.pub(at)) for at in before])
@@ -99,7 +99,7 @@ def test_what_is_held_back_is_told(move: Any, kit: Any):
 
 
 def test_who_is_given_something_twice_or_late_says_so(move: Any, kit: Any):
-    """Its own watermarks would prevent it; the count does not lean on them."""
+    """The subscriber's watermarks would prevent it; the count does not rely on them."""
     moved(move, kit, 17)
     move.subscriber.stream.watermarks.clear()
     move.target.tell(

@@ -48,7 +48,7 @@ def test_a_link_to_the_target_is_shared(stage: Any, kit: Any):
 
 
 @pytest.mark.parametrize("wrong", ["epoch", "same edge", "under way", "attaching"])
-def test_what_is_not_meant_for_it_now_is_passed_over(move: Any, wrong: str):
+def test_records_that_do_not_apply_now_are_ignored(move: Any, wrong: str):
     if wrong == "epoch":
         move.begin(epoch=(move.subscriber.epoch[0], move.subscriber.epoch[1] + 1))
     elif wrong == "same edge":
@@ -258,7 +258,7 @@ def test_an_end_before_it_could_ask_the_target(move: Any, kit: Any):
     assert move.target.all(msg.Attach) == []
 
 
-def test_an_end_that_nobody_asked_for_ends_the_stream_all_the_same(move: Any):
+def test_an_unrequested_end_ends_the_stream_all_the_same(move: Any):
     move.begin()
     move.held()
     move.end(session="4.9")

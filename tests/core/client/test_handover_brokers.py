@@ -56,13 +56,13 @@ class Play:
             for owner, events in self.client.take_events():
                 self.told[owner.name] += events
 
-    def command(self, step: str, target: str, *, head: str = "", replay: bool = False, seconds: float = 0.3) -> None:
+    def command(self, step: Any, target: str, *, head: str = "", replay: bool = False, seconds: float = 0.3) -> None:
         plan = None
         if step == "prepare":
             self.number += 1
             plan = msg.HandoverPlan(self.source, target, head or self.head, list(NAMES), replay, 5.0, 3.0)
         epoch = self.fleet.head(self.head).epoch
-        said = msg.Command(1, epoch, f"1.{self.number}", step, plan)  # type: ignore[arg-type]
+        said = msg.Command(1, epoch, f"1.{self.number}", step, plan)
         self.mediator.say_control(self.head, said)
         self.run(seconds)
 
@@ -78,7 +78,7 @@ class Play:
         return [event for event in self.told[name] if isinstance(event, kind)]
 
     def check(self, *, gaps: int = 0, seconds: float = 1.0) -> None:
-        """Everything has come to everybody, once and in order."""
+        """Every subscriber has received every publication, once and in order."""
         self.run(seconds, publish=False)
         for name in NAMES:
             numbers = [each.attributes["n"] for each in self.of(name, Delivery)]

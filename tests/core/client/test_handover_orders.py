@@ -1,6 +1,6 @@
-"""A subscriber that is moved, in any order of what may happen; edges say all that they have to say sooner or later.
+"""A subscriber that is moved, under any order of possible events; edges send all their messages sooner or later.
 
-The brokers here are a few lines that keep the rules of docs/handover.md and know the truth. Three edges: `e` and `o` of
+The brokers here are short: they keep the rules of docs/handover.md and hold the true state. Three edges: `e` and `o` of
 the head `h`, `f` of the head `g`, which has everything from `h`, later and under positions of its own.
 """
 
@@ -55,7 +55,7 @@ class Session:
 
 
 class World:
-    """Heads, edges and the truth."""
+    """Heads, edges and their true state."""
 
     def __init__(self, kit: Any) -> None:
         self.kit, self.stage = kit, kit.stage()
@@ -98,16 +98,16 @@ class World:
         return str(self.kit.edge) if edge == "e" else f"tcp://{edge}"
 
     def hear(self, n: int) -> None:
-        """An edge deals with some of what it has been told."""
+        """An edge handles some of the messages it has received."""
         names = [name for name in EDGES if self.heard[name] < len(self.scripts[name].heard)]
         if names:
             edge = names[n % len(names)]
             for record in self.scripts[edge].heard[self.heard[edge] :][: 1 + n // 3]:
                 self.heard[edge] += 1
-                getattr(self, "hears_" + type(record).__name__.lower())(edge, record)
+                getattr(self, "receives_" + type(record).__name__.lower())(edge, record)
 
     def say(self, n: int) -> None:
-        """An edge says some of what it has to say."""
+        """An edge sends some of its pending messages."""
         names = [name for name in EDGES if self.out[name]]
         if names:
             edge = names[n % len(names)]
@@ -118,7 +118,7 @@ class World:
             self.run()
 
     def exchange(self, n: int) -> None:
-        """Everybody says and hears everything."""
+        """Every pending message is sent and received."""
         for i in range(n):
             self.hear(9 + i)
             self.say(9 + i)
@@ -135,7 +135,7 @@ class World:
             self.close(edge, record)
         script.close(script.link, "lost")
         self.run()
-        # What the other side had said of the new link comes behind; what it said of the old one is gone.
+        # What the other side had sent on the new link follows; what it sent on the old one is lost.
         self.heard[edge] = self.first_of_new_link(edge)
 
     def first_of_new_link(self, edge: str) -> int:
@@ -165,7 +165,7 @@ class World:
             self.h_log.append((self.epoch, self.published))
 
     def relay(self, n: int) -> None:
-        """`g` gets some more of what `h` has."""
+        """`g` receives some more of the publications of `h`."""
         behind = self.behind()
         self.logs["g"] += behind[: 1 + n]
 
@@ -205,14 +205,14 @@ class World:
         edge = EDGES[n % 3]
         record, end = self.records.get(edge), self.end_of(HEAD_OF[edge])
         speaks = record is None or (record.state == "live" and record.at == end and record.until is None)
-        behind = [] if speaks else [record.attachment]  # type: ignore[union-attr]
+        behind = [] if speaks else [record.attachment]  # type: ignore[union-attr]  # without a record it speaks
         if self.scripts[edge].accepted_links():
             self.out[edge].append(msg.Progress(end, behind))
 
     # -- attaching
 
     def place(self, n: int) -> None:
-        """The head answers who looks for an edge."""
+        """The head answers a subscriber that looks for an edge."""
         script = self.stage.head
         joins = [each for each in script.heard[self.heard["h"] :] if isinstance(each, msg.Join)]
         self.heard["h"] = len(script.heard)
@@ -223,7 +223,7 @@ class World:
             script.tell(msg.Placed("s", edge, self.address(edge), ""))
             self.run()
 
-    def hears_resume(self, edge: str, resume: msg.Resume) -> None:
+    def receives_resume(self, edge: str, resume: msg.Resume) -> None:
         if resume.epoch[1] <= self.owner:
             self.out[edge].append(msg.AttachmentClosed(resume.attachment, "epoch", "older"))
             return
@@ -243,7 +243,7 @@ class World:
         self.out[edge].append(msg.Resumed(resume.attachment, head, epoch, at, gap, False))
 
     def void(self, resume: msg.Resume) -> None:
-        """A RESUME ends everything else that there is of the subscriber."""
+        """A RESUME ends all other state of the subscriber."""
         session, self.session = self.session, None
         if (resume.epoch[1] - self.owner) % 2:
             # END raises the epoch by one, RESUME by two.
@@ -280,17 +280,17 @@ class World:
         record = self.records.get(edge)
         return record if record is not None and record.attachment == attachment else None
 
-    def hears_detach(self, edge: str, detach: msg.Detach) -> None:
+    def receives_detach(self, edge: str, detach: msg.Detach) -> None:
         for number in detach.attachments:
             if (record := self.at(edge, number)) is not None:
                 self.close(edge, record)
 
-    def hears_pause(self, edge: str, pause: msg.Pause) -> None:
-        """Nothing: that the edge may hold deliveries is like all that comes late."""
+    def receives_pause(self, edge: str, pause: msg.Pause) -> None:
+        """Nothing: deliveries that the edge holds are like any that come late."""
 
-    hears_continue = hears_pause
+    receives_continue = receives_pause
 
-    def hears_subs(self, edge: str, subs: msg.Subs) -> None:
+    def receives_subs(self, edge: str, subs: msg.Subs) -> None:
         if (record := self.at(edge, subs.attachment)) is not None:
             assert subs.version > record.version
             record.version = subs.version
@@ -298,7 +298,7 @@ class World:
                 self.out[edge].append(msg.Held([msg.HeldItem(record.attachment, record.version)]))
 
     def ack(self, n: int) -> None:
-        """The edges acknowledge what they have; not one whose stream has ended: it asks for nothing any more."""
+        """The edges acknowledge what they have, except one whose stream has ended: it sends no more requests."""
         for edge, record in self.records.items():
             if record.state in ("live", "hold") and record.until is None:
                 self.acked[record.attachment] = record.version
@@ -322,7 +322,7 @@ class World:
             msg.MoveTo(session.name, [msg.MoveToItem(attachment, epoch)], target, self.address(target), "")
         )
 
-    def hears_attach(self, edge: str, attach: msg.Attach) -> None:
+    def receives_attach(self, edge: str, attach: msg.Attach) -> None:
         session = self.session
         (item,) = attach.members
         if session is None or (session.name, session.target) != (attach.session, edge) or edge in self.records:
@@ -371,7 +371,7 @@ class World:
             self.out[session.source].append(msg.End(session.name, session.token, [source.attachment]))
             source.state = "silent"
 
-    def hears_go(self, edge: str, go: msg.Go) -> None:
+    def receives_go(self, edge: str, go: msg.Go) -> None:
         record = self.at(edge, go.members[0].attachment)
         if record is not None:
             assert record.state == "hold"
@@ -402,7 +402,7 @@ class World:
                     del self.records[edge]
 
     def restart(self, n: int) -> None:
-        """`h` has lost its memory: what its edges had not been told of it is a gap, and it knows no hand-over."""
+        """`h` has restarted: publications that its edges had not received are a gap, and it knows of no hand-over."""
         self.logs["g"] += self.behind()
         self.lost_to = self.published
         old, self.epoch = self.epoch, self.epoch + 1
@@ -452,7 +452,7 @@ class World:
         for _, event in self.stage.app.told[self.told :]:
             self.told += 1
             if isinstance(event, Delivery):
-                self.got.append(event.attributes["n"])  # type: ignore[arg-type]
+                self.got.append(event.attributes["n"])  # type: ignore[arg-type]  # publications of this test have a number there
             elif isinstance(event, GapNotice):
                 self.excused.update(range(1, self.lost_to + 1))
             elif isinstance(event, Acknowledged):
@@ -465,7 +465,7 @@ class World:
         self.check_token()
 
     def serves(self) -> set[int]:
-        """The attachment that serves, and the one that does if END has come and gone before anybody looks again."""
+        """The serving attachment, and the one that serves if END has been handled before the next look."""
         subscriber = self.subscriber
         target = subscriber.handover.next if subscriber.handover is not None else None
         if self.session is not None and self.session.state != "ended":
@@ -473,7 +473,7 @@ class World:
         return {each.id for each in (subscriber.current, target) if each is not None}
 
     def check_counted(self, version: int) -> None:
-        """Who serves the subscriber now has acknowledged this version, and who will after a cut has it."""
+        """The edge that serves has acknowledged this version, and the one that will serve after a cut has it."""
         session = self.session
         assert any(self.acked.get(each, 0) >= version for each in self.serving), "who serves has not acknowledged this"
         if session is not None and session.state != "attaching":
@@ -496,7 +496,7 @@ class World:
         self.last_token = token
 
     def settle(self) -> None:
-        """Nothing more happens; what is under way is brought to its end."""
+        """No more events; everything under way is finished."""
         if self.subscriber.is_paused:
             self.pause(0)
         for _ in range(60):
@@ -529,7 +529,7 @@ class World:
 
 @settings(max_examples=examples(300))
 @given(STEPS)
-def test_nothing_is_lost_repeated_or_reordered_whatever_the_order(kit: Any, steps: list[tuple[str, int]]):
+def test_nothing_is_lost_repeated_or_reordered_in_any_order(kit: Any, steps: list[tuple[str, int]]):
     world = World(kit)
     for name, n in steps:
         getattr(world, name.replace(" ", "_"))(n)

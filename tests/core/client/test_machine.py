@@ -49,7 +49,7 @@ class Cluster:
             edges=EDGES,
             limits=self.limits,
         )
-        return self.wire.add(Head(config, self.epoch, self._id), config.data, config.control)  # type: ignore[no-any-return]
+        return self.wire.add(Head(config, self.epoch, self._id), config.data, config.control)
 
     def start_edge(self, name: str) -> Edge:
         self.epoch += 1
@@ -58,7 +58,7 @@ class Cluster:
         config = BrokerConfig(
             name=name, role="edge", cluster="c", data=data, control=f"{data}:c", head=head, limits=self.limits
         )
-        return self.wire.add(Edge(config, self.epoch, self._id), config.data, config.control)  # type: ignore[no-any-return]
+        return self.wire.add(Edge(config, self.epoch, self._id), config.data, config.control)
 
     def _id(self) -> int:
         return self.draw.getrandbits(32)
@@ -191,7 +191,7 @@ def test_a_withdrawn_subscription_is_forgotten(cluster: Cluster):
     assert cluster.numbers("s") == [1]
 
 
-def test_a_subscriber_that_is_paused_disturbs_nobody_and_gets_it_all_later(cluster: Cluster):
+def test_a_paused_subscriber_disturbs_no_other_and_gets_everything_later(cluster: Cluster):
     cluster.subscribe("fast", prefer="e1")
     slow = cluster.subscribe("slow", prefer="e1")
     slow.pause()

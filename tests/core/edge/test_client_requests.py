@@ -92,7 +92,7 @@ def test_an_attachment_number_that_is_used_again_closes_the_older_one():
     assert client.numbers("e1", 1) == [2]
 
 
-def test_a_policy_that_nobody_knows_is_refused():
+def test_an_unknown_policy_is_refused():
     fleet = one_cluster()
     client, _ = start(fleet, resume(1, "s", slow="never-mind"), resume(2, "t", block_seconds=float("nan")))
     assert [(s.attachment, s.code) for s in client.of("e1", msg.AttachmentClosed)] == [(1, "policy"), (2, "policy")]
@@ -105,7 +105,7 @@ def test_numbers_from_which_no_broker_could_count_on_are_refused():
     assert [(s.attachment, s.code) for s in client.of("e1", msg.AttachmentClosed)] == [(1, "range"), (2, "range")]
 
 
-# -- what the head is told
+# -- what is sent to the head
 
 
 def test_cover_and_owner_go_up_in_one_step():
@@ -128,11 +128,11 @@ def test_the_session_that_brings_a_subscriber_is_named():
     assert stage.head.of("a", msg.ResumeUp)[0].session == S
 
 
-# -- who is refused
+# -- refusals
 
 
 @pytest.mark.parametrize("code", ["full", "leaving"])
-def test_an_edge_that_takes_nobody_says_why_and_keeps_nothing(code: str):
+def test_an_edge_that_takes_no_subscribers_gives_a_reason_and_keeps_nothing(code: str):
     stage = Stage(max_subscribers=0 if code == "full" else 5)
     if code == "leaving":
         stage.edge("a").leave(stage.fleet.now)
@@ -186,7 +186,7 @@ def test_what_comes_again_changes_nothing():
     assert stage.numbers("a", 1) == [1, 2]
 
 
-def test_changes_of_nobody_are_passed_over():
+def test_changes_of_unknown_attachments_are_ignored():
     stage = Stage()
     stage.attach("x")
     subs(stage, 2, (2, "[n,=,2]"), number=7)
@@ -244,7 +244,7 @@ def test_who_detaches_keeps_its_place_unless_it_withdraws():
     assert stage.state("a", "x") == "closed", "it is not attached any more, and has no say"
 
 
-def test_a_number_that_is_not_known_keeps_nobody_named_behind_it():
+def test_an_unknown_number_does_not_stop_those_after_it():
     stage = Stage()
     stage.attach("x", "y")
     stage.ask("a", msg.Detach([1, 99, 2], True))

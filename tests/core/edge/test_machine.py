@@ -27,7 +27,7 @@ def start(fleet: Fleet, *attach: msg.Resume, **limits: Any) -> tuple[Client, Pub
 
 
 def no_holes(items: list[msg.PubOpen | msg.Gap]) -> bool:
-    """Whether the publications are in order, none twice, and every hole lies inside a gap told at its place."""
+    """Whether the publications are in order, none twice, and every missing one lies in a gap reported in place."""
     before, gap = 0, False
     for item in items:
         if isinstance(item, msg.Gap):
@@ -181,7 +181,7 @@ def test_many_that_catch_up_at_once_each_get_exactly_their_rest():
 
 
 def test_nothing_is_replayed_twice_to_one_that_blocks_right_after_catching_up():
-    """Its queue has the replay and a part of the stream; what follows is fetched from where the queue ends."""
+    """Its queue has the replay and a part of the stream; the rest is fetched from where the queue ends."""
     fleet = one_cluster(queue_bytes=3000, link_buffer_bytes=2000, window_bytes=4000)
     client, publisher = start(fleet, resume(1, "s", "[class,=,'NONE']"))
     publisher.publish(10)
@@ -198,7 +198,7 @@ def test_nothing_is_replayed_twice_to_one_that_blocks_right_after_catching_up():
 # -- the link to the head
 
 
-def test_a_head_link_that_comes_back_in_time_disturbs_nobody():
+def test_a_head_link_that_comes_back_in_time_disturbs_no_subscriber():
     fleet = one_cluster(edges=1)
     client, publisher = start(fleet, resume(1, "s"))
     publisher.publish(3)

@@ -29,7 +29,7 @@ def start(fleet: Fleet, *attach: msg.Resume, **limits: Any) -> tuple[Client, Pub
 
 
 def no_holes(items: list[msg.PubOpen | msg.Gap]) -> bool:
-    """Whether the publications are in order, none twice, and every hole lies inside a gap told at its place."""
+    """Whether the publications are in order, none twice, and every missing one lies in a gap reported in place."""
     before, gap = 0, False
     for item in items:
         if isinstance(item, msg.Gap):
@@ -71,7 +71,7 @@ def test_block_stops_the_queue_and_fetches_the_rest_from_the_log():
     attachment = fleet.edge("e1").attachments.by_subscriber["s"]
     assert attachment.state.value == "blocked"
     assert attachment.count_queue() < 5000 + 12 * 1200
-    assert client.numbers("e1", 2) == list(range(1, 101)), "nobody else waits"
+    assert client.numbers("e1", 2) == list(range(1, 101)), "no other subscriber waits"
     client.tell("e1", msg.Continue(1))
     fleet.run(2.0)
     assert client.numbers("e1", 1) == list(range(1, 101))
@@ -128,7 +128,7 @@ def test_block_ends_with_a_gap_behind_what_the_queue_holds():
     assert no_holes(items)
 
 
-def test_drop_oldest_tells_a_gap_in_front_of_what_is_kept():
+def test_drop_oldest_reports_a_gap_before_the_kept_records():
     fleet = one_cluster()
     client, publisher = start(fleet, resume(1, "s", slow="drop-oldest", queue_bytes=5000))
     publisher.publish(2)
@@ -204,7 +204,7 @@ def test_who_is_shut_while_its_connection_is_away_is_told_when_it_is_back():
 
 
 @pytest.mark.parametrize("policy", ["block", "drop-oldest", "disconnect"])
-def test_a_frozen_client_costs_a_bounded_memory_and_nobody_else_anything(policy: str):
+def test_a_frozen_client_costs_bounded_memory_and_delays_no_other(policy: str):
     fleet = one_cluster(queue_bytes=20_000, link_buffer_bytes=20_000, window_bytes=50_000, dead_seconds=60.0)
     client, publisher = start(fleet, resume(1, "s", slow=policy), dead_seconds=60.0)
     good = fleet.client("good", "e1", dead_seconds=60.0)
@@ -231,7 +231,7 @@ def test_a_frozen_client_costs_a_bounded_memory_and_nobody_else_anything(policy:
         assert client.numbers("e1", 1)[-1] == 401
 
 
-def test_members_that_close_while_a_slice_is_under_way_disturb_nobody():
+def test_members_that_close_during_a_slice_disturb_no_other():
     fleet = one_cluster(edges=1)
     client, publisher = start(fleet, *[resume(i, f"s{i}") for i in range(1, 7)])
     client.tell("e1", *[msg.Detach([i], False) for i in range(1, 7)])
@@ -265,7 +265,7 @@ def test_idle_subscribers_hear_how_far_the_log_is_even_on_a_busy_link():
     assert client.of("e1", msg.Progress)[-1] == msg.Progress(120, [])
 
 
-def test_progress_names_those_for_whom_it_does_not_speak():
+def test_progress_names_the_attachments_that_it_does_not_cover():
     fleet = one_cluster()
     client, publisher = start(fleet, resume(1, "s"), resume(2, "t"))
     client.tell("e1", msg.Pause(1))
@@ -324,7 +324,7 @@ def test_a_restart_gap_is_kept_for_the_one_that_is_paused():
 
 
 def test_a_head_that_restarts_twice_while_an_edge_is_behind_leaves_one_gap_from_where_the_edge_is():
-    """The edge is told of the second life before it has come to the first word of the one before."""
+    """The edge learns of the second life before it has handled the first message of the one before."""
     slow = BrokerHardware(emulation=HardwareEmulation(base_seconds=0.05))
     fleet = one_cluster(edges=1, hardware={"e1": slow})
     client, publisher = start(fleet, resume(1, "s"))
@@ -349,7 +349,7 @@ def test_a_head_that_restarts_twice_while_an_edge_is_behind_leaves_one_gap_from_
 # -- leaving
 
 
-def test_leaving_sends_everybody_elsewhere_and_is_done_when_they_have_arrived():
+def test_leaving_sends_all_elsewhere_and_is_done_when_they_have_arrived():
     fleet = one_cluster()
     client, publisher = start(fleet, resume(1, "s"))
     edge = fleet.edge("e1")

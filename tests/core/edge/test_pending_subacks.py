@@ -1,4 +1,4 @@
-"""Promises of an edge: made when the tree has a list, to those who have a place, once, and completed later."""
+"""SUBACKs of an edge: sent once, when the tree has a list, to attachments with a place, and completed later."""
 
 from __future__ import annotations
 

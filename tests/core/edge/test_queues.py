@@ -134,7 +134,7 @@ def test_what_was_queued_comes_in_order_and_in_turns():
         turns += [msg.decode(msg.to_client, record).attachment for record in bench.link.buffer]
         bench.link.buffer.clear()
     assert bench.taken(1, sent) == bench.taken(2, sent) == list(range(1, 201))
-    assert {1, 2} <= set(turns[:140]), "nobody waits until the other is through"
+    assert {1, 2} <= set(turns[:140]), "neither waits until the other is done"
     assert not bench.port.behind
     assert all(one.out is bench.link.buffer for one in bench.port.by_id.values())
 
@@ -284,7 +284,7 @@ def test_what_is_held_is_not_sent_and_its_link_goes_on():
     assert bench.taken(2, bench.link.buffer) == [1, 2, 3]
     bench.port.behind = True
     bench.queues.refill(bench.port)
-    assert not bench.port.behind, "what is held keeps nobody behind"
+    assert not bench.port.behind, "a hold does not count as being behind"
     assert two.out is bench.link.buffer
     assert len(one.queue) == 3
 
@@ -302,7 +302,7 @@ def test_what_was_held_comes_first():
 
 
 @pytest.mark.parametrize("policy", ["block", "drop-oldest", "disconnect"])
-def test_a_hold_that_is_full_is_told_to_the_edge_whatever_the_policy(policy: str):
+def test_a_full_hold_is_reported_to_the_edge_under_any_policy(policy: str):
     bench = Bench()
     one = hold(bench, 1, policy)
     bench.publish(5)

@@ -28,6 +28,7 @@ def attachment(name: str = "s") -> EdgeAttachment:
 def installed(held: SubscriptionTable, *texts: str, name: str = "s") -> EdgeAttachment:
     made = attachment(name)
     taken = [held.take(made, msg.SubscriptionItem(i, text)) for i, text in enumerate(texts, 1)]
+    held.confirm(made)
     held.install(made, taken)
     made.is_covered = True
     held.step(taken, [])
@@ -79,11 +80,34 @@ def test_what_is_uninstalled_is_covered_until_it_is_taken_out():
     assert held.uncover(one) == []
 
 
+def test_a_list_that_is_replaced_is_matched_until_its_successor_is():
+    held = holdings()
+    one = installed(held, WIDE)
+    assert one.arriving == {}
+    taken = [held.take(one, msg.SubscriptionItem(1, NARROW), {1})]
+    held.install(one, taken)
+    assert matched(held, **{"class": "STOCK", "n": 9}) == [one, one], "by both, until the change is complete"
+    with pytest.raises(ValueError, match="1 is there already"):
+        held.take(one, msg.SubscriptionItem(1, NARROW), {1})
+    assert held.confirm(one, [1]) == [1]
+    assert list(one.subscriptions) == [1]
+    assert held.numbered(one) == taken
+    assert one.arriving == {}
+
+
+def test_a_text_that_grows_too_long_in_canonical_form_is_refused():
+    held = holdings()
+    with pytest.raises(ValueError, match="more than 65536 characters"):
+        held.take(attachment("t"), msg.SubscriptionItem(1, "[a,=,'" + "\x01" * 60_000 + "']"))
+    assert len(held) == 0
+
+
 def test_some_of_a_list_may_go_whether_it_is_installed_or_not():
     held, dark = holdings(), attachment("t")
     one = installed(held, WIDE, NARROW)
     held.take(dark, msg.SubscriptionItem(1, WIDE))
     held.take(dark, msg.SubscriptionItem(2, NARROW))
+    held.confirm(dark)
     assert held.remove(one, [2, 7]) == [2]
     assert held.remove(dark, [1]) == [3]
     assert len(held) == 2

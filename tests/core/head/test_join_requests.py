@@ -1,4 +1,4 @@
-"""Where a subscriber goes that asks: an edge of this head, or of the head whose stream it reads."""
+"""The edge for a subscriber that asks: of this head, or of the head whose stream it reads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plimsoll.core.protocol import messages as msg
 
 
 class FakeHead:
-    """A head `h`, with one edge unless it is taken away; links are whatever stands for them."""
+    """A head `h`, with one edge unless a test removes it; any value may stand for a link."""
 
     def __init__(self) -> None:
         self.now, self.name, self.is_starting = 100.0, "h", False
@@ -64,7 +64,7 @@ def test_without_an_edge_it_is_told_to_ask_again():
     assert head.said == [(LINK, msg.Unplaced("x", "no edge can take a subscriber now", 0.5))]
 
 
-def test_a_starting_head_places_nobody_and_asks_nobody():
+def test_a_starting_head_places_no_subscriber_and_asks_no_head():
     head, placing = made()
     head.is_starting = True
     placing.on_join(LINK, join())
@@ -105,7 +105,7 @@ def test_a_head_that_has_no_place_or_cannot_be_reached_is_asked_again_later():
     assert len(placing) == 0
 
 
-def test_nobody_waits_for_ever_for_another_head():
+def test_no_subscriber_waits_endlessly_for_another_head():
     head, placing = made()
     placing.on_join(LINK, join(head="k"))
     head.now += 1.9

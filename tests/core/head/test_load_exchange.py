@@ -1,4 +1,4 @@
-"""A head passes on loads, states, triggers and profiles, to whom they are for and of whom they may come."""
+"""A head passes on loads, states, triggers and profiles: only to their receivers, and only from permitted senders."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_an_edge_that_falls_silent_is_not_told_of_any_more(balanced: Any):
     last = watch.load_monitor.others["e1"][-1].seq if "e1" in watch.load_monitor.others else None
     fleet.run(3.0)
     assert fleet.head().load_exchange is not None
-    assert "e1" not in fleet.head().load_exchange._loads  # type: ignore[union-attr]
+    assert "e1" not in fleet.head().load_exchange._loads
     assert "e1" not in watch.load_monitor.others or watch.load_monitor.others["e1"][-1].seq == last
 
 
@@ -79,7 +79,7 @@ def test_an_older_mediator_is_not_passed_on(balanced: Any):
     assert fleet.head().mediator_fence.epoch == 5
 
 
-def test_who_is_no_mediator_commands_nobody_and_no_edge_speaks_for_another(balanced: Any):
+def test_only_mediators_command_and_no_edge_reports_for_another(balanced: Any):
     fleet = balanced(2)
     mediator = with_mediator(fleet)
     stranger = Mediator("stranger", fleet.ids())
@@ -108,9 +108,9 @@ def test_a_profile_is_taken_against_the_cover_of_the_target(balanced: Any):
     watch = fleet.edge("e1").balancing_agent
     assert watch is not None
     assert watch.profiler is not None
-    watch.profiler.on_query = heard.append  # type: ignore[method-assign]
+    watch.profiler.on_query = heard.append
     mediator.say_control("h", msg.ProfileQuery(9, "e1", "e2"))
-    mediator.say_control("h", msg.ProfileQuery(9, "e1", "nobody"))
+    mediator.say_control("h", msg.ProfileQuery(9, "e1", "unknown"))
     fleet.run(0.2)
     assert [(q.part, q.parts, q.accepting) for q in heard] == [(0, 1, ["[n,>,5]"]), (0, 1, [])]
 
@@ -125,10 +125,10 @@ def test_a_mediator_is_told_what_an_edge_takes_in_and_says_it_to_edges_of_anothe
     watch = fleet.edge("e1").balancing_agent
     assert watch is not None
     assert watch.profiler is not None
-    watch.profiler.on_query = heard.append  # type: ignore[method-assign]
+    watch.profiler.on_query = heard.append
     mediator.say_control("h", msg.CoverQuery(7, "e2"))
     mediator.say_control("h", msg.CoverQuery(8, "e1"))
-    mediator.say_control("h", msg.CoverQuery(9, "nobody"))
+    mediator.say_control("h", msg.CoverQuery(9, "unknown"))
     mediator.say_control("h", msg.ProfileQuery(10, "e1", "w", 0, 1, ["[n,>,9]"]))
     fleet.run(0.2)
     told = [(one.id, one.edge, one.part, one.parts, one.texts) for one in said(mediator, msg.CoverReply)]
@@ -168,10 +168,10 @@ def test_edges_see_those_of_another_cluster_for_as_long_as_a_mediator_says(balan
     assert {"w1", "w2"} <= others(fleet, "e1")
     assert {"w1", "w2"} <= others(fleet, "e2")
     fleet.run(3.0)
-    assert fleet.head().load_exchange._joined == {}  # type: ignore[union-attr]
+    assert fleet.head().load_exchange._joined == {}
 
 
-def test_nobody_but_a_mediator_joins_clusters_and_no_older_one(balanced: Any):
+def test_only_the_latest_mediator_joins_clusters(balanced: Any):
     fleet = balanced(2)
     mediator = with_mediator(fleet)
     head = fleet.head()
@@ -190,7 +190,17 @@ def test_what_is_no_load_or_one_of_our_own_is_not_passed_on(balanced: Any):
     bad = [load("w1", state="WHAT"), load("w2", input_utilization=-1.0), {"seq": 1}, load("e2", input_utilization=9.0)]
     mediator.say_control("h", msg.PeerClusterLoads(5, "west", 3.0, [*bad, load("w3")]))
     fleet.run(0.5)
-    assert set(fleet.head().load_exchange._joined) == {"w3"}  # type: ignore[union-attr]
+    assert set(fleet.head().load_exchange._joined) == {"w3"}
+    assert fleet.head().counters["loads_refused"] == 3
+
+
+def test_a_report_of_an_edge_that_cannot_be_read_is_counted(balanced: Any):
+    fleet = balanced(2)
+    head = fleet.head()
+    edge = head.reporter.brokers["e1"]
+    assert "loads_refused" not in head.counters
+    head.on_control(edge, msg.LoadUpdate({**fleet.edge("e1").reporter.last, "match_delay_seconds": -1.0}))
+    assert head.counters["loads_refused"] == 1
 
 
 def test_a_head_reports_its_cluster_on_average_and_na_with_one_of_its_edges(balanced: Any):

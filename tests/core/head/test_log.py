@@ -1,4 +1,4 @@
-"""The log: positions without holes, bounded bytes, and what was evicted remembered per origin."""
+"""The log: consecutive positions, bounded bytes, and evicted entries remembered per origin."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ def test_an_edge_that_is_lost_is_named_at_once():
 
 
 def test_a_large_batch_is_confirmed_only_when_the_edge_has_all_of_it():
-    """More than one frame waits for the edge: the first one's acknowledgement confirms only what it carried."""
+    """More than one frame waits for the edge: the acknowledgement of the first confirms only its own records."""
     fleet = one_cluster(edges=1, confirm_seconds=60.0, window_bytes=100_000)
     client = fleet.client("c", "h", "e1")
     client.tell("e1", resume(1, "s"))
@@ -243,7 +243,7 @@ def test_a_newcomer_is_placed_away_from_what_it_excludes_and_told_when_there_is_
 # -- bad input
 
 
-def test_records_for_somebody_else_are_counted_and_the_link_survives():
+def test_records_for_another_role_are_counted_and_the_link_survives():
     fleet = one_cluster()
     client = fleet.client("c", "h", "e1")
     client.tell("h", resume(1, "s"), msg.Pause(3))
@@ -272,7 +272,7 @@ def test_a_load_report_that_makes_no_sense_is_counted():
 
 
 def test_a_client_that_takes_nothing_is_held_by_its_credit_and_memory_stays_bounded(monkeypatch: pytest.MonkeyPatch):
-    """Its answers pile up at the head until it takes them, so what it may say is bounded too."""
+    """Its answers pile up at the head until it takes them, so its requests are bounded too."""
     monkeypatch.setattr(hooks, "CREDIT_HELD_ABOVE_RECORDS", 64)
     fleet = one_cluster()
     client = fleet.client("c", "h", window_frames=4)
@@ -326,7 +326,7 @@ def test_what_a_lost_client_still_had_in_the_server_is_dropped():
 # -- restart
 
 
-def test_a_head_that_starts_accepts_nothing_before_everybody_has_reported():
+def test_a_head_that_starts_accepts_nothing_before_all_have_reported():
     fleet = Fleet()
     fleet.cluster("h", ["e1", "e2"])
     fleet.start("h", "e1")

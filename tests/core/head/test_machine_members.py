@@ -1,4 +1,4 @@
-"""A mediator tells a head which edges are its own, and which take no newcomers."""
+"""A mediator sends a head the list of its edges, and of those that take no newcomers."""
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.machine import Head
@@ -16,7 +16,7 @@ def make_head() -> Head:
 
 
 def answer_to_hello(head: Head, edge: str) -> wire.Frame:
-    """What the head says to the HELLO of an edge."""
+    """The head's answer to the HELLO of an edge."""
     hello = wire.hello_frame(len(edge) + 7, 0, False, Info(edge, "edge", 1))
     head.receive(edge.encode(), [hello], 1.0)
     head.poll(1.0)

@@ -175,7 +175,7 @@ def test_a_neighbour_that_restarts_is_told_a_gap_for_what_it_had_not_acknowledge
 
 
 def test_what_a_neighbour_delivered_before_it_restarted_is_not_sent_again():
-    """It has not acknowledged it, and does not remember it: a gap, for nobody can tell what came of it."""
+    """It has not acknowledged it, and does not remember it: a gap, since its fate is unknown."""
     fleet = tree([("a", "b")])
     client = fleet.client("x", "a", "b1")
     client.tell("b1", resume(1, "s"))
@@ -220,7 +220,7 @@ def test_a_middle_head_that_restarts_leaves_no_hole_untold():
 
 
 def test_what_is_lost_while_three_heads_are_down_in_turn_is_told():
-    """Nobody knows what a knew but a, which m has never met; and c was told its own gap before that was lost."""
+    """Only a knew what it had, and m has never met a; and c was sent its own gap before that was lost."""
     fleet = tree([("a", "m"), ("m", "c")], lease_seconds=20.0)
     reader, writer = fleet.client("x", "c", "c1"), fleet.client("w", "a")
     reader.tell("c1", resume(1, "s"))

@@ -1,4 +1,4 @@
-"""Who is served where in a cluster: RESUME, leases, and the covers of edges that are gone."""
+"""Which edge serves which subscriber of a cluster: RESUME, leases, and the covers of lost edges."""
 
 from __future__ import annotations
 
@@ -201,10 +201,10 @@ def test_a_storm_of_resumes_does_not_look_at_all_owners(monkeypatch: pytest.Monk
     cluster.run(3.0)
 
     class NotWalked(dict[str, object]):
-        def __iter__(self) -> object:  # type: ignore[override]
+        def __iter__(self) -> object:  # type: ignore[override]  # it is not to be called
             raise AssertionError("each RESUME looks at all that are owned")
 
-        items = values = keys = __iter__  # type: ignore[assignment]
+        items = values = keys = __iter__  # type: ignore[assignment]  # none of them is to be called
 
     entries = cluster.head.owners.entries
     monkeypatch.setattr(cluster.head.owners, "entries", NotWalked(entries))

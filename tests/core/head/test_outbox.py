@@ -1,4 +1,4 @@
-"""What a head has still to send on one link: order, holes, and what an acknowledgement proves."""
+"""What a head still has to send on one link: order, lost ranges, and what an acknowledgement proves."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_every_position_is_sent_once_in_order_or_inside_one_hole(steps: list[str
 
 
 def test_a_frame_proves_only_what_it_carried():
-    """The buffer may hold more than one frame takes: the first one's acknowledgement says nothing of the rest."""
+    """The buffer may hold more than one frame takes: the acknowledgement of the first proves nothing about the rest."""
     outbox = outbox_on(open_link(10**6))
     for i in (1, 2, 3):
         outbox.offer(i, b"%-100d" % i)

@@ -1,4 +1,4 @@
-"""What gaps say of the last offsets: all of them, or none."""
+"""The last offsets in gaps: all of them, or none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NODE = Info("h", "head", 7)
 
 
 def streams(entries: int, kept: int) -> Outboxes:
-    """The streams of a head whose log has had so many entries of two origins in turn, and holds the last `kept`."""
+    """The streams of a head whose log had this number of entries, of two origins in turn, and holds the last `kept`."""
     log = Log(10**6)
     for i in range(1, entries + 1):
         log.append(LogEntry(b"record", (((f"o{i % 2}", 1), i),), False))

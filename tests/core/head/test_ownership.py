@@ -43,7 +43,7 @@ def test_a_forgotten_entry_leaves_its_epoch():
     assert owners.entries["s"].since == (5, 40), "what lies between had no cover"
 
 
-def test_who_came_back_to_where_its_cover_begins_anew_has_lapsed():
+def test_a_subscriber_that_resumes_where_its_new_cover_begins_has_lapsed():
     owners = OwnershipTable()
     owners.swap("new", "e1#1", (1, 2), (5, 10))
     owners.swap("back", "e1#1", (1, 2), (5, 10), True)
@@ -65,7 +65,7 @@ def test_epochs_of_the_past_are_bounded(monkeypatch: pytest.MonkeyPatch):
 
 
 @given(st.permutations([("e1#1", (1, 2)), ("e2#1", (1, 4)), ("e3#1", (2, 0))]))
-def test_whatever_the_order_of_reports_the_highest_epoch_owns(reports: list[tuple[str, tuple[int, int]]]):
+def test_in_any_order_of_reports_the_highest_epoch_owns(reports: list[tuple[str, tuple[int, int]]]):
     owners, losers = OwnershipTable(), set()
     for key, epoch in reports:
         loser = owners.adopt("s", key, epoch, (5, 1))
@@ -133,7 +133,7 @@ def test_what_is_neither_replayed_nor_seen_lies_inside_the_gap(
     since = min(since, (5, log.last))
     start, gap, lapsed = replay_start(token, since, "h", 5, log)
     assert 0 <= start <= log.last
-    assert start + 1 >= log.first, "what is not in the log cannot be replayed"
+    assert start + 1 >= log.first, "entries outside the log cannot be replayed"
     assert not lapsed or gap is not None
     if gap is not None:
         assert gap.high == start

@@ -64,7 +64,7 @@ def test_an_answer_waits_for_edges_and_names_those_that_are_late():
     assert answers(publishers) == [msg.Unconfirmed(1, 1, ["e2"]), msg.Accepted(1, 3)]
 
 
-def test_a_new_link_hears_the_exceptions_and_then_all_that_was_accepted():
+def test_a_new_link_gets_the_exceptions_and_then_all_that_was_accepted():
     publishers, old, new = PublisherTable(BrokerLimits()), link("old"), link("new")
     opened(publishers, old)
     publisher = take(publishers, old, 1)
@@ -146,11 +146,11 @@ def test_a_publisher_that_keeps_to_its_credit_keeps_to_its_quota(rate: float, st
             if isinstance(answer, msg.Credit):
                 credit = answer.through
         if seq == credit:
-            assert publishers.wake_at(now) > now, "somebody must wake to give credit"
+            assert publishers.wake_at(now) > now, "the head must wake to give credit"
     assert seq <= first + rate * now + 2 * max(rate, 1.0) + 1
 
 
-def test_nobody_is_held_without_a_quota():
+def test_no_publisher_is_held_back_without_a_quota():
     publishers, at = PublisherTable(BrokerLimits()), link()
     opened(publishers, at)
     assert publishers.wake_at(0.0) == float("inf")
@@ -195,7 +195,7 @@ def test_the_quota_of_an_identity_is_of_all_its_publishers_together():
         take(publishers, ann[0], seq)
     assert answers(publishers) == [msg.Accepted(1, 10)]
     assert publishers.times_held == 1
-    # The other one has its credit already; what it uses is owed, and neither is given more before it is paid.
+    # The other one has its credit already; its use is owed, and neither gets more before that is paid back.
     for seq in range(1, 6):
         take(publishers, ann[1], seq)
     answers(publishers)

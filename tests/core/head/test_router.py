@@ -1,4 +1,4 @@
-"""Records find their way through a tree of heads that nobody has a map of."""
+"""Records find their way through a tree of heads of which no head has a map."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plimsoll.core.protocol.wire import WireError
 
 
 class RouterHead:
-    """What a router needs of a head, with links that carry at once or not at all."""
+    """What a router needs of a head, with links that deliver at once or not at all."""
 
     def __init__(self, name: str, tree: Tree) -> None:
         self.name, self.tree, self.router = name, tree, TreeRouter(name, self, self, self.deliver)
@@ -102,7 +102,7 @@ def test_what_has_come_round_is_dropped():
     assert tree.heads["a"].router.hops == {}
 
 
-def test_what_is_behind_a_lost_neighbor_is_looked_for_anew():
+def test_heads_behind_a_lost_neighbor_are_looked_for_again():
     tree = Tree(("a", "b"), ("b", "c"), ("a", "e"))
     tree.send("c", "a")
     assert tree.heads["a"].router.reaches("c")
@@ -128,7 +128,7 @@ def test_a_head_is_reached_as_long_as_some_way_may_lead_there():
     assert router.send("d", NAK) is False
 
 
-def test_behind_a_neighbor_are_those_that_it_leads_to_and_those_that_nobody_has_heard_of():
+def test_behind_a_neighbor_are_heads_that_it_leads_to_and_unknown_ones():
     tree = Tree(("a", "b"), ("b", "d"), ("a", "c"))
     tree.send("d", "a")
     tree.send("c", "a")

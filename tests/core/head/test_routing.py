@@ -245,7 +245,7 @@ def test_a_link_that_goes_takes_its_waits_with_it():
     assert table.waits == []
 
 
-def test_a_new_link_numbers_from_one_and_nobody_is_answered_by_old_numbers():
+def test_a_new_link_numbers_from_one_and_old_numbers_answer_none():
     table = RoutingTable(["k"])
     up(table, "k")
     for seq in range(1, 6):

@@ -1,4 +1,4 @@
-"""What waits until all have reported, in which order it goes on, and when a gap stands for what is not known."""
+"""What waits until all have reported, in which order it continues, and when a gap replaces unknown publications."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from plimsoll.core.protocol.wire import Info
 
 
 class FakeHead:
-    """An edge `e` and the neighbours `k` and `m`; notes what the barrier asks for, in order."""
+    """An edge `e` and the neighbours `k` and `m`; records the calls of the barrier, in order."""
 
     def __init__(self) -> None:
         self.routes = SimpleNamespace(neighbors={"k": None, "m": None})
         self.asked: list[Any] = []
-        self.barrier = StartupBarrier(("e", "k", "m"), self, self, lambda: self.asked.append("ready"))  # type: ignore[arg-type]
+        self.barrier = StartupBarrier(("e", "k", "m"), self, self, lambda: self.asked.append("ready"))  # type: ignore[arg-type]  # stand-ins
 
     def report_to_neighbors(self, missing: set[str]) -> None:
         self.asked.append(sorted(missing))

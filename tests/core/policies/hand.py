@@ -1,4 +1,4 @@
-"""Fleets made by hand: loads that follow from who is served, so that predictions can be worked out on paper.
+"""Fleets made by hand: loads follow from the served subscribers, so that predictions can be worked out on paper.
 
 A world has traffic: samples, each of which stands for one publication a second of 100 bytes. A broker takes in what
 any of its subscribers matches, and takes `cost` seconds for a publication for each subscription (PADRES 2006, eq. 4).
@@ -9,12 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from plimsoll.core.policies.model.broker_pair import BrokerPair
 from plimsoll.core.policies.model.load import BrokerLoad
+from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.plan import OffloadPlan
 from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile
 from plimsoll.core.policies.model.traffic import SampleBlock, SampledTraffic, union_bits
 
 SIZE_BYTES = 100.0
+
+
+def pair_of(profile: SubscriptionProfile) -> BrokerPair:
+    """Two idle brokers while moves of a profile are considered: what a row takes along does not depend on loads."""
+    parameters = BalancingParameters()
+    source, target = BrokerLoad(name="s"), BrokerLoad(name="t")
+    return BrokerPair(source, target, profile, parameters, parameters.local_trigger, {})
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,7 @@ class World:
         return SampledTraffic([SampleBlock(self.width, rate=1.0, size_bytes=SIZE_BYTES)])
 
     def load(self, name: str, time: float = 0.0) -> BrokerLoad:
-        """What a broker reports, by the definitions and from who is served alone."""
+        """What a broker reports, by the definitions and from its subscribers alone."""
         broker = self.brokers[name]
         count = sum(len(names) for names in broker.served.values())
         input_rate = self.traffic.rate(union_bits(self.wants[key] for key, names in broker.served.items() if names))
@@ -73,5 +82,5 @@ class World:
 
 
 def named(prefix: str, count: int) -> tuple[str, ...]:
-    """So many subscribers."""
+    """This number of subscribers."""
     return tuple(f"{prefix}{number:03d}" for number in range(count))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,8 @@ from plimsoll.core.policies.model.plan import BrokerAction
 DETECTOR = Detector()
 
 
-def broker(name: str, **measured: float) -> BrokerLoad:
-    return BrokerLoad(name=name, **measured)  # type: ignore[arg-type]
+def broker(name: str, **measured: Any) -> BrokerLoad:
+    return BrokerLoad(name=name, **measured)
 
 
 AT_FIRST = DetectorState()
@@ -108,7 +109,7 @@ def test_between_clusters_the_triggers_are_wider():
     assert combined_load("e", [full, broker("z")]).state == "N/A"
 
 
-# -- who is asked
+# -- which brokers are asked
 
 
 @pytest.mark.parametrize("state", ["BUSY", "N/A", "STABILIZING"])
@@ -147,7 +148,7 @@ def test_after_a_session_load_is_given_time():
 
 
 def test_stabilising_ends_in_any_case():
-    """Not the paper's: load that never settles would keep a broker out for ever. After 4 times as long it ends."""
+    """Not the paper's: load that never settles would exclude a broker permanently. After 4 times as long it ends."""
     memory = DETECTOR.session_ended(DetectorState(), 0.0, moved=True)
     states = {}
     for step in range(1, 26):
@@ -220,7 +221,7 @@ def test_resources_are_named_in_reasons():
 
 def test_the_inert_period_ends_where_it_would_last():
     """3.2: between the thresholds a broker neither accepts nor invokes. After four stabilise durations it gives, and
-    still accepts nothing: where relief has ended in there, and nothing changes, it would else stay for ever.
+    still accepts nothing: if relief has ended there, and nothing changes, it would otherwise stay there permanently.
     """
     memory, patience = DetectorState(), 4 * DETECTOR.parameters.stabilize_seconds
     for at, gives in ((0.0, False), (patience - 1.0, False), (patience, True)):

@@ -55,7 +55,7 @@ def test_none_is_brought_above_its_line_as_long_as_another_is_below():
     assert LeastLoadedPlacer().place(PlacementUnit(1, 0.1), above) == above[1], "rather above than nowhere"
 
 
-def test_nowhere_is_nobody():
+def test_without_targets_no_unit_is_placed():
     assert LeastLoadedPlacer().place(PlacementUnit(), []) is None
 
 

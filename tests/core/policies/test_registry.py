@@ -1,4 +1,4 @@
-"""Policies by name: all plan without faults, say why, and answer alike when asked alike."""
+"""Policies by name: all plan without faults, give reasons, and give the same answer to the same question."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_random_and_least_loaded_rank_targets_in_their_own_way():
 
 
 def test_least_loaded_moves_equal_shares():
-    """20 subscribers against none of equal hardware: 10 go, the first by name, whatever they ask for."""
+    """20 subscribers against none of equal hardware: 10 go, the first by name, whichever their subscriptions."""
     world = world_of([4, 4, 4, 4, 4], [0] * 5, 0.01)
     found = policy_of_spec(PolicySpec(type="LeastLoaded")).plan(
         world.load("s"), world.load("t"), world.profile("s", "t"), BrokerAction("t", "match", 1.0)

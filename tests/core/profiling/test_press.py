@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.core.policies.hand import pair_of
 
 from plimsoll.core import predicates
 from plimsoll.core.policies.model.profile import ProfileRow
@@ -60,11 +61,12 @@ def test_table_1():
     stock, above_15, above_150, sports = profile.rows
     assert profile.rate(stock) == pytest.approx(2.5)
     assert stock.bits & ~profile.accepting == 0b000110
-    assert profile.extra_rate(stock) == pytest.approx(1.0)
-    after = profile.accepted(stock)
-    assert after.accepting == 0b110111
-    assert [after.extra_rate(row) for row in (above_15, above_150)] == [0.0, 0.0]
-    assert after.extra_rate(sports) == pytest.approx(0.5)
+    pair = pair_of(profile)
+    assert pair.extra_rate(stock) == pytest.approx(1.0)
+    pair.choose(stock, 1)
+    assert pair.accepting == 0b110111
+    assert [pair.extra_rate(row) for row in (above_15, above_150)] == [0.0, 0.0]
+    assert pair.extra_rate(sports) == pytest.approx(0.5)
 
 
 def test_it_ends_after_n_publications():
@@ -135,14 +137,15 @@ def test_eq_2_and_3_by_counting(
         lambda attributes: attributes["v"] in covering,
         1000.0,
     )
+    pair = pair_of(profile)
     for row, bound in zip(profile.rows, bounds, strict=True):
         matched = [value for value in taken if value > bound]
         assert profile.rate(row) == pytest.approx(len(matched) / ended)
-        assert profile.extra_rate(row) == pytest.approx(sum(value not in covering for value in matched) / ended)
+        assert pair.extra_rate(row) == pytest.approx(sum(value not in covering for value in matched) / ended)
     assert profile.input_rate == pytest.approx(sum(value > min(bounds) for value in taken) / ended)
 
 
-def test_what_comes_in_an_instant_tells_no_rate():
+def test_publications_of_one_instant_give_no_rate():
     press = PressEstimator(samples=1, now=1.0)
     press.note("p", {}, 100, 1.0 + 1e-9)
     assert press.sample_runs(2.0) == ()

@@ -61,7 +61,7 @@ def test_pieces_may_come_twice_and_in_any_order(seed: int):
     assert wholes[0] == data, seed
 
 
-def test_pieces_of_an_edge_that_started_anew_do_not_mix_with_those_before():
+def test_pieces_of_a_restarted_edge_do_not_mix_with_earlier_ones():
     old, new = split_reply(QUERY, 3, b"a" * (2 * PIECE_BYTES)), split_reply(QUERY, 4, b"b" * (2 * PIECE_BYTES))
     gathering = ProfileAssembly()
     assert gathering.take(old[0]) is None

@@ -1,4 +1,4 @@
-"""Ring: what it keeps, what it forgets, and the rates it tells, against counting by hand and against the truth."""
+"""Ring: what it keeps, what it forgets, and the rates it estimates, against counting by hand and the true rates."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import statistics
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.core.policies.hand import pair_of
 
 from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile
 from plimsoll.core.policies.model.traffic import union_bits
@@ -81,7 +82,7 @@ def test_a_row_takes_its_share_of_its_publishers_rate():
     )
     assert profile.rate(profile.rows[0]) == pytest.approx(0.3 + 0.25, rel=0.01)
     assert profile.rate(profile.rows[1]) == pytest.approx(1.25, rel=0.01)
-    assert profile.extra_rate(profile.rows[1]) == pytest.approx(0.5 + 0.25, rel=0.01)
+    assert pair_of(profile).extra_rate(profile.rows[1]) == pytest.approx(0.5 + 0.25, rel=0.01)
     assert profile.output_bytes_per_second(profile.rows[0]) == pytest.approx(0.3 * 100 + 0.25 * 200, rel=0.01)
 
 

@@ -1,22 +1,23 @@
-"""Samples run through subscriptions: bits against brute force, thinning, bounds, and who stays."""
+"""Samples run through subscriptions: bits against brute force, thinning, bounds, and the subscribers that stay."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.core.policies.hand import pair_of
 
 from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile
 from plimsoll.core.policies.model.traffic import SampleBlock, SampledTraffic
 from plimsoll.core.predicates.subscription import Attributes
 from plimsoll.core.profiling.sampler import (
     MIN_SAMPLES,
+    MatchFunction,
     ProfileSampler,
     SampleRun,
     TrafficSample,
     bounded_profile,
     downsampled,
-    profile_of,
     samples_that_fit,
     wire_bytes,
 )
@@ -40,6 +41,15 @@ def nothing(attributes: Attributes) -> bool:
     return False
 
 
+def profile_of(
+    stretches: list[SampleRun], rows: list[ProfileRow], matching: MatchFunction, *, overhead_bytes: float = 0.0
+) -> SubscriptionProfile:
+    """The profile in one go, of a target that takes nothing."""
+    sampling = ProfileSampler(stretches, rows, matching, nothing)
+    sampling.advance()
+    return sampling.profile(overhead_bytes)
+
+
 values = st.lists(st.integers(0, 9), max_size=20)
 
 
@@ -56,11 +66,12 @@ def test_rates_are_those_of_brute_force(parts: list[tuple[float, list[int]]], bo
     while not sampling.is_done:
         sampling.advance(step)
     profile = sampling.profile()
+    pair = pair_of(profile)
     for row, bound in zip(profile.rows, bounds, strict=True):
         shares = [(rate, [v for v in found if v > bound], len(found)) for rate, found in parts if found]
         assert profile.rate(row) == pytest.approx(sum(rate * len(some) / all_ for rate, some, all_ in shares))
         fresh = [(rate, [v for v in some if v <= 5], all_) for rate, some, all_ in shares]
-        assert profile.extra_rate(row) == pytest.approx(sum(rate * len(some) / all_ for rate, some, all_ in fresh))
+        assert pair.extra_rate(row) == pytest.approx(sum(rate * len(some) / all_ for rate, some, all_ in fresh))
     assert profile.input_rate == pytest.approx(sum(rate for rate, found in parts if found))
 
 
@@ -76,16 +87,16 @@ def test_some_at_a_time_are_the_same_as_all_at_once():
         sampling.profile()
     while not sampling.advance(4):
         pass
-    once = profile_of(stretches, rows, above(4, 7), nothing)
+    once = profile_of(stretches, rows, above(4, 7))
     assert (sampling.profile().rows, sampling.profile().traffic.blocks) == (once.rows, once.traffic.blocks)
 
 
 def test_who_is_in_no_row_keeps_what_it_asks_for():
-    """The row asks for 8 and 9, another who is not offered for 9: only 8 would be saved."""
-    profile = profile_of([stretch(10.0, list(range(10)))], [ProfileRow("7", 0, ("a",))], above(7, 8), nothing)
+    """The row asks for 8 and 9, and another subscriber, which is not offered, for 9: only 8 would be saved."""
+    profile = profile_of([stretch(10.0, list(range(10)))], [ProfileRow("7", 0, ("a",))], above(7, 8))
     assert profile.rest == 1 << 9
     assert profile.rate(profile.rows[0]) == pytest.approx(2.0)
-    assert profile.saved_rate(profile.rows[0]) == pytest.approx(1.0)
+    assert pair_of(profile).saved_rate(profile.rows[0]) == pytest.approx(1.0)
 
 
 def test_what_matches_nothing_any_more_is_taken_out_of_the_count():
@@ -95,18 +106,16 @@ def test_what_matches_nothing_any_more_is_taken_out_of_the_count():
     """
     rows = [ProfileRow("4", 0, ("a",))]
     values = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
-    over_all = profile_of([stretch(10.0, values)], rows, above(4), nothing)
+    over_all = profile_of([stretch(10.0, values)], rows, above(4))
     assert over_all.input_rate == pytest.approx(5.0)
-    since = profile_of([stretch(5.0, values, recent=5)], rows, above(4), nothing)
+    since = profile_of([stretch(5.0, values, recent=5)], rows, above(4))
     assert since.input_rate == pytest.approx(5.0)
-    assert profile_of([stretch(5.0, values, recent=5)], rows, above(9), nothing).input_rate == 0.0
+    assert profile_of([stretch(5.0, values, recent=5)], rows, above(9)).input_rate == 0.0
 
 
 def test_sizes_are_those_of_what_still_comes():
     samples: tuple[TrafficSample, ...] = (({"v": 1}, 1000, 0.0), ({"v": 9}, 100, 1.0))
-    profile = profile_of(
-        [SampleRun(1.0, samples, 2)], [ProfileRow("4", 0, ("a",))], above(4), nothing, overhead_bytes=10.0
-    )
+    profile = profile_of([SampleRun(1.0, samples, 2)], [ProfileRow("4", 0, ("a",))], above(4), overhead_bytes=10.0)
     assert profile.output_bytes_per_second(profile.rows[0]) == pytest.approx(0.5 * 110.0)
 
 
@@ -142,7 +151,7 @@ def test_a_profile_is_bounded_from_both_ends():
     assert [row.key for row in small.rows] == ["r000", "r001", "r002", "r007", "r008", "r009"]
     assert small.rest == rows[6].bits
     assert small.input_rate == profile.input_rate
-    assert small.saved_rate(small.rows[-1]) == profile.saved_rate(rows[-1])
+    assert pair_of(small).saved_rate(small.rows[-1]) == pair_of(profile).saved_rate(rows[-1])
     assert bounded_profile(profile) is profile
 
 

@@ -34,7 +34,7 @@ def test_there_is_a_vector_of_every_kind():
 
 
 @pytest.mark.parametrize(("name", "code", "text"), make.BAD, ids=[name for name, _, _ in make.BAD])
-def test_what_is_not_a_frame_is_refused_with_its_code(name: str, code: str, text: str):
+def test_invalid_frames_are_refused_with_their_code(name: str, code: str, text: str):
     with pytest.raises(wire.WireError) as caught:
         wire.decode_frame(bytes.fromhex(text))
     assert caught.value.code == code

@@ -352,7 +352,7 @@ head_records: st.SearchStrategy[Any] = st.one_of(
 
 
 class Impostor(Client):
-    """Says what it is told to say as an edge or a head, and takes whatever comes."""
+    """Sends what a test sets, as an edge or a head, and accepts everything."""
 
     def __init__(self, fleet: Fleet, name: str, role: Any) -> None:
         super().__init__(name, fleet.ids(), LinkLimits(heartbeat_seconds=0.5))

@@ -33,7 +33,7 @@ class RawClient(OverlayNode):
 
 
 def conversation(frames: list[bytes]) -> list[Any]:
-    """What was said, as values: handshakes and records, without heartbeats, acknowledgements and progress."""
+    """What was sent, as values: handshakes and records, without heartbeats, acknowledgements and progress."""
     said: list[Any] = []
     for data in frames:
         frame = wire.decode_frame(data)

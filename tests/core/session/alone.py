@@ -1,4 +1,4 @@
-"""What a rule of a session is asked with, and no world around it: a context, a view of edges, a record, a request."""
+"""The inputs of a session's rule, without a world around it: a context, a view of edges, a record, a request."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 from tests.core.session.model import spec_of
 
 from plimsoll.core.session import EdgeView, EngineSettings, FleetView, HeadView, Session, SessionRequest
+from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.context.engine_context import EngineContext
-from plimsoll.core.session.state import Batch, Forecast, LoadFigures, PlannedPair, SessionPlan
+from plimsoll.core.session.session_plan import Forecast, LoadFigures, PlannedPair, SessionPlan
 from plimsoll.core.spec.parser import parse_block
 from plimsoll.core.spec.types.policy import PolicySpec
 

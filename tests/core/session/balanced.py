@@ -1,7 +1,7 @@
-"""A world whose edges sense load: each is the machine of the product that does so, over loads that follow from a model.
+"""A world whose edges detect load: each uses the product's load monitor, over loads that follow from a model.
 
-All edges take in the same publications. A publication takes an edge so long for each of its subscribers, and each
-delivery so many bytes: what an edge carries follows from whom it serves.
+All edges take in the same publications. A publication takes an edge a fixed time for each of its subscribers, and each
+delivery a fixed number of bytes: the load of an edge follows from its subscribers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SAMPLES = 8
 
 
 class SensingEdge:
-    """One edge, as a head sees it: its load, and what it says of it."""
+    """One edge, as a head sees it: its load, and its messages about it."""
 
     def __init__(self, name: str, world: Balanced) -> None:
         self.name, self.world = name, world
@@ -69,7 +69,7 @@ class SensingEdge:
         }  # fmt: skip
 
     def profile(self, target: str, targets: Sequence[str] = ()) -> SubscriptionProfile:
-        """Everybody wants everything: one row."""
+        """All subscribers have the same subscription: one row."""
         names = tuple(sorted(self.world.serves[self.name]))
         rate, bits = RATE * self.world.rate, (1 << SAMPLES) - 1
         rows = (ProfileRow("{everything}", bits, names),) if names else ()
@@ -81,7 +81,7 @@ class SensingEdge:
 
 
 class SensingHead(Head):
-    """A head that passes on what balancing says."""
+    """A head that passes on balancing messages."""
 
     world: Balanced
 

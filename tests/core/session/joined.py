@@ -1,4 +1,4 @@
-"""A world of two clusters whose edges sense load: east (a, b, c) and west (w, v), with a policy each."""
+"""A world of two clusters whose edges detect load: east (a, b, c) and west (w, v), with a policy each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plimsoll.core.session import ClusterComparison, FleetView
 
 
 class JoinedHead(SensingHead):
-    """A head that shows its edges the loads of another cluster for as long as a mediator says so."""
+    """A head that shows its edges the loads of another cluster for as long as a mediator requests it."""
 
     shown: dict[str, tuple[float, dict[str, Any]]]
 
@@ -67,7 +67,7 @@ class Joined(Balanced):
             for name, edge in self.edges.items():
                 own = [dict(self.reports[x]) for x in self.edges if x != name and self.head_of[x] == self.head_of[name]]
                 if not self._hits(self.faults.loss):
-                    edge.sensing.on_loads(msg.PeerLoads([*own, *self.heads[self.head_of[name]].others()]))  # type: ignore[attr-defined]
+                    edge.sensing.on_loads(msg.PeerLoads([*own, *self.heads[self.head_of[name]].others()]))  # type: ignore[attr-defined]  # its heads are `JoinedHead`s
         for name, edge in self.edges.items():
             edge.sensing.tick()
             said, edge.said = edge.said, []

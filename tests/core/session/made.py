@@ -1,4 +1,4 @@
-"""Sessions, requests, fleets and contexts made by hand, for the rules that ask for nothing else."""
+"""Sessions, requests, fleets and contexts made by hand, for rules that need nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def session(uid: str, **fields: Any) -> Session:
 
 
 def request(uid: str, **fields: Any) -> SessionRequest:
-    """What is asked for by fields of the specification as in YAML; `deleting` is one of the request."""
+    """A request from fields of the specification as in YAML; `deleting` is a field of the request."""
     deleting = fields.pop("deleting", False)
     for party in ("source", "target"):
         if isinstance(fields.get(party), str):

@@ -1,6 +1,6 @@
 """A world for the mediator: heads that keep to the contract of commands, a network that does not, a store, and a shell.
 
-Heads are scripted: they have the states and refusals of real ones, and a seeded choice decides what becomes of each
+Heads are scripted: they have the states and refusals of real ones, and a seeded choice decides the outcome of each
 member. The shell carries out effects in order and can die between any two of them. Everything runs in virtual time.
 """
 
@@ -84,7 +84,7 @@ class Handover:
 
 
 class Head:
-    """One head, and what its edges serve: `serves` is shared with the world, and is the truth."""
+    """One head, and the subscribers of its edges: `serves` is shared with the world, and is the true state."""
 
     def __init__(self, name: str, world: World) -> None:
         self.name, self.world = name, world
@@ -98,7 +98,7 @@ class Head:
         return self.world.now < self.starting_until
 
     def restart(self) -> None:
-        """Whoever was between two edges is found at one of them."""
+        """A subscriber that was between two edges ends up at one of them."""
         for one in self.handovers.values():
             for x, state in one.members.items():
                 if state == "cut" and self.world.draw.random() < 0.5:
@@ -140,7 +140,7 @@ class Head:
         if one is None:
             return msg.Outcome(session, self.mediator, self.epoch, "unknown", [])
         members = list(one.members.items())
-        return msg.Outcome(session, self.mediator, self.epoch, one.state, members, one.reason)  # type: ignore[arg-type]
+        return msg.Outcome(session, self.mediator, self.epoch, one.state, members, one.reason)  # type: ignore[arg-type]  # words of the protocol, kept as text here
 
     def _prepare(self, session: str, plan: msg.HandoverPlan) -> None:
         if session in self.handovers:
@@ -175,10 +175,10 @@ class Head:
     def _settle(self, one: Handover) -> None:
         if one.state not in ("done", "aborted") and all(state in OUTCOMES for state in one.members.values()):
             one.state = "done" if one.state == "cut" else "aborted"
-            one.reason = one.reason or ("nobody could be moved" if one.state == "aborted" else "")
+            one.reason = one.reason or ("no subscriber could be moved" if one.state == "aborted" else "")
 
     def tick(self) -> list[msg.Outcome]:
-        """Every member may take a step; what has changed is told."""
+        """Every member may take a step; changes are reported."""
         if self.is_starting:
             return []
         said = []
@@ -347,7 +347,7 @@ class World:
     # -- the laws that hold at every moment
 
     def check_send(self, effect: SendMessage) -> None:
-        """Nothing is commanded that does not stand in the store."""
+        """Every command follows from a stored state."""
         command = effect.message
         if not isinstance(command, msg.Command):
             return
@@ -362,7 +362,7 @@ class World:
         assert command.step == "ask" or batch.ended_at is None
 
     def check_stored(self, session: Session) -> None:
-        """What the checker of sessions says, and the cap of the fleet."""
+        """The checker of sessions, and the limit of the fleet."""
         self.checker.add(observed_session(session, self.now))
         assert not self.checker.violations, self.checker.violations
         stored = (self.session(uid) for uid, one in self.store.items() if one.record is not None)
@@ -425,7 +425,7 @@ class World:
             self.step()
 
     def until(self, is_so: Any, seconds: float = 200.0) -> None:
-        """Step until something is so; fails if it is not so in time."""
+        """Step until a condition holds; fails if it does not hold in time."""
         end = self.now + seconds
         while not is_so():
             assert self.now < end, {s.name: (s.phase, s.reason, s.message) for s in self.mediator.sessions.values()}

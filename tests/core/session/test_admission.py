@@ -1,6 +1,8 @@
-"""Who may begin, who waits for whom, and what cannot be had."""
+"""Which sessions may begin, which wait for others, and which are impossible."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from tests.core.session.model import Faults, World
@@ -20,8 +22,8 @@ def pair(world: World, name: str, source: str, target: str | None, **fields: obj
     return world.ask(name, source=source, select={"count": 5}, scope="Global", **fields)
 
 
-def busy_world(faults: Faults = SLOW, **settings: int) -> World:
-    world = World(seed=1, faults=faults, settings=EngineSettings(**settings))  # type: ignore[arg-type]
+def busy_world(faults: Faults = SLOW, **settings: Any) -> World:
+    world = World(seed=1, faults=faults, settings=EngineSettings(**settings))
     for edge in "abcw":
         world.fill(edge, 10)
     return world
@@ -37,12 +39,12 @@ def test_a_broker_takes_part_in_one_session_at_a_time():
     assert [tell.message for tell in world.told if tell.reason == "Queued"] == ["waits for one (b)"]
     world.until_over(first, second, third)
     assert phases(world, first, second, third) == ["Succeeded"] * 3
-    assert world.session(second).started_at >= world.session(first).ended_at  # type: ignore[operator]
+    assert world.session(second).started_at >= world.session(first).ended_at  # type: ignore[operator]  # both are over
 
 
 def test_how_many_sessions_a_broker_takes_part_in_is_a_setting():
     world = busy_world(sessions_per_broker=2)
-    world.check_stored = lambda session: None  # type: ignore[method-assign]
+    world.check_stored = lambda session: None
     first, second, third = pair(world, "one", "a", "b"), pair(world, "other", "a", "c"), pair(world, "third", "a", "v")
     world.run(2)
     assert phases(world, first, second, third) == ["Preparing", "Preparing", "Requested"]
@@ -53,7 +55,7 @@ def test_how_many_sessions_a_broker_takes_part_in_is_a_setting():
     assert not named[0] & named[1], "one session per subscriber"
 
 
-def test_nobody_is_overtaken_by_who_wants_the_same_broker():
+def test_no_session_overtakes_another_that_wants_the_same_broker():
     world = busy_world()
     running, wide = pair(world, "one", "a", "b"), pair(world, "two", "b", "c")
     world.run(0.1)
@@ -66,7 +68,7 @@ def test_nobody_is_overtaken_by_who_wants_the_same_broker():
     assert world.mediator.sessions[other].message == "waits for three (v)"
     world.until_over(running, wide, narrow, other)
     started = [world.session(uid).started_at for uid in (running, wide, narrow, other)]
-    assert started == sorted(started)  # type: ignore[type-var]
+    assert started == sorted(started)  # type: ignore[type-var]  # all have started
 
 
 def test_the_fleet_has_a_cap():
@@ -97,7 +99,7 @@ def test_a_session_queues_for_its_time_only():
     world.until_over(first)
 
 
-def test_what_waits_for_approval_keeps_nobody_waiting():
+def test_a_session_that_waits_for_approval_keeps_no_other_waiting():
     world = busy_world(Faults())
     waiting = pair(world, "one", "a", "b", approval={"policy": "Manual"})
     world.until(lambda: world.mediator.sessions[waiting].phase == "Planned")
@@ -194,7 +196,7 @@ def test_an_old_view_is_no_view():
     assert world.mediator.sessions[uid].reason == "NoView"
 
 
-def test_what_is_being_drained_takes_nobody():
+def test_a_draining_edge_takes_no_subscriber():
     world = busy_world()
     drain = world.ask("drain", source="b", action="Drain", scope="Global")
     world.until(lambda: world.mediator.sessions[drain].phase == "Draining")

@@ -1,4 +1,4 @@
-"""Admission rule by rule: what keeps a broker, who stands before whom, and who can give or take."""
+"""Admission rule by rule: what reserves a broker, the order of the queue, and which edges can give or take."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_named_target_that_cannot_take_is_no_candidate():
     assert names(context_of(view=fleet(b={"cordoned": True})), target="b") == []
 
 
-def test_other_clusters_are_candidates_only_when_the_own_has_nobody_left():
+def test_other_clusters_are_candidates_only_when_the_own_has_no_edge_left():
     full = {name: {"cordoned": True} for name in "bc"}
     assert names(context_of(), scope="Global") == ["b", "c"]
     assert names(context_of(view=fleet(**full)), scope="Global") == ["w"]
@@ -120,7 +120,7 @@ def test_children_of_one_parent_do_not_wait_for_the_source_that_it_keeps():
     assert admission.blocked_by(context, session("foreign", queued_at=20.0), {"a"}) == "waits for one (a), parent (a)"
 
 
-# -- who waits for whom, and who does not
+# -- which sessions wait for others
 
 
 def test_a_parent_does_not_wait_for_its_children():
@@ -143,10 +143,10 @@ def test_who_moves_by_an_approved_plan_waits_in_no_queue():
     assert not admission.is_queued(context_of(running, requests=(request("s", source="a"),)), running)
 
 
-# -- what is not known
+# -- unknown state
 
 
-def test_without_a_view_nothing_is_a_cluster_and_nobody_gives_or_takes():
+def test_without_a_view_no_name_is_a_cluster_and_no_edge_gives_or_takes():
     context = context_of()
     context.fleet, context.fleet_observed_at = FleetView(), float("-inf")
     assert not context.fleet.is_cluster("east")

@@ -1,4 +1,4 @@
-"""What becomes of an attempt that ends: what is kept of it, how long its brokers wait, whether it is tried again."""
+"""The end of an attempt: what is kept of it, how long its brokers stay reserved, whether it is tried again."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from tests.core.session.model import spec_of
 
 from plimsoll.core.session import EmitEvent, EngineSettings, Session, SessionRequest
+from plimsoll.core.session.batch import AuditTotals, Batch
 from plimsoll.core.session.completion import (
     closing_seconds,
     end_attempt,
@@ -16,17 +17,8 @@ from plimsoll.core.session.completion import (
     schedule_retry,
 )
 from plimsoll.core.session.context.engine_context import EngineContext
-from plimsoll.core.session.state import (
-    AuditTotals,
-    Batch,
-    ChildSession,
-    FinalPhase,
-    Offer,
-    PastAttempt,
-    PlannedPair,
-    SessionPlan,
-    SessionVerdict,
-)
+from plimsoll.core.session.session_plan import Offer, PlannedPair, SessionPlan
+from plimsoll.core.session.state import ChildSession, FinalPhase, PastAttempt, SessionVerdict
 
 WHY = SessionVerdict(reason="HeadGone", message="it does not answer", again=True)
 NOT_AGAIN = SessionVerdict(reason="HeadGone", message="it does not answer")
@@ -88,7 +80,7 @@ def test_what_ends_well_is_told_as_normal():
     assert (found.is_over, found.may_retry, found.history) == (True, False, [])
 
 
-def test_whom_edges_serve_is_asked_anew_after_an_end():
+def test_subscribers_of_edges_are_listed_again_after_an_end():
     context = context_at(100.0)
     for uid in ("u", "other"):
         context.listings.of(uid, "a", "h")
@@ -143,7 +135,7 @@ def test_when_there_is_another_attempt(asked: SessionRequest, of: dict[str, Any]
     assert found.is_over is not expected
 
 
-def test_another_attempt_begins_anew():
+def test_another_attempt_starts_over():
     context = context_at(100.0)
     before = session(
         ended_at=100.0, phase_at=100.0, phase="Failed", may_retry=True, verdict=WHY, moving_at=50.0, wanted=3, round=2,

@@ -22,7 +22,7 @@ from plimsoll.core.session import (
     Tick,
     encode,
 )
-from plimsoll.core.session.state import OUTCOMES
+from plimsoll.core.session.batch import OUTCOMES
 
 HARSH = st.builds(
     Faults,
@@ -38,7 +38,7 @@ HARSH = st.builds(
 
 
 def some_session(world: World, draw: random.Random, name: str) -> str:
-    """One of the sessions that people ask for."""
+    """One of the sessions that users request."""
     source = draw.choice("abw")
     limits = {"maxInFlight": draw.choice((3, 20)), "queueFor": draw.choice(("20s", "5m"))}
     wanted = {"deadline": draw.choice(("5s", "30s", "90s")), "retries": draw.choice((0, 2)), "limits": limits}
@@ -68,12 +68,12 @@ def last_outcomes(world: World) -> dict[str, tuple[str, str, str]]:
             for name, state in batch.members.items():
                 if state in OUTCOMES and (name not in last or last[name][0] <= batch.ended_at):
                     last[name] = (batch.ended_at, state, batch.source, batch.target)
-    return {name: rest for name, (_, *rest) in last.items()}  # type: ignore[misc]
+    return {name: rest for name, (_, *rest) in last.items()}
 
 
 @settings(deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))  # not to shrink
 @given(seed=st.integers(0, 2**32), faults=HARSH, most=st.sampled_from((1, 3)), page=st.sampled_from((3, 50)))
-def test_every_session_ends_by_its_deadline_and_tells_the_truth(seed: int, faults: Faults, most: int, page: int):
+def test_every_session_ends_by_its_deadline_and_reports_correctly(seed: int, faults: Faults, most: int, page: int):
     """The world itself checks at every effect: intents are stored first, one session per broker, deadlines."""
     draw = random.Random(seed)
     world = World(seed, faults, EngineSettings(max_sessions=most), page)
@@ -163,7 +163,7 @@ def test_after_a_restart_it_asks_before_it_commands():
     assert world.session(uid).phase == "Succeeded"
 
 
-def test_what_waits_for_brokers_is_not_rejected_because_nobody_mediated():
+def test_a_session_that_waits_for_brokers_is_not_rejected_because_no_mediator_ran():
     world = World()
     world.fill("a", 3)
     world.cordoned.add("b")
@@ -312,7 +312,7 @@ def test_an_object_is_kept_for_its_time_to_live():
     assert uid not in world.mediator.sessions
 
 
-def test_events_that_concern_nobody_change_nothing():
+def test_events_about_no_session_change_nothing():
     world = World()
     world.fill("a", 2)
     uid = world.ask("s", source="a", target="b", select={"count": 2})
@@ -334,7 +334,7 @@ def test_thousands_of_sessions_that_have_ended_cost_nothing_at_an_event(monkeypa
     over = world.session(uid)
     world.mediator = MediatorEngine(2, [replace_uid(over, f"u{number}") for number in range(2000)])
     touched = 0
-    is_over = Session.is_over.fget  # type: ignore[attr-defined]
+    is_over = Session.is_over.fget  # type: ignore[attr-defined]  # it is a property
 
     def counted(session: Session) -> bool:
         nonlocal touched

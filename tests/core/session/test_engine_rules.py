@@ -1,4 +1,4 @@
-"""The door rule by rule: what a new life makes of what was stored, what is said, kept and stored, in which order."""
+"""The engine rule by rule: what a new life does with stored sessions; what is sent, kept and stored, in which order."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from plimsoll.core.session import (
     Tick,
 )
 from plimsoll.core.session import engine as module
+from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.engine import _reopen, _saving_order, _stop_verdict
-from plimsoll.core.session.state import Batch, SessionPlan
+from plimsoll.core.session.session_plan import SessionPlan
 from plimsoll.core.session.triggers import edge_triggers
 
 
@@ -100,7 +101,7 @@ def test_only_edges_of_a_drain_that_moves_are_cordoned(fields: dict[str, Any], i
     ("intent", "steps"),
     [("prepare", ["abort"]), ("abort", ["abort"]), ("cut", []), ("resolve", [])],
 )
-def test_of_a_deleted_session_what_is_not_cut_is_aborted_and_nothing_is_kept(intent: Any, steps: list[str]):
+def test_a_deleted_session_is_aborted_before_its_cut_and_nothing_is_kept(intent: Any, steps: list[str]):
     mediator = MediatorEngine(3, [moving(batches=[batch(intent=intent)])])
     mediator._context.requests["s"] = request("s", source="a")
     assert [step for _, step in commands(mediator.handle(SessionDeleted("s"), 100.0))] == steps
@@ -108,9 +109,9 @@ def test_of_a_deleted_session_what_is_not_cut_is_aborted_and_nothing_is_kept(int
     assert not mediator._context.requests
 
 
-def test_the_deletion_of_what_is_not_known_or_not_under_way_is_nothing():
+def test_the_deletion_of_an_unknown_or_idle_session_does_nothing():
     mediator = MediatorEngine(3, [session("s")])
-    assert mediator.handle(SessionDeleted("nobody"), 100.0) == []
+    assert mediator.handle(SessionDeleted("unknown"), 100.0) == []
     assert mediator.handle(SessionDeleted("s"), 100.0) == []
 
 
@@ -152,7 +153,7 @@ def test_a_session_that_changes_for_ever_is_named(monkeypatch: pytest.MonkeyPatc
 # -- what is kept
 
 
-def test_who_keeps_brokers_after_its_end_is_let_go_when_that_is_over():
+def test_brokers_kept_after_a_sessions_end_are_released_in_time():
     over = moving("s", phase="Failed", ended_at=95.0, holds_until=110.0)
     mediator = MediatorEngine(3, [over])
     mediator.handle(Tick(), 109.0)

@@ -1,4 +1,4 @@
-"""Maintenance windows: what is triggered keeps to them, what people ask for does not."""
+"""Maintenance windows bind triggered sessions, not those that users create."""
 
 from __future__ import annotations
 

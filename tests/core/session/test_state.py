@@ -10,15 +10,9 @@ from msgspec.structs import replace
 from tests.core.session.model import Faults, World
 
 from plimsoll.core.session import Session, Timings, decode, encode
-from plimsoll.core.session.state import (
-    Batch,
-    ChildSession,
-    PastAttempt,
-    PlannedPair,
-    SessionKind,
-    SessionPlan,
-    shift_back,
-)
+from plimsoll.core.session.batch import Batch
+from plimsoll.core.session.session_plan import PlannedPair, SessionPlan
+from plimsoll.core.session.state import ChildSession, PastAttempt, SessionKind, shift_back
 
 
 def whole_session() -> Session:
@@ -127,7 +121,7 @@ def test_of_an_earlier_round_only_the_moved_count():
     assert session.planned == 5
 
 
-def test_whom_a_session_keeps_busy():
+def test_the_brokers_that_a_session_keeps_busy():
     session = Session(
         uid="u", name="n", requested_at=1.0, queued_at=2.0, phase_at=3.0, deadline_at=4.0, sources=["a"],
         targets=["b", "c"],

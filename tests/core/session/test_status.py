@@ -1,4 +1,4 @@
-"""What people see of a session."""
+"""What users see of a session."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_eta_follows_the_rate():
     assert "etaSeconds" not in progress(session, 15.0), "nothing has moved yet"
 
 
-def test_moves_tell_of_everybody_named():
+def test_moves_list_every_named_subscriber():
     world = World(seed=2, faults=Faults(leaves=0.3))
     world.fill("a", 8)
     uid = world.ask("s", source="a", target="b", select={"names": [f"a00{n}" for n in range(8)] + ["zz"]})
@@ -106,7 +106,7 @@ def test_moves_tell_of_everybody_named():
     assert moves(Session(uid="u", name="n", requested_at=0.0, queued_at=0.0, phase_at=0.0, deadline_at=1.0)) == []
 
 
-def test_a_parent_tells_of_its_children():
+def test_a_parent_lists_its_children():
     world = World(seed=2)
     world.fill("a", 8)
     uid = world.ask("s", source="a", action="Drain")

@@ -1,4 +1,4 @@
-"""The numbers and words of a status, one by one: what is shown of a session that is known exactly."""
+"""The numbers and words of a status, one by one, for a session that is known exactly."""
 
 from __future__ import annotations
 
@@ -8,20 +8,17 @@ import pytest
 from msgspec.structs import replace
 
 from plimsoll.core.session import moves, observed_session, status
-from plimsoll.core.session.state import (
-    AuditTotals,
-    Batch,
-    ChildSession,
+from plimsoll.core.session.batch import AuditTotals, Batch
+from plimsoll.core.session.session_plan import (
     Forecast,
     LoadFigures,
     MoveGroup,
     Offer,
-    PastAttempt,
     PlannedPair,
-    Session,
     SessionPlan,
     StayGroup,
 )
+from plimsoll.core.session.state import ChildSession, PastAttempt, Session
 from plimsoll.core.session.status import progress, with_conditions
 
 
@@ -62,7 +59,7 @@ def test_conditions_before_there_is_a_plan():
     assert conditions(session(reason="Queued"))["Succeeded"] == ("Unknown", "Queued", "")
 
 
-def test_conditions_of_a_plan_that_nobody_has_approved():
+def test_conditions_of_a_plan_without_approval():
     waiting = session(phase="Planned", plan=plan("x"), approved="p0")
     assert conditions(waiting)["Planned"] == ("True", "Planned", "plan p1: 1 subscribers")
     assert conditions(waiting)["Approved"] == ("False", "AwaitingApproval", "")
@@ -281,7 +278,7 @@ def test_children_and_earlier_attempts():
     ]  # fmt: skip
 
 
-def test_what_nobody_has_counted_is_not_nought():
+def test_an_audit_without_counts_is_not_zero():
     [one] = batches = [batch(1, members={"x": "moved", "y": "moved"}, ended_at=9.0)]
     assert status(session(batches=batches), 9.0)["audit"] == {"subscribers": 0}
     known = replace(one, audit=AuditTotals(subscribers=1, suppressed=2))

@@ -45,8 +45,8 @@ def test_children_by_their_parent():
     assert [one.uid for one in table.children("p")] == ["x", "y"]
     table.drop("x")
     assert [one.uid for one in table.children("p")] == ["y"]
-    assert list(table.children("nobody")) == []
-    assert table.drop("nobody") is None
+    assert list(table.children("unknown")) == []
+    assert table.drop("unknown") is None
 
 
 def test_what_the_store_does_not_have():

@@ -1,4 +1,4 @@
-"""What each broker process is told."""
+"""What each broker process is configured with."""
 
 from typing import Any
 
@@ -113,7 +113,7 @@ def test_hardware_and_limits():
     assert edge.hardware.emulation.per_subscription_seconds == pytest.approx(2e-6)
     assert (edge.limits.slow_policy, edge.limits.queue_bytes) == ("drop-oldest", 65536)
     assert edge.time_factor == 0.5
-    assert edge.security.secret_key_file == "ce.key"  # noqa: S105  a file's name
+    assert edge.security.secret_key_file == "ce.key"  # noqa: S105  # a file's name
     assert not edge.security.plain
 
 

@@ -1,4 +1,4 @@
-"""Each way in which resources can be wrong, one by one: where it is reported, and what is said."""
+"""Each way in which resources can be wrong, one by one: where it is reported, and in which words."""
 
 import copy
 import re
@@ -217,7 +217,10 @@ def test_a_log_size_that_is_too_small_can_be_raised_within_the_memory():
 
 
 def test_neighbors_of_one_side_suffice_and_of_both_are_no_cycle():
-    parse(documents(put(fleet(), "east.spec.neighbors", [{"name": "west"}])))
+    found = parse(documents(put(fleet(), "east.spec.neighbors", [{"name": "west"}])))
+    assert [[each.name for each in cluster.spec.neighbors] for cluster in found.clusters.values()] == [
+        ["west"], ["east"],
+    ]  # fmt: skip
 
 
 def test_a_cycle_of_heads_is_named():
@@ -274,7 +277,7 @@ def test_parameters_of_another_policy():
 
 
 def test_a_listener_may_be_of_an_edge_that_its_group_does_not_have_now():
-    """Otherwise nobody could scale a group whose edges have ports, nor name the ports before."""
+    """Otherwise a group whose edges have ports could not be scaled, nor could ports be given in advance."""
     listeners = [{"name": name} for name in ("w-0", "w-7", "w-x", "h-7")]
     found = problems(put(fleet(), "west.spec.listeners.brokers", listeners))
     assert [path_text(each.path) for each in found] == [
@@ -375,7 +378,7 @@ def places_of(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 @given(st.data())
-def test_whatever_stands_where_a_value_belongs_is_read_or_reported(data):
+def test_any_value_in_any_field_is_read_or_reported(data):
     objects = fleet()
     for _ in range(data.draw(st.integers(1, 3))):
         path = data.draw(st.sampled_from(places_of(objects)[1:]))
@@ -429,7 +432,7 @@ def test_scale_overrides_the_replicas_of_one_group(scale, names):
     assert [edge.name for edge in edge_brokers(resources)] == [name for name in names if not name.endswith("head")]
 
 
-def test_a_long_list_may_name_somebody_twice():
+def test_a_long_list_may_name_a_subscriber_twice():
     objects = fleet()
     objects["session"] = make("LoadBalancingSession", "s", scope="Local", exclusions={"subscribers": ["a", "a"]})
     assert parse(documents(objects)).sessions["s"].spec.exclusions.subscribers == ("a", "a")

@@ -1,4 +1,4 @@
-"""One side of a link by itself, rule by rule: what it takes, owes, keeps, gives credit for, and when it begins anew."""
+"""One side of a link by itself, rule by rule: what it takes, owes, keeps, gives credit for, and when it starts over."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def data(seq: int, ack: int = 0, credit: int = 100, flags: int = 0) -> wire.Data
 
 
 def accepted(credit: int = 100, limits: LinkLimits = LIMITS) -> Link:
-    """An acceptor with an open link, whose sender has told it this credit."""
+    """An acceptor with an open link, whose peer has given it this credit."""
     link = made(initiator=False, limits=limits)
     link.on_hello(hello(), 2.0)
     link.acknowledged(0, credit, 2.0)
@@ -76,7 +76,7 @@ def test_a_new_link_knows_nothing(initiator: bool, first: int):
         0,
         False,
     )
-    assert (link.last_heard, link.last_progress, link.last_hello) == (1.0, 1.0, -NEVER)
+    assert (link.last_heard, link.last_progress) == (1.0, 1.0)
     assert beginnings(link) == NEW
     assert link.writable_bytes() == 0
     assert link.on_sealed is None
@@ -91,7 +91,7 @@ def test_hello_says_who_we_are_and_what_has_arrived():
     assert link.accept(data(1), 10, 3.0)
     said = wire.decode_frame(link.hello(4.0))
     assert said == wire.Hello(1, wire.HELLO, 7, 1, True, US)
-    assert (link.last_hello, link.open) == (4.0, False)
+    assert not link.open
     assert wire.decode_frame(made(initiator=True).hello(1.0)) == wire.Hello(1, wire.HELLO, 7, 0, False, US)
 
 
@@ -160,11 +160,11 @@ def test_a_link_that_the_other_side_has_lost_is_over_and_a_new_one_is_opened():
     assert lost
     assert wire.decode_frame(said) == wire.Hello(1, wire.HELLO, 8, 0, False, US)
     assert beginnings(link) == NEW
-    assert (link.last_heard, link.last_hello) == (4.0, 4.0)
+    assert link.last_heard == 4.0
     assert link.buffer is buffer, "the list stays the same object"
 
 
-def test_over_begins_anew():
+def test_an_ended_link_starts_over():
     link = dialled()
     link.flags = wire.FLAG_ACK_NOW
     link.over(6.0)

@@ -1,4 +1,4 @@
-"""Load reports: what a broker says of itself, to whom, how often, and what it says to whoever asks."""
+"""Load reports: what a broker reports, to which receivers, how often, and its answers to queries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIELDS = {
 }  # fmt: skip
 
 
-def test_a_mediator_hears_of_the_head_and_of_its_edges():
+def test_a_mediator_gets_reports_of_the_head_and_of_its_edges():
     fleet = one_cluster(report_seconds=0.5)
     mediator = fleet.mediator("h")
     client = fleet.client("c", "h", "e1")
@@ -73,7 +73,7 @@ def test_a_mediator_that_says_nothing_any_more_is_forgotten():
     assert fleet.head().reporter.mediators == {}
 
 
-def test_anybody_on_the_control_socket_may_ask_for_status():
+def test_every_peer_on_the_control_socket_may_ask_for_status():
     fleet = one_cluster()
     mediator = fleet.mediator("h", "e1")
     mediator.say_control("h", msg.StatusQuery(4))
@@ -142,7 +142,7 @@ def collector(fleet, *brokers: str):
     return found
 
 
-def test_a_collector_hears_reports_and_is_obeyed_in_nothing():
+def test_a_collector_gets_reports_and_cannot_command():
     fleet = one_cluster(report_seconds=0.5)
     listening = collector(fleet, "h")
     fleet.run(1.2)
@@ -204,7 +204,7 @@ def test_the_wall_clock_is_told_and_nothing_else_is_made_of_it():
 
 
 def test_who_commands_nothing_is_told_apart_from_mediators():
-    """The supervisor of a fleet identifies itself without an epoch: what edges say to mediators is nothing to it."""
+    """The supervisor of a fleet identifies itself without an epoch: it gets no messages of edges to mediators."""
     fleet = one_cluster(report_seconds=0.5)
     fleet.mediator("h")
     fleet.run(0.5)

@@ -1,4 +1,4 @@
-"""What every machine shares: handshakes, strangers, bad input, heartbeats, credit and the end of a round."""
+"""What every machine shares: handshakes, unknown peers, bad input, heartbeats, credit and the end of a round."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FRIEND = Info("friend", "client", 3)
 
 
 class Echo(OverlayNode):
-    """An accepting side that writes down what happens to it."""
+    """An accepting side that records what happens to it."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(Info("echo", "head", 9), LIMITS, iter(range(100, 999)).__next__, max_frame_bytes=1000, **more)
@@ -107,14 +107,14 @@ def test_a_link_goes_on_over_a_new_connection_with_what_did_not_arrive():
     assert echo.events == [("open", 5)]
 
 
-def test_a_process_that_starts_anew_ends_its_older_link():
+def test_a_restarted_process_ends_its_older_link():
     echo = Echo()
     echo.hear(hello(link=5))
     echo.hear(hello(link=6), peer=b"q")
     assert echo.events == [("open", 5), ("lost", 5), ("open", 6)]
 
 
-def test_one_connection_has_one_link_whatever_it_calls_itself():
+def test_one_connection_has_one_link_under_any_name():
     echo = Echo()
     for i in range(50):
         echo.hear(hello(link=i, info=Info(f"name-{i}", "client", 1)))
@@ -152,7 +152,7 @@ def test_bye_ends_a_link_at_once():
 # -- what peers may do
 
 
-def test_a_link_has_what_its_peer_is_granted_and_hears_of_changes_alone():
+def test_a_link_has_the_grant_of_its_peer_and_is_notified_of_changes_only():
     echo = Echo()
     echo.hear(hello())
     (link,) = echo.accepted_links()
@@ -163,11 +163,11 @@ def test_a_link_has_what_its_peer_is_granted_and_hears_of_changes_alone():
     assert link.grant == ClientPermissions("ann")
     echo.grant_of = lambda peer: None
     echo.regrant(2.0)
-    assert link.grant == ClientPermissions("ann"), "of whom the shell does not know now, nothing changes"
+    assert link.grant == ClientPermissions("ann"), "a peer that the shell does not know now keeps its grant"
     assert echo.events == [("open", 5), ("granted", "ann")]
 
 
-def test_of_whom_nothing_is_known_nothing_is_granted():
+def test_an_unknown_peer_is_granted_nothing():
     echo = Echo()
     echo.grant_of = lambda peer: None
     echo.hear(hello())
@@ -187,7 +187,7 @@ def test_who_is_expelled_is_told_why_and_its_link_is_over():
     echo.hear(hello())
     echo.expel(b"p", "go", 1.0)
     echo.expel(b"p", "go", 1.0)
-    echo.expel(b"nobody", "go", 1.0)
+    echo.expel(b"unknown", "go", 1.0)
     assert [wire.decode_frame(data) for _, data in echo.data_to_send()] == [
         wire.Refuse(1, wire.REFUSE, 5, "refused", "go")
     ]
@@ -316,7 +316,7 @@ def test_the_dialling_side_says_hello_until_it_is_answered_and_then_no_more():
     assert echo.dialled == echo.links == {}
 
 
-def test_a_link_that_the_other_side_has_lost_begins_anew():
+def test_a_link_that_the_other_side_has_lost_starts_over():
     echo = Echo()
     echo.dial("other", "tcp://x")
     hello_frame = wire.decode_frame(echo.data_to_send()[0][1])

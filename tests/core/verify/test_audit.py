@@ -93,7 +93,7 @@ def damage(journal: list[seen.Observation], place: int, fault: str) -> None:
         first, second = others[0], others[1]
         journal[first], journal[second] = journal[second], journal[first]
     elif fault == "misdirect":
-        journal.append(seen.DeliveryObserved("nobody", 1, one.publication, one.origin, one.at))
+        journal.append(seen.DeliveryObserved("unknown", 1, one.publication, one.origin, one.at))
     else:
         journal.append(seen.DeliveryObserved(one.subscriber, 1, ("p", 1, 999), ("h", 1, 999), 99.0))
 
@@ -104,7 +104,7 @@ def test_an_answer_to_what_was_never_subscribed_is_named():
 
 def test_an_audit_takes_nothing_else():
     with pytest.raises(TypeError, match="not an observation"):
-        LawAudit().take("hello")  # type: ignore[arg-type]
+        LawAudit().take("hello")  # type: ignore[arg-type]  # not an observation
 
 
 def test_a_demonstration_is_judged_as_a_whole():

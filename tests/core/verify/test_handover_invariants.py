@@ -1,4 +1,4 @@
-"""What hand-overs are told to have come to is held against the owners that heads made."""
+"""The reported outcomes of hand-overs are compared with the owners that heads made."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_what_is_true_is_no_violation(story: list[seen.Observation]):
         [told("stayed")],
     ],
 )
-def test_what_is_not_true_breaks_the_law_of_truth(story: list[seen.Observation]):
+def test_a_false_report_breaks_law_i8(story: list[seen.Observation]):
     assert "I8" in laws(*story)
 
 

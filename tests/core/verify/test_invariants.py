@@ -9,7 +9,7 @@ from plimsoll.core.verify import observations as seen
 
 
 def published(seq: int, answer: str | None = "accepted", at: float = 1.0) -> list[seen.Observation]:
-    said = [seen.AnswerObserved("p", 1, seq, answer, at + 0.5)] if answer else []  # type: ignore[arg-type]
+    said = [seen.AnswerObserved("p", 1, seq, answer, at + 0.5)] if answer else []  # type: ignore[arg-type]  # answers are words
     return [seen.PublicationObserved("p", 1, seq, {"a": seq}, at), *said]
 
 
@@ -24,7 +24,7 @@ def test_each_answer_is_counted():
     assert (verdict.published, verdict.accepted, verdict.refused, verdict.unknown) == (4, 2, 1, 1)
 
 
-def test_a_publication_that_nobody_answered_is_named():
+def test_an_unanswered_publication_is_named():
     verdict = audit_journal(published(1, None))
     assert verdict.violated == {"I8": 1}
     assert "never answered" in str(verdict)
@@ -43,7 +43,7 @@ def test_no_answer_is_owed_to_the_dead_nor_before_the_run_has_settled(excuse):
         ([logged(1, 5), logged(1, 6)], "I2", "accepted more than once"),
         ([logged(1, 5), *published(2), logged(2, 5)], "I8", "given to"),
         ([*published(2, "refused"), logged(2, 6)], "I8", "refused and yet accepted"),
-        ([logged(9, 9)], "I8", "nobody published it"),
+        ([logged(9, 9)], "I8", "was never published"),
         ([seen.SessionStartObserved("u", 5.0, 1.0)], "I5", "session u"),
         ([seen.SessionStartObserved("u", 5.0, 1.0), seen.SessionEndObserved("u", "Failed", 5.5)], "I5", "session u"),
         ([seen.ResidueObserved("e1", "records", 2, 9.0)], "I5", "2 records left over"),

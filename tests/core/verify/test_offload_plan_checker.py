@@ -30,7 +30,7 @@ def test_a_sound_plan_has_no_faults():
     assert offload_plan_faults(PLAN, OffloadPlanContext(PROFILE, LOWER)) == []
 
 
-def test_a_plan_that_moves_nobody_has_no_faults():
+def test_a_plan_that_moves_no_subscriber_has_no_faults():
     nothing = Padres().plan(WORLD.load("s"), WORLD.load("s"), PROFILE, BrokerAction("s", "input", 0.0))
     elsewhere = replace(nothing, target=replace(nothing.target, name="t"))
     assert (
@@ -42,10 +42,10 @@ def test_a_plan_that_moves_nobody_has_no_faults():
 FIRST = PLAN.moves[0]
 SPOILED: dict[str, tuple[Callable[[], OffloadPlan], str]] = {
     "twice": (lambda: with_moves(FIRST, FIRST), "moves 2 times"),
-    "unknown": (lambda: with_moves(replace(FIRST, subscribers=("nobody",))), "nobody does not ask for"),
+    "unknown": (lambda: with_moves(replace(FIRST, subscribers=("unknown",))), "unknown does not ask for"),
     "another row": (lambda: with_moves(replace(FIRST, key="a")), "does not ask for a at s"),
     "another pair": (lambda: with_moves(replace(FIRST, target="u")), "goes from s to u"),
-    "nobody": (lambda: with_moves(replace(FIRST, subscribers=())), "nobody moves with"),
+    "no subscriber": (lambda: with_moves(replace(FIRST, subscribers=())), "no subscriber moves with"),
     "itself": (lambda: replace(PLAN, target=PLAN.source), "s would give to itself"),
     "no reason": (lambda: with_moves(replace(FIRST, reason=" ")), "moves without a reason"),
     "no rejection": (lambda: replace(PLAN, rejected=()), "subscribers"),
@@ -75,7 +75,7 @@ def test_an_overloaded_target_is_found():
 
 
 def test_a_plan_that_makes_matters_worse_is_found():
-    """The same moves, for which there was no need: the two were as good as balanced before."""
+    """The same moves, without need: the two were nearly balanced before."""
     worse = replace(PLAN, source=PLAN.predicted_source, predicted_source=PLAN.source, predicted_target=PLAN.target)
     found = offload_plan_faults(
         replace(worse, target=PLAN.predicted_target), OffloadPlanContext(PROFILE, LOWER, by_content=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plimsoll.core.verify.session_checker import SessionChecker, SessionStateObserved, session_violations
+from plimsoll.core.verify.session_checker import SessionChecker, SessionStateObserved
 
 
 def seen(phase: str, at: float, **fields: Any) -> SessionStateObserved:
@@ -28,7 +28,10 @@ GOOD = [
 
 
 def found(*journal: SessionStateObserved, now: float = 50.0) -> list[tuple[str, str]]:
-    return [(one.law, one.text) for one in session_violations(journal, now)]
+    checker = SessionChecker()
+    for one in journal:
+        checker.add(one)
+    return [(one.law, one.text) for one in checker.judge(now)]
 
 
 def test_a_session_as_it_should_be():
@@ -66,7 +69,7 @@ def test_an_end_that_comes_too_late():
         ([seen("Requested", 0.0, attempt=2), seen("Requested", 1.0)], "I8", "attempt 1 comes after attempt 2"),
         ([seen("Requested", 0.0), end("Planned", 1.0), seen("Negotiating", 2.0)], "", ""),
         ([seen("Requested", 0.0), end("Cutting", 1.0)], "I5", "ended in Cutting, which is no end"),
-        ([seen("Requested", 0.0), end("Failed", 1.0, moved=2, stayed=2)], "I8", "planned 3 and tells of 4"),
+        ([seen("Requested", 0.0), end("Failed", 1.0, moved=2, stayed=2)], "I8", "planned 3 and reports 4"),
         ([seen("Requested", 0.0), end("RolledBack", 1.0, moved=1)], "I8", "is RolledBack, and 1 did not stay"),
         ([seen("Requested", 0.0), end("RolledBack", 1.0, stayed=3)], "", ""),
         ([seen("Requested", 0.0), end("Succeeded", 1.0, moved=2)], "I8", "succeeded, and 1 of 3 have no outcome"),

@@ -107,7 +107,7 @@ def test_a_gap_does_not_excuse_what_order_had_lost_before_it():
     assert audit_journal([*subscribe(), *bare, *moved, *told]).violated == {"I1": 1}
 
 
-def test_what_nobody_ever_had_is_placed_behind_its_publishers_last():
+def test_an_undelivered_publication_is_placed_after_its_publishers_last():
     bare = [one for one in FIVE if not isinstance(one, seen.LogEntryObserved)]
     assert audit_journal([*subscribe(), *bare, *LATE[:3], gap(4, 5, 14.0)]).ok
     assert audit_journal([*subscribe(), *bare, *LATE[:3], gap(4, 5, 14.0, last=3)]).violated == {"I1": 2}
@@ -307,7 +307,7 @@ def test_without_logs_the_places_of_others_deliveries_decide():
     assert audit_journal([*subscribe(), *bare, *both, mine[0], told, *mine[1:]]).violated == {"I1": 1}
 
 
-def test_what_nobody_had_may_lie_in_a_gap_between_its_publishers_others():
+def test_an_undelivered_publication_may_lie_in_a_gap_between_its_publishers_others():
     bare = [one for one in FIVE if not isinstance(one, seen.LogEntryObserved)]
     mine = [placed("s", seq, 10 + seq, 10.0 + seq) for seq in (1, 4, 5)]
     told = seen.GapObserved("s", 1, "h", 1, 12, 1, 13, [], "blocked", 11.5)

@@ -1,4 +1,4 @@
-"""The verdict over balancing: its windows of time, its claims, and which policy a fleet is given."""
+"""The verdict on balancing: its windows of time, its claims, and the policy that a fleet gets."""
 
 from collections import Counter
 
@@ -140,7 +140,7 @@ def test_the_fleet_has_the_proportions_of_the_paper():
         assert float(rate.value) == pytest.approx(megabits * 1e6 / 8 * BALANCING_SCENARIO.rate_factor)
 
 
-def test_balancing_is_the_experiment_of_the_paper_whatever_else_is_asked_for():
+def test_balancing_is_the_experiment_of_the_paper_under_any_options():
     """6.2: all come to the weakest edge, and half of the publishers double their rates later."""
     options = parse(["--balance", "padres", "--seconds", "60"])
     assert options.balance == "padres"

@@ -1,4 +1,4 @@
-"""What clusters carry over time, from load reports, and what is wrong with it in the end."""
+"""Loads of clusters over time, from load reports, and the faults at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judgement over loads: three detections running, all pairs, every metric, and the one exception."""
+"""Convergence of loads: three detections in a row, all pairs, every metric, and the one exception."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from plimsoll.demo.analysis.convergence import ConvergenceLimits, DetectionSampl
 LIMITS = ConvergenceLimits(interval_seconds=1.0, normalization_seconds=0.01)
 
 
-def levels(input=0.5, output=0.3, match=0.005):  # noqa: A002
+def levels(input=0.5, output=0.3, match=0.005):  # noqa: A002  # as the attribute is called
     return EdgeLevels(input, output, match)
 
 

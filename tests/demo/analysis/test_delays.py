@@ -8,7 +8,7 @@ from plimsoll.demo.analysis.delays import DeliveryDelays, percentile, summary
 @pytest.mark.parametrize(
     ("share", "value"), [(0.5, 50), (0.99, 99), (1.0, 100), (0.001, 1)]
 )  # fmt: skip
-def test_a_percentile_is_the_smallest_value_that_so_many_do_not_exceed(share, value):
+def test_a_percentile_is_the_smallest_value_that_this_share_does_not_exceed(share, value):
     assert percentile(range(1, 101), share) == value
 
 

@@ -1,4 +1,4 @@
-"""What other processes used of the machine, and when that is too much to judge figures by."""
+"""The use of the machine by other processes, and when it is too high to judge figures."""
 
 from __future__ import annotations
 
@@ -43,4 +43,4 @@ def test_where_nothing_is_known_nothing_is_said():
     assert not found.is_known
     assert not found.is_too_busy
     assert found.plain()["other_processors"] is None
-    assert "does not tell" in found.text()
+    assert "does not report" in found.text()

@@ -1,4 +1,4 @@
-"""What is overhead and what is not, and how counts of parties that come and go add up over time."""
+"""Which messages are overhead, and how counts of parties that come and go add up over time."""
 
 from collections import Counter
 
@@ -21,7 +21,7 @@ def test_an_edge_counts_what_it_says_and_what_comes_and_goes():
 
 
 def test_what_mediators_say_is_counted_where_it_comes_in_and_nowhere_else():
-    """A head passes it on to an edge: that is another message, which the head says."""
+    """A head passes it on to an edge: that is another message, sent by the head."""
     said = {"heard_Reservation": 4, "said_Reservation": 4, "heard_Command": 1, "heard_LoadUpdate": 8, "deliveries": 99}
     assert +overhead.message_counts(report("head", **said)) == Counter(Reservation=8, Command=1)
     assert +overhead.message_counts(report("edge", heard_Reservation=4)) == Counter()
@@ -40,7 +40,7 @@ def test_no_kind_is_counted_twice():
 
 
 def test_the_first_of_each_newcomer_is_no_overhead_and_what_is_more_is():
-    """Ten have come; two of them have subscribed anew elsewhere, and one more is still on its way."""
+    """Ten have joined; two of them have subscribed again elsewhere, and one more is still under way."""
     found = overhead.counts_by_category(
         {"Newcomer": 10, "Join": 9, "Resume": 12, "Resumed": 12, "Attach": 3, "MoveTo": 3}
     )
@@ -70,7 +70,7 @@ def test_windows_add_up():
     assert overhead.counts_between(ledger, (20.0, 30.0))["payload"] == 0
 
 
-def test_who_starts_anew_goes_on_from_where_it_was():
+def test_a_restarted_party_continues_from_its_last_count():
     ledger = MessageLedger()
     ledger.take("b1", Counter(LoadUpdate=5), 1.0, life=7)
     ledger.take("b2", Counter(LoadUpdate=1), 1.0)

@@ -1,11 +1,12 @@
-"""Sessions of the store as rows of a report: what was promised, what came, and how near that was."""
+"""Sessions of the store as rows of a report: predictions, measurements, and accuracies."""
 
 from typing import Any
 
 import pytest
 
 from plimsoll.core.session import Session, encode
-from plimsoll.core.session.state import Batch, Forecast, LoadFigures, SessionPlan
+from plimsoll.core.session.batch import Batch
+from plimsoll.core.session.session_plan import Forecast, LoadFigures, SessionPlan
 from plimsoll.demo.analysis import session_outcomes
 from plimsoll.demo.analysis.convergence import StabilityStop
 
@@ -75,7 +76,7 @@ def test_only_output_stops_by_the_stability_rule():
 
 
 def test_accuracy_is_the_mean_over_edges_of_sessions():
-    """b1: |0.5 - 0.4| / 0.4 = 0.25; b2: none. What measured nothing has no accuracy."""
+    """b1: |0.5 - 0.4| / 0.4 = 0.25; b2: none. Without a measurement there is no accuracy."""
     found = session_outcomes.prediction_accuracy(session_outcomes.reported_sessions([stored()], began_at=100.0))
     assert found["sessions"] == 1
     assert found["input_utilization"] == pytest.approx((0.75 + 1.0) / 2)

@@ -1,6 +1,7 @@
-"""The page of a run that was balanced: its figures, and every session with what it promised and came to."""
+"""The page of a run that was balanced: its figures, and every session with its predictions and measurements."""
 
 import re
+from typing import Any
 
 import pytest
 from tests.demo.analysis.test_balancing_result import LIMITS, SCENARIO, run
@@ -37,8 +38,8 @@ def _report(judged, claims):
     late = stored("late", 130.0, started_at=None, ended_at=None, plan=None, message="<asked> & waiting")
     rows = session_outcomes.reported_sessions([stored(), late], began_at=100.0)
     found = assess_balancing("padres", SCENARIO, LIMITS, ["b1", "b2"], series, rows)
-    places = (("quotes-head", "head", "b0"), ("b1", "edge", "b1"), ("b2", "edge", "b2"))
-    brokers = {name: DemoBroker(name, role, profile, PeerBroker(name=name)) for name, role, profile in places}  # type: ignore[arg-type]
+    places: Any = (("quotes-head", "head", "b0"), ("b1", "edge", "b1"), ("b2", "edge", "b2"))
+    brokers = {name: DemoBroker(name, role, profile, PeerBroker(name=name)) for name, role, profile in places}
     fleet = parse_resources(manifests.load([str(resource_folder("balancing"))]))
     return json_report.build_report(
         json_report.DemoResult(

@@ -28,7 +28,7 @@ values = st.floats(0, 1e7) | st.none()
 
 
 def parse(text: str) -> ElementTree.Element:
-    return ElementTree.fromstring(text)  # noqa: S314  it was made here
+    return ElementTree.fromstring(text)  # noqa: S314  # it was made here
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_numbers_are_short(value, text):
     logarithmic=st.booleans(),
     least_top=st.sampled_from([0.0, 100.0]),
 )
-def test_whatever_the_values_all_lies_inside(columns, logarithmic, least_top):
+def test_any_values_are_drawn_inside_the_frame(columns, logarithmic, least_top):
     lines = [ChartLine(f"b{i}", i, list(enumerate(column))) for i, column in enumerate(columns)]
     root = parse(svg(Chart("Load <of> a&b", "%", lines, least_top, logarithmic)))
     for path in root.iter("path"):

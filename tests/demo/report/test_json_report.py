@@ -23,7 +23,7 @@ VOID = {"meta", "br", "line", "img", "link", "input", "hr"}
 
 
 class Page(HTMLParser):
-    """What is in a page: well nested or not at all."""
+    """The elements of a page; fails if they are not well nested."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

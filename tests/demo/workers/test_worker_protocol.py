@@ -1,7 +1,6 @@
 """The pipes between the demo and its workers, from both sides."""
 
 import os
-import time
 
 import pytest
 
@@ -17,7 +16,7 @@ from plimsoll.demo.workers.worker_process import (
 from plimsoll.demo.workers.worker_protocol import ParentEndedError, WorkerPipe
 from plimsoll.demo.workload import DemoScenario
 
-NOBODY = DemoAccess("tcp://127.0.0.1:1")
+NO_HEAD = DemoAccess("tcp://127.0.0.1:1")
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ def pipes():
     for each in (source, order, heard, sink):
         try:
             os.close(each)
-        except OSError:
+        except OSError:  # the test has closed it
             continue
 
 
@@ -72,7 +71,7 @@ def test_a_secret_key_is_not_shown():
 def test_a_worker_that_cannot_connect_ends_and_says_why(tmp_path):
     """It would wait ten seconds for a head; here the demo goes meanwhile."""
     log = tmp_path / "publishing.log"
-    worker = WorkerProcess(PUBLISHER_MODULE, client_task(DemoScenario(), NOBODY, tmp_path / "j"), log)
+    worker = WorkerProcess(PUBLISHER_MODULE, client_task(DemoScenario(), NO_HEAD, tmp_path / "j"), log)
     try:
         assert worker.hear() == {}
         worker._stdin.close()
@@ -83,10 +82,8 @@ def test_a_worker_that_cannot_connect_ends_and_says_why(tmp_path):
     assert worker._process.returncode is not None
 
 
-def test_a_worker_is_ended_whatever_it_does(tmp_path):
-    worker = WorkerProcess(SUBSCRIBER_MODULE, client_task(DemoScenario(), NOBODY, tmp_path / "j"), tmp_path / "log")
-    began = time.monotonic()
+def test_a_worker_is_ended_in_any_state(tmp_path):
+    worker = WorkerProcess(SUBSCRIBER_MODULE, client_task(DemoScenario(), NO_HEAD, tmp_path / "j"), tmp_path / "log")
     worker.kill()
     worker.kill()
     assert worker._process.returncode == -9
-    assert time.monotonic() - began < 30

@@ -1,4 +1,4 @@
-"""The counter that tells mediators apart."""
+"""The counter that distinguishes mediators."""
 
 import pytest
 

@@ -173,7 +173,7 @@ def test_a_store_is_on_disk(tmp_path):
 
 
 def test_a_store_opens_while_another_process_begins_or_ends(tmp_path, monkeypatch):
-    """Turning the write-ahead log on may be refused at once, whatever the time-out says; it is tried again."""
+    """Turning the write-ahead log on may be refused at once, in spite of the time-out; it is tried again."""
     refusals: list[sqlite3.OperationalError] = []
 
     class Busy(sqlite3.Connection):

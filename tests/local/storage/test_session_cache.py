@@ -1,4 +1,4 @@
-"""Sessions in brief follow the store."""
+"""Summaries of sessions follow the store."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def test_what_is_made_changes_and_goes(tmp_path: Path):
         assert seen(briefs) == [("a", "")]
 
 
-def test_after_more_changes_than_are_kept_it_reads_all_anew(tmp_path: Path, monkeypatch):
+def test_after_more_changes_than_are_kept_it_reads_all_again(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(stores, "CHANGES_KEPT", 3)
     with ObjectStore(tmp_path / "store") as store:
         store.create(new("a"), "now")

@@ -17,6 +17,13 @@ def wait(process):
     return code
 
 
+def says(process, line):
+    deadline = time.monotonic() + 60
+    while process.last_output_line() != line:
+        assert time.monotonic() < deadline, process.last_output_line()
+        time.sleep(0.01)
+
+
 def run(tmp_path, code):
     return ChildProcess([sys.executable, "-c", code], tmp_path / "x.log")
 
@@ -38,14 +45,11 @@ def test_a_process_leads_a_session_of_its_own(tmp_path):
 
 
 def test_terminate_asks_and_kill_ends(tmp_path):
-    stubborn = "import signal, time\nsignal.signal(15, lambda *_: print('no', flush=True))\nprint('up', flush=True)\n"
-    process = run(tmp_path, stubborn + "while True: time.sleep(0.01)")
-    deadline = time.monotonic() + 60
-    while process.last_output_line() != "up" and time.monotonic() < deadline:
-        time.sleep(0.01)
+    stubborn = "import signal\nsignal.signal(15, lambda *_: print('no', flush=True))\nprint('up', flush=True)\n"
+    process = run(tmp_path, stubborn + "while True: signal.pause()")
+    says(process, "up")
     process.terminate()
-    while process.last_output_line() != "no" and time.monotonic() < deadline:
-        time.sleep(0.01)
+    says(process, "no")
     assert process.exit_code() is None
     process.kill()
     assert process.exit_code() == -signal.SIGKILL

@@ -12,15 +12,15 @@ from urllib.request import urlopen
 import pytest
 from tests.local.conftest import alive, wait_for
 from tests.local.traffic import Traffic
+from tests.telemetry.rows import expected_brokers
 
 from plimsoll.core.spec import parse
 from plimsoll.local import keys, manifests, runtime, store_edits
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
-from plimsoll.telemetry.schema import EXPECTED, INCOMING, LOADS, OUTCOMES, SESSIONS
+from plimsoll.telemetry.schema import INCOMING, LOADS, OUTCOMES, SESSIONS
 from plimsoll.telemetry.snapshot import TelemetrySnapshot, decode_snapshot
 from plimsoll.telemetry.storage import parquet
-from plimsoll.telemetry.storage.folder import read_expected_file
 
 QUICKSTART = (Path(__file__).parents[3] / "examples" / "quickstart.yaml").read_text()
 WITH_COLLECTORS = "  name: quickstart\nspec: {telemetry: {collectors: {replicas: 2, interval: 1s}}}\n"
@@ -107,7 +107,7 @@ def test_reports_and_sessions_of_a_fleet_become_files(collected: Collected):
     assert len({(each["broker"], each["epoch"], each["seq"]) for each in rows}) == len(rows)
     assert all(each["event_us"] == each["at_us"] for each in rows), "brokers say the time of day"
     assert {each["broker"] for each in rows} == {
-        name for names in read_expected_file(collected.data / EXPECTED).clusters.values() for name in names
+        name for names in expected_brokers(collected.data).clusters.values() for name in names
     }
     counts = [fold.counts for fold in collected.folds()]
     assert sum(each.invalid + each.late + each.duplicate for each in counts) == 0

@@ -1,4 +1,4 @@
-"""The script between supervisor and broker: a child whose parent is killed ends, whatever it is doing."""
+"""The script between supervisor and broker: a child whose parent is killed ends, even when it is busy."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The live job beside a local fleet: kept running, judged by its snapshot, or missing and said so once."""
+"""The live job beside a local fleet: kept running, judged by its snapshot, or reported once as missing."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_without_java_that_is_said_once_and_in_status(folder: FleetFolder, tmp_p
     job = SparkProcess(folder, "f", spec(ASKED), tmp_path, missing=lambda: "there is no Java")
     for now in range(5):
         job.poll(float(now), None, told)
-    assert told.events == [("Warning", "NoSpark", "there is no Java; the fleet goes by the collectors' fold")]
+    assert told.events == [("Warning", "NoSpark", "there is no Java; the fleet uses the collectors' fold")]
     assert job.status()["state"] == "Missing"
     (condition,) = job.conditions()
     assert (condition.status, condition.reason) == ("False", "NoSpark")
@@ -126,7 +126,7 @@ def test_it_is_kept_running_and_fresh_by_its_snapshot(job: SparkProcess):
     assert not alive(second)
 
 
-def test_one_that_says_nothing_is_started_anew_ever_more_seldom(job: SparkProcess):
+def test_a_job_that_writes_nothing_is_restarted_ever_more_rarely(job: SparkProcess):
     told = Told()
     job.poll(1000.0, None, told)
     first = job.status()["pid"]

@@ -1,4 +1,4 @@
-"""A local fleet with Spark for real: the live job becomes what decides, and is back after it was killed."""
+"""A local fleet with real Spark: the live job's snapshot is used for decisions, and again after the job was killed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.local.conftest import alive, wait_for
-from tests.sparkjobs import needs  # noqa: F401  skips this module where there is no Spark
+from tests.sparkjobs import needs  # noqa: F401  # skips this module where there is no Spark
 
 from plimsoll.core.spec import parse
 from plimsoll.local import manifests, runtime
@@ -28,7 +28,7 @@ START_SECONDS = 180.0
 
 @pytest.fixture
 def folder(home: Path) -> Iterator[FleetFolder]:
-    """Asked for in a cluster it would be another operator's; here it is a process."""
+    """In a cluster it would be run by a Spark operator; here it is a process."""
     text = QUICKSTART.replace("  name: quickstart\n", WITH_SPARK)
     runtime.up_detached(parse(manifests.parse_text(text, "quickstart.yaml")), lambda line: None)
     folder = FleetFolder.of("quickstart")

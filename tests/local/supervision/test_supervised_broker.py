@@ -1,4 +1,4 @@
-"""One supervised broker with a clock of the test's own: when it starts, ends, and is ended."""
+"""One supervised broker under the test's own clock: when it starts, ends, and is killed."""
 
 import sys
 import time
@@ -7,7 +7,7 @@ import pytest
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.local.storage.fleet_folder import FleetFolder
-from plimsoll.local.supervision.supervised_broker import SupervisedBroker
+from plimsoll.local.supervision.supervised_broker import GRACE_SECONDS, SupervisedBroker
 
 CONFIG = BrokerConfig(name="e", role="edge", cluster="c", data="tcp://127.0.0.1:1", control="tcp://127.0.0.1:2")
 
@@ -69,10 +69,10 @@ def test_a_broker_that_leaves_is_ended_after_its_grace_and_stays_away(broker, ev
     while not FleetFolder.of("f").log("e").read_text():  # it does not ignore the signal before
         assert time.monotonic() < deadline
         time.sleep(0.005)
-    broker.begin_drain(100.0, 5.0)
-    broker.poll(104.9, STUBBORN, record)
-    assert broker.observed(104.9).readiness().reason == "Stopping"
-    broker.poll(105.0, STUBBORN, record)
+    broker.begin_drain(100.0)
+    broker.poll(99.9 + GRACE_SECONDS, STUBBORN, record)
+    assert broker.observed(99.9 + GRACE_SECONDS).readiness().reason == "Stopping"
+    broker.poll(100.0 + GRACE_SECONDS, STUBBORN, record)
     assert not broker.running
     assert events[-1][2] == "Killed"
     broker.poll(999.0, STUBBORN, record)

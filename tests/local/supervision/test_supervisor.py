@@ -14,7 +14,7 @@ def mode(fleet, broker, text):
     file.write_text(text)
 
 
-def test_a_fleet_comes_up_and_status_tells_it(fleet):
+def test_a_fleet_comes_up_and_status_shows_it(fleet):
     fleet.up()
     assert sorted(fleet.brokers()) == ["e-0", "e-1", "east-head"]
     assert all(fleet.alive(pid) for pid in fleet.brokers().values())
@@ -159,7 +159,7 @@ def test_ports_stay_the_same_over_restarts_of_the_fleet(fleet):
 
 
 def members(fleet):
-    """What the head has been told of its edges: all of them, and those that take no newcomers."""
+    """The head's list of its edges: all of them, and those that take no newcomers."""
     file = fleet.folder.config("east-head").with_suffix(".members")
     try:
         return json.loads(file.read_text())
@@ -175,7 +175,7 @@ def test_a_head_learns_which_edges_take_no_newcomers(fleet):
     with ObjectStore(fleet.folder.store) as store:
 
         def drained():
-            """As the mediator says it while it drains an edge; the one that runs here says at first that none is."""
+            """As the mediator stores it while it drains an edge; the one running here first stores that none is."""
             store.set_status("BrokerFleet", "quotes", lambda item: {**item["status"], "draining": ["e-0"]})
             return members(fleet) == [["e-0", "e-1"], ["e-0", "e-1"]]
 

@@ -41,7 +41,7 @@ def test_an_epoch_is_over_when_a_higher_one_is_known():
 
 
 @pytest.mark.cluster
-def test_all_that_raise_it_at_once_get_an_epoch_of_their_own_whatever_answers_are_lost():
+def test_concurrent_raises_get_distinct_epochs_even_if_answers_are_lost():
     async def test(api: Api, namespace: str, proxy: Faults) -> None:
         proxy.plan = chain.from_iterable(repeat([None, None, None, "lose", 500]))
         found = await asyncio.gather(*(epochs.raise_epoch(api, namespace, "f") for _ in range(6)))
@@ -81,7 +81,7 @@ def test_only_the_present_mediator_says_who_is_drained():
 @pytest.mark.cluster
 def test_without_a_fleet_there_is_no_epoch():
     async def test(api: Api, namespace: str, proxy: Faults) -> None:
-        with pytest.raises(ApiNotFoundError, match="nobody"):
-            await epochs.raise_epoch(api, namespace, "nobody")
+        with pytest.raises(ApiNotFoundError, match="missing"):
+            await epochs.raise_epoch(api, namespace, "missing")
 
     with_fleet(test)

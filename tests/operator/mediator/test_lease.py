@@ -1,4 +1,4 @@
-"""One operator at a time works for a fleet; the next one begins when the first has gone, or has stopped renewing."""
+"""One operator at a time works for a fleet; the next one begins when the first has ended, or has stopped renewing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.operator import kube
-from tests.operator.faults import Faults, eventually
+from tests.operator.faults import Faults, cancelled, eventually
 
 from plimsoll.operator.api import Api
 from plimsoll.operator.mediator.lease import Lease, LeaseLostError
@@ -32,8 +32,7 @@ class Worker:
             self.works = False
 
     async def end(self) -> None:
-        self.task.cancel()
-        await asyncio.gather(self.task, return_exceptions=True)
+        await cancelled(self.task)
 
 
 def at_cluster(test: Callable[[Api, str, Faults], Awaitable[None]]) -> None:
@@ -53,7 +52,13 @@ def test_a_second_one_waits_until_the_first_has_given_it_back():
         first = Worker(api, namespace, "one")
         await eventually(lambda: first.works, "the first to work")
         second = Worker(api, namespace, "two")
-        await asyncio.sleep(2 * SECONDS)
+        renewals: set[str] = set()
+
+        async def renewed() -> bool:
+            renewals.add((await api.get("Lease", namespace, "mediator"))["spec"]["renewTime"])
+            return len(renewals) > 6  # over two lengths of the lease, which is renewed three times in each
+
+        await eventually(renewed, "the first to renew it")
         assert (first.works, second.works) == (True, False)
         await first.end()
         await eventually(lambda: second.works, "the second to work")
@@ -65,7 +70,7 @@ def test_a_second_one_waits_until_the_first_has_given_it_back():
     at_cluster(test)
 
 
-def test_who_has_stopped_renewing_is_followed_and_stops_when_it_hears_of_that():
+def test_a_holder_that_stopped_renewing_is_followed_and_stops_when_it_learns_of_that():
     async def test(api: Api, namespace: str, proxy: Faults) -> None:
         async with Api(proxy.configuration, "one") as cut_off:
             first = Worker(cut_off, namespace, "one")
@@ -73,7 +78,7 @@ def test_who_has_stopped_renewing_is_followed_and_stops_when_it_hears_of_that():
             await proxy.away()
             second = Worker(api, namespace, "two")
             await eventually(lambda: second.works, "the second to take over")
-            assert first.works, "nobody has told it: what keeps them apart are epochs"
+            assert first.works, "it has not learned of it: epochs keep the two apart"
             await proxy.up()
             with pytest.raises(LeaseLostError, match="two holds the lease"):
                 await asyncio.wait_for(first.task, 20)
@@ -83,13 +88,13 @@ def test_who_has_stopped_renewing_is_followed_and_stops_when_it_hears_of_that():
     at_cluster(test)
 
 
-def test_an_outage_that_nobody_uses_ends_nothing():
+def test_an_outage_without_a_new_holder_ends_nothing():
     async def test(api: Api, namespace: str, proxy: Faults) -> None:
         async with Api(proxy.configuration, "one") as cut_off:
             first = Worker(cut_off, namespace, "one")
             await eventually(lambda: first.works, "it to work")
             await proxy.away()
-            await asyncio.sleep(2 * SECONDS)
+            await eventually(lambda: cut_off.outage_seconds > 2 * SECONDS, "an outage longer than the lease")
             await proxy.up()
 
             async def renewed() -> bool:

@@ -1,4 +1,4 @@
-"""What a holder of a lease does when others write it, where no API server can be made to answer at the right moment."""
+"""What the holder of a lease does when others write it, for cases that no real API server can be brought to."""
 
 import asyncio
 import random
@@ -7,9 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from tests.operator.faults import cancelled
 
 from plimsoll.core.spec.kinds import BrokerFleetSpec
-from plimsoll.operator.api import ApiConflictError, ApiNotFoundError
+from plimsoll.operator.api import ApiConflictError, ApiError, ApiNotFoundError
 from plimsoll.operator.backoff import backoff_pauses
 from plimsoll.operator.mediator.lease import Lease, LeaseLostError
 from plimsoll.operator.mediator.runner import FleetMediator
@@ -56,19 +57,17 @@ class Server:
             yield pause
 
 
-def held(story: Story, server: Server, **given: Any) -> None:
+def held(story: Story, server: Any, **given: Any) -> None:
     async def work() -> None:
         await asyncio.Event().wait()
 
     async def run() -> None:
-        lease = Lease(server, "ns", "mediator", "one", SECONDS, **given)  # type: ignore[arg-type]
+        lease = Lease(server, "ns", "mediator", "one", SECONDS, **given)
         async with asyncio.timeout(20):
             task: asyncio.Task[None] = asyncio.create_task(lease.run_while_held(work()))
-            try:
-                await story(server, task)
-            finally:
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+            await story(server, task)
+            if not task.done():
+                await cancelled(task)
 
     asyncio.run(run())
 
@@ -82,7 +81,7 @@ async def until(condition: Callable[[], bool], task: asyncio.Task[None]) -> None
 def test_conflicts_in_a_row_end_nothing_and_are_tried_again_after_longer_pauses():
     async def story(server: Server, task: asyncio.Task[None]) -> None:
         await until(lambda: server.writes == 1, task)
-        server.answers = [ApiConflictError("somebody was quicker") for _ in range(6)]
+        server.answers = [ApiConflictError("another writer was quicker") for _ in range(6)]
         await until(lambda: server.writes > 9, task)
         assert not server.answers
         first = [server.paused[at] for at in range(5)]
@@ -112,7 +111,7 @@ def test_what_stands_there_after_a_conflict_decides():
             spec = {"holderIdentity": "two", "renewTime": "later", "leaseDurationSeconds": 60}
             server.item = {**server.item, "spec": spec}
 
-        server.then, server.answers = taken, [ApiConflictError("somebody was quicker")]
+        server.then, server.answers = taken, [ApiConflictError("another writer was quicker")]
         with pytest.raises(LeaseLostError, match="two holds the lease"):
             await task
 
@@ -134,11 +133,35 @@ def test_it_belongs_to_its_owner_also_where_it_was_made_without_one(is_there: bo
     held(story, server, owner=owner)
 
 
+@pytest.mark.parametrize(
+    ("answer", "logged"),
+    [
+        (ApiError(500, "etcd is full"), "lease ns/mediator was not released"),
+        (ApiConflictError("an operator was quicker"), "an operator was quicker"),
+        (TimeoutError(), "no answer in time"),
+        (ApiNotFoundError("deleted"), ""),
+    ],
+)
+def test_a_lease_that_cannot_be_given_back_is_logged_unless_it_has_gone(
+    answer: Exception, logged: str, caplog: pytest.LogCaptureFixture
+):
+    async def story(server: Server, task: asyncio.Task[None]) -> None:
+        await until(lambda: server.item is not None, task)
+        server.answers = [answer] * 9
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+
+    held(story, Server())
+    assert logged in caplog.text
+    assert bool(caplog.records) == bool(logged)
+
+
 def test_it_is_fresh_until_another_one_could_have_taken_it():
-    server = Server()
+    server: Any = Server()
 
     async def run() -> None:
-        lease = Lease(server, "ns", "mediator", "one", SECONDS)  # type: ignore[arg-type]
+        lease = Lease(server, "ns", "mediator", "one", SECONDS)
 
         def is_fresh() -> bool:
             return lease.is_fresh
@@ -147,7 +170,7 @@ def test_it_is_fresh_until_another_one_could_have_taken_it():
         await lease.acquire()
         assert is_fresh()
         async with asyncio.timeout(20):
-            while is_fresh():  # noqa: ASYNC110  until its time is over
+            while is_fresh():  # noqa: ASYNC110  # until its time is over
                 await asyncio.sleep(0.001)
             await lease.acquire()
             assert is_fresh()
@@ -159,9 +182,10 @@ def test_it_is_fresh_until_another_one_could_have_taken_it():
 
 def test_who_has_not_mediated_yet_cannot_have_been_deposed():
     async def run() -> None:
-        mediating = FleetMediator(Server(), "ns", "f", None, BrokerFleetSpec())  # type: ignore[arg-type]
+        server: Any = Server()
+        mediating = FleetMediator(server, "ns", "f", None, BrokerFleetSpec())
         assert not mediating.may_be_deposed
-        mediating._lease = Lease(Server(), "ns", "mediator", "one", SECONDS)  # type: ignore[arg-type]
+        mediating._lease = Lease(server, "ns", "mediator", "one", SECONDS)
         assert not mediating.may_be_deposed, "it waits for its lease"
         mediating.epochs_begun = 1
         assert mediating.may_be_deposed

@@ -1,9 +1,10 @@
-"""What a mediator does beside its API server, where no test can make that one answer at the right moment."""
+"""A mediator without a real API server, for cases that no real one can be brought to."""
 
 import asyncio
 from typing import Any
 
 from prometheus_client import CollectorRegistry
+from tests.operator.faults import cancelled
 
 from plimsoll.core.spec.kinds import BrokerFleetSpec
 from plimsoll.mediator.control_plane import LoadReportReceived, MalformedReply, StatusReceived
@@ -28,8 +29,8 @@ def test_more_events_than_can_wait_make_room_for_the_latest_and_end_nothing():
             await self.answers.wait()
 
     async def story() -> None:
-        api = Slow()
-        mediating = FleetMediator(api, "ns", "stocks", None, BrokerFleetSpec())  # type: ignore[arg-type]
+        api: Any = Slow()
+        mediating = FleetMediator(api, "ns", "stocks", None, BrokerFleetSpec())
         telling = asyncio.create_task(mediating._events.run())
         mediating._events.emit(item("first"), "Normal", "Planned", "")
         async with asyncio.timeout(10):
@@ -37,7 +38,7 @@ def test_more_events_than_can_wait_make_room_for_the_latest_and_end_nothing():
             for number in range(EVENT_QUEUE_LIMIT):
                 mediating._events.emit(item(f"later-{number}"), "Normal", "Planned", "")
             api.answers.set()
-            while not telling.done() and len(api.told) <= EVENT_QUEUE_LIMIT:  # noqa: ASYNC110  as long as it goes on
+            while not telling.done() and len(api.told) <= EVENT_QUEUE_LIMIT:  # noqa: ASYNC110  # as long as it goes on
                 await asyncio.sleep(0)
         assert not telling.done()
         assert (api.told[0], api.told[-1], len(api.told)) == (
@@ -45,8 +46,7 @@ def test_more_events_than_can_wait_make_room_for_the_latest_and_end_nothing():
             f"later-{EVENT_QUEUE_LIMIT - 1}",
             EVENT_QUEUE_LIMIT + 1,
         )
-        telling.cancel()
-        await asyncio.gather(telling, return_exceptions=True)
+        await cancelled(telling)
 
     asyncio.run(story())
 
@@ -55,7 +55,8 @@ def test_what_a_broker_says_and_cannot_be_is_counted_and_told_of_once_with_its_n
     async def story() -> None:
         registry = CollectorRegistry()
         spec, metrics = BrokerFleetSpec(), SessionMetrics(registry)
-        mediating = FleetMediator(object(), "ns", "stocks", None, spec, metrics=metrics)  # type: ignore[arg-type]
+        unasked: Any = object()
+        mediating = FleetMediator(unasked, "ns", "stocks", None, spec, metrics=metrics)
         edge = {"kind": "EdgeBroker", "metadata": {"name": "e", "namespace": "ns", "uid": "1"}}
         cluster = {"kind": "BrokerCluster", "metadata": {"name": "east", "namespace": "ns", "uid": "2"}}
         fleet = {"kind": "BrokerFleet", "metadata": {"name": "stocks", "namespace": "ns", "uid": "3"}}

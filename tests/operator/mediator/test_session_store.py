@@ -1,4 +1,4 @@
-"""Sessions at a real API server: nothing is written over what this life has not seen, and everything is read again."""
+"""Sessions at a real API server: no unseen write is overwritten, and everything stored can be read again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from tests.operator.brokers import asked
 from tests.operator.faults import Faults
 
 from plimsoll.core.session import Session
-from plimsoll.core.session.state import Batch, MoveGroup, PlannedPair, SessionPlan
+from plimsoll.core.session.batch import Batch
+from plimsoll.core.session.session_plan import MoveGroup, PlannedPair, SessionPlan
 from plimsoll.mediator import plan_storage, session_objects
 from plimsoll.operator.api import Api, ApiNotFoundError
 from plimsoll.operator.mediator.epochs import OperatorDeposedError
@@ -50,7 +51,7 @@ def planned(session: Session, names: list[str], hash_: str = "aa") -> Session:
         prepare_seconds=1.0, drain_seconds=1.0, begun_at=4.0, members=dict.fromkeys(names, "moved"),
     )  # fmt: skip
     plan = SessionPlan(
-        hash=hash_, pairs=[pair], made_at=3.0, rejected={"Excluded": ["somebody"]},
+        hash=hash_, pairs=[pair], made_at=3.0, rejected={"Excluded": ["someone"]},
         moves=[MoveGroup(count=len(names), reason="the hottest", what="[a,>,1]")],
     )  # fmt: skip
     return replace(session, plan=plan, batches=[batch])
@@ -74,7 +75,7 @@ def test_a_large_session_comes_back_from_its_status_and_its_objects():
     at_cluster(test)
 
 
-def test_what_was_written_before_an_answer_was_lost_is_not_written_by_somebody_else():
+def test_a_write_with_a_lost_answer_is_not_taken_for_another_writers():
     async def test(api: Api, namespace: str, proxy: Faults) -> None:
         storing = ApiSessionStore(api, namespace, 1)
         session = await made(api, namespace)
@@ -139,7 +140,7 @@ def test_a_record_that_was_written_since_it_was_read_is_read_again_first():
     at_cluster(test)
 
 
-def test_an_object_that_has_gone_or_was_made_anew_is_not_written():
+def test_an_object_that_was_deleted_or_created_again_is_not_written():
     async def test(api: Api, namespace: str, proxy: Faults) -> None:
         storing = ApiSessionStore(api, namespace, 1)
         session = await made(api, namespace)
@@ -178,7 +179,7 @@ def test_a_new_plan_that_stops_at_any_write_leaves_the_last_one_or_has_come(at: 
     at_cluster(test)
 
 
-def test_a_plan_that_somebody_has_deleted_is_said_and_its_session_begins_anew():
+def test_a_deleted_plan_is_reported_and_its_session_begins_again():
     async def test(api: Api, namespace: str, proxy: Faults) -> None:
         await ApiSessionStore(api, namespace, 1).save(planned(await made(api, namespace), ["x"]), 5.0)
         await api.delete(plan_storage.PLAN_KIND, namespace, "s-plan")

@@ -1,4 +1,4 @@
-"""Collectors on Kubernetes: what is written for them, whom they may listen to, and that they follow the fleet."""
+"""Collectors on Kubernetes: the objects for them, the brokers that they may listen to, and changes of the fleet."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def told(world: World, tmp_path: Any, name: str = "stocks-telemetry-1") -> Colle
     return read_config(file, name)
 
 
-def test_they_are_told_whom_to_hear_and_expect(world: World, tmp_path):
+def test_they_are_configured_with_their_heads_and_expected_brokers(world: World, tmp_path):
     config = told(world, tmp_path)
     assert config_problems(config) == []
     assert (config.name, config.index, config.collectors, config.identity) == (
@@ -106,7 +106,7 @@ def test_control_ports_are_open_to_them(world: World):
     assert any(wanted.items() <= labels.items() for wanted in admitted)
 
 
-def test_a_collector_is_reached_on_one_port_and_reaches_nobody_but_brokers(world: World):
+def test_a_collector_is_reached_on_one_port_and_reaches_only_brokers(world: World):
     spec = world.objects["NetworkPolicy", names.COLLECTOR_POLICY]["spec"]
     pods = world.objects["StatefulSet", "stocks-telemetry"]["spec"]["template"]["metadata"]["labels"]
     assert spec["podSelector"]["matchLabels"].items() <= pods.items()
@@ -221,7 +221,7 @@ def test_sessions_are_sent_once(monkeypatch: pytest.MonkeyPatch):
     assert [sent.names for sent in SENT] == [["a", "b"], ["b"]]
 
 
-def test_without_keys_nobody_is_told(monkeypatch: pytest.MonkeyPatch):
+def test_without_keys_no_session_is_sent(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(collectors, "OutcomeSender", Sent)
     monkeypatch.setattr(collectors, "SnapshotPoller", Asked)
     SENT.clear()

@@ -1,4 +1,4 @@
-"""When an object is written again, and whose it is."""
+"""When an object is written again, and which owner it has."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def test_the_hash_is_of_what_was_asked_for():
         {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"a": 1, "b": 2}}
     )
     assert needs_write(wanted, more)
-    assert needs_write(more, wanted)  # it still says what is not asked for any more
+    assert needs_write(more, wanted)  # it still has a field that is no longer desired
     assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
 
 

@@ -1,4 +1,4 @@
-"""How brokers are reached: their own address, others' only where they are asked for, and by whom."""
+"""How brokers are reached: by their own address, by others only on request, and from which peers."""
 
 import pytest
 from tests.operator.world import FLEET, World
@@ -54,8 +54,8 @@ def test_other_ports_are_everywhere_the_same():
 
 def test_control_is_for_brokers_collectors_and_the_operator():
     spec = world().objects["NetworkPolicy", names.NETWORK_POLICY]["spec"]
-    everybody, inner = spec["ingress"]
-    assert {each["port"] for each in everybody["ports"]} == {7400, 7402}
+    every_pod, inner = spec["ingress"]
+    assert {each["port"] for each in every_pod["ports"]} == {7400, 7402}
     assert [each["port"] for each in inner["ports"]] == [7401]
     assert [each["podSelector"]["matchLabels"].get("app.kubernetes.io/name") for each in inner["from"]] == [
         "plimsoll-broker", "plimsoll-collector", "plimsoll-operator",

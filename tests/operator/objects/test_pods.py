@@ -1,4 +1,4 @@
-"""The pod of a broker: what it may do, what it is told, and what makes it another one."""
+"""The pod of a broker: its rights, its configuration, and the changes that replace it."""
 
 from typing import Any
 
@@ -68,7 +68,7 @@ def test_the_configuration_can_be_read_by_a_broker():
     assert config.head.public_key == key
 
 
-def test_who_a_head_serves_is_no_reason_to_start_it_anew():
+def test_changed_edges_do_not_restart_a_head():
     def hashes(text: str) -> tuple[str, str]:
         return tuple(template(name, text)["metadata"]["annotations"][names.RESTART_HASH] for name in ("east-head",))
 

@@ -1,4 +1,4 @@
-"""Objects of operators for Spark: written where the API server knows them, named where it does not, taken away."""
+"""Objects of Spark operators: written if the API server serves them, a fault if it does not, and deleted."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_an_operator_that_is_not_there_is_named(launcher: str):
     assert server.asked == []
 
 
-def test_somebody_else_s_is_left_alone():
+def test_another_owners_object_is_left_alone():
     server: Any = Server("spark.apache.org/v1")
     theirs = {"apiVersion": "spark.apache.org/v1", "kind": "SparkApplication", "metadata": {"name": NAME, "uid": "x"}}
     server.objects[APACHE, NAME] = theirs

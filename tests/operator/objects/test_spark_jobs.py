@@ -1,4 +1,4 @@
-"""Spark for a fleet on Kubernetes: what is made, what is missing and said so, and when a driver is started anew."""
+"""Spark for a fleet on Kubernetes: its objects, the conditions for missing parts, and when a driver is restarted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.operator.objects.test_collectors import settled
 from tests.operator.world import World
+from tests.sparkjobs.launch.operator_fields import object_faults
 
 from plimsoll.operator import status
 from plimsoll.operator.names import Object
@@ -16,7 +17,6 @@ from plimsoll.operator.objects import spark_jobs
 from plimsoll.operator.objects.manifest import owner
 from plimsoll.operator.objects.spark_jobs import LiveJobMonitor
 from plimsoll.operator.settings import OperatorSettings
-from plimsoll.sparkjobs.launch import operator_schema
 from plimsoll.sparkjobs.launch.live_job_health import DEAD_SECONDS, START_SECONDS
 from plimsoll.telemetry.client.snapshot_choice import ChosenSnapshot
 from plimsoll.telemetry.client.snapshot_poller import PollResult
@@ -117,7 +117,7 @@ def test_another_operator_is_asked_with_an_object_that_it_knows(launcher: str):
     assert made(found) == CRONS | ACCOUNT
     application = spark_jobs.spark_application(found.desired().resources, SETTINGS, metadata(found))
     assert application is not None
-    assert operator_schema.object_faults(application) == []
+    assert object_faults(application) == []
     assert application["metadata"]["annotations"]["plimsoll.dev/desired-hash"]
     assert spark_jobs.spark_application(world().desired().resources, SETTINGS, metadata(found)) is None
 
@@ -144,11 +144,11 @@ def test_what_keeps_it_from_starting_is_said(
     assert said.status["state"] == "Missing"
 
 
-# -- how it does
+# -- its health
 
 
 def driver(of: World, up: float = 1000.0, *, running: bool = True) -> None:
-    """A pod of the driver, whose container has run for so long."""
+    """A pod of the driver, whose container has run for this long."""
     began = World()
     began.now = of.now - up
     state: Object = {"running": {"startedAt": began.time}} if running else {"waiting": {"reason": "ImagePullBackOff"}}
@@ -196,7 +196,7 @@ def test_a_driver_that_does_not_run_says_why_and_is_left_to_its_kubelet():
     assert judge.restart_step(found.desired().resources, found.observed(), known(found, 500.0), found.now) is None
 
 
-def test_one_that_runs_and_says_nothing_is_started_anew_ever_more_seldom():
+def test_a_driver_that_writes_nothing_is_restarted_ever_more_rarely():
     found, judge = world(), LiveJobMonitor()
     driver(found)
     waits: list[float] = []
@@ -212,7 +212,7 @@ def test_one_that_runs_and_says_nothing_is_started_anew_ever_more_seldom():
     assert waits == [0, 30, 60, 3600 - 90]
 
 
-def test_nothing_is_started_anew_on_hearsay():
+def test_an_old_snapshot_restarts_no_driver():
     found = world()
     driver(found)
     resources, observed = found.desired().resources, found.observed()

@@ -1,4 +1,4 @@
-"""One fleet's Spark between the looks of its operator."""
+"""One fleet's Spark job between reconciliations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plimsoll.operator.objects.spark_reconciler import SparkReconciler
 from plimsoll.operator.settings import OperatorSettings
 
 
-def test_who_may_not_run_spark_asks_nobody():
+def test_an_operator_that_may_not_run_spark_sends_no_requests():
     server: Any = Server("spark.apache.org/v1")
     found = world(launcher="SparkApplication")
     one = SparkReconciler(server, "ns", OperatorSettings())

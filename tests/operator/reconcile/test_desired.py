@@ -1,4 +1,4 @@
-"""Which objects a fleet consists of, and what they say."""
+"""The objects of a fleet, and their contents."""
 
 import base64
 import json
@@ -55,7 +55,7 @@ def test_pods_say_which_group_they_are_of():
     assert groups == {"east-head-0": None, "edge-0-0": "edge", "edge-1-0": "edge", "big-0": "big"}
 
 
-def test_an_edge_that_is_being_deleted_is_not_made_anew_before_it_has_gone():
+def test_an_edge_that_is_being_deleted_is_not_created_again_before_it_is_gone():
     world = World()
     world.settle()
     world.delete(("EdgeBroker", "edge-1"))

@@ -1,4 +1,4 @@
-"""An edge has been emptied when it says so, and not when time has passed."""
+"""An edge has been emptied when it reports no subscribers, not when some time has passed."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def test_it_is_asked_for():
     assert found().next_session == NAME
 
 
-def test_it_goes_on_while_nobody_mediates_however_long_that_is():
+def test_it_waits_for_any_time_without_a_mediator():
     assert not found(session(), now=LATE + 36000, mediating_seconds=0.0).is_over
     assert not found(session(), now=LATE + 36000, mediating_seconds=100.0, subscribers=serving(3, LATE)).is_over
     assert found(session(), now=LATE, subscribers=serving(0, LATE)).is_over
@@ -54,7 +54,7 @@ def test_a_clock_that_goes_half_as_fast():
     assert not found(session(), **alone, time_factor=2.0).is_over
 
 
-def test_it_is_over_when_the_edge_says_after_its_end_that_nobody_is_there():
+def test_it_is_over_when_the_edge_reports_no_subscribers_after_its_end():
     ended = session(ended=AT)
     assert not found(ended, now=AT + 3, subscribers=serving(0, AT - 1)).is_over, "said before the end"
     assert found(ended, now=AT + 3, subscribers=serving(0, AT + 2)).is_over
@@ -76,7 +76,7 @@ def test_an_edge_that_says_nothing_is_heard_for_a_while_first():
     ended = session(ended=AT)
     later = AT + 1 + REPORT_WAIT_SECONDS + 1
     assert not found(ended, now=AT + 2 + REPORT_WAIT_SECONDS, mediating_seconds=1.0).is_over, (
-        "nobody has listened for so long"
+        "the mediator has not run for that long"
     )
     assert not found(ended, now=AT + REPORT_WAIT_SECONDS, mediating_seconds=1000.0).is_over
     assert found(ended, now=later, mediating_seconds=REPORT_WAIT_SECONDS + 1).is_over

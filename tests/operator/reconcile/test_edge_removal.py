@@ -1,4 +1,4 @@
-"""How an edge leaves: emptied, ended, forgotten, in this order, and its session stays."""
+"""How an edge leaves: it is emptied, ended and released, in this order, and its session stays."""
 
 from tests.operator.world import World
 
@@ -20,7 +20,7 @@ def steps(world: World) -> list[object]:
 
 def test_step_by_step():
     world = leaving_edge()
-    assert edge_removal.leaving_edge_names(world.observed()) == {"edge-1"}
+    assert [edge["metadata"]["name"] for edge in edge_removal.leaving_edges(world.observed())] == ["edge-1"]
     (asked,) = steps(world)
     assert isinstance(asked, Evacuate)
     world.carry_out([asked])
@@ -36,7 +36,7 @@ def test_step_by_step():
     assert isinstance(last, Patch)
     assert last.patch["metadata"]["finalizers"] == []
     world.carry_out([last])
-    assert edge_removal.leaving_edge_names(world.observed()) == frozenset()
+    assert not list(edge_removal.leaving_edges(world.observed()))
     assert world.of("LoadBalancingSession") == [asked.session["metadata"]["name"]]  # what was done is kept
 
 

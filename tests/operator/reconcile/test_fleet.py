@@ -1,4 +1,4 @@
-"""A fleet on a real cluster: it comes up, grows and shrinks under load, rolls, and goes; and at rest nobody writes."""
+"""A fleet on a real cluster: it starts, grows and shrinks under load, rolls, is deleted; at rest nothing is written."""
 
 import asyncio
 import contextlib
@@ -76,17 +76,21 @@ def test_a_fleet_lives_under_load(tmp_path: Path):
 def test_at_rest_nothing_is_written(tmp_path: Path):
     async def story(fleet: Running) -> None:
         await fleet.ready(2)
-        await asyncio.sleep(5)  # until pods have been told of the keys
-        before = requests(fleet)
-        looks = before['plimsoll_reconcile_total{controller="fleet",result="success"}']
 
-        async def looked() -> bool:
-            return requests(fleet)['plimsoll_reconcile_total{controller="fleet",result="success"}'] >= looks + 3
+        async def at_rest() -> bool:
+            before = requests(fleet)
+            looks = before['plimsoll_reconcile_total{controller="fleet",result="success"}']
 
-        await fleet.until("the fleet has been looked at again", looked)
-        after = requests(fleet)
-        changed = {key: value for key, value in after.items() if key.startswith("plimsoll_changes_total")}
-        assert changed == {key: value for key, value in before.items() if key in changed}
+            async def looked() -> bool:
+                return requests(fleet)['plimsoll_reconcile_total{controller="fleet",result="success"}'] >= looks + 3
+
+            await fleet.until("the fleet has been looked at again", looked)
+            after = requests(fleet)
+            changed = {key: value for key, value in after.items() if key.startswith("plimsoll_changes_total")}
+            return changed == {key: value for key, value in before.items() if key in changed}
+
+        await fleet.until("pods have taken up the keys", at_rest, 60)
+        assert await at_rest()
 
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
 
@@ -109,7 +113,7 @@ def test_what_is_deleted_goes_and_leaves_nothing(tmp_path: Path):
 
 
 def test_an_operator_that_was_killed_goes_on_where_it_was(tmp_path: Path):
-    """In the middle of a roll, twice; nobody loses anything, and nothing is done again."""
+    """In the middle of a roll, twice; nothing is lost, and no step is repeated."""
 
     async def story(fleet: Running) -> None:
         await fleet.ready(2)
@@ -142,7 +146,7 @@ def test_an_operator_that_was_killed_goes_on_where_it_was(tmp_path: Path):
         sessions = await fleet.api.list("LoadBalancingSession", fleet.namespace, evacuation.EVACUATION_LABEL)
         for item in sessions:
             print(item["metadata"]["name"], item.get("status"))
-        assert len(sessions) == 2  # one for each edge, whoever asked for it
+        assert len(sessions) == 2  # one for each edge, for any reason
 
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
 
@@ -210,7 +214,7 @@ def test_what_is_wrong_is_said_and_mended_goes_on(tmp_path: Path):
     on_a_cluster(tmp_path, story, "")
 
 
-def test_a_namespace_that_was_deleted_while_nobody_looked_goes(tmp_path: Path):
+def test_a_namespace_that_was_deleted_without_an_operator_is_removed(tmp_path: Path):
     async def story(fleet: Running) -> None:
         await fleet.ready(2)
         fleet.stop()
@@ -234,7 +238,7 @@ def test_a_namespace_that_was_deleted_while_nobody_looked_goes(tmp_path: Path):
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
 
 
-def test_a_head_that_dies_comes_back_and_nobody_misses_anything_after(tmp_path: Path):
+def test_a_head_that_dies_comes_back_and_no_subscriber_misses_anything_after(tmp_path: Path):
     async def story(fleet: Running) -> None:
         await fleet.ready(2)
         pod = await fleet.get("Pod", "east-head-0")
@@ -313,28 +317,28 @@ def test_all_keys_of_a_fleet_are_replaced_under_load_and_nothing_is_lost(tmp_pat
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))
 
 
-def test_a_cluster_that_is_made_anew_at_once_does_not_stumble_over_the_old_one(tmp_path: Path):
+def test_a_cluster_that_is_recreated_at_once_is_not_disturbed_by_the_old_one(tmp_path: Path):
     async def story(fleet: Running) -> None:
         await fleet.ready(1)
         before = (await fleet.get("Pod", "edge-0-0"))["metadata"]["uid"]
         await fleet.api.delete("BrokerCluster", fleet.namespace, "east")
         await fleet.apply(FLEET.split("---")[3].replace("replicas: 3", "replicas: 1"))
 
-        async def anew() -> bool:
+        async def recreated() -> bool:
             try:
                 found = await fleet.get("Pod", "edge-0-0")
             except ApiNotFoundError:
                 return False
             return found["metadata"]["uid"] != before and await fleet.is_ready(1)
 
-        print(f"made anew in {await fleet.until('the cluster is made anew', anew, 180):.1f} s")
+        print(f"recreated in {await fleet.until('the cluster is recreated', recreated, 180):.1f} s")
         assert await fleet.condition("BrokerCluster", "east", "Degraded") == "False"
 
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 1"))
 
 
 async def quota(fleet: Running, secrets: int | None) -> None:
-    """Let the namespace have so many Secrets, or any number."""
+    """Limit the number of Secrets in the namespace, or remove the limit."""
 
     def ask() -> None:
         config.load_kube_config(kube.kubeconfig())
@@ -356,8 +360,8 @@ async def quota(fleet: Running, secrets: int | None) -> None:
         await fleet.until("the quota is in force", lambda: asyncio.to_thread(is_in_force))
 
 
-def test_a_secret_that_the_api_server_refuses_stops_nobody_else(tmp_path: Path):
-    """Mediator, two clients, the head and two edges have their keys; the third edge is let have some later."""
+def test_a_secret_that_the_api_server_refuses_stops_no_other(tmp_path: Path):
+    """Mediator, two clients, the head and two edges have their keys; the third edge may get some later."""
 
     async def story(fleet: Running) -> None:
         await quota(fleet, 6)
@@ -390,7 +394,7 @@ def test_a_secret_that_the_api_server_refuses_stops_nobody_else(tmp_path: Path):
 
 
 def test_an_evacuation_is_not_over_because_no_operator_ran_for_long(tmp_path: Path):
-    """It was asked for, and nobody was there for longer than it may take: its subscribers are moved all the same."""
+    """It was requested, and no operator ran for longer than it may take: its subscribers are moved all the same."""
     factor = 0.2
 
     async def story(fleet: Running) -> None:
@@ -442,7 +446,7 @@ def test_a_drain_evicts_one_edge_after_the_other(tmp_path: Path):
 
         async def evicted() -> bool:
             for name in names:
-                with contextlib.suppress(ApiNotFoundError):
+                with contextlib.suppress(ApiNotFoundError):  # between its end and the next one
                     if (await fleet.get("Pod", name))["metadata"]["uid"] == before[name]:
                         codes.append(await fleet.evict(name))
             pods = {item["metadata"]["uid"] for item in await fleet.api.list("Pod", fleet.namespace, names_of_edges)}
@@ -459,7 +463,7 @@ def test_a_drain_evicts_one_edge_after_the_other(tmp_path: Path):
     on_a_cluster(tmp_path, story)
 
 
-def test_where_nodes_are_read_nobody_is_evicted_before_an_operator_has_emptied_it(tmp_path: Path):
+def test_where_nodes_are_read_no_edge_is_evicted_before_it_is_emptied(tmp_path: Path):
     async def story(fleet: Running) -> None:
         fleet.stop()
         fleet.start(PLIMSOLL_READ_NODES="true")
@@ -469,12 +473,12 @@ def test_where_nodes_are_read_nobody_is_evicted_before_an_operator_has_emptied_i
             budget = await fleet.get("PodDisruptionBudget", "east-edges")
             allowed = budget.get("status", {}).get("disruptionsAllowed")
             seen = budget.get("status", {}).get("observedGeneration") == budget["metadata"]["generation"]
-            pod = await fleet.get("Pod", "edge-0-0")  # who is not ready may always go
+            pod = await fleet.get("Pod", "edge-0-0")  # a pod that is not ready may always be evicted
             is_ready = {"type": "Ready", "status": "True"}.items()
             ready = any(is_ready <= each.items() for each in pod["status"].get("conditions", []))
             return seen and ready and budget["spec"]["maxUnavailable"] == 0 and allowed == 0
 
-        await fleet.until("the budget lets nobody go", none_at_all)
+        await fleet.until("the budget allows no eviction", none_at_all)
         assert await fleet.evict("edge-0-0") == HTTPStatus.TOO_MANY_REQUESTS
 
     on_a_cluster(tmp_path, story, FLEET.replace("replicas: 3", "replicas: 2"))

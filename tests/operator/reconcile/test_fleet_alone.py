@@ -1,6 +1,6 @@
-"""One look at a fleet after the other, and what is said of it, where the API server answers or does not.
+"""Reconciliations of a fleet one after the other, and its reported state, with and without answers of the API server.
 
-How an operator does with a real API server is in `test_fleet.py`; here is what cannot be brought about there.
+`test_fleet.py` tests the operator at a real API server; here are the cases that cannot be brought about there.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any
 
 import pytest
+from tests.operator.faults import cancelled
 from tests.operator.world import FLEET, World
 
 from plimsoll.operator import names
@@ -37,7 +38,7 @@ class Server:
         self.world, self.away = world, False
         self.absent: set[str] = set()
         self.wrong: dict[str, Exception] = {}
-        """What is answered to who would write an object of this name."""
+        """The answer to a write of an object of this name."""
         self.asked: list[tuple[str, str, str]] = []
         self.requests: dict[tuple[str, str, int], int] = {}
 
@@ -80,18 +81,18 @@ class Server:
 
 
 def looker(world: World, monkeypatch: pytest.MonkeyPatch) -> tuple[FleetReconciler, Server]:
-    """A fleet's task without a mediator, which nothing here is about."""
-    server = Server(world)
+    """A fleet's task without a mediator, which these tests do not need."""
+    server: Any = Server(world)
     cache = Cache(lambda namespace: copy.deepcopy([*world.objects.values()]))
 
-    async def nobody(self: MediatorSupervisor, *_: object) -> None:
+    async def no_mediator(self: MediatorSupervisor, *_: object) -> None:
         return
 
-    monkeypatch.setattr(MediatorSupervisor, "update", nobody)
+    monkeypatch.setattr(MediatorSupervisor, "update", no_mediator)
     settings = OperatorSettings()
     fleet = FleetReconciler(
         "ns",
-        server,  # type: ignore[arg-type]
+        server,
         cache,
         settings,
         OperatorMetrics(),
@@ -149,7 +150,7 @@ def test_statuses_are_not_waited_for_one_by_one_while_the_api_server_is_away(mon
     asyncio.run(story())
 
 
-def test_a_mediator_that_begins_anew_does_not_make_brokers_unheard_of(monkeypatch: pytest.MonkeyPatch):
+def test_a_restarted_mediator_keeps_the_readings_of_brokers(monkeypatch: pytest.MonkeyPatch):
     world = World()
     fleet, server = looker(world, monkeypatch)
 
@@ -171,7 +172,7 @@ def test_a_mediator_that_begins_anew_does_not_make_brokers_unheard_of(monkeypatc
     asyncio.run(story())
 
 
-def test_a_pod_that_a_watch_shows_after_its_end_is_let_go(monkeypatch: pytest.MonkeyPatch):
+def test_a_pod_that_a_watch_shows_after_its_end_is_forgotten(monkeypatch: pytest.MonkeyPatch):
     world = World()
     fleet, server = looker(world, monkeypatch)
 
@@ -189,14 +190,14 @@ def test_a_pod_that_a_watch_shows_after_its_end_is_let_go(monkeypatch: pytest.Mo
     asyncio.run(story())
 
 
-def test_a_deletion_that_a_watch_tells_of_ends_the_wait_for_what_was_written_before():
+def test_a_deletion_from_a_watch_ends_the_wait_for_an_earlier_write():
     async def story() -> None:
         world = World()
-        server = Server(world)
-        service = OperatorProcess(server, OperatorSettings())  # type: ignore[arg-type]
+        server: Any = Server(world)
+        service = OperatorProcess(server, OperatorSettings())
         fleet = FleetReconciler(
             "ns",
-            server,  # type: ignore[arg-type]
+            server,
             service.cache,
             OperatorSettings(),
             service.metrics,
@@ -213,7 +214,7 @@ def test_a_deletion_that_a_watch_tells_of_ends_the_wait_for_what_was_written_bef
 
 
 class Readings:
-    """The brokers of a mediator, as far as a fleet's task wants to know of them."""
+    """The brokers of a mediator, as far as a fleet's task needs them."""
 
     draining: frozenset[str] = frozenset()
 
@@ -243,7 +244,7 @@ def test_who_only_waits_to_mediate_says_nothing_of_brokers(monkeypatch: pytest.M
         for _ in range(3):
             await fleet._reconcile()
             world.controllers()
-        fleet._mediator._mediator = waiting = Waiting()  # type: ignore[assignment]
+        fleet._mediator._mediator = waiting = Waiting()  # type: ignore[assignment]  # a stand-in
         server.asked.clear()
         await fleet._write_status()
         assert server.asked == []
@@ -287,14 +288,14 @@ def test_what_the_operator_cannot_do_counts_as_refused_until_it_can(monkeypatch:
     asyncio.run(story())
 
 
-def test_lost_nodes_are_given_up_while_nobody_knows_what_should_be(monkeypatch: pytest.MonkeyPatch):
+def test_pods_of_lost_nodes_are_deleted_while_the_spec_is_invalid(monkeypatch: pytest.MonkeyPatch):
     world = World()
     world.settle()
     fleet, server = looker(world, monkeypatch)
 
     async def story() -> None:
         await fleet._reconcile()
-        world.spec("BrokerCluster", "east", head={"profile": "nobody"}, edges=[])
+        world.spec("BrokerCluster", "east", head={"profile": "missing"}, edges=[])
         pod = world.objects["Pod", "edge-0-0"]
         pod["metadata"]["deletionTimestamp"] = world.time
         pod["status"]["conditions"].append(
@@ -309,7 +310,7 @@ def test_lost_nodes_are_given_up_while_nobody_knows_what_should_be(monkeypatch: 
 
 
 class Shown(Waiting):
-    """A mediator that keeps what it is shown."""
+    """A mediator that records what it is shown."""
 
     epochs_begun = 1
 
@@ -325,7 +326,7 @@ def test_edges_that_leave_are_no_targets_for_the_mediator(monkeypatch: pytest.Mo
     mediating = Shown()
 
     def begin(self: MediatorSupervisor, *_: Any) -> None:
-        self._mediator = mediating  # type: ignore[assignment]
+        self._mediator = mediating  # type: ignore[assignment]  # a stand-in
 
     monkeypatch.undo()
     monkeypatch.setattr(MediatorSupervisor, "_start", begin)
@@ -338,18 +339,19 @@ def test_edges_that_leave_are_no_targets_for_the_mediator(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(("served", "written"), [((), "own"), (("own", "x"), "own"), (("x", "y"), "x")])
 def test_the_canary_is_written_where_something_is_watched(served: tuple[str, ...], written: str):
     async def story() -> None:
-        server = Server(World())
-        service = OperatorProcess(server, OperatorSettings(namespaces=served, canary="own/canary"))  # type: ignore[arg-type]
+        server: Any = Server(World())
+        service = OperatorProcess(server, OperatorSettings(namespaces=served, canary="own/canary"))
         writing = asyncio.create_task(service._canary())
-        while service.health.canary_written is None:  # noqa: ASYNC110  until it has been written
-            await asyncio.sleep(0)
-        writing.cancel()
+        async with asyncio.timeout(10):
+            while service.health.canary_written is None:  # noqa: ASYNC110  # until it has been written
+                await asyncio.sleep(0)
+        await cancelled(writing)
         assert server.world.objects["ConfigMap", "canary"]["metadata"]["namespace"] == written
 
     asyncio.run(story())
 
 
-def test_a_mediator_that_cannot_go_on_begins_anew_less_and_less_often(monkeypatch: pytest.MonkeyPatch):
+def test_a_mediator_that_fails_is_restarted_less_and_less_often(monkeypatch: pytest.MonkeyPatch):
     fleet, _ = looker(World(), monkeypatch)
 
     async def refused() -> None:
@@ -376,6 +378,9 @@ def test_a_mediator_that_is_refused_is_a_fault_of_the_fleet_until_one_has_lasted
     async def refused() -> None:
         raise ApiError(403, "no more ConfigMaps here")
 
+    async def lasts() -> None:
+        await asyncio.Event().wait()
+
     async def story() -> None:
         fleet._mediator._task = asyncio.create_task(refused())
         await asyncio.wait([fleet._mediator._task])
@@ -385,7 +390,7 @@ def test_a_mediator_that_is_refused_is_a_fault_of_the_fleet_until_one_has_lasted
         assert fleet._executor.faults["BrokerFleet", "stocks"] == (
             "Refused", "the mediator cannot go on: no more ConfigMaps here",
         )  # fmt: skip
-        fleet._mediator._task = asyncio.create_task(asyncio.sleep(60))
+        fleet._mediator._task = asyncio.create_task(lasts())
         fleet._mediator._started_at = monotonic() - STABLE_SECONDS
         await fleet._mediator.check()
         await fleet._reconcile()
@@ -395,11 +400,11 @@ def test_a_mediator_that_is_refused_is_a_fault_of_the_fleet_until_one_has_lasted
     asyncio.run(story())
 
 
-def test_an_edge_is_taken_to_serve_whom_it_says_it_serves_while_the_mediator_lives(monkeypatch: pytest.MonkeyPatch):
+def test_reported_subscribers_of_an_edge_count_while_the_mediator_lives(monkeypatch: pytest.MonkeyPatch):
     fleet, _ = looker(World(), monkeypatch)
     assert (fleet._mediator.context(1.0).mediating_seconds, fleet._mediator.context(1.0).subscribers) == (0.0, {})
     waiting = Waiting()
-    fleet._mediator._mediator = waiting  # type: ignore[assignment]
+    fleet._mediator._mediator = waiting  # type: ignore[assignment]  # a stand-in
     fleet._mediator._started_at -= 100.0
     waiting.brokers.readings = {
         "edge-0": BrokerReading(report={"subscribers": 7}, report_age=2.0),
@@ -420,7 +425,7 @@ def test_an_edge_is_taken_to_serve_whom_it_says_it_serves_while_the_mediator_liv
 def test_a_head_has_the_key_that_it_says_it_has(monkeypatch: pytest.MonkeyPatch):
     fleet, _ = looker(World(), monkeypatch)
     assert fleet._mediator.key_in_use_by("east-head") == ""
-    fleet._mediator._mediator = waiting = Waiting()  # type: ignore[assignment]
+    fleet._mediator._mediator = waiting = Waiting()  # type: ignore[assignment]  # a stand-in
     waiting.brokers.readings = {
         "east-head": BrokerReading({"process": {"public_key": "k"}}, 0.1),
         "odd": BrokerReading({"process": "x"}, 0.1),
@@ -439,7 +444,7 @@ def tries(server: Server, name: str) -> int:
 
 
 class Clock:
-    """The clock of a fleet's task, which goes on when told to."""
+    """The clock of a fleet's task, which a test advances."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
@@ -449,7 +454,7 @@ class Clock:
 
 
 @pytest.mark.parametrize("code", [403, 422, 500])
-def test_one_secret_that_is_refused_stops_nobody_else(monkeypatch: pytest.MonkeyPatch, code: int):
+def test_one_refused_secret_stops_no_other(monkeypatch: pytest.MonkeyPatch, code: int):
     world = World()
     fleet, server = looker(world, monkeypatch)
     monkeypatch.setattr("plimsoll.operator.reconcile.fleet.STATUS_WARMUP_SECONDS", -1.0)
@@ -484,7 +489,7 @@ def test_the_first_object_that_is_refused_is_tried_again_less_and_less_often(mon
     server.wrong = {name: ApiError(422, f"{name} is refused") for name in refused}
 
     async def story() -> None:
-        for _ in range(120):  # a minute of looks
+        for _ in range(120):  # a minute of reconciliations
             clock.now += 0.5
             await fleet._reconcile()
             world.controllers()
@@ -498,7 +503,7 @@ def test_the_first_object_that_is_refused_is_tried_again_less_and_less_often(mon
 def test_a_conflict_is_tried_again_after_pauses_that_grow(monkeypatch: pytest.MonkeyPatch):
     world, clock = World(), Clock(monkeypatch)
     fleet, server = looker(world, monkeypatch)
-    server.wrong = {"edge-2": ApiConflictError("somebody else was quicker")}
+    server.wrong = {"edge-2": ApiConflictError("another writer was quicker")}
 
     async def story() -> None:
         looks = 0
@@ -521,7 +526,7 @@ def test_a_status_that_conflicts_is_tried_again_after_pauses_that_grow(monkeypat
 
     async def conflicts(item: Object) -> Object:
         server.asked.append(("update", *ref(item)))
-        raise ApiConflictError("somebody else was quicker")
+        raise ApiConflictError("another writer was quicker")
 
     async def story() -> None:
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""What states of pods, nodes and sessions come to."""
+"""What follows from states of pods, nodes and sessions."""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ def test_lost_with_its_node():
     assert not observed.is_lost(leaving, up, AT)
     assert observed.is_lost(leaving, down, AT)
     assert not observed.is_lost(leaving, None, AT + 30)
-    assert observed.is_lost(leaving, None, AT + 31)  # its grace is over, and nobody says that it has ended
+    assert observed.is_lost(leaving, None, AT + 31)  # its grace period is over, and no kubelet confirms its end
 
 
 def test_a_pod_is_known_by_its_label():

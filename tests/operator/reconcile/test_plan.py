@@ -1,4 +1,4 @@
-"""From nothing to a fleet, and from one fleet to another: what is done, in which order, and that it comes to an end."""
+"""From nothing to a fleet, and from one fleet to another: which steps, in which order, and that they come to an end."""
 
 import copy
 
@@ -56,7 +56,7 @@ def test_everything_goes_with_its_owner(world: World):
     assert [key for key, found in owners.items() if not found and key[0] not in own] == []
 
 
-def test_scaling_up_makes_newcomers_and_touches_nobody_else(world: World):
+def test_scaling_up_creates_edges_and_touches_no_other(world: World):
     scale(world, 5)
     touched = set()
     for _ in range(10):
@@ -64,7 +64,7 @@ def test_scaling_up_makes_newcomers_and_touches_nobody_else(world: World):
     assert world.of("EdgeBroker") == [*EDGES, "edge-3", "edge-4"]
     assert world.look() == []
     assert {name for kind, name in touched if kind == "StatefulSet"} == {"edge-3", "edge-4"}
-    assert ("ConfigMap", "east-head-config") in touched  # it reads it at its next start; MEMBERS says it now
+    assert ("ConfigMap", "east-head-config") in touched  # read at its next start; CLUSTER_MEMBERS announces it now
     assert not any(kind == "Pod" for kind, _ in touched)
 
 
@@ -92,7 +92,7 @@ def test_a_leaving_edge_may_speak_until_it_has_gone(world: World):
 
 
 @pytest.mark.parametrize("phase", ["Failed", "Rejected", "RolledBack"])
-def test_an_evacuation_that_fails_holds_nobody_for_ever(world: World, phase: str):
+def test_an_evacuation_that_fails_holds_no_edge_forever(world: World, phase: str):
     scale(world, 2)
     world.round()
     world.round()
@@ -118,7 +118,7 @@ def test_the_time_without_an_operator_ends_no_evacuation(world: World):
     world.mediating_seconds, world.serves = 1.0, {"edge-2": ReportedSubscribers(7, world.now)}
     assert [type(step) for step in world.round()] == [StepBlocked]
     (first,) = world.sessions()
-    world.end_session(first, "Failed")  # its deadline was over when somebody saw it
+    world.end_session(first, "Failed")  # its deadline had passed when a mediator saw it
     world.now += 5
     world.serves = {"edge-2": ReportedSubscribers(7, world.now)}
     (again,) = world.round()
@@ -152,7 +152,7 @@ def test_an_edge_made_by_hand_is_evacuated_too(world: World):
     assert "big" not in world.of("EdgeBroker")
 
 
-def test_what_somebody_else_has_made_is_left_alone(world: World):
+def test_objects_of_other_owners_are_left_alone(world: World):
     world.put({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "edge-3"}, "spec": {"mine": True}})
     scale(world, 4)
     for _ in range(8):
@@ -161,7 +161,7 @@ def test_what_somebody_else_has_made_is_left_alone(world: World):
     assert world.objects["Service", "edge-3"]["spec"] == {"mine": True}
 
 
-def test_what_somebody_has_changed_is_written_again(world: World):
+def test_an_object_changed_by_another_client_is_written_again(world: World):
     world.objects["Service", "edge-0"]["spec"]["selector"] = {}
     assert [(subject_of(step), type(step)) for step in world.look()] == [(("Service", "edge-0"), Apply)]
 
@@ -222,7 +222,7 @@ def test_differs_sees_what_is_missing():
 
 
 def test_a_newcomer_starts_when_its_head_has_read_its_key(world: World):
-    """Who connects before is refused, and ZeroMQ does not try again."""
+    """A peer that connects before is refused, and ZeroMQ does not try again."""
     scale(world, 4)
     world.round()  # its object
     told = world.round()
@@ -234,7 +234,7 @@ def test_a_newcomer_starts_when_its_head_has_read_its_key(world: World):
     assert 4 <= world.now - begun <= 8
 
 
-def test_at_first_everybody_starts_at_once():
+def test_at_first_all_brokers_start_at_once():
     world = World()
     rounds = 0
     while len(world.of("StatefulSet")) < 4:

@@ -1,4 +1,4 @@
-"""What fails is said, and tried again: soon after a conflict or an outage, later after a refusal."""
+"""Failed steps are reported and retried: soon after a conflict or an outage, later after a refusal."""
 
 import pytest
 
@@ -14,7 +14,8 @@ STEP = ("apply", "Secret/x")
 )
 def test_an_api_server_that_is_away_would_answer_nothing_else(code: int, away: bool):
     assert is_api_unavailable(ApiError(code, "no")) is away
-    assert not is_api_unavailable(ApiConflictError("other")) and not is_api_unavailable(ApiNotFoundError("gone"))  # noqa: PT018
+    assert not is_api_unavailable(ApiConflictError("other"))
+    assert not is_api_unavailable(ApiNotFoundError("gone"))
 
 
 @pytest.mark.parametrize(

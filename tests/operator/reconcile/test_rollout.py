@@ -1,4 +1,4 @@
-"""Who is replaced when: one edge at a time, emptied first; heads when no edge is on the move."""
+"""Which broker is replaced when: one edge at a time, emptied first; a head when no edge is being replaced."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def image(world: World, name: str = "new:1") -> None:
 
 
 def story(world: World, rounds: int = 80) -> list[str]:
-    """What happens until nothing does: evacuations and restarts in their order, each pod ready a round later."""
+    """All steps until there are none: evacuations and restarts in their order, each pod ready a round later."""
     told: list[str] = []
     for _ in range(rounds):
         steps = world.round()
@@ -93,7 +93,7 @@ def test_a_session_that_ends_badly_does_not_hold_the_roll():
     assert any(isinstance(step, Restart) and step.broker == "edge-0" for step in world.round())
 
 
-def test_who_serves_nobody_goes_at_once():
+def test_an_edge_without_subscribers_is_replaced_at_once():
     world = settled()
     for broker in ("edge-0", "edge-1"):
         world.set_pod(broker, ready=False, waiting="ImagePullBackOff")
@@ -142,7 +142,7 @@ def test_a_lone_edge_is_replaced_without_a_session():
     assert story(world) == ["restart edge-0", "restart east-head"]
 
 
-def test_who_is_being_emptied_takes_no_newcomers_until_it_serves_anew():
+def test_an_edge_that_is_emptied_takes_no_newcomers_until_it_is_ready_again():
     world = settled()
     image(world)
     world.round()
@@ -199,13 +199,13 @@ def test_edges_of_a_drained_node_are_emptied_one_by_one():
     world = settled(settings=OperatorSettings(read_nodes=True))
     assert world.objects["PodDisruptionBudget", "east-edges"]["spec"]["maxUnavailable"] == 0
     world.nodes = {"n1": node("n1", drained=True)}
-    assert world.look() == []  # nobody else would take them
+    assert world.look() == []  # no other edge would take them
     world.nodes["n2"] = node("n2")
     assert [step.edge["metadata"]["name"] for step in world.round() if isinstance(step, Evacuate)] == ["edge-0"]
     world.end_session(world.sessions()[0])
     assert evictable(world) == set()
     world.round()
-    assert evictable(world) == {"edge-0-0"}  # and left to whoever drains the node
+    assert evictable(world) == {"edge-0-0"}  # and left to the drain of the node
     assert [type(step) for step in world.round()] == [StepBlocked]
     world.now += EVICTION_SECONDS
     assert [step.broker for step in world.round() if isinstance(step, Restart)] == ["edge-0"]
@@ -340,7 +340,7 @@ def test_without_rights_on_nodes_drains_take_one_edge_at_a_time(drained: bool):
 
 
 def test_a_heads_new_key_replaces_no_pod():
-    """It takes the key while it runs, told by a change of its pod; its edges find it by what is authorised."""
+    """It takes the key while it runs, after a change of its pod; its edges find it by the authorised keys."""
     world = settled()
     before = {name: world.objects["Pod", name]["metadata"]["uid"] for name in world.of("Pod")}
     secret = world.objects["Secret", "east-head-keys"]
@@ -360,7 +360,7 @@ def test_an_edges_new_key_is_one_that_it_is_started_with():
     assert [step.edge["metadata"]["name"] for step in world.round() if isinstance(step, Evacuate)] == ["edge-0"]
 
 
-def test_an_edge_that_is_cut_off_from_a_head_that_serves_begins_anew():
+def test_an_edge_that_is_cut_off_from_a_ready_head_is_restarted():
     world = settled()
     world.now += 100
     world.set_pod("edge-1", ready=False)

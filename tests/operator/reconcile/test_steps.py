@@ -1,4 +1,4 @@
-"""What a change is about."""
+"""The object that a step is about."""
 
 from plimsoll.operator.reconcile.steps import (
     Apply,

@@ -1,4 +1,4 @@
-"""The authorized-keys file: who may come as whom, and what clients may do."""
+"""The authorized-keys file: which key may use which role and name, and what clients may do."""
 
 from plimsoll.broker.auth.permission_parser import parse_permissions
 from plimsoll.core.permissions import ClientPermissions

@@ -1,4 +1,4 @@
-"""Keys are made for everybody who needs some, and who cannot have any keeps nobody else from theirs."""
+"""Keys are created for every identity, and one that cannot be created stops no other."""
 
 import asyncio
 import copy
@@ -24,7 +24,7 @@ CLIENT, HEAD = names.client_keys("app"), names.keys_of("east-head")
 
 
 class Server(Api):
-    """Keeps what it is given; refuses what it is told to, and says that a Secret of a `taken` name is there."""
+    """Stores what it is given; refuses what a test sets, and answers that a Secret of a `taken` name exists."""
 
     def __init__(self, world: World) -> None:
         self.world, self.refused = world, dict[str, Exception]()
@@ -65,7 +65,7 @@ def looked(one: KeyManager, world: World) -> dict[str, Any]:
     return asyncio.run(one.keys(resources_of(world), ObservedObjects(world.objects)))
 
 
-def test_everybody_gets_a_pair_and_keeps_it(world: World):
+def test_every_identity_gets_a_pair_and_keeps_it(world: World):
     server = Server(world)
     one = keeping(world, server)
     found = looked(one, world)
@@ -77,7 +77,7 @@ def test_everybody_gets_a_pair_and_keeps_it(world: World):
     assert server.asked == made
 
 
-def test_who_is_refused_stops_nobody_else_and_is_not_asked_for_at_once_again(world: World):
+def test_a_refused_secret_stops_no_other_and_is_not_retried_at_once(world: World):
     server = Server(world)
     server.refused[CLIENT] = ApiError(403, "a quota")
     one = keeping(world, server)
@@ -98,7 +98,7 @@ def test_an_api_server_that_is_away_ends_the_look(world: World):
         looked(keeping(world, server), world)
 
 
-def test_a_secret_of_somebody_else_is_left_alone(world: World):
+def test_a_secret_of_another_owner_is_left_alone(world: World):
     server = Server(world)
     metadata = {"name": CLIENT, "namespace": "ns", "labels": {}, "uid": "theirs"}
     server.taken[CLIENT] = {"kind": "Secret", "metadata": metadata, "data": {}}

@@ -1,4 +1,4 @@
-"""New keys: let in, in force, and the old ones out, step by step."""
+"""Key replacement step by step: the new key is accepted, then used, then the old one is removed."""
 
 import base64
 from typing import Any

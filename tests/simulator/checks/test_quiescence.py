@@ -1,4 +1,4 @@
-"""When a run is over: a settled fleet has nothing left over, and each thing that is left over is told."""
+"""The end of a run: a settled fleet has no state left over, and each kind of leftover is reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTHING: Any = None
 
 @pytest.fixture
 def over() -> SimulationRun:
-    """A run that has come to its end: two clusters, everybody served."""
+    """A run that has ended: three clusters, with every subscriber served."""
     one = SimulationRun(SCENARIOS["sessions-across"], 3)
     outcome = one.go()
     assert outcome.ok, outcome.verdict
@@ -41,7 +41,7 @@ def edges(one: SimulationRun) -> list[Edge]:
     return [node for broker in one.fleet.edges() if isinstance(node := broker.host.node, Edge)]
 
 
-def record(one: SimulationRun) -> EdgeAttachment:
+def attachment(one: SimulationRun) -> EdgeAttachment:
     return next(a for edge in edges(one) for a in edge.attachments.by_subscriber.values())
 
 
@@ -60,32 +60,32 @@ def subscriber(one: SimulationRun) -> Any:
     return next(s for p in one.apps.processes.values() if p.client for s in p.client.subscribers.values())
 
 
-# ---------------------------------------------------------------- one thing each that may be left over
+# ---------------------------------------------------------------- each leaves one kind of state over
 
 
-def forget_an_owner(one: SimulationRun) -> None:
+def lose_an_owner_entry(one: SimulationRun) -> None:
     heads = (broker.host.node for broker in one.fleet.heads())
     owners = next(node.owners.entries for node in heads if isinstance(node, Head) and node.owners.entries)
     del owners[next(iter(owners))]
 
 
-def open_a_session(one: SimulationRun) -> None:
+def keep_an_open_session(one: SimulationRun) -> None:
     head(one).coordinator.sessions["1.9"] = NOTHING
 
 
-def keep_a_guest(one: SimulationRun) -> None:
+def keep_a_remote_member(one: SimulationRun) -> None:
     assert head(one).remote_members.reserve(msg.Prepare("1.9", ["x"], 5.0, False), "h0e0", "h1")
 
 
 def keep_a_slot(one: SimulationRun) -> None:
-    edges(one)[0].handover_target.slots["x"] = SimpleNamespace(session="1.9")  # type: ignore[assignment]
+    edges(one)[0].handover_target.slots["x"] = SimpleNamespace(session="1.9")  # type: ignore[assignment]  # a stand-in
 
 
-def keep_a_record(one: SimulationRun) -> None:
-    record(one).state = AttachmentState.CLOSED
+def keep_a_closed_attachment(one: SimulationRun) -> None:
+    attachment(one).state = AttachmentState.CLOSED
 
 
-def keep_a_ghost(one: SimulationRun) -> None:
+def keep_the_cover_of_a_dead_edge(one: SimulationRun) -> None:
     head(one).membership.ghosts["e#1"] = 1.0
 
 
@@ -97,43 +97,43 @@ def keep_a_hand_over(one: SimulationRun) -> None:
     subscriber(one).handover = SimpleNamespace(next=None)
 
 
-def serve_nobody(one: SimulationRun) -> None:
+def keep_a_subscriber_resuming(one: SimulationRun) -> None:
     subscriber(one).current.state = client.attachment.ClientAttachmentState.RESUMING
 
 
-def promise_nothing(one: SimulationRun) -> None:
+def miss_an_acknowledgement(one: SimulationRun) -> None:
     subscriber(one).subscription_list.unreached = {1: 1}
 
 
 @pytest.mark.parametrize(
     ("leave", "words"),
     [
-        (forget_an_owner, {"owner entries too many or too few"}),
-        (open_a_session, {"open hand-overs: ['1.9']"}),
-        (keep_a_guest, {"guests of other heads' hand-overs"}),
+        (lose_an_owner_entry, {"owner entries that do not match the serving edges"}),
+        (keep_an_open_session, {"open hand-overs: ['1.9']"}),
+        (keep_a_remote_member, {"remote members of other heads' hand-overs"}),
         (keep_a_slot, {"slots: ['x of 1.9']"}),
-        (keep_a_record, {"records that are not live"}),
-        (keep_a_ghost, {"covers of edges that are gone: ['e#1']"}),
-        (miss_a_report, {"unreported edges or neighbours"}),
-        (keep_a_hand_over, {"a hand-over that neither ends nor is taken back"}),
-        (serve_nobody, {"subscriber not served", "owner entries too many or too few"}),
-        (promise_nothing, {"subscriptions that were never acknowledged"}),
+        (keep_a_closed_attachment, {"attachments that are not live"}),
+        (keep_the_cover_of_a_dead_edge, {"covers of edges that are gone: ['e#1']"}),
+        (miss_a_report, {"edges or neighbours that have not reported"}),
+        (keep_a_hand_over, {"a hand-over that neither ended nor was undone"}),
+        (keep_a_subscriber_resuming, {"subscriber not served", "owner entries that do not match the serving edges"}),
+        (miss_an_acknowledgement, {"subscriptions that were never acknowledged"}),
     ],
     ids=lambda one: getattr(one, "__name__", ""),
 )
-def test_whatever_is_left_over_is_told(over: SimulationRun, leave: Callable[[SimulationRun], None], words: set[str]):
+def test_each_leftover_is_reported(over: SimulationRun, leave: Callable[[SimulationRun], None], words: set[str]):
     leave(over)
-    told = left(over)
-    assert told
+    reported = left(over)
+    assert reported
     for word in words:
-        assert any(word in one for one in told), (word, told)
-    assert all(any(word in one for word in words) for one in told), told
+        assert any(word in one for one in reported), (word, reported)
+    assert all(any(word in one for word in words) for one in reported), reported
 
 
-# ---------------------------------------------------------------- and what may still be under way
+# ---------------------------------------------------------------- each keeps the fleet busy
 
 
-def have_no_machine(one: SimulationRun) -> None:
+def be_down(one: SimulationRun) -> None:
     one.fleet.heads()[0].host.node = None
 
 
@@ -141,32 +141,32 @@ def wait_for_an_acknowledgement(one: SimulationRun) -> None:
     next(iter(head(one).accepted_links())).unacked.append(NOTHING)
 
 
-def have_more_to_say(one: SimulationRun) -> None:
+def have_a_full_buffer(one: SimulationRun) -> None:
     next(iter(edges(one)[0].dialled.values())).buffer.append(b"")
 
 
 def have_a_queue(one: SimulationRun) -> None:
-    record(one).queue.append(b"")
+    attachment(one).queue.append(b"")
 
 
 def catch_up(one: SimulationRun) -> None:
-    edges(one)[0].cursor.members[record(one)] = None
+    edges(one)[0].cursor.members[attachment(one)] = None
 
 
 @pytest.mark.parametrize(
-    "do", [have_no_machine, wait_for_an_acknowledgement, have_more_to_say, have_a_queue, catch_up],
+    "do", [be_down, wait_for_an_acknowledgement, have_a_full_buffer, have_a_queue, catch_up],
     ids=lambda one: getattr(one, "__name__", ""),
 )  # fmt: skip
-def test_while_anybody_speaks_or_waits_it_is_not_over(over: SimulationRun, do: Callable[[SimulationRun], None]):
+def test_a_fleet_with_work_under_way_is_busy(over: SimulationRun, do: Callable[[SimulationRun], None]):
     do(over)
     assert is_busy(over.fleet, over.apps)
 
 
-def test_who_serves_is_who_is_live(over: SimulationRun):
+def test_an_edge_serves_its_live_attachments(over: SimulationRun):
     before = list(serving_edges(over.fleet, AT))
     names = sorted(one.subscriber for one in before)
     assert names == sorted({name for process in over.apps.processes.values() for name in process.subscribers})
-    one = record(over)
+    one = attachment(over)
     edge = next(edge for edge in edges(over) if one.subscriber in edge.attachments.by_subscriber)
     assert seen.ServingEdgeObserved(edge.config.name, one.subscriber, one.epoch, AT) in before
     one.state = AttachmentState.CLOSED

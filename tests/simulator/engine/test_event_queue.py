@@ -1,4 +1,4 @@
-"""Events happen in one order, whatever is scheduled while they do."""
+"""Events run in a total order, also those that are scheduled while others run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_time_orders_events_and_the_order_of_scheduling_breaks_ties():
     assert schedule.events == 3
 
 
-def test_an_event_may_schedule_more():
+def test_an_event_may_schedule_others():
     schedule = EventQueue()
     seen: list[object] = []
 

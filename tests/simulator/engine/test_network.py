@@ -1,4 +1,4 @@
-"""Connections have ZeroMQ's manners: in order, silent about reconnects, strangers after them."""
+"""Connections behave as those of ZeroMQ: frames stay in order, reconnects are silent, and change the routing id."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plimsoll.simulator.engine.network import ConnectionQuality, Peer, Simulated
 
 
 class Box:
-    """A party that keeps what arrives."""
+    """A party that keeps the frames that arrive."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -26,9 +26,9 @@ class Box:
 
 
 class World:
-    def __init__(self, seed: int = 1, **weather: float) -> None:
+    def __init__(self, seed: int = 1, **quality: float) -> None:
         self.schedule = EventQueue()
-        self.network = SimulatedNetwork(self.schedule, random.Random(seed), ConnectionQuality(**weather))
+        self.network = SimulatedNetwork(self.schedule, random.Random(seed), ConnectionQuality(**quality))
         self.a, self.b = Box("a"), Box("b")
         self.network.listen(self.b, "sim://b")
         self.network.dial(self.a, "bee", "sim://b", False)
@@ -61,7 +61,7 @@ def test_frames_arrive_in_order_both_ways():
     assert world.a.got == [("bee", frame) for frame in NUMBERS]
 
 
-def test_what_is_sent_before_anyone_listens_waits():
+def test_frames_wait_until_the_endpoint_listens():
     world = World()
     world.network.dial(world.a, "cee", "sim://c", False)
     assert world.network.send(world.a, "cee", b"early", False)
@@ -72,7 +72,7 @@ def test_what_is_sent_before_anyone_listens_waits():
     assert late.frames == [b"early"]
 
 
-def test_a_reconnect_loses_what_is_under_way_and_makes_a_stranger():
+def test_a_reconnect_loses_frames_in_flight_and_changes_the_routing_id():
     world = World(delay_seconds=0.1, jitter_seconds=0.0)
     world.send(b"1")
     world.run(0.15)
@@ -80,7 +80,7 @@ def test_a_reconnect_loses_what_is_under_way_and_makes_a_stranger():
     assert world.answer(before, b"back") == [True]
     world.send(b"lost")
     world.network.reconnect(world.connection)
-    assert world.answer(before, b"nobody") == [False], "the old routing id is unreachable"
+    assert world.answer(before, b"refused") == [False], "the old routing id is unreachable"
     world.send(b"waits")
     world.run(1.0)
     assert world.b.frames == [b"1", b"waits"]
@@ -89,37 +89,37 @@ def test_a_reconnect_loses_what_is_under_way_and_makes_a_stranger():
     assert world.network.lost == 2
 
 
-def test_a_wall_holds_one_direction_and_keeps_its_order():
+def test_a_partition_holds_the_frames_of_one_direction_in_order():
     world = World()
     world.send(b"0")
     world.run()
     peer = world.b.got[0][0]
-    world.network.wall("a", "b")
+    world.network.partition("a", "b")
     world.send(*NUMBERS[1:10])
     world.answer(peer, b"through")
     world.run()
     assert world.b.frames == [b"0"]
     assert world.a.frames == [b"through"]
-    world.network.unwall("a", "b")
+    world.network.rejoin("a", "b")
     world.send(*NUMBERS[10:20])
     world.run()
     assert world.b.frames == [b"0", *NUMBERS[1:20]]
 
 
-def test_a_wall_keeps_new_connections_away():
+def test_a_partition_prevents_new_connections():
     world = World()
     world.run()
-    world.network.wall("a", "b")
+    world.network.partition("a", "b")
     world.network.reconnect(world.connection)
     world.send(b"1")
     world.run()
     assert world.b.frames == []
-    world.network.unwall("a", "b")
+    world.network.rejoin("a", "b")
     world.run()
     assert world.b.frames == [b"1"]
 
 
-def test_a_crash_leaves_no_one_to_reach():
+def test_a_crashed_party_cannot_be_reached():
     world = World()
     world.send(b"1")
     world.run()
@@ -130,7 +130,7 @@ def test_a_crash_leaves_no_one_to_reach():
         world.send(b"2")
 
 
-def test_a_listener_that_restarts_has_what_waited_and_not_what_was_under_way():
+def test_a_restarted_listener_receives_waiting_frames_but_not_those_in_flight():
     world = World(delay_seconds=0.1)
     world.run()
     world.send(b"under way")
@@ -143,7 +143,7 @@ def test_a_listener_that_restarts_has_what_waited_and_not_what_was_under_way():
     assert again.frames == [b"waits"]
 
 
-def test_hanging_up_sends_what_there_is_and_ends():
+def test_hanging_up_sends_queued_frames_first():
     world = World(delay_seconds=0.1, jitter_seconds=0.0)
     world.run()
     world.send(b"bye")
@@ -168,7 +168,7 @@ def test_bandwidth_spaces_frames():
     assert world.b.frames == [b"12345", b"67890"]
 
 
-def test_a_rough_link_drops_doubles_and_overtakes():
+def test_a_lossy_connection_drops_repeats_and_reorders():
     world = World(drop=0.2, duplicate=0.2, reorder=0.5, jitter_seconds=0.5)
     world.run()
     world.send(*NUMBERS)

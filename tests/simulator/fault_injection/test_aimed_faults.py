@@ -1,4 +1,4 @@
-"""An aimed fault strikes where and when its record is sent, once, and leaves alone who must live."""
+"""An aimed fault strikes once, when its message is sent, and kills only victims that may be killed."""
 
 from __future__ import annotations
 
@@ -21,44 +21,42 @@ from plimsoll.simulator.world.brokers import FleetShape
 MANY = HandoverMix(600, across=0.5, aim=0.5)
 
 
-def drawn(moving: HandoverMix = MANY) -> list[AimedFault]:
-    plan = draw_handovers(moving, FleetShape(3, 2), random.Random(1), 1.0, 2.0)
-    return draw_aimed_faults(plan, moving, random.Random(2))
+def drawn(mix: HandoverMix = MANY) -> list[AimedFault]:
+    plan = draw_handovers(mix, FleetShape(3, 2), random.Random(1), 1.0, 2.0)
+    return draw_aimed_faults(plan, mix, random.Random(2))
 
 
-def test_about_as_many_as_asked_and_of_all_kinds():
+def test_faults_have_the_requested_rate_and_are_of_all_kinds():
     some = drawn()
     assert 200 < len(some) < 400
     assert {aim.point for aim in some} == set(MESSAGE_TAGS)
     assert {aim.victim for aim in some} >= {"source", "target", "head", "mediator", "link"}
 
 
-def test_who_is_not_mortal_stands_still():
+def test_a_victim_that_must_not_be_killed_is_paused():
     killed = {aim.victim for aim in drawn() if aim.fault == "crash"}
     assert killed == {"subscriber", "mediator", "link"}
     killed = {aim.victim for aim in drawn(replace(MANY, crashable=("source",))) if aim.fault == "crash"}
     assert killed == {"source", "mediator", "link"}
 
 
-def test_records_that_name_a_session_have_points():
+def test_every_message_that_names_a_handover_is_a_point():
     assert MESSAGE_TAGS["Cut"] == 78
     assert "Held" not in MESSAGE_TAGS, "it does not name its session"
     assert len(set(MESSAGE_TAGS.values())) == len(MESSAGE_TAGS)
 
 
-class Struck:
-    """A run with one hand-over, and one aim at it."""
+class StruckRun:
+    """A run with one hand-over and one fault that is aimed at it."""
 
     def __init__(self, point: str, victim: str, fault: str, nth: int = 0) -> None:
         scenario = SCENARIOS["sessions-across"]
-        moving = replace(scenario.handovers, handovers=1, aim=0.0, abort=0.0, across=1.0, non_members=0.0)
-        quiet = replace(
-            scenario, handovers=moving, fault_rates=replace(scenario.fault_rates, reconnect=0.0), control=None
-        )
+        mix = replace(scenario.handovers, handovers=1, aim=0.0, abort=0.0, across=1.0, non_members=0.0)
+        quiet = replace(scenario, handovers=mix, fault_rates=replace(scenario.fault_rates, reconnect=0.0), control=None)
         self.lines: list[str] = []
         for seed in range(20):
             self.run = SimulationRun(quiet, seed, self.lines.append)
-            self.commands = self.run.mediators.office
+            self.commands = self.run.mediators.backend
             assert isinstance(self.commands, CommandBackend)
             move = self.commands.moves[0]
             self.aim = AimedFault(move, point, nth, victim, fault, 0.0, 5)
@@ -67,23 +65,23 @@ class Struck:
             if self.aim.is_spent:
                 break
 
-    def said(self, word: str) -> list[str]:
-        return [line for line in self.lines if "! " in line and word in line]
+    def traced_faults(self, text: str) -> list[str]:
+        return [line for line in self.lines if "! " in line and text in line]
 
 
-def test_a_command_is_met():
-    struck = Struck("Command", "head", "pause")
+def test_a_fault_strikes_at_a_command():
+    struck = StruckRun("Command", "head", "pause")
     assert struck.aim.is_spent
-    assert len(struck.said(f"{struck.aim.move.head} stands still")) == 2, "its begin and its end"
+    assert len(struck.traced_faults(f"{struck.aim.move.head} is paused")) == 2, "its start and its end"
     assert struck.run.faults.happened["aimed pause"] == 1
 
 
-def test_what_travels_through_the_tree_is_met():
-    struck = Struck("Prepare", "target", "reconnect")
+def test_a_fault_strikes_at_a_message_that_is_routed_through_the_tree():
+    struck = StruckRun("Prepare", "target", "reconnect")
     assert struck.aim.is_spent
     assert any(struck.aim.move.target in line for line in struck.lines if "is lost" in line)
 
 
-def test_a_record_of_another_kind_is_not():
-    assert not Struck("Revoke", "head", "pause").aim.is_spent, "nothing is revoked across clusters"
+def test_a_fault_does_not_strike_if_its_message_is_never_sent():
+    assert not StruckRun("Revoke", "head", "pause").aim.is_spent, "nothing is revoked across clusters"
     assert isinstance(msg.Revoke, type)

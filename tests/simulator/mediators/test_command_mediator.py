@@ -1,8 +1,9 @@
-"""A mediator asks for what its plan says until it is told of an end, whatever is lost on the way."""
+"""A mediator repeats the commands of its plan until each hand-over has a final outcome."""
 
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -24,13 +25,13 @@ class World:
         self.store = store or CommandedHandovers()
         self.journal: list[seen.Observation] = []
         self.now = 1.0
-        moves = [msgspec_replace(MOVE, **move)]
+        moves = [replace(MOVE, **move)]
         self.mediator = CommandMediator(
-            "m", self.store, ["h0"], moves, ["stranger"], 0.0, random.Random(1), self.journal.append
+            "m", self.store, ["h0"], moves, ["elsewhere"], 0.0, random.Random(1), self.journal.append
         )
 
-    def said(self, seconds: float = 0.0) -> list[Any]:
-        """What it says to its head by then."""
+    def sent(self, seconds: float = 0.0) -> list[Any]:
+        """Let time pass; returns the messages that the mediator has sent to its head."""
         self.now += seconds
         self.mediator.poll(self.now)
         frames = [wire.decode_frame(frame) for _, frame in self.mediator.control_to_send()]
@@ -42,10 +43,11 @@ class World:
     def answer(self, *records: Any) -> list[Any]:
         for record in records:
             self.mediator.receive_control("h0", wire.control_frame(record), self.now)
-        return self.said()
+        return self.sent()
 
-    def begin(self) -> msg.Command:
-        self.said()
+    def start(self) -> msg.Command:
+        """Answer the mediator's query for subscribers; returns its PREPARE."""
+        self.sent()
         return self.answer(msg.SubscriberPage(0, "h0e0", HEAD_EPOCH, ["a", "b", "c"], False))[0]
 
     def outcome(
@@ -54,24 +56,19 @@ class World:
         return msg.Outcome("1.1", mediator, more.get("head_epoch", HEAD_EPOCH), state, list(members), reason)
 
 
-def msgspec_replace(move: PlannedHandover, **more: Any) -> PlannedHandover:
-    values = {name: getattr(move, name) for name in PlannedHandover.__dataclass_fields__}
-    return PlannedHandover(**{**values, **more})
-
-
-def test_a_hand_over_from_question_to_outcome():
+def test_a_hand_over_from_query_to_outcome():
     world = World()
-    assert world.said() == [msg.ListSubscribers(0, "h0e0")]
-    prepare = world.begin()
+    assert world.sent() == [msg.ListSubscribers(0, "h0e0")]
+    prepare = world.start()
     assert (prepare.mediator, prepare.head_epoch, prepare.session, prepare.step) == (1, HEAD_EPOCH, "1.1", "prepare")
     assert prepare.plan is not None
     assert set(prepare.plan.members) < {"a", "b", "c"}
     assert world.answer(world.outcome("preparing"))[0].step == "prepare"
     assert [one.step for one in world.answer(world.outcome("ready"))] == ["cut"]
-    assert world.said(1.0)[0].step in ("cut", "ask"), "it is asked again and again"
+    assert world.sent(1.0)[0].step in ("cut", "ask"), "it repeats the command or asks for the state"
     members = [(name, "moved") for name in prepare.plan.members]
     assert world.answer(world.outcome("done", *members)) == []
-    assert world.said(9.0) == []
+    assert world.sent(9.0) == []
     kinds = [type(one) for one in world.journal]
     assert kinds == [
         seen.SessionStartObserved,
@@ -81,69 +78,70 @@ def test_a_hand_over_from_question_to_outcome():
     ]
 
 
-def test_what_is_lost_is_said_again():
+def test_a_message_without_an_answer_is_repeated():
     world = World()
-    assert len(world.said()) == len(world.said(1.0)) == 1
-    first = world.begin()
-    assert world.said(1.0) == [first]
+    assert len(world.sent()) == len(world.sent(1.0)) == 1
+    first = world.start()
+    assert world.sent(1.0) == [first]
 
 
-def test_patience_ends():
+def test_a_hand_over_is_cut_when_the_patience_of_its_plan_ends():
     world = World(patience_seconds=0.5)
-    world.begin()
-    assert world.said(1.0)[0].step == "cut"
+    world.start()
+    assert world.sent(1.0)[0].step == "cut"
 
 
-def test_abort_at_the_step_that_the_plan_says():
+def test_a_hand_over_is_aborted_at_the_step_that_its_plan_names():
     for end, state in (("abort-preparing", "preparing"), ("abort-ready", "ready"), ("abort-late", "cut")):
         world = World(end=end, pick=3)
-        if world.begin().step == "prepare":
-            steps = {one.step for _ in range(20) for one in [*world.answer(world.outcome(state)), *world.said(0.3)]}
+        if world.start().step == "prepare":
+            steps = {one.step for _ in range(20) for one in [*world.answer(world.outcome(state)), *world.sent(0.3)]}
             assert "abort" in steps
 
 
-def test_the_next_life_asks_and_goes_on():
+def test_the_next_mediator_asks_for_the_state_and_continues():
     world = World()
-    world.begin()
+    world.start()
     world.answer(world.outcome("ready"))
     later = World(world.store)
     later.mediator.poll(5.0)
-    asked = later.said(5.0)[0]
+    asked = later.sent(5.0)[0]
     assert (asked.mediator, asked.session, asked.step) == (2, "1.1", "ask")
     assert later.answer(later.outcome("ready", mediator=2))[0].step == "cut"
 
 
-def test_a_preparation_that_never_arrived_is_undone():
+def test_a_hand_over_whose_prepare_was_lost_is_aborted():
     world = World(patience_seconds=0.1)
-    world.begin()
-    world.said(1.0)
+    world.start()
+    world.sent(1.0)
     assert world.answer(world.outcome("unknown"))[0].step == "abort"
 
 
-def test_the_older_mediator_stops():
-    for outcome in (
+def test_a_mediator_stops_when_it_learns_of_a_later_one():
+    outcomes: list[dict[str, Any]] = [
         {"state": "ready", "mediator": 2},
         {"state": "failed", "mediator": 2, "reason": "mediator-epoch: x"},
-    ):
+    ]
+    for outcome in outcomes:
         world = World()
-        world.begin()
-        assert world.answer(world.outcome(**outcome)) == []  # type: ignore[arg-type]
-        assert world.said(9.0) == []
+        world.start()
+        assert world.answer(world.outcome(**outcome)) == []
+        assert world.sent(9.0) == []
         assert world.mediator.wake_at() == float("inf")
 
 
-def test_the_store_takes_nothing_from_the_older():
+def test_the_store_refuses_writes_of_a_deposed_mediator():
     world = World()
-    world.begin()
+    world.start()
     World(world.store)
     world.answer(world.outcome("done", ("a", "moved")))
     assert not world.store.handovers["1.1"].is_final
 
 
-def test_failures_of_stale_commands_say_nothing():
+def test_a_failed_stale_command_does_not_end_the_hand_over():
     world = World(stale=True)
-    world.begin()
-    stale = [one for _ in range(30) for one in world.said(0.4) if (one.mediator, one.head_epoch) != (1, HEAD_EPOCH)]
+    world.start()
+    stale = [one for _ in range(30) for one in world.sent(0.4) if (one.mediator, one.head_epoch) != (1, HEAD_EPOCH)]
     assert {(one.mediator, one.head_epoch) for one in stale} == {(0, HEAD_EPOCH), (1, HEAD_EPOCH - 1)}
     for reason in ("mediator-epoch: 1", "head-epoch: 11", "starting: x"):
         world.answer(world.outcome("failed", reason=reason))
@@ -152,9 +150,9 @@ def test_failures_of_stale_commands_say_nothing():
     assert world.store.handovers["1.1"].state == "failed"
 
 
-def test_what_is_told_differently_later_is_written_down():
+def test_an_outcome_that_changes_later_is_recorded():
     world = World()
-    world.begin()
+    world.start()
     world.answer(*[world.outcome("done", ("a", "moved"))] * 3, world.outcome("done", ("a", "stayed")))
     assert sum(isinstance(one, seen.HandoverResultObserved) for one in world.journal) == 2
     assert msgspec.json.encode(world.journal[-1])

@@ -1,4 +1,4 @@
-"""Plans of hand-overs come from their seed, and are of the kinds asked for."""
+"""Plans of hand-overs are drawn from their seed, with the requested mix of kinds."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from plimsoll.simulator.world.brokers import FleetShape
 MANY = HandoverMix(200, replay=0.5, across=0.5, tight=0.5)
 
 
-def drawn(moving: HandoverMix = MANY, shape: FleetShape | None = None, seed: int = 1) -> list[PlannedHandover]:
-    return draw_handovers(moving, shape or FleetShape(3, 2), random.Random(seed), 1.0, 2.0)
+def drawn(mix: HandoverMix = MANY, shape: FleetShape | None = None, seed: int = 1) -> list[PlannedHandover]:
+    return draw_handovers(mix, shape or FleetShape(3, 2), random.Random(seed), 1.0, 2.0)
 
 
-def test_a_plan_comes_from_its_seed():
+def test_a_plan_depends_on_its_seed_alone():
     assert drawn() == drawn() != drawn(seed=2)
     assert draw_handovers(HandoverMix(), FleetShape(), random.Random(1), 1.0, 2.0) == []
 

@@ -1,4 +1,4 @@
-"""Lives of mediators: one after another or side by side, each with an epoch of its own; deaths come from their seed."""
+"""Mediators follow one another or run side by side; their crashes and take-overs are drawn from a seed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from plimsoll.simulator.mediators.succession import MediatorSuccession
 from plimsoll.simulator.world.brokers import ObservationJournal
 
 
-class Office:
-    """Makes mediators that do nothing, and keeps what it was asked with."""
+class RecordingBackend:
+    """Creates mediators that do nothing, and records the calls."""
 
     def __init__(self) -> None:
         self.made: list[tuple[str, float]] = []
 
-    def mediator(self, name: str, draw: random.Random) -> OverlayNode:
-        self.made.append((name, draw.random()))
+    def mediator(self, name: str, rng: random.Random) -> OverlayNode:
+        self.made.append((name, rng.random()))
         return Echo(name)
 
     def is_settled(self) -> bool:
@@ -39,43 +39,43 @@ class Office:
 class World:
     def __init__(self, seed: int = 1) -> None:
         self.schedule = EventQueue()
-        self.said: list[str] = []
+        self.lines: list[str] = []
         network = SimulatedNetwork(self.schedule, random.Random(1), ConnectionQuality())
-        network.trace = self.said.append
+        network.trace = self.lines.append
         self.journal = ObservationJournal(self.schedule)
-        self.office = Office()
-        self.mediators = MediatorSuccession(self.schedule, network, self.journal, random.Random(seed), self.office)
+        self.backend = RecordingBackend()
+        self.mediators = MediatorSuccession(self.schedule, network, self.journal, random.Random(seed), self.backend)
 
     def alive(self) -> list[str]:
         return [host.name for host in self.mediators.hosts if host.node is not None]
 
 
-def test_each_life_is_another_one():
+def test_each_mediator_has_its_own_name_and_generator():
     world = World()
     assert world.mediators.current is None
-    world.mediators.crash()  # of nobody
+    world.mediators.crash()  # there is none yet
     world.mediators.restart()
     world.mediators.crash()
-    assert (world.alive(), world.said) == ([], ["! mediator m0 is killed"])
+    assert (world.alive(), world.lines) == ([], ["! mediator m0 is killed"])
     world.mediators.crash()
-    assert len(world.said) == 1, "it is dead already"
+    assert len(world.lines) == 1, "it has crashed already"
     world.mediators.restart()
     assert world.alive() == ["m1"]
-    draws = [draw for _, draw in world.office.made]
-    assert len(set(draws)) == 2, "it draws differently than the one before"
+    numbers = [number for _, number in world.backend.made]
+    assert len(set(numbers)) == 2, "its generator differs from that of the mediator before"
     again = World()
     again.mediators.start()
     again.mediators.start()
-    assert again.office.made == world.office.made, "and the same in another run"
+    assert again.backend.made == world.backend.made, "and is the same in another run"
 
 
-def test_a_younger_one_leaves_the_older_alone():
+def test_a_later_mediator_does_not_stop_the_earlier_one():
     world = World()
     world.mediators.start()
     world.mediators.start()
     assert world.alive() == ["m0", "m1"]
     world.mediators.restart()
-    assert world.alive() == ["m0", "m1"], "the youngest lives"
+    assert world.alive() == ["m0", "m1"], "the latest is still running"
     world.mediators.crash()
     assert world.alive() == ["m0"]
     world.mediators.restart()
@@ -97,27 +97,27 @@ def planned(rate: float, seed: int = 3, without: str = "") -> World:
     return world
 
 
-def test_deaths_and_take_overs_are_about_as_many_as_asked():
+def test_crashes_and_take_overs_have_about_the_requested_rate():
     world = planned(1.0)
-    killed = len(world.said)
-    lives = len(world.mediators.hosts) - 1
-    assert 25 < lives < 60
-    assert 10 < killed < lives - 5, "the others were taken for dead"
-    assert world.alive()[-1] == f"m{lives}", "at the end one lives"
+    killed = len(world.lines)
+    replaced = len(world.mediators.hosts) - 1
+    assert 25 < replaced < 60
+    assert 10 < killed < replaced - 5, "the others were replaced while they were running"
+    assert world.alive()[-1] == f"m{replaced}", "the latest runs at the end"
 
 
-def test_who_is_asked_for_none_lives_for_ever():
+def test_with_a_rate_of_zero_the_first_mediator_runs_to_the_end():
     world = planned(0.0)
-    assert (world.alive(), world.said) == (["m0"], [])
+    assert (world.alive(), world.lines) == (["m0"], [])
 
 
-def test_a_plan_comes_from_its_seed_and_can_do_without_some():
-    assert planned(1.0).said == planned(1.0).said != planned(1.0, seed=4).said
+def test_a_plan_depends_on_its_seed_and_leaves_unwanted_labels_out():
+    assert planned(1.0).lines == planned(1.0).lines != planned(1.0, seed=4).lines
     assert len(planned(1.0, without="life0").mediators.hosts) == len(planned(1.0).mediators.hosts) - 1
 
 
 @pytest.mark.parametrize("at", [0.0, 7.5])
-def test_what_is_left_over_is_seen(at: float):
+def test_leftovers_are_recorded(at: float):
     world = World()
     world.schedule.run(at)
     world.mediators.leftovers()

@@ -1,8 +1,8 @@
-"""The records of a subscriber at its edges, and the cut: docs/handover.md, sections 3 and 4."""
+"""The attachments of a subscriber at its edges, and the cut: docs/handover.md, sections 3 and 4."""
 
 from __future__ import annotations
 
-from tests.simulator.mutants.partners import ANY_STATE, FORGETFUL, NO_DEADLINE, NO_LEASE, NO_LEAVE, NO_PART
+from tests.simulator.mutants.partners import ANY_STATE, FORGETFUL, NO_DEADLINE, NO_FORCE_DETACH, NO_LEASE, NO_LEAVE
 from tests.simulator.mutants.rewriting import Change, Mutant
 
 from plimsoll.core.client.attachment import ClientHandover
@@ -15,6 +15,7 @@ from plimsoll.core.edge.handover.source import HandoverSource
 from plimsoll.core.edge.handover.target import HandoverTarget
 from plimsoll.core.edge.queues import DeliveryQueues
 from plimsoll.core.head.handover.coordinator import Coordinator
+from plimsoll.core.head.handover.cut_decision import CutDecision
 from plimsoll.core.head.handover.dispatch import HandoverDispatch
 from plimsoll.core.head.handover.remote_members import RemoteMembers
 
@@ -23,7 +24,7 @@ LEAVES_AT_CUT = Change(HandoverSource.on_cut, "attachment.keeps_place and cut.ac
 MUTANTS = [
     Mutant(
         "matched-while-cutting",
-        "CUTTING is covered, not matched: from INSTALLED on the target has what comes.",
+        "A target in CUTTING is in the cover but not matched; from INSTALLED on it receives what follows.",
         (
             Change(
                 HandoverTarget.on_install,
@@ -34,11 +35,11 @@ MUTANTS = [
         ),
         ("calm-drain", "sessions-local", "far"),
         partners=(FORGETFUL,),
-        alone="what the target then holds too early is below the watermark when it comes",
+        alone="the client drops repeated deliveries by its watermarks",
     ),
     Mutant(
         "target-does-not-hold",
-        "HOLD is matched and kept.",
+        "A target in BUFFERING is matched, and keeps its publications.",
         (
             Change(
                 DeliveryQueues.route,
@@ -50,24 +51,24 @@ MUTANTS = [
     ),
     Mutant(
         "live-before-go",
-        "Before GO the target says nothing to the subscriber.",
+        "Before GO the target sends nothing to the subscriber.",
         (Change(HandoverTarget.on_installed, "if attachment.has_go:", "if True:"),),
         ("sessions-hold", "sessions-lag", "sessions-local", "calm-drain"),
         partners=(ANY_STATE,),
-        alone="the client takes nothing from an attachment that does not serve it yet",
+        alone="the client accepts nothing from an attachment that does not serve it yet",
     ),
     Mutant(
-        "silent-client-takes-all",
-        "The subscriber takes nothing from the target before END.",
+        "client-accepts-target-before-end",
+        "The subscriber accepts nothing from the target before END.",
         (Change(HandoverTarget.on_installed, "if attachment.has_go:", "if True:"),),
         ("calm-drain", "sessions-local"),
     ),
     Mutant(
         "go-is-forgotten",
-        "A GO that comes before INSTALLED is remembered.",
+        "A GO that arrives before INSTALLED is remembered.",
         (Change(HandoverTarget.on_go, "attachment.has_go = attachment.state is AttachmentState.CUTTING", "pass"),),
         ("sessions-local", "far", "sessions-slow", "far-bumpy", "sessions-everything", "sessions-across"),
-        partners=(NO_PART,),
+        partners=(NO_FORCE_DETACH,),
         alone="after `drain_seconds` FORCE_DETACH closes the attachment, and the subscriber resumes from the log",
     ),
     Mutant(
@@ -82,32 +83,32 @@ MUTANTS = [
         (
             Change(
                 Coordinator._arrived,
-                "self.links.send_to_edge(self.host.name, session.plan.source, msg.Release(x, (incarnation, n + 1)))",
+                "self.table.to_source(session, msg.Release(x, (incarnation, n + 1)))",
                 "pass",
             ),
         ),
         ("sessions-across", "calm-across"),
         partners=(NO_LEASE,),
-        alone="the place at the source has a lease as well",
+        alone="the attachment at the source has a lease as well",
     ),
     Mutant(
-        "held-place-is-dropped",
-        "From CUTTING on a place outlasts its link, until RELEASE, ABORT or the end of its lease.",
+        "cutting-attachment-is-dropped",
+        "From CUTTING on an attachment outlasts its link, until RELEASE, ABORT or the end of its lease.",
         (Change(HandoverTarget.on_install, "State.CUTTING, True", "State.CUTTING, False"),),
         ("edge-crash-across", "sessions-across", "far-bumpy", "churn", "sessions-everything"),
     ),
     Mutant(
-        "served-place-is-dropped",
-        "A place outlasts its link until the head releases it or its lease ends.",
+        "serving-attachment-is-dropped",
+        "A serving attachment outlasts its link, until RELEASE or the end of its lease.",
         (Change(AttachmentTable.close, "if not attachment.keeps_place:", "if True:"),),
         ("churn", "sessions-across", "far-bumpy"),
     ),
     Mutant(
-        "dark-place-stays",
-        "A DARK record goes with its link.",
+        "standby-attachment-stays",
+        "A STANDBY attachment ends with its link.",
         (
             Change(
-                HandoverTarget._attach,
+                HandoverTarget._open,
                 "attachment.incoming_session, attachment.keeps_place = AttachmentState.STANDBY, session, False",
                 "attachment.incoming_session, attachment.keeps_place = AttachmentState.STANDBY, session, True",
             ),
@@ -117,33 +118,33 @@ MUTANTS = [
             NO_LEASE,
             Change(HandoverTarget.on_abort, "gone.append(self.attachments.by_subscriber[item.subscriber])", "pass"),
         ),
-        alone="ABORT ends it as well, and what is closed ends with its lease",
+        alone="ABORT ends it as well, and a closed attachment ends with its lease",
     ),
     Mutant(
-        "dark-is-covered",
-        "DARK is not in the cover: nothing comes for who is not cut.",
+        "standby-is-covered",
+        "A STANDBY attachment is not in the cover: the edge receives nothing for a member that is not cut.",
         (
             Change(
-                HandoverTarget._attach,
-                "self.reports.attached(session, item.subscriber)",
-                "self.reports.attached(session, item.subscriber)\n"
-                "    attachment.is_covered = True\n"
-                "    held = self.attachments.subscription_table\n"
-                "    for cover in held.step(held.numbered(attachment), []):\n"
-                "        self.host.up(cover)",
+                HandoverTarget.on_attach,
+                "self.reports.attached(attach.session, attachment.subscriber)",
+                "self.reports.attached(attach.session, attachment.subscriber)\n"
+                "        attachment.is_covered = True\n"
+                "        table = self.attachments.subscription_table\n"
+                "        for cover in table.step(table.numbered(attachment), []):\n"
+                "            self.host.up(cover)",
             ),
             Change(
-                AttachmentTable.install,
+                AttachmentTable._install,
                 "for numbered in taken.values() for pair in numbered]",
                 "for a, numbered in taken.items() for pair in numbered if a.state is not AttachmentState.CUTTING]",
             ),
         ),
         ("calm-drain", "sessions-local", "churn"),
-        harmless="publications for who is not cut yet would come in vain",
+        harmless="the edge receives publications that it does not need yet",
     ),
     Mutant(
-        "asks-only-if-something-changes",
-        "CUT_REQUEST is said and numbered even when the covering set does not change.",
+        "cut-request-only-for-changes",
+        "CUT_REQUEST is sent and numbered even if the covering set does not change.",
         (
             Change(
                 HandoverTarget.on_install,
@@ -153,32 +154,32 @@ MUTANTS = [
         ),
         ("calm-drain", "sessions-local"),
         partners=(NO_DEADLINE,),
-        alone="nobody is cut then, and the head's deadline ends it",
+        alone="then no member is cut, and the deadline of the head ends the session",
     ),
     Mutant(
-        "next-cover-is-without-them",
-        "While a cut is under way every cover of the target has all of its records but the dark ones.",
+        "next-cover-omits-cutting-members",
+        "While a cut is under way every cover of the target includes all its attachments but those in STANDBY.",
         (
             Change(
-                AttachmentTable.install,
-                "*first, last = self.subscription_table.step(",
+                AttachmentTable._install,
+                "return self.subscription_table.step(",
                 "late = [a for a in self.by_subscriber.values()\n"
                 "            if a.state is AttachmentState.CUTTING and a not in taken]\n"
                 "    held = self.subscription_table\n"
                 "    removes = [*removes, *(n for a in late for n, _ in held.numbered(a) if a.is_covered)]\n"
                 "    for a in late:\n"
                 "        a.is_covered = False\n"
-                "    *first, last = self.subscription_table.step(",
+                "    return self.subscription_table.step(",
             ),
         ),
         ("busy", "sessions-batch", "far"),
     ),
     Mutant(
         "owner-is-not-swapped",
-        "The step that answers INSTALLED swaps the owner.",
+        "The step that sends INSTALLED swaps the owner.",
         (
             Change(
-                Coordinator.cut_members,
+                CutDecision.cut_members,
                 "self.host.owners.swap(x, key, (incarnation, n + 1), (token[1], token[2]))",
                 "pass",
             ),
@@ -187,7 +188,7 @@ MUTANTS = [
     ),
     Mutant(
         "cover-is-not-applied",
-        "The step that answers INSTALLED applies the cover.",
+        "The step that sends INSTALLED applies the cover.",
         (
             Change(
                 HandoverDispatch.on_cut_request,
@@ -199,7 +200,7 @@ MUTANTS = [
     ),
     Mutant(
         "installed-before-cover",
-        "INSTALLED says from where on the cover holds: it is said in the step that applies it.",
+        "INSTALLED names the position from which the cover holds, so it is sent in the step that applies the cover.",
         (
             Change(
                 HandoverDispatch.on_cut_request,
@@ -215,7 +216,7 @@ MUTANTS = [
     ),
     Mutant(
         "no-end",
-        "At CUT the source says END.",
+        "At CUT the source sends END.",
         (
             Change(
                 HandoverSource.end,
@@ -224,12 +225,12 @@ MUTANTS = [
             ),
         ),
         ("calm-drain", "sessions-local"),
-        partners=(NO_PART,),
+        partners=(NO_FORCE_DETACH,),
         alone="after `drain_seconds` FORCE_DETACH closes the attachments, and the subscriber resumes from the log",
     ),
     Mutant(
         "no-go",
-        "At END the subscriber says GO.",
+        "At END the subscriber sends GO.",
         (
             Change(
                 ClientHandovers._go,
@@ -238,7 +239,7 @@ MUTANTS = [
             ),
         ),
         ("calm-drain", "sessions-local"),
-        partners=(NO_PART,),
+        partners=(NO_FORCE_DETACH,),
         alone="after `drain_seconds` FORCE_DETACH closes the attachment, and the subscriber resumes from the log",
     ),
     Mutant(
@@ -249,7 +250,7 @@ MUTANTS = [
     ),
     Mutant(
         "hold-is-not-flushed",
-        "At GO what was held comes first.",
+        "At GO the buffered publications are delivered first.",
         (
             Change(
                 HandoverTarget._go_live,
@@ -262,7 +263,7 @@ MUTANTS = [
     ),
     Mutant(
         "live-ahead-of-hold",
-        "At GO what was held comes first, and what is live follows it.",
+        "At GO live publications follow the buffered ones.",
         (
             Change(
                 DeliveryQueues.route,
@@ -274,7 +275,7 @@ MUTANTS = [
     ),
     Mutant(
         "no-done",
-        "At GO the target says DONE.",
+        "At GO the target sends DONE.",
         (
             Change(
                 HandoverTarget._go_live,
@@ -285,8 +286,8 @@ MUTANTS = [
         ("calm-drain", "sessions-local"),
     ),
     Mutant(
-        "done-does-not-pass",
-        "The head of the target passes DONE on to the one that decides.",
+        "done-is-not-forwarded",
+        "The head of the target forwards DONE to the coordinator.",
         (
             Change(
                 RemoteMembers.on_done,
@@ -298,19 +299,19 @@ MUTANTS = [
     ),
     Mutant(
         "resume-is-no-done",
-        "Across clusters a RESUME that names the session is the DONE.",
+        "Across clusters a RESUME that names the session counts as the DONE.",
         (
             Change(
                 RemoteMembers.resumed, "self.heads.send(member.coordinator, msg.Done(session, [subscriber]))", "pass"
             ),
         ),
         ("long-hold-across", "lost-target"),
-        partners=(NO_PART,),
+        partners=(NO_FORCE_DETACH,),
         alone="after `drain_seconds` the session ends in any case",
     ),
     Mutant(
-        "end-without-place",
-        "END carries the place at which the target's stream goes on.",
+        "end-without-token",
+        "END carries the token from which the target's stream continues.",
         (
             Change(
                 ClientHandovers._take_over,
@@ -321,16 +322,16 @@ MUTANTS = [
         ("steady-across", "sessions-across", "far-bumpy", "edge-crash-across"),
     ),
     Mutant(
-        "end-without-place-when-alone",
-        "Without a target the subscriber resumes at END from the place of the cut.",
+        "end-without-token-or-target",
+        "A subscriber that has lost its target resumes at END from the token of the cut.",
         (Change(ClientHandovers._take_over, "subscriber.stream.set_token(end.token)", "pass"),),
         ("lost-target", "sessions-hold", "far-bumpy"),
         partners=(LEAVES_AT_CUT,),
-        alone="then it resumes at the head of the source, in whose cover it still is",
+        alone="then it resumes at the head of the source, whose cover it is still in",
     ),
     Mutant(
         "cut-loses-the-queue",
-        "What came before CUT reaches the subscriber ahead of END, from its queue or from the log.",
+        "Everything before CUT reaches the subscriber ahead of END, from its queue or from the log.",
         (
             Change(
                 HandoverSource.on_cut,
@@ -342,7 +343,7 @@ MUTANTS = [
     ),
     Mutant(
         "drains-beyond-the-cut",
-        "Nothing behind CUT comes from the source: what it fetches from the log ends at the cut.",
+        "Nothing after CUT comes from the source: its reads of the log end at the cut.",
         (
             Change(
                 DeliveryQueues._emptied,
@@ -352,23 +353,23 @@ MUTANTS = [
         ),
         ("slow-cut", "slices"),
         partners=(FORGETFUL,),
-        alone="what the source then delivers too much is below the watermark when it comes again",
+        alone="the client drops repeated deliveries by its watermarks",
     ),
     Mutant(
-        "moves-who-is-behind",
-        "Only who is LIVE at the source, attached, and in this epoch, is moved.",
+        "moves-members-behind",
+        "Only a member that is attached at the source, LIVE and in the epoch of START_MOVE is moved.",
         (Change(HandoverSource.on_start_move, "or attachment.state is not AttachmentState.LIVE", ""),),
         ("slow-cut", "slices", "sessions-hold"),
-        harmless="who is behind would be cut all the same, and be drained for longer",
+        harmless="a member that is behind is cut all the same, and drained for longer",
     ),
     Mutant(
-        "cuts-who-has-not-attached",
-        "Only who has attached at the target is cut.",
+        "cuts-unattached-members",
+        "Only a member that has attached at the target is cut.",
         (
             Change(Coordinator.cut, 'session.of("attached")', 'session.of("attached", "preparing")'),
             Change(
                 Coordinator.cut,
-                'self.refuse(session, session.of("preparing"), why="was not attached at the target in time")',
+                'self.table.refuse(session, session.of("preparing"), why="was not attached at the target in time")',
                 "pass",
             ),
             Change(
@@ -379,11 +380,11 @@ MUTANTS = [
         ),
         ("sessions-local", "sessions-drain-deadline", "sessions-calm"),
         partners=(NO_DEADLINE,),
-        alone="the target refuses whom it does not have, and the head's deadline ends what is not cut",
+        alone="the target refuses members that it does not have, and the deadline of the head ends the rest",
     ),
     Mutant(
-        "takes-who-has-no-place",
-        "An ATTACH without a place is refused.",
+        "attaches-without-a-slot",
+        "An ATTACH without a slot is refused.",
         (
             Change(
                 HandoverTarget._refusal,
@@ -393,14 +394,14 @@ MUTANTS = [
         ),
         ("sessions-drain-deadline", "sessions-local", "churn", "stale-commands"),
         partners=(NO_LEAVE,),
-        alone="the subscriber leaves the target when it hears that it stays",
+        alone="the subscriber leaves the target at STAY",
     ),
     Mutant(
         "refused-in-silence",
-        "An ATTACH that is refused is answered.",
+        "A refused ATTACH is answered.",
         (
             Change(
-                HandoverTarget._attach,
+                HandoverTarget._open,
                 "self.host.say(link, msg.AttachmentClosed(item.attachment, code, REFUSALS[code]))",
                 "pass",
             ),
@@ -413,11 +414,11 @@ MUTANTS = [
                 "pass",
             ),
         ),
-        harmless="the head hears of it as well, and tells the subscriber to stay",
+        harmless="the head is notified as well, and sends STAY to the subscriber",
     ),
     Mutant(
-        "stay-is-not-said",
-        "Who stays hears STAY.",
+        "stay-is-not-sent",
+        "A member that stays receives STAY.",
         (
             Change(
                 HandoverSource.on_abort,
@@ -429,31 +430,31 @@ MUTANTS = [
     ),
     Mutant(
         "undone-attachment-stays",
-        "ABORT ends what is on its way at the target.",
+        "ABORT ends attachments at the target that have not been cut.",
         (Change(HandoverTarget.on_abort, "gone.append(self.attachments.by_subscriber[item.subscriber])", "pass"),),
         ("sessions-calm", "sessions-local", "sessions-across"),
         partners=(NO_LEAVE,),
         alone="the subscriber detaches from the target at STAY",
     ),
     Mutant(
-        "next-is-not-left",
-        "Whoever loses the edge that serves him leaves the target, too.",
+        "target-is-not-left",
+        "A subscriber that loses its serving edge leaves the target as well.",
         (Change(Client.detach, "self.handovers.leave(subscriber, withdraw=withdraw)", "subscriber.handover = None"),),
         ("slow-mediator", "churn", "sessions-edge-crash"),
         partners=(
             Change(HandoverTarget.on_abort, "gone.append(self.attachments.by_subscriber[item.subscriber])", "pass"),
         ),
-        alone="the head takes it off the target at RESUME",
+        alone="the head removes it from the target at RESUME",
     ),
     Mutant(
-        "full-hold-takes-no-end",
-        "A hold that is full ends the target's attachment, not the source's.",
+        "full-buffer-does-not-end",
+        "A full buffer ends the target's attachment, not the source's.",
         (Change(DeliveryQueues._check, "elif is_full and state is AttachmentState.BUFFERING:", "elif False:"),),
         ("long-hold", "slow-cut", "sessions-hold"),
     ),
     Mutant(
-        "hold-obeys-policies",
-        "No policy for full queues takes anything from what is held.",
+        "buffer-obeys-policies",
+        "No policy for full queues drops buffered publications.",
         (
             Change(
                 DeliveryQueues._check,
@@ -470,14 +471,14 @@ MUTANTS = [
     ),
     Mutant(
         "asks-the-dead-target",
-        "Without a target the subscriber drains the source, and resumes at END wherever its place is known.",
+        "Without a target the subscriber drains the source, and at END resumes at the head that its token names.",
         (Change(EdgeFinder.go_on, "elif not handover.endpoint:", "elif handover.endpoint is None:"),),
         ("lost-target", "edge-crash-across"),
-        harmless="it would ask the target in vain, and then the head",
+        harmless="it asks the target in vain, and then the head",
     ),
     Mutant(
         "changes-after-the-cut",
-        "After the cut it is the target that answers for the list.",
+        "After the cut the target answers changes of the list.",
         (
             Change(
                 ClientRequests.on_subs,
@@ -487,6 +488,6 @@ MUTANTS = [
         ),
         ("walled-target", "far", "slow-cut"),
         partners=(Change(ClientHandover.counted, "min(acked, self.held) if self.is_asked else acked", "acked"),),
-        harmless="a change counts when the target has it, too",
+        harmless="a change counts only when the target has it as well",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Who decides: docs/handover.md, sections 2 and 7."""
+"""Decisions of the head of the source: docs/handover.md, sections 2 and 7."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ from plimsoll.core.edge.handover.target import HandoverTarget
 from plimsoll.core.head.handover.admission import SessionAdmission
 from plimsoll.core.head.handover.commands import MediatorCommands
 from plimsoll.core.head.handover.coordinator import Coordinator
+from plimsoll.core.head.handover.cut_decision import CutDecision
 from plimsoll.core.head.handover.outcomes import OutcomeHistory
 from plimsoll.core.head.handover.remote_members import RemoteMembers
+from plimsoll.core.head.handover.table import HandoverTable
 from plimsoll.core.head.membership import Membership
 
 UNDO_CUT = Change(
-    Coordinator.refuse, "if session.members[x].state in OPEN]", 'if session.members[x].state in (*OPEN, "cut")]'
+    HandoverTable.refuse, "if session.members[x].state in OPEN]", 'if session.members[x].state in (*OPEN, "cut")]'
 )
 
 MUTANTS = [
     Mutant(
         "abort-after-cut",
-        "The first of cut or abort wins.",
+        "The first of cut and abort wins.",
         (UNDO_CUT, Change(Coordinator.abort, "session.of(*OPEN)", 'session.of(*OPEN, "cut")')),
         ("sessions-local", "sessions-mediator", "sessions-across"),
     ),
     Mutant(
         "no-deadline-before-cut",
-        "Before the cut the head has a deadline of its own, which aborts.",
+        "Before the cut the head has a deadline of its own, at which it aborts.",
         (NO_DEADLINE,),
         ("sessions-drain-deadline", "sessions-mediator", "sessions-everything"),
     ),
@@ -40,16 +42,17 @@ MUTANTS = [
             UNDO_CUT,
             Change(
                 Coordinator.tick,
-                "if now >= session.decides_at and session.is_open:\n            self.refuse(session, session.of(*OPEN)",
+                "if now >= session.decides_at and session.is_open:\n"
+                "            self.table.refuse(session, session.of(*OPEN)",
                 "if now >= session.decides_at and not session.is_settled:\n"
-                '            self.refuse(session, session.of(*OPEN, "cut")',
+                '            self.table.refuse(session, session.of(*OPEN, "cut")',
             ),
         ),
         ("sessions-drain-deadline", "sessions-local", "sessions-across"),
     ),
     Mutant(
         "target-gives-up",
-        "An edge never goes back on its own: from CUTTING on a target waits for INSTALLED or ABORT.",
+        "An edge never undoes a hand-over on its own: from CUTTING on the target waits for INSTALLED or ABORT.",
         (
             Change(
                 HandoverTarget.on_install,
@@ -67,26 +70,26 @@ MUTANTS = [
     ),
     Mutant(
         "cut-without-compare",
-        "The local cut compares the owner with what it was when the session began.",
+        "The local cut compares the owner with the owner at the start of the session.",
         (NO_SWAP_AT_CUT,),
         ("reborn", "vanish", "churn", "sessions-local"),
         partners=(NO_COMPARE,),
-        alone="RESUME voids the open session of a subscriber in the step in which it changes the owner",
+        alone="RESUME voids the open session of a subscriber in the same step that changes its owner",
     ),
     Mutant(
         "marker-without-compare",
-        "At the MARKER the head of the source compares the owner, too.",
-        (Change(Coordinator.on_marker, "and self._is_owner(members[x], x)", ""),),
+        "At the MARKER the head of the source compares the owner as well.",
+        (Change(CutDecision.on_marker, "and self.table.is_owner(members[x], x)", ""),),
         ("reborn-across", "vanish", "far-bumpy"),
         partners=(NO_COMPARE,),
-        alone="RESUME voids the open session of a subscriber in the step in which it changes the owner",
+        alone="RESUME voids the open session of a subscriber in the same step that changes its owner",
     ),
     Mutant(
         "cut-keeps-the-epoch",
         "A session raises the owner epoch by 1.",
         (
-            Change(Coordinator.cut_members, "(incarnation, n + 1)", "(incarnation, n)"),
-            Change(Coordinator._may_cut, "member.epoch[1] + 1", "member.epoch[1]"),
+            Change(CutDecision.cut_members, "(incarnation, n + 1)", "(incarnation, n)"),
+            Change(CutDecision._may_cut, "member.epoch[1] + 1", "member.epoch[1]"),
             Change(ClientSubscriber.attach_item, "self.number + 1", "self.number"),
             Change(ClientHandovers._count_move, "subscriber.number += 1", "pass"),
         ),
@@ -94,30 +97,30 @@ MUTANTS = [
     ),
     Mutant(
         "resume-raises-by-one",
-        "A RESUME raises the owner epoch by 2: it beats the cut that it races with.",
+        "A RESUME raises the owner epoch by 2, so it wins against a cut at the same time.",
         (Change(ClientSubscriber.resume_record, "self.number += 2", "self.number += 1"),),
         ("sessions-across", "far-bumpy", "edge-crash-across", "churn", "sessions-edge-crash"),
     ),
     Mutant(
         "owner-stays-at-done",
-        "Across clusters the source's owner entry goes at DONE.",
+        "Across clusters the head of the source deletes its owner entry at DONE.",
         (Change(Coordinator._arrived, "self.host.owners.forget(x, self.host.now)", "pass"),),
         ("sessions-across",),
     ),
     Mutant(
-        "older-resume-is-taken",
-        "An older RESUME is refused, and answered with RELEASE.",
+        "older-resume-is-accepted",
+        "A RESUME with an older owner epoch is refused, and answered with RELEASE.",
         (Change(Membership.on_resume, "if newest >= resume.epoch:", "if False:"),),
         ("overtaken", "churn", "sessions-everything"),
     ),
     Mutant(
         "no-tombstone",
-        "An ABORT of a session that is not known leaves a tombstone.",
+        "An ABORT of an unknown session leaves a tombstone.",
         (
             Change(
                 Coordinator.abort,
-                'self.archive.add(session_id, self._empty(session_id, "aborted", why))',
-                'return self._empty(session_id, "aborted", why)',
+                'self.table.archive.add(session_id, self.table.empty(session_id, "aborted", why))',
+                'return self.table.empty(session_id, "aborted", why)',
             ),
         ),
         ("stale-commands", "sessions-mediator", "sessions-calm"),
@@ -130,19 +133,19 @@ MUTANTS = [
     ),
     Mutant(
         "prepared-twice",
-        "A repeated command returns how things stand.",
+        "A repeated PREPARE returns the current state.",
         (
             Change(
                 Coordinator.prepare,
-                'if (known := self.outcome(session_id)).state != "unknown":',
-                'if (known := self.outcome(session_id)).state == "done":',
+                'if (known := self.table.outcome(session_id)).state != "unknown":',
+                'if (known := self.table.outcome(session_id)).state == "done":',
             ),
         ),
         ("sessions-calm", "sessions-local", "stale-commands"),
     ),
     Mutant(
         "cut-twice",
-        "A repeated CUT returns how things stand, and is not made again.",
+        "A repeated CUT returns the current state, and is not executed again.",
         (
             Change(Coordinator.cut, 'session.state == "ready"', 'session.state in ("ready", "cutting", "cut")'),
             Change(Coordinator.cut, 'session.of("attached")', 'session.of("attached", "cutting", "cut")'),
@@ -151,7 +154,7 @@ MUTANTS = [
     ),
     Mutant(
         "two-sessions-at-once",
-        "One session per subscriber until it is done: seen at the head, at both edges, by the subscriber.",
+        "A subscriber is in one session at a time: the head, both edges and the subscriber check it.",
         (
             Change(SessionAdmission.member, "if self.is_busy(x):", "if False:"),
             Change(HandoverSource.on_start_move, 'or attachment.outgoing_session not in ("", move.session)', ""),
@@ -162,38 +165,38 @@ MUTANTS = [
     ),
     Mutant(
         "other-head-epoch-is-obeyed",
-        "A command that was meant for another epoch of the head fails.",
+        "A command for another epoch of the head fails.",
         (Change(MediatorCommands._refusal, "command.head_epoch != self.host.epoch and", "False and"),),
         ("stale-commands", "sessions-mediator", "two-heads", "sessions-head-restart"),
     ),
     Mutant(
         "obeys-while-starting",
-        "While a head does not know what its edges hold, it takes no command.",
+        "A head accepts no commands until its edges have reported.",
         (Change(MediatorCommands._refusal, "if self.host.is_starting:", "if False:"),),
         ("stale-restarts", "two-heads", "head-and-edge"),
-        harmless="a command names the head epoch, and nobody hears of a new one before the head is ready",
+        harmless="a command names the head epoch, which no mediator learns before the head is ready",
     ),
     Mutant(
-        "number-begins-anew",
-        "Whatever is older than the remembered outcomes is refused.",
+        "forgotten-session-is-accepted",
+        "A session older than the remembered outcomes is refused.",
         (Change(OutcomeHistory.has_forgotten, "parse_session_id(session_id) <= self._forgotten", "False"),),
         ("stale-commands",),
     ),
     Mutant(
-        "guests-are-not-busy",
-        "Who is on the way here in a session of another head takes part in no other.",
-        (Change(Coordinator.is_busy, "or subscriber in self.host.remote_members", ""),),
+        "remote-members-are-not-busy",
+        "A remote member takes part in no other session.",
+        (Change(HandoverTable.is_busy, "or subscriber in self.host.remote_members", ""),),
         ("on-and-on", "far", "sessions-across"),
     ),
     Mutant(
         "undone-cut-stays-owned",
-        "Across clusters an ABORT takes the target's owner entry back.",
+        "Across clusters an ABORT deletes the owner entry at the head of the target.",
         (Change(RemoteMembers.on_abort, "self.host.owners.forget(x, self.host.now)", "pass"),),
         ("far-aborts", "edge-crash-across", "sessions-across"),
     ),
     Mutant(
         "watermarks-are-not-kept",
-        "The subscriber drops what its watermarks have seen: what passes between COVER and MARKER comes twice.",
+        "The subscriber drops what its watermarks cover: publications between COVER and MARKER are delivered twice.",
         (FORGETFUL,),
         ("sessions-slow", "calm-across", "busy", "far-bumpy", "slices", "sessions-everything"),
     ),

@@ -1,4 +1,4 @@
-"""Time, the restart of a head, and gaps: docs/handover.md, sections 7 to 9."""
+"""Time limits, restarts of heads, and gaps: docs/handover.md, sections 7 to 9."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.handover.commands import MediatorCommands
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.head.handover.remote_members import RemoteMembers
+from plimsoll.core.head.handover.table import HandoverTable
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.machine import Head
 from plimsoll.core.head.membership import Membership
@@ -40,7 +41,7 @@ RESTARTS = (
 MUTANTS = [
     Mutant(
         "drains-for-ever",
-        "`drain_seconds` after the cut a session ends.",
+        "A session ends at the latest `drain_seconds` after its cut.",
         (Change(Coordinator.tick, "self._force_detach(session)", "session.drains_until = float('inf')"),),
         ("calm-drain", "sessions-local"),
         partners=(
@@ -50,11 +51,11 @@ MUTANTS = [
                 "pass",
             ),
         ),
-        alone="whoever is cut arrives, or resumes, once nothing is in the way",
+        alone="a member that is cut arrives, or resumes, once no fault delays it",
     ),
     Mutant(
-        "parted-goes-on",
-        "FORCE_DETACH closes what has not come to its end.",
+        "force-detach-does-nothing",
+        "FORCE_DETACH closes the attachments of members that are not done.",
         (
             Change(
                 HeadMessages._on_force_detach,
@@ -63,11 +64,11 @@ MUTANTS = [
             ),
         ),
         ("sessions-drain-deadline", "far-bumpy", "vanish", "sessions-across", "sessions-hold"),
-        harmless="who was given up would still arrive, or be closed with its link",
+        harmless="a member that was given up still arrives, or is closed with its link",
     ),
     Mutant(
-        "parted-leaves-cover",
-        "What FORCE_DETACH closes stays in the cover under its lease.",
+        "force-detach-leaves-cover",
+        "An attachment that FORCE_DETACH closes stays in the cover until its lease ends.",
         (
             Change(
                 HandoverTarget.on_force_detach,
@@ -79,11 +80,11 @@ MUTANTS = [
     ),
     Mutant(
         "detached-has-no-tail",
-        "Across clusters a detached member is known until RESUME, DONE or the end of its lease.",
+        "Across clusters a detached member is kept until RESUME, DONE or the end of its lease.",
         (
             Change(
                 Coordinator._force_detach,
-                "session.set_draining(x, self._across(session) and self._is_owner(session.members[x], x))",
+                "session.set_draining(x, session.is_across and self.table.is_owner(session.members[x], x))",
                 "pass",
             ),
         ),
@@ -92,31 +93,31 @@ MUTANTS = [
         alone="what is left at the source ends with its lease",
     ),
     Mutant(
-        "places-last-for-ever",
-        "A place, and an attachment that nobody has asked to cut, end by their time.",
+        "slots-last-for-ever",
+        "A slot, and an attachment without an INSTALL, expire.",
         (Change(SlotTable.pop_expired, "if not now < slot.until", "if False"),),
         ("sessions-calm", "sessions-local", "sessions-drain-deadline"),
-        partners=(Change(Coordinator.refuse, "self._to_target(session, abort)", "pass"),),
-        alone="the head undoes what is not cut in time",
+        partners=(Change(HandoverTable.refuse, "self.to_target(session, abort)", "pass"),),
+        alone="the head aborts members that are not cut in time",
     ),
     Mutant(
-        "guests-last-for-ever",
-        "A guest ends at DONE, and by its time.",
+        "remote-members-last-for-ever",
+        "A remote member ends at DONE, or expires.",
         (Change(RemoteMembers.on_done, "self.drop(done.session, x)", "pass"),),
         ("calm-across", "sessions-across", "sessions-tree"),
         partners=(
             Change(RemoteMembers._is_over, "return entry is None or entry.epoch != member.owned", "return False"),
         ),
-        alone="a guest ends with the owner entry that its cut gave it",
+        alone="a remote member ends with the owner entry of its cut",
     ),
     Mutant(
         "leases-last-for-ever",
-        "A closed record's lease ends as EXPIRE.",
+        "When the lease of a closed attachment ends, the edge sends EXPIRE.",
         (NO_LEASE,),
         ("vanish", "churn", "clients", "sessions-everything"),
     ),
     Mutant(
-        "expires-anybody",
+        "expires-any-owner",
         "EXPIRE is a compare and swap at the head.",
         (
             Change(
@@ -129,15 +130,15 @@ MUTANTS = [
     ),
     Mutant(
         "dead-edges-entries-stay",
-        "The entries of a dead edge end at the head.",
+        "The owner entries of a dead edge expire at the head.",
         (Change(Membership.expire_ghosts, "if at <= self.host.now", "if False"),),
         ("vanish", "head-and-edge", "sessions-everything", "sessions-edge-crash", "clients"),
-        harmless="it costs memory: who comes back is served from its token all the same",
+        harmless="it costs memory, but a subscriber that resumes is served from its token all the same",
     ),
     # -- a head restarts
     Mutant(
         "restart-keeps-all",
-        "At the HELLO of a new head an edge closes all but LIVE.",
+        "At the HELLO of a new head an edge closes all attachments but those that are LIVE.",
         (
             Change(
                 Edge.on_open,
@@ -148,22 +149,22 @@ MUTANTS = [
         RESTARTS,
     ),
     Mutant(
-        "restart-keeps-places",
-        "At the HELLO of a new head an edge forgets its places.",
+        "restart-keeps-slots",
+        "At the HELLO of a new head an edge drops its slots.",
         (Change(HandoverTarget.restart, "self.slots.clear()", "pass"),),
         RESTARTS,
         partners=(Change(SlotTable.pop_expired, "if not now < slot.until", "if False"),),
-        alone="places end by their time",
+        alone="slots expire",
     ),
     Mutant(
         "restart-report-comes-last",
-        "The report comes before anything else.",
+        "The report of an edge is the first message to a new head.",
         (Change(Edge.on_open, "self.head.buffer.clear()", "pass"),),
         ("head-and-edge", "doubts", "two-heads"),
     ),
     Mutant(
         "any-owner-is-adopted",
-        "Of two edges that report a subscriber the higher epoch is the owner, the other gets RELEASE.",
+        "If two edges report a subscriber, the higher owner epoch wins.",
         (
             Change(
                 OwnershipTable.adopt,
@@ -175,15 +176,15 @@ MUTANTS = [
     ),
     Mutant(
         "loser-is-not-released",
-        "Of two edges that report a subscriber the lower epoch gets RELEASE.",
+        "If two edges report a subscriber, the one with the lower owner epoch receives RELEASE.",
         (Change(Membership.on_report, "if loser is not None:", "if False:"),),
         ("split-report", "head-and-edge", "two-heads"),
         partners=(NO_LEASE,),
-        alone="a closed record ends with its lease",
+        alone="a closed attachment ends with its lease",
     ),
     Mutant(
         "restart-is-silent",
-        "At WELCOME whoever is LIVE is told of a gap.",
+        "At WELCOME every LIVE attachment receives a gap.",
         (
             Change(
                 HeadMessages._on_welcome, "attachment.out.append(attachment.epoch_prefix + wire.encode(gap))", "pass"
@@ -192,8 +193,8 @@ MUTANTS = [
         RESTARTS,
     ),
     Mutant(
-        "doubt-is-sent-again",
-        "What a neighbour had or not when it restarted is a gap.",
+        "uncertain-range-is-resent",
+        "Entries that a neighbour may or may not have received before it restarted become a gap.",
         (
             Change(
                 Outboxes._renew,
@@ -205,7 +206,7 @@ MUTANTS = [
     ),
     Mutant(
         "neighbour-restart-is-silent",
-        "That a neighbour has restarted is a gap in the log.",
+        "The restart of a neighbour is logged as a gap.",
         (
             Change(
                 StartupBarrier.neighbor_connected,
@@ -217,7 +218,7 @@ MUTANTS = [
     ),
     Mutant(
         "cover-goes-with-its-neighbour",
-        "The cover of a neighbour that is down stays until its new one comes.",
+        "The cover of a neighbour that is down stays until it sends a new one.",
         (
             Change(
                 Head.on_lost,
@@ -240,26 +241,26 @@ MUTANTS = [
     ),
     Mutant(
         "publishes-while-starting",
-        "Until all have reported nothing is published.",
+        "A head accepts no publication until all edges and neighbours have reported.",
         (Change(PublishRequests.open, "if host.startup.is_starting:", "if False:"),),
         RESTARTS,
-        harmless="what is published meanwhile lies in gaps that are told when all have reported",
+        harmless="the publications lie in gaps that are sent once all have reported",
     ),
     Mutant(
         "covers-while-starting",
-        "Until all have reported no cover is sent.",
+        "A head sends no cover until all edges and neighbours have reported.",
         (Change(CoverUpdates.report_to_neighbors, "and not missing - {name}", ""),),
         ("two-heads", "head-restart-tree", "sessions-head-restart", "sessions-everything"),
     ),
     Mutant(
         "acknowledges-while-starting",
-        "Until all have reported nothing is acknowledged.",
+        "A head acknowledges nothing until all edges and neighbours have reported.",
         (Change(Head.on_tick, "if not self.startup.missing:", "if True:"),),
         ("doubts", "two-heads", "head-restart-tree"),
     ),
     Mutant(
         "orphans-stay",
-        "Guests of a coordinator that cannot be reached, or has restarted, are let go.",
+        "Remote members whose coordinator cannot be reached, or has restarted, are released.",
         (
             Change(
                 RemoteMembers.heads_lost,
@@ -269,23 +270,23 @@ MUTANTS = [
         ),
         ("long-walls", "sessions-head-restart", "two-heads"),
         partners=(NO_LEAVE,),
-        alone="the subscriber, whose source's head has restarted, leaves the target",
+        alone="the subscriber leaves the target when the head of its source restarts",
     ),
     Mutant(
-        "orphans-in-the-dark-stay",
-        "ORPHAN takes who is dark or cutting off the target.",
+        "standby-orphans-stay",
+        "ORPHAN removes members in STANDBY or CUTTING from the target.",
         (Change(HandoverTarget.on_orphan, "gone.append(self.attachments.by_subscriber[x])", "pass"),),
         ("sessions-head-restart", "two-heads", "sessions-across", "far-bumpy"),
         partners=(NO_LEAVE,),
-        alone="the subscriber, whose source's head has restarted, leaves the target",
+        alone="the subscriber leaves the target when the head of its source restarts",
     ),
     Mutant(
-        "sessions-outlive-the-way",
-        "Open sessions abort when the way to the target's head is lost.",
+        "sessions-outlive-the-path",
+        "Open sessions are aborted when the path to the target's head is lost.",
         (
             Change(
                 Coordinator.heads_lost,
-                'self.refuse(session, session.of(*OPEN), why=f"{session.plan.target_head} was lost")',
+                'self.table.refuse(session, session.of(*OPEN), why=f"{session.plan.target_head} was lost")',
                 "pass",
             ),
         ),
@@ -296,7 +297,7 @@ MUTANTS = [
     # -- gaps
     Mutant(
         "gap-is-not-held",
-        "A gap is kept in HOLD.",
+        "A gap is buffered in BUFFERING.",
         (
             Change(
                 HeadMessages._on_gap,
@@ -307,7 +308,7 @@ MUTANTS = [
         ("held-gap", "lag-local", "sessions-lag"),
     ),
     Mutant(
-        "gap-before-place",
+        "gap-before-serving",
         "A gap is ignored before INSTALLED and before RESUMED.",
         (
             Change(
@@ -317,7 +318,7 @@ MUTANTS = [
             ),
         ),
         ("lag-across", "sessions-lag"),
-        harmless="what the stream has for who is not served yet goes nowhere",
+        harmless="an attachment that does not serve yet passes nothing on",
     ),
     Mutant(
         "gap-raises-no-marks",
@@ -326,75 +327,75 @@ MUTANTS = [
         ("lag-at-the-cut", "walled-log", "lag-across", "sessions-lag"),
     ),
     Mutant(
-        "gap-raises-no-place",
+        "gap-raises-no-token",
         "A gap raises the token.",
         (Change(SubscriberStream.on_gap, "self._place(attachment, (gap.head, gap.epoch), gap.high)", "pass"),),
         ("lag-across", "sessions-lag", "small-log"),
     ),
     Mutant(
-        "known-gap-is-told",
-        "A gap is not told if the watermarks have all of it.",
+        "known-gap-is-reported",
+        "A gap is not reported if the watermarks cover all of it.",
         (Change(SubscriberStream.on_gap, "if gap.last and all(", "if False and all("),),
         ("lag-across", "sessions-lag"),
-        harmless="a gap is told of what has come",
+        harmless="the subscriber is notified of a gap in which nothing is missing",
     ),
     Mutant(
         "gap-is-hidden",
-        "A gap is told.",
+        "A gap is reported to the application.",
         (Change(SubscriberStream.on_gap, "self._owner.tell(GapNotice(gap, now))", "pass"),),
         ("sessions-lag", "small-log"),
     ),
     Mutant(
         "gap-is-not-logged",
-        "A gap between heads is an entry of the receiver's log.",
+        "A gap between heads is logged by the receiver.",
         (Change(Distributor.relay_gap, "self._log_gap(gap.last, gap.reason, outbox.name)", "pass"),),
         ("sessions-lag", "small-log", "sessions-everything", "head-restart-tree"),
     ),
     Mutant(
         "gap-is-not-passed-on",
-        "A gap in the log is passed on to whoever needs what came that way.",
+        "A gap in the log is passed on to every link that needs publications from that neighbour.",
         (Change(Distributor._log_gap, "host.outboxes.offer(keys, position, record)", "pass"),),
         ("sessions-lag", "small-log", "head-restart-tree", "sessions-head-restart", "two-heads"),
     ),
     Mutant(
         "gap-is-not-replayed",
-        "A gap in the log is replayed to whoever resumes.",
+        "A gap in the log is replayed to subscribers that resume.",
         (Change(log_reader.answer_fetch, "if is_gap or _wanted(", "if not is_gap and _wanted("),),
         ("logged-gaps", "doubts", "two-heads", "head-and-edge"),
     ),
     Mutant(
         "gap-without-offsets",
-        "A gap of evicted entries carries their last offset per origin.",
+        "A gap of evicted entries carries the last offset of each origin.",
         (Change(Log._evict, "raise_to(self.gone, entry.last)", "pass"),),
         ("walled-log", "lag-across", "sessions-lag"),
     ),
     Mutant(
         "gap-with-offsets-of-its-last",
-        "A gap of evicted entries carries the highest offset of each origin among them, which is not always the last.",
+        "A gap of evicted entries carries the highest offset of each origin in it, which is not always the last one.",
         (Change(Log.lost, "raise_to(last, self._evicted[position])", "last.update(self._evicted[position])"),),
         ("lag-at-the-cut",),
     ),
     Mutant(
         "gap-with-offsets-of-the-next",
-        "A gap of evicted entries carries the offsets of these, and of no others.",
+        "A gap of evicted entries carries the offsets of these entries only.",
         (Setting(Log, "lost", lambda self, low, high: dict(self.gone)),),
         ("small-log", "sessions-lag"),
     ),
     Mutant(
-        "dropped-is-not-told",
-        "What a full queue drops is a gap.",
+        "dropped-is-not-reported",
+        "Publications that a full queue drops become a gap.",
         (Change(DeliveryQueues._move, "link.buffer.append(gap)", "pass"),),
         ("sessions-hold", "small-log", "sessions-lag"),
     ),
     Mutant(
-        "evicted-is-not-told",
-        "What a link has lost is a gap in its place.",
+        "evicted-is-not-reported",
+        "Publications that a link has lost become a gap in their place.",
         (Change(Outboxes.pump, "outbox.send_gap(hole, wire.encode(gap))", "pass"),),
         ("sessions-lag", "small-log"),
     ),
     Mutant(
         "fetched-gap-reaches-beyond-the-cut",
-        "A gap that is fetched from the log ends at the cut.",
+        "A gap that is read from the log ends at the cut.",
         (
             Change(
                 CatchupReplay._take_gap,
@@ -412,7 +413,7 @@ MUTANTS = [
     ),
     Mutant(
         "backlog-dies-with-the-link",
-        "What a neighbour has missed while it was down is sent when it is back.",
+        "The backlog of a neighbour that was down is sent when it is back.",
         (Change(Outbox.renew, "self.backlog = deque([*again, *waiting])", "self.backlog = deque()"),),
         ("long-walls", "churn", "far-bumpy"),
     ),

@@ -1,4 +1,4 @@
-"""Looking for seeds that find a mutant, and what is remembered of them."""
+"""The search for seeds that find a mutant, and the file in which the finds are recorded."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from plimsoll.simulator.run import RunOutcome
 
 FOUND = Path(__file__).with_name("found.json")
 RUN_SECONDS = 15.0
-"""A broken machine may go round in circles: a run that takes so long is stopped, and says nothing."""
+"""A broken machine may loop for ever: a run that takes longer is stopped, and counts as no find."""
 
 
 class Find(NamedTuple):
-    """A run that finds a mutant, and how many were made up to it. Without a world none of them has."""
+    """A run that finds a mutant, and how many runs the search took. An empty `world`: none of them found it."""
 
     world: str
     seed: int
@@ -30,17 +30,17 @@ class Find(NamedTuple):
     runs: int
 
 
-def remembered() -> dict[str, Find]:
+def recorded() -> dict[str, Find]:
     return msgspec.json.decode(FOUND.read_bytes(), type=dict[str, Find]) if FOUND.exists() else {}
 
 
-def remember(finds: dict[str, Find]) -> None:
+def record(finds: dict[str, Find]) -> None:
     lines = [f"{msgspec.json.encode(name).decode()}: {msgspec.json.encode(finds[name]).decode()}" for name in finds]
     FOUND.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def judge(mutant: Mutant, world: str, seed: int) -> tuple[set[str], RunOutcome]:
-    """The laws that the mutant breaks in this run, and its partners alone do not."""
+def broken_laws(mutant: Mutant, world: str, seed: int) -> tuple[set[str], RunOutcome]:
+    """The laws that the mutant breaks in this run, without those that its partners break alone."""
     laws, outcome = _broken((*mutant.changes, *mutant.partners), world, seed)
     if laws and mutant.partners:
         laws -= _broken(mutant.partners, world, seed)[0]
@@ -48,7 +48,7 @@ def judge(mutant: Mutant, world: str, seed: int) -> tuple[set[str], RunOutcome]:
 
 
 def _broken(changes: Iterable[Change | Setting | Detour], world: str, seed: int) -> tuple[set[str], RunOutcome]:
-    """The laws that these break. A machine that raises may be badly patched: that says nothing."""
+    """The laws that these changes break. An exception does not count, since the patch may be at fault."""
     with pytest.MonkeyPatch.context() as patch, _at_most(RUN_SECONDS):
         plant(patch, changes)
         outcome = worlds.run(world, seed)
@@ -56,26 +56,26 @@ def _broken(changes: Iterable[Change | Setting | Detour], world: str, seed: int)
 
 
 def is_sound(world: str, seed: int) -> bool:
-    """Whether the product as it is keeps the laws in this run."""
+    """Whether the unbroken product keeps the laws in this run."""
     return not worlds.broken(world, worlds.run(world, seed))
 
 
 def holds(mutant: Mutant, one: Find) -> bool:
-    """Whether a find still finds it."""
+    """Whether a recorded run still finds the mutant."""
     try:
-        return bool(judge(mutant, one.world, one.seed)[0]) and is_sound(one.world, one.seed)
+        return bool(broken_laws(mutant, one.world, one.seed)[0]) and is_sound(one.world, one.seed)
     except LookupError:
         return False
 
 
-def find(mutant: Mutant, seeds: int, first: int = 0, lot: int = 25) -> Find:
-    """Try worlds in turn, a lot of seeds of each."""
+def find(mutant: Mutant, seeds: int, first: int = 0, chunk: int = 25) -> Find:
+    """Try the worlds of a mutant in turn, `chunk` seeds of each at a time."""
     runs = 0
-    for start in range(first, first + seeds, lot):
+    for start in range(first, first + seeds, chunk):
         for world in mutant.worlds:
-            for seed in range(start, min(start + lot, first + seeds)):
+            for seed in range(start, min(start + chunk, first + seeds)):
                 runs += 1
-                laws, _ = judge(mutant, world, seed)
+                laws, _ = broken_laws(mutant, world, seed)
                 if laws and is_sound(world, seed):
                     return Find(world, seed, sorted(laws), runs)
     return Find("", 0, [], runs)
@@ -84,7 +84,7 @@ def find(mutant: Mutant, seeds: int, first: int = 0, lot: int = 25) -> Find:
 @contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"a run of {seconds:g} s has no end")
+        raise TimeoutError(f"a run has taken more than {seconds:g} s")
 
     before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)

@@ -1,8 +1,15 @@
-"""The list of subscriptions, and RESUME: docs/handover.md, sections 2, 3 and 6."""
+"""Lists of subscriptions, and RESUME: docs/handover.md, sections 2, 3 and 6."""
 
 from __future__ import annotations
 
-from tests.simulator.mutants.partners import FORGETFUL, NO_DEADLINE, NO_DETACH, NO_LEASE, NO_PART, NO_SWAP_AT_CUT
+from tests.simulator.mutants.partners import (
+    FORGETFUL,
+    NO_DEADLINE,
+    NO_DETACH,
+    NO_FORCE_DETACH,
+    NO_LEASE,
+    NO_SWAP_AT_CUT,
+)
 from tests.simulator.mutants.rewriting import Change, Detour, Mutant
 
 from plimsoll.core.client.attachment import ClientHandover
@@ -29,7 +36,7 @@ LISTS = ("walled-target", "far", "far-bumpy", "sessions-local", "sessions-across
 MUTANTS = [
     Mutant(
         "attach-without-list",
-        "The whole list is in ATTACH.",
+        "ATTACH carries the whole list of subscriptions.",
         (
             Change(
                 ClientSubscriber.attach_item,
@@ -41,7 +48,7 @@ MUTANTS = [
     ),
     Mutant(
         "resume-without-list",
-        "The whole list is in RESUME.",
+        "RESUME carries the whole list of subscriptions.",
         (
             Change(
                 ClientSubscriber.resume_record,
@@ -53,27 +60,27 @@ MUTANTS = [
     ),
     Mutant(
         "change-only-to-source",
-        "A change of the list goes to the source and to the target.",
+        "A change of the list is sent to the source and to the target.",
         (Change(SubscriptionList.send_changes, "self._owner.attachments()", "[self._owner.current]"),),
         LISTS,
         partners=(Change(ClientHandover.counted, "min(acked, self.held) if self.is_asked else acked", "acked"),),
-        alone="a change counts when the target has it, too",
+        alone="a change counts only when the target has it as well",
     ),
     Mutant(
         "counts-without-target",
-        "A change counts when the target has it, too.",
+        "A change of the list counts only when the target has it as well.",
         (Change(ClientHandover.counted, "min(acked, self.held) if self.is_asked else acked", "acked"),),
         LISTS,
     ),
     Mutant(
         "counts-when-held",
-        "HELD is no acknowledgement.",
+        "HELD does not acknowledge a subscription.",
         (Change(ClientHandover.counted, "min(acked, self.held) if self.is_asked else acked", "max(acked, self.held)"),),
         LISTS,
     ),
     Mutant(
         "held-counts-after-end",
-        "After END only the target's acknowledgement counts, and HELD is none.",
+        "After END only the target's acknowledgement counts, and HELD is not one.",
         (
             Change(
                 ClientHandovers._take_over,
@@ -84,9 +91,15 @@ MUTANTS = [
         ("far-acks", "busy-across", "far", "walled-target"),
     ),
     Mutant(
-        "dark-list-stands-still",
-        "The target takes changes of a list that is not matched yet.",
-        (Change(HandoverTarget.on_subs, "if self._take_all(attachment, subs.adds):", "if True:"),),
+        "standby-list-is-not-updated",
+        "The target accepts changes of a list that it does not match yet.",
+        (
+            Change(
+                HandoverTarget.on_subs,
+                "yield from self._take_all(attachment, subs.adds, set(subs.removes))",
+                "yield 1",
+            ),
+        ),
         LISTS,
     ),
     Mutant(
@@ -97,15 +110,15 @@ MUTANTS = [
     ),
     Mutant(
         "gone-epoch-is-forgotten",
-        "An owner entry that is deleted leaves its epoch.",
+        "A deleted owner entry leaves its epoch behind.",
         (Change(OwnershipTable.forget, "PastEpoch(gone.epoch, ", "PastEpoch((0, 0), "),),
         ("overtaken", "vanish", "far-bumpy"),
         partners=(NO_LEASE,),
-        alone="what takes it up again is closed, and ends with its lease",
+        alone="the attachment that reuses the epoch is closed, and ends with its lease",
     ),
     Mutant(
         "resume-anywhere",
-        "Whoever has a token asks for an edge of the head that it names.",
+        "A subscriber with a token asks for an edge of the head that the token names.",
         (
             Change(
                 EdgeFinder._head_of,
@@ -117,7 +130,7 @@ MUTANTS = [
     ),
     Mutant(
         "resume-without-token",
-        "A RESUME goes on from its token.",
+        "A RESUME continues from its token.",
         (Change(ownership.replay_start, "if token is None:", "if True:"),),
         ("calm-replay", "sessions-edge-crash", "churn"),
     ),
@@ -126,7 +139,9 @@ MUTANTS = [
         "RESUME voids an open session.",
         (
             Change(
-                Coordinator.resumed, 'self.refuse(session, [subscriber], "returned", "has resumed meanwhile")', "pass"
+                Coordinator.resumed,
+                'self.table.refuse(session, [subscriber], "returned", "has resumed meanwhile")',
+                "pass",
             ),
         ),
         ("reborn", "vanish", "churn"),
@@ -135,48 +150,48 @@ MUTANTS = [
     ),
     Mutant(
         "cut-session-outlives-resume",
-        "RESUME closes a cut session.",
+        "RESUME ends a cut session.",
         (Change(Coordinator.resumed, "elif member.state == CUT or member.is_draining:", "elif False:"),),
         ("calm-replay", "sessions-replay", "sessions-local"),
-        partners=(NO_PART,),
+        partners=(NO_FORCE_DETACH,),
         alone="after `drain_seconds` the session ends in any case",
     ),
     Mutant(
-        "returned-target-is-not-told",
-        "A member that returns across clusters is taken off the target.",
+        "returned-target-is-not-aborted",
+        "A member that returns across clusters is removed from the target.",
         (
             Change(
                 Coordinator.resumed,
-                "self._to_target(session, msg.Abort(session.id, session.items([subscriber])))",
+                "self.table.to_target(session, msg.Abort(session.id, session.items([subscriber])))",
                 "pass",
             ),
         ),
         ("cut-source", "edge-crash-across"),
         partners=(NO_LEASE,),
-        alone="what it has left behind at the target ends with its lease",
+        alone="what it leaves at the target ends with its lease",
     ),
     Mutant(
-        "guest-outlives-resume",
-        "A guest that resumes is cut no more.",
+        "remote-member-outlives-resume",
+        "A remote member that resumes is not cut any more.",
         (Change(RemoteMembers.resumed, "self.drop(session, subscriber)", "pass"),),
         ("reborn-across", "far-bumpy", "vanish"),
         partners=(Change(RemoteMembers._fresh, "if newest(item.subscriber) <= item.epoch}", "}"),),
-        alone="the head of the target sees by the epoch that it has resumed since",
+        alone="the head of the target sees by the owner epoch that it has resumed since",
     ),
     Mutant(
         "old-edge-is-not-released",
-        "At RESUME the old edge gets RELEASE.",
+        "At RESUME the head sends RELEASE to the old edge.",
         (Change(Membership.release, "if (outbox := self.host.outboxes.by_key.get(key)) is not None:", "if False:"),),
         ("churn", "sessions-local"),
         partners=(
             NO_DETACH,
             NO_LEASE,
         ),
-        alone="the subscriber detaches, and what is closed ends with its lease",
+        alone="the subscriber detaches, and a closed attachment ends with its lease",
     ),
     Mutant(
         "older-resume-is-not-released",
-        "Who comes with an older epoch gets RELEASE.",
+        "A RESUME with an older owner epoch is answered with RELEASE.",
         (
             Change(
                 Membership.on_resume,
@@ -186,7 +201,7 @@ MUTANTS = [
         ),
         ("overtaken", "vanish"),
         partners=(NO_LEASE,),
-        alone="what is closed ends with its lease",
+        alone="a closed attachment ends with its lease",
     ),
     Mutant(
         "resume-is-not-covered",
@@ -206,7 +221,7 @@ MUTANTS = [
     ),
     Mutant(
         "resuming-is-matched",
-        "RESUMING is in the cover, and not matched: what the stream has before RESUMED comes from the log.",
+        "A RESUMING attachment is in the cover but not matched: what precedes RESUMED comes from the log.",
         (
             Change(
                 ClientRequests.on_resume,
@@ -216,19 +231,19 @@ MUTANTS = [
         ),
         ("busy", "churn", "sessions-edge-crash"),
         partners=(FORGETFUL,),
-        alone="what comes twice is below the watermark",
+        alone="the client drops repeated deliveries by its watermarks",
     ),
     Mutant(
         "lost-log-is-silent",
-        "A token older than the log's oldest entry is a gap.",
+        "A token before the oldest entry of the log is answered with a gap.",
         (Change(ownership.replay_start, "if at + 1 < log.first:", "if False:"),),
         ("small-vanish", "lag-local", "small-log"),
         partners=(Change(log_reader.answer_fetch, "if at + 1 < log.first:", "if False:"),),
-        alone="what is fetched from the log begins with the same gap",
+        alone="reading the log reports the same gap",
     ),
     Mutant(
         "ghost-cover-goes",
-        "A dead edge's cover stays while an owner entry names it.",
+        "The cover of a dead edge stays while an owner entry names the edge.",
         (
             Change(Membership.drop_ghosts, "if key not in owned", "if True"),
             Change(Membership.expire_ghosts, "self.drop_ghosts()", "self.drop_ghosts()"),
@@ -237,26 +252,30 @@ MUTANTS = [
     ),
     Mutant(
         "sessions-outlive-their-edge",
-        "The open sessions of a dead edge abort.",
-        (Change(Coordinator.edge_lost, 'self.refuse(session, session.of(*OPEN), why=f"{edge} was lost")', "pass"),),
+        "The open sessions of a dead edge are aborted.",
+        (
+            Change(
+                Coordinator.edge_lost, 'self.table.refuse(session, session.of(*OPEN), why=f"{edge} was lost")', "pass"
+            ),
+        ),
         ("slow-mediator", "sessions-edge-crash", "edge-crash-across"),
         partners=(
             NO_DEADLINE,
-            NO_PART,
+            NO_FORCE_DETACH,
         ),
         alone="the head has a deadline as well",
     ),
     Mutant(
         "suback-before-resumed",
-        "Nothing is promised before RESUMED.",
+        "No SUBACK is sent before RESUMED.",
         (Change(PendingSubacks.acknowledged, "and wait.attachment.state is not AttachmentState.RESUMING", ""),),
         ("busy", "churn"),
         partners=(Detour(msg.ResumedDown, 0.05),),
-        alone="RESUMED is said first, in the same stream",
+        alone="RESUMED precedes it in the same stream",
     ),
     Mutant(
         "idle-tokens-age",
-        "The head's position is sent to idle subscribers, too.",
+        "PROGRESS also reaches idle subscribers.",
         (
             Change(
                 AttachmentTable.send_progress,
@@ -267,14 +286,14 @@ MUTANTS = [
         ("idle",),
     ),
     Mutant(
-        "progress-says-too-much",
-        "PROGRESS says nothing of attachments that are behind.",
+        "progress-includes-those-behind",
+        "PROGRESS excludes attachments that are behind.",
         (Change(AttachmentTable.send_progress, "link_attachments.lagging()", "[]"),),
         ("slices", "churn", "sessions-hold", "sessions-lag", "sessions-replay"),
     ),
     Mutant(
         "progress-of-link-is-not-counted",
-        "PROGRESS is said behind what it speaks of.",
+        "PROGRESS follows the deliveries that it covers.",
         (
             Change(EdgeRecords._on_progress, "and attachment.id not in behind", ""),
             Change(AttachmentTable.send_progress, "and link_attachments.stuck_since is None", ""),
@@ -283,25 +302,25 @@ MUTANTS = [
     ),
     Mutant(
         "lapse-is-silent",
-        "An owner entry knows since when its cover holds; a token from before has lapsed.",
+        "An owner entry records since when its cover holds; a token from before has lapsed.",
         (Change(ownership.replay_start, "(low_epoch if here else 0, at) < since", "False"),),
         ("stopped", "lease-end", "vanish"),
     ),
     Mutant(
         "lapse-voids-nothing",
-        "What was acknowledged before a lapse is void until it is acknowledged anew.",
+        "Subscriptions that were acknowledged before a lapse are void until they are acknowledged again.",
         (Change(ClientSubscriber.on_resumed, "if resumed.lapsed and self.subscription_list.void():", "if False:"),),
         ("stopped", "lease-end", "vanish", "churn"),
     ),
     Mutant(
         "idle-log-hides-a-lapse",
-        "Without an owner entry a token has lapsed always, even if nothing has been logged since.",
+        "Without an owner entry a token has always lapsed, even if nothing has been logged since.",
         (Change(ownership.OwnerEntry.has_lapsed, "self.is_again and token == (head, *self.since)", "False"),),
         ("stopped",),
     ),
     Mutant(
-        "replaced-record-stays-live",
-        "Who resumes at the same edge replaces his record there.",
+        "replaced-attachment-stays-live",
+        "A subscriber that resumes at the same edge replaces its attachment there.",
         (
             Change(
                 AttachmentTable.open,
@@ -313,13 +332,13 @@ MUTANTS = [
     ),
     Mutant(
         "resume-behind-the-stream",
-        "From RESUMED on the stream serves, up to there the log.",
+        "From RESUMED on the stream serves; up to it, the log.",
         (Change(HeadMessages._on_resumed, "if resumed.start >= resumed.position:", "if True:"),),
         ("churn", "sessions-local", "sessions-replay"),
     ),
     Mutant(
         "watermarks-after-resume",
-        "After RESUME the watermarks stand behind the token.",
+        "After RESUME the watermarks may be ahead of the token.",
         (FORGETFUL,),
         ("churn", "sessions-across", "sessions-replay", "far-bumpy"),
         partners=(Change(SubscriberStream.on_progress, "if position > self.position:", "if False:"),),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.simulator.mutants.partners import FORGETFUL, NO_PART
+from tests.simulator.mutants.partners import FORGETFUL, NO_FORCE_DETACH
 from tests.simulator.mutants.rewriting import Change, Mutant, Setting
 
 from plimsoll.core.edge.attachments import AttachmentTable
@@ -12,7 +12,9 @@ from plimsoll.core.edge.handover.slots import SlotTable
 from plimsoll.core.edge.handover.source import HandoverSource
 from plimsoll.core.head import log_reader
 from plimsoll.core.head.handover.coordinator import Coordinator
+from plimsoll.core.head.handover.cut_decision import CutDecision
 from plimsoll.core.head.handover.dispatch import HandoverDispatch
+from plimsoll.core.head.handover.table import HandoverTable
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.transport.link import Link
 
@@ -21,7 +23,7 @@ ANY_EPOCH = Change(HandoverSource._of, "and record.epoch == item.epoch", "")
 MUTANTS = [
     Mutant(
         "one-bad-member-is-all",
-        "A failed compare and swap refuses that member only.",
+        "A failed compare and swap refuses only that member.",
         (
             Change(
                 HandoverDispatch.on_cut_request,
@@ -33,19 +35,19 @@ MUTANTS = [
     ),
     Mutant(
         "all-have-moved",
-        "`moved` is who names the session at the target.",
+        "A member that resumes at the target and names the session has `moved`.",
         (Change(Coordinator.resumed, '"moved" if mine and edge == session.plan.target else "returned"', '"moved"'),),
         ("overtaken", "sessions-edge-crash", "vanish"),
     ),
     Mutant(
         "none-has-moved",
-        "`returned` is who resumed without naming the session.",
+        "Only a member that resumes without naming the session has `returned`.",
         (Change(Coordinator.resumed, '"moved" if mine and edge == session.plan.target else "returned"', '"returned"'),),
         ("calm-replay", "sessions-replay"),
     ),
     Mutant(
         "closed-in-silence",
-        "An edge that closes an attachment says so.",
+        "An edge that closes an attachment notifies the subscriber.",
         (
             Change(
                 AttachmentTable.close_and_notify,
@@ -57,13 +59,13 @@ MUTANTS = [
     ),
     Mutant(
         "link-forgets",
-        "A link that is open again says what it has, and has the rest sent again.",
+        "A link that reopens resends the frames that the other side has not received.",
         (Setting(Link, "_again", lambda self: []),),
         ("churn", "sessions-local"),
     ),
     Mutant(
         "lost-link-goes-on",
-        "A link whose other side has lost its state is over on both sides, with all attachments on it.",
+        "A link whose other side has lost its state ends on both sides, with all attachments on it.",
         (Change(Link.on_hello_ok, "if answer.lost:", "if False:"),),
         ("sessions-edge-crash", "churn", "sessions-everything", "clients"),
     ),
@@ -75,37 +77,39 @@ MUTANTS = [
             Change(AttachmentTable.close, "link_attachments.queued.pop(attachment, None)", "pass"),
         ),
         ("sessions-hold", "sessions-lag", "sessions-drain-deadline"),
-        harmless="the client passes over what comes for an attachment that is no more",
+        harmless="the client ignores records of an attachment that has ended",
     ),
     Mutant(
         "revoked-without-compare",
         "The cut by replay compares the owner.",
-        (Change(Coordinator._revoke, "if self._is_owner(session.members[x], x)", ""),),
+        (Change(CutDecision.revoke, "if self.table.is_owner(session.members[x], x)", ""),),
         ("overtaken", "edge-crash-replay", "sessions-replay"),
         partners=(
             ANY_EPOCH,
             Change(
-                Coordinator.resumed, 'self.refuse(session, [subscriber], "returned", "has resumed meanwhile")', "pass"
+                Coordinator.resumed,
+                'self.table.refuse(session, [subscriber], "returned", "has resumed meanwhile")',
+                "pass",
             ),
         ),
-        alone="RESUME voids the open session, and the source obeys for this owner epoch only",
+        alone="RESUME voids the open session, and the source obeys REVOKE only for its owner epoch",
     ),
     Mutant(
         "revoked-once",
-        "REVOKE may be lost, and is repeated until the subscriber has resumed.",
+        "REVOKE may be lost, so it is repeated until the subscriber has resumed.",
         (
             Change(
-                Coordinator._send_revoke,
+                CutDecision.send_revoke,
                 "session.revoke_at, plan = self.host.now + self.revoke_seconds, session.plan",
                 "session.revoke_at, plan = float('inf'), session.plan",
             ),
         ),
         ("sessions-replay", "batch-replay"),
-        partners=(NO_PART,),
+        partners=(NO_FORCE_DETACH,),
         alone="after `drain_seconds` the member is detached, and resumes",
     ),
     Mutant(
-        "revoked-by-the-dead",
+        "revoked-by-an-old-head",
         "A REVOKE of another head epoch, or about another owner epoch, is ignored.",
         (Change(HandoverSource.on_revoke, "if revoke.head_epoch != self.host.head_epoch:", "if False:"),),
         (
@@ -116,14 +120,14 @@ MUTANTS = [
             "sessions-everything",
             "edge-crash-replay",
         ),
-        harmless="whom it does not mean would resume once more",
+        harmless="the wrong subscriber would resume once more",
     ),
     Mutant(
         "revoked-goes-on",
-        "A revoked attachment is closed, and its queue dropped, before MOVED is said.",
+        "A revoked attachment is closed, and its queue dropped, before MOVED is sent.",
         (Change(HandoverSource._revoke, "self.attachments.close(attachment)", "pass"),),
         ("calm-replay", "sessions-replay"),
-        harmless="the client takes nothing more from there, and RELEASE follows",
+        harmless="the client accepts nothing more from there, and RELEASE follows",
     ),
     Mutant(
         "revoked-leaves-cover",
@@ -138,16 +142,16 @@ MUTANTS = [
         ("lost-replay", "edge-crash-replay"),
     ),
     Mutant(
-        "replay-place-is-not-freed",
-        "After a hand-over by replay its place is free.",
-        (Change(Coordinator._finish, "if session.plan.replay:", "if False:"),),
+        "replay-slot-is-not-freed",
+        "After a hand-over by replay its slot is freed.",
+        (Change(HandoverTable.finish, "if session.plan.replay:", "if False:"),),
         ("calm-replay", "sessions-replay"),
         partners=(Change(SlotTable.pop_expired, "del self[subscriber]", "pass"),),
-        alone="a place ends by its time as well",
+        alone="a slot expires as well",
     ),
     Mutant(
         "log-is-read-from-the-last",
-        "The cursor begins at the lowest place of its members.",
+        "The cursor starts at the lowest position of its members.",
         (
             Change(
                 CatchupCursor.begin,
@@ -159,7 +163,7 @@ MUTANTS = [
     ),
     Mutant(
         "joins-the-running-slice",
-        "Who joins while a slice is under way waits for the next one.",
+        "A member that joins while a slice is read waits for the next one.",
         (
             Change(
                 CatchupCursor.join,
@@ -171,27 +175,27 @@ MUTANTS = [
     ),
     Mutant(
         "live-after-one-slice",
-        "The stream serves again when the log has been read to its end.",
+        "An attachment is LIVE again once the log has been read to its end.",
         (Change(CatchupCursor.end, "if fetched.done or", "if True or"),),
         ("slices", "batch-replay"),
     ),
     Mutant(
-        "slice-says-done",
-        "A slice is the last one if it ends where the log ends.",
+        "slice-is-always-the-last",
+        "A slice is the last one only if it ends where the log ends.",
         (Change(log_reader.answer_fetch, "at >= log.last)", "True)"),),
         ("slices", "batch-replay"),
     ),
     Mutant(
-        "replayed-below-the-place",
-        "A member takes what lies above its own place.",
+        "replayed-below-the-position",
+        "A member is replayed only entries after its own position.",
         (Change(CatchupReplay._take, "if position <= attachment.position:", "if False:"),),
         ("slices", "batch-replay", "churn"),
         partners=(FORGETFUL,),
-        alone="what comes twice is below the watermark",
+        alone="the client drops repeated deliveries by its watermarks",
     ),
     Mutant(
         "replayed-beyond-the-cut",
-        "A member that is cut takes nothing from behind the cut.",
+        "A member that is cut is replayed no entries after the cut.",
         (
             Change(
                 CatchupReplay.on_replay,
@@ -201,11 +205,11 @@ MUTANTS = [
         ),
         ("slow-cut", "slices"),
         partners=(FORGETFUL,),
-        alone="what the source then delivers too much is below the watermark when it comes again",
+        alone="the client drops repeated deliveries by its watermarks",
     ),
     Mutant(
         "messages-are-lost",
-        "A link that falls behind loses publications, never an in-band message.",
+        "A link that falls behind loses publications, but never an in-band message.",
         (
             Change(
                 Outbox._lost_range,
@@ -222,7 +226,7 @@ MUTANTS = [
     ),
     Mutant(
         "gaps-cross-messages",
-        "A gap never reaches across an in-band message.",
+        "A gap never extends across an in-band message.",
         (
             Change(
                 Outbox._lost_range,

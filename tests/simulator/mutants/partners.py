@@ -1,4 +1,4 @@
-"""Guards that stand behind others: where one alone is not missed, it is broken together with one of these."""
+"""Changes that break a second guard: where one guard covers for another, both are broken together."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from plimsoll.core.client.handover import ClientHandovers
 from plimsoll.core.client.stream import SubscriberStream
 from plimsoll.core.edge.attachments import AttachmentTable
 from plimsoll.core.head.handover.coordinator import Coordinator
+from plimsoll.core.head.handover.cut_decision import CutDecision
 
 FORGETFUL = Change(SubscriberStream.take, "if item.offset > seen:", "if True:")
-"""The client delivers what it has had."""
+"""The client delivers publications that it has delivered before."""
 
 NO_COMPARE = Change(
-    Coordinator.resumed, 'self.refuse(session, [subscriber], "returned", "has resumed meanwhile")', "pass"
+    Coordinator.resumed, 'self.table.refuse(session, [subscriber], "returned", "has resumed meanwhile")', "pass"
 )
 """A RESUME does not void an open session."""
 
 ANY_STATE = Change(EdgeRecords.on_frame, "or attachment.state is not ClientAttachmentState.LIVE", "")
-"""The client takes what comes on an attachment that does not serve yet."""
+"""The client accepts deliveries on an attachment that does not serve yet."""
 
 NO_DEADLINE = Change(
     Coordinator.tick,
@@ -29,25 +30,25 @@ NO_DEADLINE = Change(
     "            session.decides_at = float('inf')\n"
     "        if False:",
 )
-"""Nothing is undone because its time to prepare is over."""
+"""A hand-over is not aborted when its time to prepare is over."""
 
-NO_SWAP_AT_CUT = Change(Coordinator._may_cut, "or not self._is_owner(member, item.subscriber)", "")
+NO_SWAP_AT_CUT = Change(CutDecision._may_cut, "or not self.table.is_owner(member, item.subscriber)", "")
 """The local cut does not compare the owner."""
 
-NO_PART = Change(Coordinator.tick, "self._force_detach(session)", "session.drains_until = float('inf')")
-"""No session ends by its time to drain."""
+NO_FORCE_DETACH = Change(Coordinator.tick, "self._force_detach(session)", "session.drains_until = float('inf')")
+"""A session does not end when its time to drain is over."""
 
 NO_LEASE = Change(
     AttachmentTable.expire_leases, "self.host.up(msg.Expire(attachment.subscriber, attachment.epoch))", "pass"
 )
-"""A closed record's lease never ends."""
+"""The lease of a closed attachment never ends."""
 
 NO_LEAVE = Change(ClientHandovers.leave, "self._ports.say_detach(handover.next, withdraw=withdraw)", "pass")
-"""Who stays, or loses the edge that serves him, does not tell the target."""
+"""A subscriber that stays, or loses its serving edge, does not detach from the target."""
 
 NO_DETACH = Change(
     EdgePorts.say_detach,
     "if asked := [attachment.id for attachment in attachments if attachment.is_asked]:",
     "if False:",
 )
-"""A client leaves without a word."""
+"""A client detaches without sending DETACH."""

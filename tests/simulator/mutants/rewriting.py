@@ -1,7 +1,7 @@
-"""How a rule is broken: a function of a machine is given a body that is its own text with one passage exchanged.
+"""How a rule is broken: one passage of a function's source is replaced, and the function gets the new code.
 
-The function object stays, so every table and every machine that refers to it has the broken rule, and the product needs
-no switch. A passage that is not there exactly once is an error: the mutant must follow the product.
+The function object stays the same, so that tables and machines that refer to it follow the change, and the product
+needs no switch. The passage must occur exactly once, so a mutant that no longer fits the product is an error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.simulator.mutants import side_channel
 
 
 class Change(NamedTuple):
-    """In the text of `function`, `old` becomes `new`."""
+    """In the source of `function`, `old` is replaced by `new`."""
 
     function: Callable[..., Any]
     old: str
@@ -29,14 +29,14 @@ class Change(NamedTuple):
 
 
 class Detour(NamedTuple):
-    """Records of a kind do not travel in their stream, but arrive so long after they were said."""
+    """Messages of a kind leave their stream, and arrive `seconds` after they were sent."""
 
     kind: type[Any]
     seconds: float
 
 
 class Setting(NamedTuple):
-    """A constant of a module, or a method of a machine, has another value."""
+    """A constant of a module, or a method of a machine, is replaced."""
 
     owner: Any
     name: str
@@ -45,11 +45,11 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True)
 class Mutant:
-    """A rule, what of it is broken, and the worlds in which that should show, the likeliest first.
+    """A rule, how it is broken, and the worlds in which that should show, the likeliest first.
 
-    `alone`: why the rule is not missed when it alone is broken, if so; then its `partners` are broken with it, and what
-    they break by themselves does not count.
-    `harmless`: what breaking it costs, if it breaks no law; then no seed is expected to find it.
+    `alone`: why breaking this rule alone has no effect. Then its `partners` are broken with it, and the laws that they
+    break by themselves do not count.
+    `harmless`: why breaking the rule breaks no law. Then no run is expected to find it.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Mutant:
 
 
 def plant(patch: pytest.MonkeyPatch, changes: Iterable[Change | Setting | Detour]) -> None:
-    """Break what these say, until the patch is undone."""
+    """Make these changes, until the patch is undone."""
     texts: dict[FunctionType, str] = {}
     for one in changes:
         if isinstance(one, Setting):
@@ -75,8 +75,8 @@ def plant(patch: pytest.MonkeyPatch, changes: Iterable[Change | Setting | Detour
         text = texts.get(function) or textwrap.dedent(inspect.getsource(function))
         if text.count(one.old) != 1:
             raise LookupError(
-                f"{function.__qualname__} has {text.count(one.old)} times, not once: {one.old!r}; "
-                "the product has changed, so say anew how its rule is broken"
+                f"{function.__qualname__} contains {one.old!r} {text.count(one.old)} times instead of once: "
+                "the product has changed, so adapt the mutant"
             )
         texts[function] = text.replace(one.old, one.new)
     for function, text in texts.items():
@@ -87,12 +87,12 @@ def _plain(function: Callable[..., Any]) -> FunctionType:
     getter = getattr(function, "fget", None)
     found = inspect.unwrap(getter if getter is not None else function)
     if not isinstance(found, FunctionType):
-        raise TypeError(f"{function!r} is no function")
+        raise TypeError(f"{function!r} is not a function")
     return found
 
 
 def _compiled(function: FunctionType, text: str) -> CodeType:
-    """The code of the function with another text."""
+    """The code of the function, compiled from another source."""
     tree = ast.parse(text)
     made = tree.body[0]
     assert isinstance(made, ast.FunctionDef)
@@ -100,8 +100,8 @@ def _compiled(function: FunctionType, text: str) -> CodeType:
     ast.increment_lineno(tree, function.__code__.co_firstlineno - 1)
     names: dict[str, Any] = {}
     flags = __future__.annotations.compiler_flag
-    exec(compile(tree, function.__code__.co_filename, "exec", flags), sys.modules[function.__module__].__dict__, names)  # noqa: S102
+    exec(compile(tree, function.__code__.co_filename, "exec", flags), sys.modules[function.__module__].__dict__, names)  # noqa: S102  # code of this project, changed above
     code: CodeType = names[made.name].__code__
     if code.co_freevars != function.__code__.co_freevars:
-        raise ValueError(f"{function.__qualname__} uses other names of its surroundings than before")
+        raise ValueError(f"the new source of {function.__qualname__} closes over other variables than the old one")
     return code

@@ -1,7 +1,7 @@
-"""Mutants that no run of a world has found so far: for each the test, with a history of its own, that finds it.
+"""Mutants that no run of a world has found so far, each with a scripted test that finds it.
 
-Most of them need two rare things to meet. The test drives real machines, or the one that keeps the rule, to where it
-matters; it is run with the rule broken, and its partners left as they are, and has to fail.
+Most of them show only when two rare events coincide. The test brings real machines, or the one that keeps the rule,
+into that situation; with the rule broken, and its partners intact, the test has to fail.
 """
 
 from __future__ import annotations
@@ -10,49 +10,52 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any, Final
 
-from tests.core.edge import test_pending_subacks as promises
+from tests.core.edge import test_pending_subacks as pending_subacks
 from tests.core.edge import test_queues as queues
-from tests.core.edge.handover import test_source as giving
+from tests.core.edge.handover import test_source as source
 from tests.core.head import test_membership as membership
 from tests.core.head import test_outbox as outbox
 from tests.core.head.handover import test_between_guards as between
 from tests.core.head.handover import test_coordinator as coordinator
-from tests.core.head.handover import test_coordinator_ends as coordinator_ends
+from tests.core.head.handover import test_cut_decision as cut_decision
 from tests.core.head.handover import test_dispatch as handovers
-from tests.core.head.handover import test_remote_members as guests
+from tests.core.head.handover import test_remote_members as remote_members
 
 Test = tuple[Callable[..., None], tuple[Any, ...]]
-"""A test, and what it is called with."""
+"""A test, and its arguments."""
 
 SCRIPTED: Final = MappingProxyType(
     {
-        "marker-without-compare": (coordinator.test_the_marker_cuts_whom_it_names_and_the_source_still_owns, ()),
-        "guests-are-not-busy": (handovers.test_a_guest_is_busy_here, ()),
+        "marker-without-compare": (cut_decision.test_the_marker_cuts_the_named_members_that_the_source_still_owns, ()),
+        "remote-members-are-not-busy": (handovers.test_a_guest_is_busy_here, ()),
         "drains-beyond-the-cut": (queues.test_a_blocked_one_fetches_what_is_before_its_cut_and_then_ends, (0,)),
-        "cuts-who-has-not-attached": (coordinator.test_at_the_cut_those_that_are_not_attached_stay, ()),
+        "cuts-unattached-members": (coordinator.test_at_the_cut_those_that_are_not_attached_stay, ()),
         "gone-epoch-is-forgotten": (
             membership.test_an_older_resume_is_released_even_behind_an_owner_that_has_gone,
             (),
         ),
-        "guest-outlives-resume": (
-            guests.test_a_resume_that_names_no_session_ends_the_guest_and_undoes_what_is_not_cut,
+        "remote-member-outlives-resume": (
+            remote_members.test_a_resume_that_names_no_session_ends_the_remote_member_and_undoes_it_before_its_cut,
             (),
         ),
         "older-resume-is-not-released": (
             membership.test_an_older_resume_is_released_even_behind_an_owner_that_has_gone,
             (),
         ),
-        "suback-before-resumed": (promises.test_nothing_is_promised_before_there_is_a_place_or_after_the_end, ()),
+        "suback-before-resumed": (
+            pending_subacks.test_nothing_is_promised_before_there_is_a_place_or_after_the_end,
+            (),
+        ),
         "one-bad-member-is-all": (
             handovers.test_a_failed_compare_and_swap_aborts_that_member_at_the_target_only,
             (),
         ),
         "revoked-without-compare": (
-            coordinator_ends.test_by_replay_who_has_another_owner_by_now_is_not_revoked,
+            cut_decision.test_by_replay_who_has_another_owner_by_now_is_not_revoked,
             (),
         ),
         "gaps-cross-messages": (outbox.test_holes_are_split_at_in_band_messages_and_those_are_never_lost, ()),
-        "expires-anybody": (
+        "expires-any-owner": (
             between.test_the_end_of_a_lease_that_comes_late_does_not_end_what_has_begun_elsewhere,
             (),
         ),
@@ -79,16 +82,16 @@ SCRIPTED: Final = MappingProxyType(
         ),
         "orphans-stay": (handovers.test_when_who_decides_is_lost_the_guests_are_orphans, ()),
         "fetched-gap-reaches-beyond-the-cut": (
-            giving.test_a_gap_of_the_log_that_reaches_behind_the_cut_says_nothing_of_the_rest,
+            source.test_a_gap_of_the_log_that_reaches_behind_the_cut_says_nothing_of_the_rest,
             (),
         ),
-        "gap-behind-the-cut": (giving.test_a_block_that_lasts_ends_with_a_gap_up_to_the_cut_at_most, ()),
+        "gap-behind-the-cut": (source.test_a_block_that_lasts_ends_with_a_gap_up_to_the_cut_at_most, ()),
     }
 )
 
 
 def place(name: str) -> str:
-    """Where the test of a mutant is."""
+    """The path and name of the test that finds a mutant."""
     test, _ = SCRIPTED[name]
     path = test.__code__.co_filename
     return f"{path[path.rindex('tests/') :]}::{test.__name__}"

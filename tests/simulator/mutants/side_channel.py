@@ -1,7 +1,7 @@
-"""A way around the stream, for records that define a point in it: they arrive too early, or too late.
+"""A side channel for messages that mark a point of their stream, so that they arrive too early or too late.
 
-A record of a chosen kind is not put into its link but kept here, and handed to the machine at the other end when it is
-its time, in whatever place of the stream that machine then is.
+A message of the chosen kind is not put into its link but kept here, and is handed to the receiving machine at its time,
+regardless of how far that machine has read the stream.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from plimsoll.simulator.engine.host import SimulatedHost
 
 @dataclass
 class SideChannel:
-    """Records of `kind`, with the time from which on they are there, by the names of who sends and who receives."""
+    """Messages of `kind` with their times of arrival, by the names of sender and receiver."""
 
     kind: type[Any]
     seconds: float
@@ -32,7 +32,7 @@ class SideChannel:
     hosts: dict[str, SimulatedHost] = field(default_factory=dict)
 
     def takes(self, node: OverlayNode, link: Link, record: Any) -> bool:
-        """Whether a record goes this way."""
+        """Take a message if it is of the chosen kind; returns whether it was taken."""
         inner = msg.decode(msg.routed, record.item) if isinstance(record, msg.Route) else record
         if not isinstance(inner, self.kind) or not link.name:
             return False
@@ -42,7 +42,7 @@ class SideChannel:
         return True
 
     def deliver(self, node: OverlayNode) -> None:
-        """Hand over what is due to this machine."""
+        """Pass the messages that are due to this machine."""
         for link in [*node.accepted_links(), *node.dialled.values()]:
             items = self.held.get((link.name, node.info.name))
             while items and items[0][0] <= node.now and link.open:
@@ -59,9 +59,9 @@ def _hand(node: OverlayNode, link: Link, record: Any) -> None:
         if link is node.head:
             node.head_messages.handle(record)
         else:
-            node.client_requests.handle(link, record)
+            list(node.client_intake.client_requests.handle(link, record))
     elif isinstance(node, Client) and link.owner is not None:
-        node.edge_records.on_record(link.owner, record)  # type: ignore[arg-type]
+        node.edge_records.on_record(link.owner, record)  # type: ignore[arg-type]  # what an edge sends, as this link comes from one
 
 
 def _is_head(link: Link) -> bool:
@@ -69,32 +69,32 @@ def _is_head(link: Link) -> bool:
 
 
 def install(patch: pytest.MonkeyPatch, kind: type[Any], seconds: float) -> None:
-    """Send all records of this kind around the streams, `seconds` after they were said."""
+    """Deliver all messages of this kind outside their streams, `seconds` after they were sent."""
     channel = SideChannel(kind, seconds)
-    say, tell, poll = OverlayNode.say, Outboxes.send, OverlayNode.poll
+    say, send, poll = OverlayNode.say, Outboxes.send, OverlayNode.poll
 
-    def said(self: OverlayNode, link: Link, record: Any) -> None:
+    def patched_say(self: OverlayNode, link: Link, record: Any) -> None:
         if not channel.takes(self, link, record):
             say(self, link, record)
 
-    def told(self: Outboxes, outbox: Any, record: Any) -> None:
+    def patched_send(self: Outboxes, outbox: Any, record: Any) -> None:
         if not channel.takes(self.node, outbox.link, record):
-            tell(self, outbox, record)
+            send(self, outbox, record)
 
-    def polled(self: OverlayNode, now: float) -> None:
+    def patched_poll(self: OverlayNode, now: float) -> None:
         self.now = now
         channel.deliver(self)
         poll(self, now)
 
-    def round_(self: SimulatedHost) -> None:
+    def patched_round(self: SimulatedHost) -> None:
         channel.hosts[self.name] = self
         one_round(self)
 
     one_round = SimulatedHost._round
     for owner, name, value in (
-        (OverlayNode, "say", said),
-        (Outboxes, "send", told),
-        (OverlayNode, "poll", polled),
-        (SimulatedHost, "_round", round_),
+        (OverlayNode, "say", patched_say),
+        (Outboxes, "send", patched_send),
+        (OverlayNode, "poll", patched_poll),
+        (SimulatedHost, "_round", patched_round),
     ):
         patch.setattr(owner, name, value)

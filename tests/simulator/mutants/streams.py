@@ -1,6 +1,8 @@
-"""What travels in a stream, and covers: docs/handover.md, section 1."""
+"""Messages that mark a point of a stream, and covers: docs/handover.md, section 1."""
 
 from __future__ import annotations
+
+import re
 
 from tests.simulator.mutants.partners import FORGETFUL, NO_DETACH
 from tests.simulator.mutants.rewriting import Change, Detour, Mutant
@@ -30,7 +32,8 @@ def _stray(
     name: str, kind: type, seconds: float, *worlds: str, alone: str = "", partner: tuple[Change, ...] = ()
 ) -> Mutant:
     when = "late" if seconds else "early"
-    rule = f"{kind.__name__.upper()} travels in the stream whose point it defines."
+    message = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).upper()
+    rule = f"{message} marks a point of its stream, so it keeps its place there."
     return Mutant(f"{name}-{when}", rule, (Detour(kind, seconds),), worlds, partner, alone)
 
 
@@ -60,7 +63,7 @@ MUTANTS = [
         "calm-drain",
         "sessions-across",
         partner=(FORGETFUL,),
-        alone="what B then delivers too early is below the watermark when it comes again",
+        alone="the client drops repeated deliveries by its watermarks",
     ),
     _stray("cut", msg.Cut, EARLY, "calm-drain", "sessions-local", "sessions-batch"),
     _stray(
@@ -70,7 +73,7 @@ MUTANTS = [
         "calm-drain",
         "sessions-local",
         partner=(FORGETFUL,),
-        alone="what A then delivers too long is below the watermark when B delivers it",
+        alone="the client drops repeated deliveries by its watermarks",
     ),
     _stray("marker", msg.Marker, EARLY, "calm-across", "sessions-across", "far", "far-bumpy"),
     _stray(
@@ -85,7 +88,7 @@ MUTANTS = [
         "busy",
         "churn",
         partner=(FORGETFUL,),
-        alone="what comes twice is below the watermark",
+        alone="the client drops repeated deliveries by its watermarks",
     ),
     _stray("subs", msg.Subs, LATE, "far", "sessions-local", "churn"),
     _stray(
@@ -121,7 +124,7 @@ MUTANTS = [
     ),
     Mutant(
         "end-ahead",
-        "END travels in the stream whose point it defines: behind all that is queued.",
+        "END follows everything that is queued.",
         (
             Change(
                 DeliveryQueues.end,
@@ -133,7 +136,7 @@ MUTANTS = [
     ),
     Mutant(
         "cover-in-two-steps",
-        "A covering update is applied in one step: nothing is removed first and added later.",
+        "A cover update is applied in one step: nothing is removed first and added later.",
         (
             Change(
                 CoverUpdates.on_cover,
@@ -145,7 +148,7 @@ MUTANTS = [
     ),
     Mutant(
         "acknowledged-before-passed-on",
-        "A covering update is acknowledged when all that was sent onward is acknowledged.",
+        "A cover update is acknowledged once all updates that it caused at the neighbours are acknowledged.",
         (
             Change(
                 RoutingTable.settled,
@@ -157,21 +160,21 @@ MUTANTS = [
     ),
     Mutant(
         "covered-is-acknowledged",
-        "Being covered by what is unacknowledged is not yet being covered.",
+        "A subscription that is covered by an unacknowledged one is not acknowledged either.",
         (
             Change(
                 RoutingTable.wait,
                 "need = {name: up.seq for name, up in self.neighbors.items() if name != key}",
-                "told = self.__dict__.setdefault('told', {})\n"
-                "    need = {n: up.seq for n, up in self.neighbors.items() if n != key and up.seq > told.get(n, 0)}\n"
-                "    told.update({n: up.seq for n, up in self.neighbors.items()})",
+                "sent = self.__dict__.setdefault('sent', {})\n"
+                "    need = {n: up.seq for n, up in self.neighbors.items() if n != key and up.seq > sent.get(n, 0)}\n"
+                "    sent.update({n: up.seq for n, up in self.neighbors.items()})",
             ),
         ),
         ("busy-across", "far", "far-bumpy"),
     ),
     Mutant(
         "numbers-used-again",
-        "Each attachment has a number of its own; a record about another one is ignored.",
+        "Each attachment has its own number; records of other attachments are ignored.",
         (
             Change(
                 EdgeFinder.new_attachment,
@@ -180,11 +183,11 @@ MUTANTS = [
             ),
         ),
         ("on-and-on", "churn"),
-        harmless="streams keep their order, and an attachment takes nothing before it serves",
+        harmless="streams keep their order, and an attachment accepts nothing before it serves",
     ),
     Mutant(
         "matched-after-cut",
-        "At CUT the source stops: what follows is not for x any more.",
+        "At CUT the source stops matching publications for the subscriber.",
         (
             Change(
                 DeliveryQueues.end,
@@ -199,6 +202,6 @@ MUTANTS = [
             FORGETFUL,
             Change(ClientHandovers._take_over, "self._ports.release(attachment)\n        subscriber", "subscriber"),
         ),
-        alone="the subscriber leaves the source at END, and what comes twice is below the watermark",
+        alone="the subscriber leaves the source at END, and the client drops repeated deliveries by its watermarks",
     ),
 ]

@@ -1,4 +1,4 @@
-"""The table of mutants in docs/mutants.md, between its two marks."""
+"""Writes the table of mutants in docs/mutants.md, between its two marks."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def _row(mutant: Mutant, one: Find | None) -> str:
     where = ", ".join(dict.fromkeys(_where(change) for change in changes))
     rule = mutant.rule
     if mutant.alone and is_scripted:
-        rule += f" *Another guard stands behind it: {mutant.alone}.*"
+        rule += f" *A second guard covers for it: {mutant.alone}.*"
     elif mutant.alone:
-        rule += f" *Broken together with its partner, for alone it is not missed: {mutant.alone}.*"
+        rule += f" *Broken together with its second guard: {mutant.alone}.*"
     if mutant.harmless:
         rule += f" *Breaks no law: {mutant.harmless}.*"
     laws, runs = (" ".join(one.laws), one.runs) if one else ("", "")

@@ -1,6 +1,6 @@
-"""Every mutant is found in the run that is remembered for it, and without it that run keeps the laws.
+"""Every mutant is found in its recorded run, and without the mutant that run keeps the laws.
 
-Where a change of the product has made a run say nothing, `python -m tests.simulator.mutants` looks for another.
+If a change of the product makes a recorded run pass, `python -m tests.simulator.mutants` looks for another one.
 """
 
 from __future__ import annotations
@@ -8,23 +8,23 @@ from __future__ import annotations
 import pytest
 from tests.simulator.mutants import worlds
 from tests.simulator.mutants.catalogue import ALL, SECTIONS
-from tests.simulator.mutants.finding import judge, remembered
+from tests.simulator.mutants.finding import broken_laws, recorded
 from tests.simulator.mutants.rewriting import plant
 
-FOUND = {name: one for name, one in remembered().items() if one.world}
+FOUND = {name: one for name, one in recorded().items() if one.world}
 RUNS = sorted({(one.world, one.seed) for one in FOUND.values()})
 
 
-def test_each_mutant_has_a_name_of_its_own_and_was_looked_for():
+def test_each_mutant_has_a_unique_name_and_a_recorded_search():
     assert sum(map(len, SECTIONS.values())) == len(ALL)
-    assert [name for name, mutant in ALL.items() if not mutant.harmless and name not in remembered()] == []
+    assert [name for name, mutant in ALL.items() if not mutant.harmless and name not in recorded()] == []
     assert [name for name in FOUND if name not in ALL or ALL[name].harmless] == []
 
 
 @pytest.mark.parametrize("name", FOUND)
 def test_a_mutant_is_found(name: str):
     one = FOUND[name]
-    laws, outcome = judge(ALL[name], one.world, one.seed)
+    laws, outcome = broken_laws(ALL[name], one.world, one.seed)
     assert laws, f"{one.world} {one.seed} does not find {name}, which breaks: {ALL[name].rule}\n{outcome.error}"
 
 

@@ -1,4 +1,4 @@
-"""Worlds in which mutants show themselves: sound machines keep the laws there, and what a world is for happens."""
+"""The worlds for mutants: unbroken machines keep the laws in them, and each world has the events that it is for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.simulator.mutants import worlds
 
 SEEDS = range(3)
 BESIDE = ("lease-end", "doubts", "stopped", "logged-gaps")
-"""What these are about happens beside hand-overs, which seldom get anywhere there."""
+"""Worlds whose events happen outside hand-overs, so that members seldom move there."""
 
 HAPPENS = {
     "lease-end": ("crash_client",),
@@ -25,13 +25,13 @@ HAPPENS = {
 
 
 @pytest.mark.parametrize("world", worlds.OWN)
-def test_nothing_is_broken_without_a_mutant(world: str) -> None:
+def test_unbroken_machines_keep_the_laws(world: str) -> None:
     happened: Counter[str] = Counter()
     for seed in SEEDS:
         outcome = worlds.run(world, seed)
         assert not worlds.broken(world, outcome), f"{world} seed {seed}:\n{outcome.error or outcome.verdict}"
         happened.update(outcome.faults)
         happened.update(outcome.handovers)
-    assert happened["moved"] or world in BESIDE, "a world in which nobody is moved shows nothing"
+    assert happened["moved"] or world in BESIDE, "a world in which no subscriber moves tests nothing"
     for what in HAPPENS.get(world, ()):
         assert happened[what], f"{world} is about {what}, and there was none"

@@ -1,7 +1,7 @@
-"""Worlds for what the named scenarios seldom reach, and what is claimed of them beyond the laws.
+"""Worlds that reach situations which are rare in the scenarios of the simulator.
 
-`SETTINGS` are constants of the product that a short run would never meet; a world with settings is judged with them,
-broken or not.
+`SETTINGS` replaces constants of the product and of the simulator, so that a short run reaches a bound or a step; they
+apply to runs with a mutant and without. The name of a world is part of its seed, so renaming one changes its runs.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -31,49 +31,50 @@ from plimsoll.simulator.world.brokers import FleetShape
 
 BASE = {one.name: one for one in handover_scenarios.HANDOVER_SCENARIOS}
 FAULTY, BUMPY = handover_scenarios.FAULTY, handover_scenarios.BUMPY
+EDGE_VICTIMS = handover_scenarios.EDGE_VICTIMS
 HEADS_KILLED = replace(FAULTY, crashable=("head", "target-head"))
 LOST_AND_FOUND = replace(BUMPY, reconnect=1.5, wall=0.6, one_way=0.4)
 
 BUMPY_PAUSES = replace(BUMPY, pause_client=3.0, pause_edge=0.5)
 
 
-def _like(scenario: str, name: str, about: str, **more: object) -> SimulationScenario:
-    return replace(BASE[f"sessions-{scenario}"], name=name, about=about, **more)  # type: ignore[arg-type]
+def _like(scenario: str, name: str, about: str, **more: Any) -> SimulationScenario:
+    return replace(BASE[f"sessions-{scenario}"], name=name, about=about, **more)
 
 
 _ALL = [
     _like(
         "calm",
         "calm-drain",
-        "by drain, one after another, and nothing else happens",
+        "by drain, one after another, no faults",
         handovers=HandoverMix(3, replay=0.0, abort=0.0, together=0.0, non_members=0.0, stale=0.0),
     ),
     _like(
         "calm",
         "calm-replay",
-        "by replay, one after another, and nothing else happens",
+        "by replay, one after another, no faults",
         handovers=HandoverMix(3, replay=1.0, abort=0.0, together=0.0, non_members=0.0, stale=0.0),
     ),
     _like(
         "across",
         "calm-across",
-        "between clusters, one hand-over after another, and nothing else happens",
+        "between clusters, one hand-over after another, no faults",
         handovers=HandoverMix(3, across=1.0, abort=0.0, together=0.0, non_members=0.0, stale=0.0),
         control=None,
         fault_rates=FaultRates(),
-        is_steady=True,
+        is_gap_free=True,
     ),
     _like(
         "across",
         "steady-across",
-        "between clusters, nobody dies and no bound is met, so nobody is told of a gap",
+        "between clusters; no process is killed and no bound is reached, so there is no gap",
         fault_rates=replace(BUMPY, wall=0.3, one_way=0.3),
-        is_steady=True,
+        is_gap_free=True,
     ),
     _like(
         "across",
         "far",
-        "between clusters of a slow network, while subscriptions change",
+        "between clusters over a slow network, while subscriptions change",
         connection=ConnectionQuality(0.02, 0.06),
         load=replace(handover_scenarios.LOAD, publications=80, changes=14, seconds=3.0),
         handovers=replace(FAULTY, across=0.7, abort=0.0, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
@@ -81,7 +82,7 @@ _ALL = [
     _like(
         "across",
         "far-bumpy",
-        "the same, with connections that break and stand still",
+        "the same, with connections that break and partitions",
         connection=ConnectionQuality(0.02, 0.06),
         load=replace(handover_scenarios.LOAD, publications=80, changes=14, seconds=3.0),
         handovers=replace(FAULTY, across=0.7, abort=0.0, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
@@ -91,27 +92,27 @@ _ALL = [
         "edge-crash",
         "edge-crash-across",
         "edges are killed while their subscribers move to another cluster",
-        handovers=replace(FAULTY, across=1.0, aim=0.9, crashable=handover_scenarios.EDGES),
+        handovers=replace(FAULTY, across=1.0, aim=0.9, crashable=EDGE_VICTIMS),
     ),
     _like(
         "edge-crash",
         "edge-crash-replay",
-        "edges are killed while their subscribers move by replay, beside a cluster",
-        handovers=replace(FAULTY, across=0.0, replay=1.0, aim=0.9, crashable=handover_scenarios.EDGES),
+        "edges are killed while their subscribers move by replay, next to another cluster",
+        handovers=replace(FAULTY, across=0.0, replay=1.0, aim=0.9, crashable=EDGE_VICTIMS),
     ),
     _like(
         "local",
         "churn",
-        "connections break and come back, with a neighbouring cluster to publish to",
+        "connections break and come back, with publishers in a neighbouring cluster",
         shape=FleetShape(2, 2),
         fault_rates=LOST_AND_FOUND,
         handovers=replace(FAULTY, across=0.3, aim=0.7),
-        is_steady=False,
+        is_gap_free=False,
     ),
     _like(
         "head-restart",
         "two-heads",
-        "two heads are killed at once, or nearly so, while subscribers move",
+        "two heads are killed at about the same time, while subscribers move",
         shape=FleetShape(3, 2),
         processes=3,
         handovers=replace(FAULTY, across=0.6, aim=1.0, crashable=("head", "target-head")),
@@ -120,14 +121,14 @@ _ALL = [
     _like(
         "head-restart",
         "head-and-edge",
-        "a head and an edge are killed at once, or nearly so, while subscribers move",
-        handovers=replace(FAULTY, across=0.4, replay=0.4, aim=1.0, crashable=handover_scenarios.ALL_BROKERS),
+        "a head and an edge are killed at about the same time, while subscribers move",
+        handovers=replace(FAULTY, across=0.4, replay=0.4, aim=1.0, crashable=handover_scenarios.ALL_VICTIMS),
         fault_rates=FaultRates(reconnect=0.3, crash_head=0.5, crash_edge=0.9, seconds=(0.05, 0.8)),
     ),
     _like(
         "mediator",
         "stale-commands",
-        "late and repeated commands, of mediators that have been deposed, and a short memory",
+        "late and repeated commands of deposed mediators, and heads that remember few outcomes",
         handovers=replace(FAULTY, across=0.3, handovers=6, lives=2.0, stale=1.0, together=0.6),
         control=ConnectionQuality(0.001, 0.4, drop=0.2, duplicate=0.5, reorder=0.8),
     ),
@@ -142,7 +143,7 @@ _ALL = [
     _like(
         "lag",
         "slices",
-        "who is behind is served from the log in slices of a few entries",
+        "subscribers that are behind are served from the log, in slices of a few entries",
         load=replace(handover_scenarios.LOAD, publications=150, payload_bytes=300, holds=10),
         log_bytes=400_000,
         window_bytes=2_500,
@@ -153,7 +154,7 @@ _ALL = [
     _like(
         "lag",
         "slow-cut",
-        "the same, and between START_MOVE and CUT there is time to fall behind",
+        "the same, with enough time between START_MOVE and CUT to fall behind",
         load=replace(
             handover_scenarios.LOAD, subscribers=8, publications=400, payload_bytes=300, holds=14, zero_traffic=0.0
         ),
@@ -170,7 +171,7 @@ _ALL = [
     _like(
         "replay",
         "batch-replay",
-        "many at once by replay, over one link, in slices of a few entries",
+        "many members at once by replay, over one link, in slices of a few entries",
         shape=FleetShape(1, 2),
         load=replace(handover_scenarios.LOAD, subscribers=12, publications=120, payload_bytes=100),
         handovers=replace(FAULTY, batch=10, replay=1.0, handovers=3),
@@ -188,7 +189,7 @@ _ALL = [
     _like(
         "edge-crash",
         "vanish",
-        "applications are killed during hand-overs, and come back or do not for a while",
+        "applications are killed during hand-overs, and restarted at once or seconds later",
         handovers=replace(FAULTY, across=0.4, aim=0.9, crashable=("subscriber",)),
         fault_rates=replace(BUMPY, crash_client=1.0, seconds=(0.02, 3.5)),
     ),
@@ -198,7 +199,7 @@ _ALL = [
         "applications are killed while they move, and resume elsewhere as a new incarnation before the cut is made",
         fault_rates=replace(BUMPY, pause_edge=1.0, crash_client=0.7, seconds=(0.01, 0.5)),
         handovers=replace(FAULTY, handovers=4, aim=1.0),
-        is_steady=False,
+        is_gap_free=False,
     ),
     _like(
         "across",
@@ -208,25 +209,25 @@ _ALL = [
         connection=ConnectionQuality(0.02, 0.06),
         fault_rates=replace(BUMPY, pause_edge=1.0, crash_client=0.7, seconds=(0.01, 0.5)),
         handovers=replace(FAULTY, handovers=4, across=1.0, aim=1.0),
-        is_steady=False,
+        is_gap_free=False,
     ),
     _like(
         "replay",
         "overtaken",
-        "a RESUME that is held up on its way is overtaken by the next",
+        "a RESUME that is delayed on its way is overtaken by the next",
         fault_rates=replace(BUMPY, crash_client=1.5, wall=0.6, one_way=0.6, slow=0.6, seconds=(0.02, 0.9)),
         handovers=replace(FAULTY, handovers=4, replay=1.0, aim=1.0),
-        is_steady=False,
+        is_gap_free=False,
     ),
     _like(
         "local",
         "busy",
-        "many subscribers of a slow network, who change their minds all the time and have to attach again",
+        "many subscribers on a slow network that change their subscriptions all the time and have to attach again",
         connection=ConnectionQuality(0.01, 0.05),
         load=replace(handover_scenarios.LOAD, subscribers=9, publications=160, changes=60, zero_traffic=0.0),
         fault_rates=replace(BUMPY, crash_edge=0.5),
         handovers=replace(FAULTY, handovers=5, batch=5, prepare_seconds=(1.0, 2.0), drain_seconds=(1.0, 2.0)),
-        is_steady=False,
+        is_gap_free=False,
     ),
     _like(
         "across",
@@ -236,32 +237,32 @@ _ALL = [
         load=replace(handover_scenarios.LOAD, subscribers=9, publications=200, changes=80, zero_traffic=0.0),
         fault_rates=FaultRates(reconnect=0.3, slow=0.5),
         handovers=replace(FAULTY, across=0.7, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
-        is_steady=False,
+        is_gap_free=False,
     ),
     _like(
         "local",
         "walled-target",
-        "what subscribers change reaches the target of their hand-over late",
+        "changes of subscriptions reach the target of the hand-over late",
         load=replace(handover_scenarios.LOAD, publications=200, changes=70, zero_traffic=0.0),
         fault_rates=replace(BUMPY, slow=1.5, wall=0.5, one_way=0.5, seconds=(0.05, 0.8)),
         handovers=replace(
             FAULTY, handovers=5, aim=1.0, abort=0.0, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)
         ),
-        is_steady=False,
+        is_gap_free=False,
     ),
     _like(
         "edge-crash",
         "slow-mediator",
-        "edges and applications are killed while a mediator far away has not decided yet",
+        "edges and applications are killed while a mediator behind a slow network has not decided yet",
         control=ConnectionQuality(0.1, 0.4),
         fault_rates=replace(BUMPY, crash_edge=0.3, crash_client=0.3),
-        handovers=replace(FAULTY, across=0.4, replay=0.2, aim=1.0, abort=0.0, crashable=handover_scenarios.EDGES),
-        is_steady=False,
+        handovers=replace(FAULTY, across=0.4, replay=0.2, aim=1.0, abort=0.0, crashable=EDGE_VICTIMS),
+        is_gap_free=False,
     ),
     _like(
         "drain-deadline",
         "across-deadline",
-        "between clusters, few subscribers, and deadlines that cannot be kept",
+        "between clusters, few subscribers, deadlines that cannot be met",
         load=replace(handover_scenarios.LOAD, subscribers=3, publications=150, changes=1, zero_traffic=0.0),
         handovers=replace(FAULTY, handovers=5, across=1.0, tight=1.0, non_members=0.0),
         fault_rates=replace(BUMPY, pause_client=2.0),
@@ -269,7 +270,7 @@ _ALL = [
     _like(
         "lag",
         "lag-across",
-        "between clusters of a slow network whose logs and links lose what they carry",
+        "between clusters over a slow network, with logs and buffers that overflow",
         connection=ConnectionQuality(0.01, 0.04),
         handovers=replace(FAULTY, handovers=5, across=1.0),
         fault_rates=replace(BUMPY, pause_edge=0.8, slow=1.5, wall=0.5),
@@ -277,25 +278,25 @@ _ALL = [
     _like(
         "across",
         "long-walls",
-        "links between clusters, and to edges, are given up for lost",
+        "partitions so long that links between clusters, and to edges, are closed",
         fault_rates=replace(BUMPY, pause_head=0.3, wall=1.0, one_way=1.0, seconds=(0.8, 3.0)),
         handovers=replace(FAULTY, handovers=5, across=0.9),
-        is_steady=False,
+        is_gap_free=False,
     ),
     _like(
         "edge-crash",
         "lease-end",
-        "applications come back when their leases are about to end",
+        "applications restart when their leases are about to end",
         connection=ConnectionQuality(0.02, 0.06),
         load=replace(handover_scenarios.LOAD, subscribers=3, publications=200, seconds=4.0, zero_traffic=0.0),
         fault_rates=FaultRates(crash_client=2.0, seconds=(1.7, 3.5)),
         handovers=replace(FAULTY, across=0.3, non_members=0.0),
-        is_steady=False,
+        is_gap_free=False,
     ),
     _like(
         "across",
         "stopped",
-        "applications stand still for longer than their leases, with publishers in other clusters of a slow network",
+        "applications are paused for longer than their leases, with publishers in other clusters over a slow network",
         shape=FleetShape(3, 1),
         processes=3,
         connection=ConnectionQuality(0.02, 0.08),
@@ -305,12 +306,12 @@ _ALL = [
         handovers=HandoverMix(),
         control=None,
         fault_rates=FaultRates(pause_client=0.5, seconds=(3.2, 4.5)),
-        is_steady=False,
+        is_gap_free=False,
     ),
     _like(
         "drain-deadline",
         "parted",
-        "within a cluster, deadlines that cannot be kept, and publishers in another one",
+        "within a cluster, deadlines that cannot be met, publishers in another cluster",
         shape=FleetShape(2, 2),
         connection=ConnectionQuality(0.01, 0.05),
         load=replace(
@@ -318,12 +319,12 @@ _ALL = [
         ),
         handovers=replace(FAULTY, handovers=5, across=0.0, replay=0.0, abort=0.0, tight=0.6, non_members=0.0),
         fault_rates=BUMPY_PAUSES,
-        is_steady=False,
+        is_gap_free=False,
     ),
     _like(
         "lag",
         "logged-gaps",
-        "what heads have not had from one another is in their logs as gaps, and who resumes is told",
+        "heads miss publications of one another and log gaps, which subscribers receive when they resume",
         shape=FleetShape(3, 2),
         processes=3,
         load=replace(
@@ -335,7 +336,7 @@ _ALL = [
     _like(
         "lag",
         "lag-at-the-cut",
-        "between clusters of a slow network, and the source stands still at the cut while a small log goes on",
+        "between clusters over a slow network; the source is paused at the cut while a small log evicts entries",
         shape=FleetShape(2, 2),
         connection=ConnectionQuality(0.02, 0.08),
         log_bytes=3_000,
@@ -350,7 +351,7 @@ _ALL = [
     _like(
         "local",
         "far-acks",
-        "new subscriptions, on the way to another edge, that distant clusters acknowledge late",
+        "subscribers add subscriptions during a hand-over, and distant clusters acknowledge them late",
         shape=FleetShape(3, 2),
         processes=3,
         connection=ConnectionQuality(0.02, 0.06),
@@ -368,19 +369,19 @@ _ALL = [
             drain_seconds=(2.0, 3.0),
         ),
         fault_rates=FaultRates(pause_head=2.0, wall=2.0, one_way=1.0, seconds=(0.1, 0.8)),
-        is_steady=False,
+        is_gap_free=False,
     ),
     _like(
         "lag",
         "small-vanish",
-        "applications are away for longer than a small log reaches back",
+        "applications are down for longer than a small log reaches back",
         fault_rates=replace(BUMPY, crash_client=1.5, seconds=(0.1, 1.8)),
         handovers=replace(FAULTY, across=0.4),
     ),
     _like(
         "head-restart",
         "doubts",
-        "heads of a slow network are killed with publications under way, and edges at the same time",
+        "heads on a slow network are killed with publications in flight, and edges at the same time",
         shape=FleetShape(3, 2),
         processes=3,
         connection=ConnectionQuality(0.02, 0.06),
@@ -391,7 +392,7 @@ _ALL = [
     _like(
         "head-restart",
         "split-report",
-        "a head is killed when a subscriber has resumed, and one of the two edges has not heard of it",
+        "a head is killed after a subscriber has resumed and before the old edge has received RELEASE",
         shape=FleetShape(1, 3),
         handovers=replace(FAULTY, handovers=5, replay=1.0, aim=1.0, abort=0.0, crashable=("head",)),
         fault_rates=replace(BUMPY, pause_edge=2.0, one_way=1.5, wall=0.5, slow=1.0, seconds=(0.05, 0.8)),
@@ -399,17 +400,17 @@ _ALL = [
     _like(
         "replay",
         "lost-replay",
-        "by replay, few subscribers, of a slow network with publishers in another cluster",
+        "by replay, few subscribers on a slow network, publishers in another cluster",
         shape=FleetShape(2, 2),
         connection=ConnectionQuality(0.02, 0.06),
         load=replace(handover_scenarios.LOAD, subscribers=3, publications=250, changes=1, zero_traffic=0.0),
         handovers=replace(FAULTY, handovers=5, replay=1.0, abort=0.0),
-        is_steady=False,
+        is_gap_free=False,
     ),
     _like(
         "hold",
         "long-hold",
-        "much is held for subscribers that stand still when they should go on",
+        "much is buffered for subscribers that are paused when they should continue",
         shape=FleetShape(1, 2),
         load=replace(handover_scenarios.LOAD, publications=600, payload_bytes=300, zero_traffic=0.0),
         window_bytes=2_500,
@@ -433,7 +434,7 @@ _ALL = [
     _like(
         "lag",
         "lag-local",
-        "edges stand still while a small log goes on without them, and subscribers move",
+        "edges are paused while a small log evicts entries, and subscribers move",
         shape=FleetShape(1, 3),
         load=replace(handover_scenarios.LOAD, publications=300, payload_bytes=300, holds=2, zero_traffic=0.0),
         handovers=replace(FAULTY, handovers=6),
@@ -442,7 +443,7 @@ _ALL = [
     _like(
         "lag",
         "walled-log",
-        "heads with small logs, between which nothing passes for a while",
+        "heads with small logs, and partitions between them",
         shape=FleetShape(3, 1),
         load=replace(handover_scenarios.LOAD, publications=300, payload_bytes=300, zero_traffic=0.0),
         handovers=replace(FAULTY, handovers=4, across=1.0),
@@ -451,7 +452,7 @@ _ALL = [
     _like(
         "hold",
         "held-gap",
-        "a small log goes on without an edge that holds much",
+        "a small log evicts entries that an edge with a full buffer still needs",
         shape=FleetShape(1, 2),
         load=replace(handover_scenarios.LOAD, publications=600, payload_bytes=300, zero_traffic=0.0),
         log_bytes=4_000,
@@ -464,23 +465,23 @@ _ALL = [
     _like(
         "across",
         "cut-source",
-        "between clusters, and the source dies at the cut",
+        "between clusters; the source is killed at the cut",
         shape=FleetShape(2, 2),
         fault_rates=replace(BUMPY, seconds=(0.02, 0.3)),
-        handovers=replace(FAULTY, handovers=4, across=1.0, aim=1.0, abort=0.0, crashable=handover_scenarios.EDGES),
-        is_steady=False,
+        handovers=replace(FAULTY, handovers=4, across=1.0, aim=1.0, abort=0.0, crashable=EDGE_VICTIMS),
+        is_gap_free=False,
     ),
     _like(
         "across",
         "far-aborts",
-        "between clusters of a slow network, and most of it is undone on the way",
+        "between clusters over a slow network; most hand-overs are aborted on the way",
         connection=ConnectionQuality(0.02, 0.06),
         handovers=replace(FAULTY, across=1.0, abort=0.8, prepare_seconds=(2.0, 3.0), drain_seconds=(2.0, 3.0)),
     ),
     _like(
         "across",
         "on-and-on",
-        "who has hardly arrived in another cluster is moved again",
+        "subscribers are moved again soon after they have arrived in another cluster",
         connection=ConnectionQuality(0.02, 0.06),
         load=replace(handover_scenarios.LOAD, publications=80, seconds=3.0),
         shape=FleetShape(2, 2),
@@ -500,24 +501,22 @@ _ALL = [
     _like(
         "across",
         "lost-source",
-        "between clusters, few subscribers, and the source dies before the last of its stream is with them",
+        "between clusters, few subscribers; the source is killed before it has delivered its whole queue",
         shape=FleetShape(2, 2),
         load=replace(handover_scenarios.LOAD, subscribers=2, publications=150, changes=1, zero_traffic=0.0),
         fault_rates=replace(BUMPY, pause_client=4.0, seconds=(0.05, 0.5)),
-        handovers=replace(
-            FAULTY, handovers=4, across=1.0, aim=1.0, abort=0.0, non_members=0.0, crashable=handover_scenarios.EDGES
-        ),
-        is_steady=False,
+        handovers=replace(FAULTY, handovers=4, across=1.0, aim=1.0, abort=0.0, non_members=0.0, crashable=EDGE_VICTIMS),
+        is_gap_free=False,
     ),
     _like(
         "across",
         "lost-target",
-        "between clusters, and the target dies behind the cut, when the source has still much to say",
+        "between clusters; the target is killed after the cut, while the source still has a long queue",
         shape=FleetShape(2, 2),
         load=replace(handover_scenarios.LOAD, publications=120, payload_bytes=300, zero_traffic=0.0, holds=3),
         fault_rates=replace(BUMPY, slow=0.6, seconds=(0.02, 0.5)),
-        handovers=replace(FAULTY, handovers=4, across=1.0, aim=1.0, abort=0.0, crashable=handover_scenarios.EDGES),
-        is_steady=False,
+        handovers=replace(FAULTY, handovers=4, across=1.0, aim=1.0, abort=0.0, crashable=EDGE_VICTIMS),
+        is_gap_free=False,
     ),
 ]
 
@@ -525,7 +524,7 @@ _ALL = [
 def _aimed(
     points: tuple[str, ...], victims: tuple[str, ...], faults: tuple[str, ...] = ("crash", "pause")
 ) -> tuple[Setting, ...]:
-    """Most of the aimed faults of a world strike here."""
+    """Settings that aim the faults of a world at these points and victims."""
     return (
         Setting(aimed_faults, "COMMON_POINTS", points),
         Setting(aimed_faults, "VICTIMS", victims),
@@ -571,25 +570,25 @@ SETTINGS: Final = MappingProxyType(
 )
 WORLDS: Final = MappingProxyType({**SCENARIOS, **{one.name: one for one in _ALL}})
 OWN: Final = tuple(one.name for one in _ALL)
-"""The worlds that are here only."""
+"""The worlds that are not scenarios of the simulator."""
 
 CALM: Final = ("calm-drain", "calm-replay", "calm-across")
-"""Nothing goes wrong there, and nobody is in a hurry: who is cut over is moved, for nothing keeps him."""
+"""Worlds without faults and with enough time, so that every member that is cut must end as `moved`."""
 
 
 def run(world: str, seed: int) -> RunOutcome:
-    """A run of a world; a machine that raises is a finding."""
+    """Run a world under a seed; an exception of a machine is part of the outcome."""
     with pytest.MonkeyPatch.context() as patch:
         for setting in SETTINGS.get(world, ()):
             patch.setattr(setting.owner, setting.name, setting.value)
         one = SimulationRun(WORLDS[world], seed)
         try:
             return one.go()
-        except Exception:  # noqa: BLE001 - whatever it is, it is what the run was for
+        except Exception:  # noqa: BLE001  # any exception of a machine is a failed run
             return one._outcome(audit_journal([]), traceback.format_exc())
 
 
 def broken(world: str, outcome: RunOutcome) -> set[str]:
-    """The laws that a run has broken; `calm` where somebody was kept from arriving, and nothing was in his way."""
-    kept = world in CALM and outcome.handovers.keys() & {"detached", "returned", "failed", "open"}
-    return outcome.broken | ({"calm"} if kept else set())
+    """The laws that a run has broken; `calm`: in a world of CALM a member that was cut did not arrive."""
+    is_hindered = world in CALM and outcome.handovers.keys() & {"detached", "returned", "failed", "open"}
+    return outcome.broken | ({"calm"} if is_hindered else set())

@@ -1,4 +1,4 @@
-"""Scenarios are what their names say."""
+"""The catalogue has the documented scenarios, with consistent claims."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from plimsoll.simulator.fault_injection.random_faults import FaultRates
 from plimsoll.simulator.scenarios.catalogue import SCENARIOS
 
 
-def test_the_scenarios_that_are_promised():
+def test_the_documented_scenarios_exist():
     assert {"calm", "cluster", "chain", "star", "slow-edge", "frozen-subscriber", "flooding-publisher"} <= set(
         SCENARIOS
     )
@@ -16,12 +16,12 @@ def test_the_scenarios_that_are_promised():
     assert len({scenario.about for scenario in SCENARIOS.values()}) == len(SCENARIOS)
 
 
-def test_a_claim_to_be_undisturbed_stands_alone():
+def test_a_scenario_with_a_latency_claim_has_a_victim_and_no_faults():
     for scenario in SCENARIOS.values():
         if scenario.undisturbed_seconds:
             assert scenario.victim
             assert scenario.fault_rates == FaultRates(), "other faults would disturb"
 
 
-def test_limits_are_the_scenarios_own():
+def test_a_scenario_overrides_limits():
     assert SCENARIOS["small-log"].limits().log_bytes < SCENARIOS["calm"].limits().log_bytes

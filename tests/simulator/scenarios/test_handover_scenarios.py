@@ -1,4 +1,4 @@
-"""Worlds in which subscribers are moved: together they have every fault, and each claims no more than it can keep."""
+"""Scenarios with hand-overs: together they have every fault, and none claims more than its faults allow."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ each = pytest.mark.parametrize("scenario", HANDOVER_SCENARIOS, ids=lambda scenar
 
 
 @each
-def test_somebody_is_moved(scenario: SimulationScenario):
-    assert scenario.moves
+def test_subscribers_are_moved(scenario: SimulationScenario):
+    assert scenario.has_handovers
     assert scenario.name.startswith("sessions-")
     assert SCENARIOS[scenario.name] is scenario
     assert any(run_seed(scenario.name, seed).handovers.get("moved", 0) for seed in range(12))
 
 
 @each
-def test_a_steady_world_claims_nothing_that_its_faults_take_away(scenario: SimulationScenario):
-    """Who is told of no gap meets no bound: no head is killed, and logs and queues last for the whole run."""
-    if not scenario.is_steady:
+def test_no_fault_can_cause_a_gap_in_a_gap_free_scenario(scenario: SimulationScenario):
+    """No head or client is killed at random, and logs and queues are large enough for the whole run."""
+    if not scenario.is_gap_free:
         return
     assert not {"head", "target-head"} & set(scenario.handovers.crashable)
     assert (scenario.fault_rates.crash_head, scenario.fault_rates.crash_client) == (0.0, 0.0)
     largest = 400 + scenario.load.payload_bytes
     published = scenario.load.publications * largest
     assert published < min(scenario.limits().log_bytes, 2**30)
-    assert scenario.load.holds == 0, "who holds back for long meets the bound of its queue"
+    assert scenario.load.holds == 0, "a subscriber that pauses for long fills its queue"
 
 
 @each
-def test_everything_comes_to_its_end_before_the_run_does(scenario: SimulationScenario):
+def test_leases_and_timeouts_end_before_the_run_does(scenario: SimulationScenario):
     assert scenario.settle_seconds > 2 * QUICK.lease_seconds + QUICK.dead_seconds
 
 
@@ -51,12 +51,12 @@ def test_together_they_have_every_fault():
     assert any(one.handovers.stale for one in HANDOVER_SCENARIOS)
     assert any(one.handovers.batch >= 10 for one in HANDOVER_SCENARIOS)
     assert any(one.slow is not None for one in HANDOVER_SCENARIOS)
-    mortal = {name for one in HANDOVER_SCENARIOS for name in one.handovers.crashable}
-    assert mortal >= {"subscriber", "source", "target", "head", "target-head"}
+    crashable = {name for one in HANDOVER_SCENARIOS for name in one.handovers.crashable}
+    assert crashable >= {"subscriber", "source", "target", "head", "target-head"}
     assert any(one.sessions.sessions and one.fault_rates.crash_head for one in HANDOVER_SCENARIOS)
 
 
-def test_each_is_about_something_else():
+def test_names_and_descriptions_are_unique():
     assert (
         len({one.about for one in HANDOVER_SCENARIOS})
         == len({one.name for one in HANDOVER_SCENARIOS})

@@ -1,6 +1,8 @@
-"""What a scenario says of itself."""
+"""The defaults of a scenario, and what follows from its fields."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,20 +15,20 @@ from plimsoll.simulator.mediators.session_mediator import PlannedSessionMix
 from plimsoll.simulator.scenarios.scenario import SMALL_LIMITS, SimulationScenario
 
 
-def scenario(**fields: object) -> SimulationScenario:
-    return SimulationScenario("x", "about nothing", **fields)  # type: ignore[arg-type]
+def scenario(**fields: Any) -> SimulationScenario:
+    return SimulationScenario("x", "about nothing", **fields)
 
 
-def test_nothing_happens_unless_it_is_asked_for():
+def test_a_scenario_has_no_faults_and_no_handovers_by_default():
     plain = scenario()
-    assert (plain.moves, plain.is_rough, plain.is_steady, plain.victim) == (False, False, False, "")
+    assert (plain.has_handovers, plain.is_disturbed, plain.is_gap_free, plain.victim) == (False, False, False, "")
     assert plain.limits() == SMALL_LIMITS
 
 
 @pytest.mark.parametrize("fields", [{"handovers": HandoverMix(1)}, {"sessions": PlannedSessionMix(1)}])
-def test_hand_overs_are_commanded_or_planned(fields: dict[str, object]):
-    assert scenario(**fields).moves
-    assert not scenario(**fields).is_rough
+def test_a_scenario_has_commanded_or_planned_handovers(fields: dict[str, object]):
+    assert scenario(**fields).has_handovers
+    assert not scenario(**fields).is_disturbed
 
 
 @pytest.mark.parametrize(
@@ -38,11 +40,11 @@ def test_hand_overs_are_commanded_or_planned(fields: dict[str, object]):
         {"handovers": HandoverMix(1, lives=0.1)},
     ],
 )
-def test_what_stands_in_the_way_of_hand_overs_is_rough(fields: dict[str, object]):
-    assert scenario(**fields).is_rough
+def test_a_scenario_with_faults_is_disturbed(fields: dict[str, object]):
+    assert scenario(**fields).is_disturbed
 
 
-def test_limits_are_the_scenarios_own():
+def test_a_scenario_overrides_limits():
     limits = scenario(log_bytes=123, window_bytes=456).limits()
     assert (limits.log_bytes, limits.window_bytes) == (123, 456)
     assert (
@@ -53,10 +55,10 @@ def test_limits_are_the_scenarios_own():
     assert (other.queue_bytes, other.lease_seconds) == (77, SMALL_LIMITS.lease_seconds)
 
 
-def test_the_limits_of_runs_are_met_within_a_short_run():
-    usual = BrokerLimits()
+def test_limits_are_smaller_than_the_defaults():
+    defaults = BrokerLimits()
     for name in ("log_bytes", "window_bytes", "link_buffer_bytes", "queue_bytes", "inbox_bytes"):
-        assert getattr(SMALL_LIMITS, name) < getattr(usual, name), name
+        assert getattr(SMALL_LIMITS, name) < getattr(defaults, name), name
     for name in ("lease_seconds", "dead_seconds", "block_seconds", "confirm_seconds"):
-        assert getattr(SMALL_LIMITS, name) <= getattr(usual, name), name
+        assert getattr(SMALL_LIMITS, name) <= getattr(defaults, name), name
     assert SMALL_LIMITS.heartbeat_seconds < SMALL_LIMITS.dead_seconds < SMALL_LIMITS.lease_seconds

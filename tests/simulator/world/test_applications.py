@@ -1,4 +1,4 @@
-"""Applications write down what they ask and are told, through crashes and in new lives."""
+"""Applications record their requests and answers, also across crashes and restarts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from plimsoll.simulator.scenarios.catalogue import SCENARIOS
 from plimsoll.simulator.world.workload import PlannedPublication
 
 
-def test_a_killed_process_ends_its_incarnations_and_starts_over():
+def test_a_killed_process_ends_its_incarnations_and_restarts_with_new_ones():
     one = SimulationRun(SCENARIOS["calm"], 1)
     for name in one.fleet.brokers:
         one.fleet.start(name)
     for name in one.apps.processes:
         one.apps.start(name)
     one.schedule.run(1.0)
-    process = one.apps.of["p0"]
+    process = one.apps.process_of["p0"]
     one.apps.publish(PlannedPublication(1.0, "p0", {"k": 1, "v": 1}, False))
     one.apps.crash(process.name)
     ended = {(one.name, one.incarnation) for one in one.journal.all if isinstance(one, seen.IncarnationEndObserved)}
@@ -43,8 +43,8 @@ def test_the_last_subscription_is_never_withdrawn():
     one.schedule.run(1.0)
     for _ in range(5):
         one.apps.withdraw("s0")
-    client = one.apps.of["s0"].client
+    client = one.apps.process_of["s0"].client
     assert client is not None
     assert len(client.subscribers["s0"].subscriptions) == 1
-    asked = sum(isinstance(each, seen.WithdrawalObserved) for each in one.journal.all)
-    assert asked == len(one.apps.of["s0"].subscribers["s0"]) - 1
+    withdrawals = sum(isinstance(each, seen.WithdrawalObserved) for each in one.journal.all)
+    assert withdrawals == len(one.apps.process_of["s0"].subscribers["s0"]) - 1

@@ -1,4 +1,4 @@
-"""Fleets have the shape asked for, their processes epochs of their own, and their journal what heads log and decide."""
+"""Fleets have the requested shape, and their processes start with rising epochs."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def fleet(shape: FleetShape, hardware: dict[str, BrokerHardware] | None = None) 
 
 
 def test_trees_have_their_shape():
-    draw = random.Random(1)
-    assert FleetShape(4, 1, "chain").links(draw) == [("h0", "h1"), ("h1", "h2"), ("h2", "h3")]
-    assert FleetShape(4, 1, "star").links(draw) == [("h0", "h1"), ("h0", "h2"), ("h0", "h3")]
+    rng = random.Random(1)
+    assert FleetShape(4, 1, "chain").links(rng) == [("h0", "h1"), ("h1", "h2"), ("h2", "h3")]
+    assert FleetShape(4, 1, "star").links(rng) == [("h0", "h1"), ("h0", "h2"), ("h0", "h3")]
     for seed in range(20):
         links = FleetShape(6, 1, "random").links(random.Random(seed))
         assert len(links) == 5
-        assert all(a < b for a, b in links), "each head joins one that is there"
+        assert all(a < b for a, b in links), "each head is linked to an earlier one"
 
 
 def test_configurations_name_each_other():
@@ -43,7 +43,7 @@ def test_configurations_name_each_other():
     assert len(some.edges()) == 6
 
 
-def test_processes_come_back_with_later_epochs_and_the_fleet_gets_ready():
+def test_processes_restart_with_higher_epochs_and_the_fleet_becomes_ready():
     some = fleet(FleetShape(2, 1))
     for name in some.brokers:
         some.start(name)

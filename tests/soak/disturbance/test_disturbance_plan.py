@@ -11,18 +11,18 @@ def a_plan(seed: int = 1, seconds: float = 120.0) -> list[Disturbance]:
     return plan_disturbances(seed, seconds, 6.0, ["head"], ["b", "a"], 2)
 
 
-def test_the_same_seed_gives_the_same_plan_and_another_gives_another() -> None:
+def test_a_plan_depends_on_its_seed_alone() -> None:
     assert a_plan(1) == a_plan(1) != a_plan(2)
 
 
-def test_disturbances_come_in_order_and_leave_the_beginning_and_the_end_alone() -> None:
+def test_disturbances_are_in_order_and_not_near_the_start_or_the_end() -> None:
     times = [each.at for each in a_plan()]
     assert times == sorted(times)
     assert min(times) >= QUIET_SECONDS
     assert max(times) <= 120.0 - QUIET_SECONDS
 
 
-def test_no_kind_is_missed_and_each_has_a_target_of_its_own_sort() -> None:
+def test_every_kind_occurs_with_targets_of_its_role() -> None:
     targets = {"kill-edge": "ab", "freeze-edge": "ab", "kill-head": ["head"], "freeze-head": ["head"]}
     found = a_plan()
     assert {each.kind for each in found} == set(KINDS)
@@ -30,7 +30,7 @@ def test_no_kind_is_missed_and_each_has_a_target_of_its_own_sort() -> None:
         assert each.target in targets.get(each.kind, "01")
 
 
-def test_only_what_is_frozen_has_a_length() -> None:
+def test_only_a_freeze_has_a_length() -> None:
     for each in a_plan():
         if each.kind.startswith("freeze"):
             assert FREEZE_SECONDS[0] <= each.seconds <= FREEZE_SECONDS[1]

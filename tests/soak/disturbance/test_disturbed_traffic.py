@@ -1,4 +1,4 @@
-"""Disturbances reach the processes that they name, and whoever is frozen is woken."""
+"""Disturbances reach the processes that they name, and a frozen process is woken."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ def state(pid: int) -> str:
 
 
 class OneBroker:
-    """A fleet of one process that waits for its input to end."""
+    """A fleet of one process, which waits for the end of its input."""
 
     def __init__(self) -> None:
         self.process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
@@ -30,9 +30,9 @@ class OneBroker:
 
 @pytest.fixture
 def traffic(tmp_path: Path) -> Any:
-    fleet = OneBroker()
+    fleet: Any = OneBroker()
     live = LiveDisplay(lambda text: None, terminal=False, interval_seconds=1.0)
-    made: Any = DisturbedTraffic(DemoScenario(), fleet, tmp_path, 1, live, [])  # type: ignore[arg-type]
+    made: Any = DisturbedTraffic(DemoScenario(), fleet, tmp_path, 1, live, [])
     yield made
     made.__exit__(None, None, None)
     fleet.process.kill()
@@ -46,7 +46,7 @@ def wait_for_state(pid: int, wanted: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads the state of a process from /proc")
-def test_a_frozen_process_is_woken_when_its_time_is_over(traffic: Any) -> None:
+def test_a_frozen_process_is_woken_after_its_time(traffic: Any) -> None:
     pid = traffic._fleet.process.pid
     traffic._disturb(Disturbance(0.0, "freeze-edge", "a", 2.0), now=10.0)
     wait_for_state(pid, "T")
@@ -56,12 +56,12 @@ def test_a_frozen_process_is_woken_when_its_time_is_over(traffic: Any) -> None:
     wait_for_state(pid, "SR")
 
 
-def test_a_killed_process_ends(traffic: Any) -> None:
+def test_a_kill_ends_the_process(traffic: Any) -> None:
     traffic._disturb(Disturbance(0.0, "kill-edge", "a"), now=0.0)
     assert traffic._fleet.process.wait(10) == -9
     assert [each.kind for each in traffic.done] == ["kill-edge"]
 
 
-def test_a_broker_that_is_not_there_is_left_alone(traffic: Any) -> None:
+def test_a_broker_that_is_not_running_is_skipped(traffic: Any) -> None:
     traffic._disturb(Disturbance(0.0, "kill-edge", "b"), now=0.0)
     assert traffic.done == []

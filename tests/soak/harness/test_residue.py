@@ -1,4 +1,4 @@
-"""What a settled fleet must not have, each told in words."""
+"""Each kind of residue is reported as text."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ class Broker:
         self.role = role
 
 
-class Ground:
+class Harness:
     """One head with two edges that answer."""
 
     def __init__(self) -> None:
@@ -38,43 +38,43 @@ class Listings:
         self.complete = {"e1": ["a"], "e2": ["b"]}
 
 
-def left(ground: Ground, listings: Listings, homes: dict[str, str] | None = None) -> list[str]:
-    return list(find_residue(ground, listings, HOMES if homes is None else homes))  # type: ignore[arg-type]
+def residue_of(harness: Harness, listings: Listings, homes: dict[str, str] | None = None) -> list[str]:
+    return list(find_residue(harness, listings, HOMES if homes is None else homes))  # type: ignore[arg-type]  # stand-ins
 
 
-def test_a_settled_fleet_has_nothing_left_over() -> None:
-    assert left(Ground(), Listings()) == []
+def test_a_fleet_at_rest_has_no_residue() -> None:
+    assert residue_of(Harness(), Listings()) == []
 
 
 @pytest.mark.parametrize(
-    ("broker", "change", "told"),
+    ("broker", "change", "residue"),
     [
-        ("head", {"sessions": 1}, "head has 1 sessions"),
-        ("head", {"guests": 2}, "head has 2 guests"),
+        ("head", {"sessions": 1}, "head has 1 open sessions"),
+        ("head", {"guests": 2}, "head has 2 remote members"),
         ("head", {"waiting_for": ["e1"]}, "head waits for ['e1']"),
-        ("head", {"subscribers": 3}, "head has 3 owner entries, and 2 subscribers are served there"),
+        ("head", {"subscribers": 3}, "head has 3 owner entries for 2 subscribers served there"),
         ("e1", {"slots": 1}, "e1 has 1 slots"),
-        ("e1", {"subscribers": {"live": 1, "hold": 1}}, "e1 has 1 records that are hold"),
+        ("e1", {"subscribers": {"live": 1, "hold": 1}}, "e1 has 1 attachments that are hold"),
     ],
 )
-def test_what_a_broker_still_has_is_told(broker: str, change: dict[str, Any], told: str) -> None:
-    ground = Ground()
-    ground.statuses[broker] = {**ground.statuses[broker], **change}
-    assert left(ground, Listings()) == [told]
+def test_state_left_in_a_broker_is_reported(broker: str, change: dict[str, Any], residue: str) -> None:
+    harness = Harness()
+    harness.statuses[broker] = {**harness.statuses[broker], **change}
+    assert residue_of(harness, Listings()) == [residue]
 
 
-def test_owners_are_compared_with_what_applications_were_told() -> None:
+def test_owners_are_compared_with_the_edges_that_applications_know() -> None:
     listings = Listings()
     listings.complete = {"e1": ["a", "b"], "e2": []}
-    assert left(Ground(), listings) == [
+    assert residue_of(Harness(), listings) == [
         "e1 owns b, whose application is at e2",
         "e2 does not own b, whose application is there",
     ]
 
 
-def test_whoever_does_not_answer_or_is_not_served_is_told() -> None:
-    ground, listings = Ground(), Listings()
-    del ground.statuses["e2"], listings.complete["e2"]
-    told = left(ground, listings, {"a": "e1", "b": ""})
-    assert told[0] == "b is not served"
-    assert {"e2 does not answer", "head does not say whom e2 serves"} <= set(told)
+def test_silent_brokers_and_subscribers_that_are_not_served_are_reported() -> None:
+    harness, listings = Harness(), Listings()
+    del harness.statuses["e2"], listings.complete["e2"]
+    found = residue_of(harness, listings, {"a": "e1", "b": ""})
+    assert found[0] == "b is not served"
+    assert {"e2 does not answer", "head has not listed the subscribers of e2"} <= set(found)

@@ -1,4 +1,4 @@
-"""A process that follows a killed one goes on behind the last delivery that stands in the files before it."""
+"""The successor of a killed process resumes behind the last delivery in the journals before it."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from plimsoll.soak.harness.subscriber_worker import resume_points, token_file
 HEAD = ("head", 9)
 
 
-def test_a_place_is_behind_the_last_delivery_and_behind_gaps(tmp_path: Path) -> None:
+def test_a_resume_point_is_behind_the_last_delivery_and_behind_gaps(tmp_path: Path) -> None:
     with DeliveryJournal(tmp_path / "0") as journal:
         journal.note(seen.SubscriptionObserved("s", 1, 1, (), 0.0))
         journal.note(seen.SubscriptionObserved("fresh", 1, 1, (), 0.0))
@@ -24,7 +24,7 @@ def test_a_place_is_behind_the_last_delivery_and_behind_gaps(tmp_path: Path) -> 
     assert resume_points([]) == {}
 
 
-def test_a_token_that_was_noted_later_than_the_last_delivery_counts(tmp_path: Path) -> None:
+def test_a_token_saved_after_the_last_delivery_takes_precedence(tmp_path: Path) -> None:
     with DeliveryJournal(tmp_path / "0") as journal:
         for name in ("moved", "quiet", "behind"):
             journal.note(seen.SubscriptionObserved(name, 1, 1, (), 0.0))

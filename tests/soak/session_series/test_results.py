@@ -1,4 +1,4 @@
-"""Slices add up to a series, which goes on from its file and from no other's."""
+"""Slices add up to a series, which resumes only from its own file."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ def a_slice(seed: int = 1, **changes: Any) -> SliceResult:
     return SliceResult(**{**given, **changes})
 
 
-def test_a_report_sums_what_its_slices_have() -> None:
+def test_a_report_sums_its_slices() -> None:
     report = SliceSeries(what="w", first=1, slices=[a_slice(1), a_slice(2)]).report()
     assert (report["sessions"], report["delivered"], report["outcomes"]) == (20, 800, {"moved": 40, "stayed": 4})
     assert report["session_seconds_max"] == 0.2
@@ -44,14 +44,14 @@ def test_one_fault_fails_the_series(fault: dict[str, Any]) -> None:
     assert found.report()["failed_seeds"] == [2]
 
 
-def test_a_series_goes_on_from_its_file(tmp_path: Path) -> None:
+def test_a_series_resumes_from_its_file(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "sessions.json"
     results.save_series(path, SliceSeries(what="w", first=4, slices=[a_slice(4)]))
     again = results.load_series(path, "w", 4)
     assert (again.sessions, again.next_seed) == (10, 5)
 
 
-def test_another_series_or_no_series_is_refused(tmp_path: Path) -> None:
+def test_a_file_of_another_series_or_of_none_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "sessions.json"
     results.save_series(path, SliceSeries(what="w", first=4))
     for what, first in (("other", 4), ("w", 5)):

@@ -1,4 +1,4 @@
-"""What sessions promised beside what came."""
+"""Forecasts of sessions compared with measurement."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
+from tests.telemetry.rows import write_rows
 
 from plimsoll.sparkjobs.jobs import accuracy
 from plimsoll.telemetry.schema import OUTCOMES, SESSIONS
-from plimsoll.telemetry.storage import parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,22 +38,22 @@ def edge(predicted: float, measured: float | None, **other: Any) -> dict[str, An
 
 
 @pytest.mark.slow
-def test_errors_are_told_by_action_and_estimator(spark: SparkSession, tmp_path: Path):
+def test_errors_are_grouped_by_metric_and_estimator(spark: SparkSession, tmp_path: Path):
     rows = [
         session("a", [edge(0.5, 0.4), edge(0.2, 0.25)], drain_predicted_seconds=2.0, drain_measured_seconds=3.0),
-        session("a", [edge(0.5, 0.9)], received_us=4, collector="c9"),  # an older word on the same session
+        session("a", [edge(0.5, 0.9)], received_us=4, collector="c9"),  # an older row of the same session
         session("b", [edge(0.3, 0.3, match_predicted_seconds=2e-5, match_measured_seconds=1e-5)], estimator="Ring"),
-        session("c", [edge(0.3, 0.001)], estimator="Ring"),  # next to nothing: no accuracy
+        session("c", [edge(0.3, 0.001)], estimator="Ring"),  # close to 0: no accuracy
         session("d", [edge(0.9, None)]),
         session("e", [edge(0.1, 0.9)], phase="Failed"),
         session("f", [edge(0.1, 0.9)], mode="DryRun"),
         session("g", [edge(0.1, 0.9)], fleet="other"),
     ]
     (tmp_path / SESSIONS).mkdir(parents=True)
-    parquet.write_rows(tmp_path / SESSIONS / "a.parquet", OUTCOMES, rows)
+    write_rows(tmp_path / SESSIONS / "a.parquet", OUTCOMES, rows)
     accuracy.run(spark, tmp_path, "f", tmp_path / "accuracy.json")
-    told = json.loads((tmp_path / "accuracy.json").read_text())["rows"]
-    found = {(row["estimator"], row["quantity"]): row for row in told}
+    rows_of_table = json.loads((tmp_path / "accuracy.json").read_text())["rows"]
+    found = {(row["estimator"], row["quantity"]): row for row in rows_of_table}
     assert set(found) == {
         ("Press", "utilization"), ("Press", "drainSeconds"), ("Ring", "utilization"), ("Ring", "matchSeconds")
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The audit over tables, against the audit of one process: the same counts, for the same runs and the same faults."""
+"""The audit over tables has the same counts as the audit in one process, for sound runs and for planted faults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.core.verify.test_audit import FAULTS, damage, world
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 
 from plimsoll.core.verify import Observation, audit_journal
 from plimsoll.core.verify import observations as seen
@@ -22,54 +22,54 @@ from plimsoll.sparkjobs.jobs.audit import audit_counts
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-JUDGED = ("accepted", "expected", "delivered", "lost", "excused", "duplicated", "reordered", "unwanted")
+COUNTS = ("accepted", "expected", "delivered", "lost", "excused", "duplicated", "reordered", "unwanted")
 NAMES = ("subscriber", "publisher", "head")
 
 
-def frames(spark: SparkSession, stories: Iterable[list[Observation]]) -> list[DataFrame]:
-    """Many stories as one: names get the number of their story."""
+def frames(spark: SparkSession, runs: Iterable[list[Observation]]) -> list[DataFrame]:
+    """Many runs as one: names get the number of their run."""
     found: dict[str, list[tuple[Any, ...]]] = {name: [] for name in audit_tables.TABLES}
-    for number, story in enumerate(stories):
-        for name, rows in audit_tables.table_rows(story).items():
+    for number, run in enumerate(runs):
+        for name, rows in audit_tables.table_rows(run).items():
             columns = [column.strip().split(" ")[0] for column in audit_tables.TABLES[name].split(",")]
             for row in rows:
                 named: dict[str, Any] = {key: f"{number}/{row[key]}" for key in NAMES if row.get(key) is not None}
-                # Nobody asks for what is published in another story.
+                # No subscription matches publications of another run.
                 if "attributes" in row:
-                    named["attributes"] = json.dumps(json.loads(row["attributes"]) | {"story": number})
+                    named["attributes"] = json.dumps(json.loads(row["attributes"]) | {"run": number})
                 if "predicates" in row:
-                    named["predicates"] = json.dumps([*json.loads(row["predicates"]), ["story", "=", number]])
+                    named["predicates"] = json.dumps([*json.loads(row["predicates"]), ["run", "=", number]])
                 if "not_from" in row:
                     named["not_from"] = [f"{number}/{head}" for head in row["not_from"]]
                 found[name].append(tuple((row | named)[column] for column in columns))
     return [spark.createDataFrame(found[name], columns) for name, columns in audit_tables.TABLES.items()]
 
 
-def by_one_process(stories: Iterable[list[Observation]]) -> dict[str, int]:
+def by_one_process(runs: Iterable[list[Observation]]) -> dict[str, int]:
     total: Counter[str] = Counter()
-    for story in stories:
-        found = audit_journal(story).as_dict()
-        total.update({name: found[name] for name in JUDGED})
-    return {name: total[name] for name in JUDGED}
+    for run in runs:
+        found = audit_journal(run).as_dict()
+        total.update({name: found[name] for name in COUNTS})
+    return {name: total[name] for name in COUNTS}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_runs_without_faults_and_with_planted_ones_are_judged_as_one_process_does(spark: SparkSession):
-    stories = [world(seed) for seed in range(4)]
+def test_counts_are_those_of_the_audit_in_one_process_with_and_without_faults(spark: SparkSession):
+    runs = [world(seed) for seed in range(4)]
     for number, fault in enumerate(FAULTS):
         for seed in (10, 20):
-            story = world(seed + number)
-            places = [i for i, one in enumerate(story) if isinstance(one, seen.DeliveryObserved)]
-            if fault != "invent":  # a delivery of what was never published is no row of the table of the accepted
-                damage(story, random.Random(seed).choice(places), fault)
-            stories.append(story)
+            run = world(seed + number)
+            places = [i for i, one in enumerate(run) if isinstance(one, seen.DeliveryObserved)]
+            if fault != "invent":  # a publication that never existed has no row in the table `accepted`
+                damage(run, random.Random(seed).choice(places), fault)
+            runs.append(run)
     for scenario in ("far-apart", "lossy", "clients"):
-        run = SimulationRun(SCENARIOS[scenario], 3)
-        run.go()
-        stories.append(run.journal.all)
-    counts, absent = audit_counts(*frames(spark, stories))
-    wanted = by_one_process(stories)
+        simulation = SimulationRun(SCENARIOS[scenario], 3)
+        simulation.go()
+        runs.append(simulation.journal.all)
+    counts, absent = audit_counts(*frames(spark, runs))
+    wanted = by_one_process(runs)
     undecided = counts.pop("undecided")
     assert counts == wanted
     assert undecided == absent.where("verdict = 'undecided'").count()
@@ -79,25 +79,25 @@ def test_runs_without_faults_and_with_planted_ones_are_judged_as_one_process_doe
     assert all(row["subscriber"] and row["origin_offset"] for row in lost)
 
 
-def test_what_lies_in_a_gap_that_was_told_is_excused_and_the_rest_is_lost(spark: SparkSession):
-    story: list[Observation] = [
+def test_missing_deliveries_within_a_reported_gap_are_excused_and_the_others_are_lost(spark: SparkSession):
+    run: list[Observation] = [
         seen.SubscriptionObserved("s", 1, 1, [("k", "exists", None)], 0.0),
         seen.AcknowledgementObserved("s", 1, [1], "h", [], 0.5),
     ]
     for seq in range(1, 9):
-        story += [
+        run += [
             seen.PublicationObserved("p", 1, seq, {"k": seq}, float(seq)),
             seen.LogEntryObserved("h", 1, seq, ("p", 1, seq), ("h", 1, seq), seq + 0.1),
             seen.AnswerObserved("p", 1, seq, "accepted", seq + 0.2),
         ]
-    story += [
+    run += [
         seen.DeliveryObserved("s", 1, ("p", 1, 1), ("h", 1, 1), 1.5),
         seen.DeliveryObserved("s", 1, ("p", 1, 3), ("h", 1, 3), 3.5),  # 2 is lost: it was due before the gap
         seen.GapObserved("s", 1, "h", 1, 4, 1, 6, [("h", 1, 6)], "evicted", 6.5),
         seen.DeliveryObserved("s", 1, ("p", 1, 8), ("h", 1, 8), 8.5),  # 7 is lost: it comes after the gap
     ]
-    counts, absent = audit_counts(*frames(spark, [story]))
+    counts, absent = audit_counts(*frames(spark, [run]))
     assert counts.pop("undecided") == 0
-    assert counts == by_one_process([story])
+    assert counts == by_one_process([run])
     found = {row["seq"]: row["verdict"] for row in absent.collect()}
     assert found == {2: "lost", 4: "excused", 5: "excused", 6: "excused", 7: "lost"}

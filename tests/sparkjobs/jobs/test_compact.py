@@ -1,4 +1,4 @@
-"""Many files become few, by the hour; no row is lost, wherever it is interrupted."""
+"""Many files become one for each hour; an interruption loses no row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 from tests.sparkjobs.traces import disturbed, trace, write_files
 from tests.telemetry.rows import row
 
@@ -42,7 +42,7 @@ def rows_of(spark: SparkSession, files: list[Path]) -> Counter[Any]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_rows_move_into_their_hours_and_an_interruption_is_mended(
+def test_rows_move_into_files_of_their_hours_and_an_interrupted_run_is_finished(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     rows = disturbed(1, trace(1, START_US + 60_000_000, seconds=120))  # over a full hour
@@ -54,7 +54,7 @@ def test_rows_move_into_their_hours_and_an_interruption_is_mended(
     assert settled_files(tmp_path, 100, now=1100) == old
     assert settled_files(tmp_path, 101, now=1100) == []
 
-    # It dies when the new files are there and named, and none is in place.
+    # It is interrupted when the manifest is written and no file is in place.
     with monkeypatch.context() as context:
         context.setattr(compact, "finish_compaction", lambda root, manifest: None)
         compact.run(spark, tmp_path, 100, retain_days=30_000, now=1100)
@@ -68,7 +68,7 @@ def test_rows_move_into_their_hours_and_an_interruption_is_mended(
     assert rows_of(spark, [*hours, new]) == before
     assert list((tmp_path / MANIFEST_FOLDER).iterdir()) == []
 
-    # Nothing to do is nothing done, and what was written without being named is thrown away.
+    # Without files nothing is done, and a staging folder without a manifest is deleted.
     (tmp_path / MANIFEST_FOLDER / ".c1").mkdir()
     assert compact.run(spark, tmp_path, 100, 30_000, 1100) == {"recovered": 0, "files": 0, "rows": 0, "expired": []}
     assert list((tmp_path / MANIFEST_FOLDER).iterdir()) == []
@@ -79,7 +79,7 @@ def test_rows_move_into_their_hours_and_an_interruption_is_mended(
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_the_query_of_the_page_works(spark: SparkSession, tmp_path: Path):
-    """Over an hour of a Monday, with a head that does not count, and the hour after it."""
+    """An hour of a Monday, with a head whose rows must not count, and the hour after it."""
     at_us = START_US + HOUR_US // 2
     busy = [row("e1", seq, at_us + seq, output_utilization=seq / 10) for seq in range(1, 5)]
     later = [row("e1", 9, at_us + HOUR_US, output_utilization=0.125)]
@@ -93,23 +93,41 @@ def test_the_query_of_the_page_works(spark: SparkSession, tmp_path: Path):
     assert [tuple(each) for each in found] == [(2, 16, pytest.approx(0.25), 0.4), (2, 17, 0.125, 0.125)]
 
 
-def test_a_file_that_is_gone_keeps_its_sources(tmp_path: Path):
+def test_a_missing_file_keeps_its_sources(tmp_path: Path):
     source = tmp_path / INCOMING / "a.parquet"
     source.parent.mkdir(parents=True)
     source.touch()
     manifest = CompactionManifest("c1", 1, [str(source.relative_to(tmp_path))], ["dt=2025-11-24/hr=15/c1-0.parquet"])
     (tmp_path / MANIFEST_FOLDER).mkdir(parents=True)
     (tmp_path / MANIFEST_FOLDER / "c1.json").write_bytes(msgspec.json.encode(manifest))
-    with pytest.raises(CompactionError, match="is gone"):
+    with pytest.raises(CompactionError, match="is missing"):
         finish_compaction(tmp_path, manifest)
     assert source.exists()
 
 
-def test_rows_that_get_lost_on_the_way_stop_it(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_cannot_be_deleted_stays_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The manifest stays with its folder, so that the next compaction deletes both."""
+    staging = tmp_path / MANIFEST_FOLDER / ".c1"
+    staging.mkdir(parents=True)
+    manifest = CompactionManifest("c1", 0, [], [])
+    (tmp_path / MANIFEST_FOLDER / "c1.json").write_bytes(msgspec.json.encode(manifest))
+
+    def refused(path: Path) -> None:
+        raise PermissionError(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.rmtree", refused)
+        with pytest.raises(PermissionError):
+            finish_compaction(tmp_path, manifest)
+    assert recover_compactions(tmp_path) == 1
+    assert list((tmp_path / MANIFEST_FOLDER).iterdir()) == []
+
+
+def test_a_lost_row_stops_the_compaction(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     files = write_files(tmp_path, trace(2, START_US, clusters=1, edges=1, seconds=20), 1)
     loses = compact.with_hour_columns
     monkeypatch.setattr(compact, "with_hour_columns", lambda loads: loses(loads).limit(3))
-    with pytest.raises(CompactionError, match="nothing is deleted"):
+    with pytest.raises(CompactionError, match="nothing was deleted"):
         compact.compact(spark, tmp_path, files, "c1")
     assert files[0].exists()
     assert not (tmp_path / HOURLY_FOLDER).exists()

@@ -1,4 +1,4 @@
-"""What is usual at an hour, where it goes, and how good a forecast of it is."""
+"""Baselines, trends and forecasts, and the errors of forecasts."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 from tests.sparkjobs.traces import FLEET
-from tests.telemetry.rows import row
+from tests.telemetry.rows import row, write_rows
 
 from plimsoll.sparkjobs.jobs import history
 from plimsoll.sparkjobs.jobs.compact import HOURLY_FOLDER
 from plimsoll.sparkjobs.tables import JobTableError
 from plimsoll.telemetry.schema import LOADS
-from plimsoll.telemetry.storage import parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +36,7 @@ def series(days: int, noise: float = 0.0) -> list[tuple[str, str, int, float]]:
     ]
 
 
-def test_a_daily_rhythm_on_a_slope_is_foreseen_better_than_naively(spark: SparkSession):
+def test_a_daily_rhythm_with_a_trend_is_forecast_better_than_naively(spark: SparkSession):
     frame = spark.createDataFrame(series(8, noise=0.01), SERIES)
     (error,) = history.forecast_errors(frame).collect()
     assert error["n"] == 24
@@ -51,7 +50,7 @@ def test_a_daily_rhythm_on_a_slope_is_foreseen_better_than_naively(spark: SparkS
         assert value == pytest.approx(daily(hour - MONDAY_HOURS), abs=0.05)
 
 
-def test_the_week_counts_when_there_are_two_of_them(spark: SparkSession):
+def test_two_weeks_of_history_have_weekly_seasons(spark: SparkSession):
     weekly = [("c", "m", MONDAY_HOURS + hour, 1.0 if hour // 24 % 7 < 5 else 0.2) for hour in range(24 * 21)]
     frame = spark.createDataFrame(weekly, SERIES)
     lines, seasons = history.fit_trends(frame)
@@ -65,7 +64,7 @@ def test_the_week_counts_when_there_are_two_of_them(spark: SparkSession):
 
 @pytest.mark.slow
 def test_the_model_of_a_fleet_is_written_from_compacted_hours(spark: SparkSession, tmp_path: Path):
-    with pytest.raises(JobTableError, match="`compact` makes it"):
+    with pytest.raises(JobTableError, match="run `compact` first"):
         history.run(spark, tmp_path, FLEET, "2026-01-01")
     rows = []
     for hour in range(30):
@@ -75,7 +74,7 @@ def test_the_model_of_a_fleet_is_written_from_compacted_hours(spark: SparkSessio
     rows.append(row("h", 1, rows[0]["at_us"], role="head", input_utilization=9.0))
     rows.append(rows[0])
     (tmp_path / HOURLY_FOLDER).mkdir(parents=True)
-    parquet.write_rows(tmp_path / HOURLY_FOLDER / "a.parquet", LOADS, rows)
+    write_rows(tmp_path / HOURLY_FOLDER / "a.parquet", LOADS, rows)
     history.run(spark, tmp_path, FLEET, "2026-01-01")
     found = json.loads((tmp_path / "model/v1/2026-01-01.json").read_text())
     one = found["clusters"]["c"]["input_utilization"]

@@ -1,4 +1,4 @@
-"""The live job: its numbers are the oracle's at every batch, and every row is counted once, whatever happens."""
+"""The live job: its statistics equal the oracle's in every batch, and every row is counted once, through any crash."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 from tests.sparkjobs.streaming.test_report_buffer import packed_rows, pointed
-from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, trace, usable, write_files
+from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, read_latest, trace, usable, write_files
 
 from plimsoll.sparkjobs.jobs import live, oracle
 from plimsoll.sparkjobs.jobs.live import ClusterProcessor, LiveJobSettings, run_query, snapshot_of
@@ -46,7 +46,7 @@ def settings(root: Path) -> LiveJobSettings:
 
 
 def run_once(spark: SparkSession, root: Path) -> None:
-    """Read what is there."""
+    """Read the existing files."""
     run_query(spark, settings(root), available_now=True)
 
 
@@ -64,10 +64,10 @@ def assert_equals_oracle(spark: SparkSession, root: Path, snapshot: TelemetrySna
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-def test_live_equals_the_oracle_at_every_batch_and_loses_count_of_nothing(
+def test_live_equals_the_oracle_in_every_batch_and_counts_every_row(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    # From before the longest window to well after now: however long a batch takes, its windows are full.
+    # Rows from before the longest window until well after now, so that windows are full however long a batch takes.
     rows = disturbed(1, trace(1, now_us() + 150_000_000, seconds=480))
     files = write_files(tmp_path, rows, 4)
     expect(tmp_path, EXPECTED)
@@ -81,7 +81,7 @@ def test_live_equals_the_oracle_at_every_batch_and_loses_count_of_nothing(
     assert second.clusters["c0"].missing == ["c0-gone"]
     assert second.clusters["c9"].missing == ["silent"]
 
-    # Two files come again under other names. Nothing but copies, and rows that have meanwhile become too old.
+    # Two files arrive again under other names: their rows are copies, or have become too old.
     for path in files[2:]:
         shutil.copy(path, path.with_name(f"again-{path.name}"))
     run_once(spark, tmp_path)
@@ -90,7 +90,7 @@ def test_live_equals_the_oracle_at_every_batch_and_loses_count_of_nothing(
     assert third.counts.counted == second.counts.counted
     assert third.counts.unaccounted == 0
 
-    # The driver dies between writing a batch and committing it: the batch is done again when it is back.
+    # The driver dies between writing a batch and committing it: the next driver runs the batch again.
     published: list[int] = []
 
     def dies(root: Path, snapshot: TelemetrySnapshot) -> bool:
@@ -104,9 +104,9 @@ def test_live_equals_the_oracle_at_every_batch_and_loses_count_of_nothing(
         context.setattr(live, "publish_snapshot", dies)
         with pytest.raises(Exception, match="the driver dies here"):
             run_once(spark, tmp_path)
-    half_done = snapshot_files.read_latest(tmp_path)
+    half_done = read_latest(tmp_path)
     run_once(spark, tmp_path)
-    done = snapshot_files.read_latest(tmp_path)
+    done = read_latest(tmp_path)
     assert half_done is not None
     assert done is not None
     assert (done.order, done.run_us) == (half_done.order, first.run_us)
@@ -118,7 +118,7 @@ def test_live_equals_the_oracle_at_every_batch_and_loses_count_of_nothing(
 
 
 def wait_for(condition: Callable[[], Any], seconds: float, what: str, process: subprocess.Popen[str]) -> Any:
-    """Poll until there is something."""
+    """Poll until the condition has a value."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if found := condition():
@@ -129,18 +129,18 @@ def wait_for(condition: Callable[[], Any], seconds: float, what: str, process: s
 
 
 def count_of(root: Path) -> int:
-    latest = snapshot_files.read_latest(root)
+    latest = read_latest(root)
     return latest.counts.rows_in if latest is not None else 0
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-def test_after_an_hour_without_spark_nothing_is_lost_and_what_is_old_or_half_read_is_refused(
+def test_after_an_hour_without_spark_no_row_is_lost_and_stale_or_incomplete_snapshots_are_refused(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     def read(seconds: float) -> str:
-        """What a reader makes of what is there by then; empty: it uses it."""
-        latest = snapshot_files.read_latest(tmp_path)
+        """Why a reader refuses the latest snapshot at that time; empty if it is used."""
+        latest = read_latest(tmp_path)
         assert latest is not None
         try:
             decode_usable(
@@ -152,14 +152,14 @@ def test_after_an_hour_without_spark_nothing_is_lost_and_what_is_old_or_half_rea
             return error.fault
         return ""
 
-    everyone = {f"c{cluster}": [f"c{cluster}-e{edge}" for edge in range(2)] for cluster in range(2)}
-    expect(tmp_path, everyone)
+    all_brokers = {f"c{cluster}": [f"c{cluster}-e{edge}" for edge in range(2)] for cluster in range(2)}
+    expect(tmp_path, all_brokers)
     earlier = trace(7, now_us() - 3_600_000_000, edges=2, seconds=60)
     write_files(tmp_path, earlier, 1)
     run_once(spark, tmp_path)
-    found = snapshot_files.read_latest(tmp_path)
+    found = read_latest(tmp_path)
     assert found is not None
-    # It was written an hour ago.
+    # Make the snapshot an hour old.
     hour_us = 3_600_000_000
     before = msgspec.structs.replace(
         found, window_end_us=found.window_end_us - hour_us, written_us=found.written_us - hour_us
@@ -167,24 +167,24 @@ def test_after_an_hour_without_spark_nothing_is_lost_and_what_is_old_or_half_rea
     snapshot_files.write_snapshot(tmp_path / LATEST, before)
     assert read(3600.0) == "Stale"
 
-    said: list[tuple[tuple[int, int], str]] = []
+    published: list[tuple[tuple[int, int], str]] = []
 
     def watched(root: Path, snapshot: TelemetrySnapshot) -> bool:
         is_moved = snapshot_files.publish_snapshot(root, snapshot)
-        said.append((snapshot.order, read(0.0)))
+        published.append((snapshot.order, read(0.0)))
         return is_moved
 
     monkeypatch.setattr(live, "publish_snapshot", watched)
-    # Collectors have gone on; the last file ends well after now, so that it is fresh however long reading takes.
+    # Collectors have kept writing; the last file ends well after now, so that it is fresh however long reading takes.
     rows = disturbed(8, trace(8, now_us() + 150_000_000, edges=2, seconds=3750, every=15))
     write_files(tmp_path, rows, 24, "meanwhile")
     run_query(spark, dataclasses.replace(settings(tmp_path), files_per_batch=8), available_now=True)
-    orders = [order for order, _ in said]
+    orders = [order for order, _ in published]
     assert orders == sorted(orders)
     assert orders[0] > before.order
-    assert [fault for _, fault in said] == ["Incomplete"] * (len(said) - 1) + [""]
-    assert len(said) == 3
-    last = snapshot_files.read_latest(tmp_path)
+    assert [fault for _, fault in published] == ["Incomplete"] * (len(published) - 1) + [""]
+    assert len(published) == 3
+    last = read_latest(tmp_path)
     assert last is not None
     assert (last.counts.rows_in, last.counts.unaccounted) == (len(earlier) + len(rows), 0)
     keys = {(row["broker"], row["epoch"], row["seq"]) for row in [*earlier, *rows] if usable(row)}
@@ -193,14 +193,14 @@ def test_after_an_hour_without_spark_nothing_is_lost_and_what_is_old_or_half_rea
     assert_equals_oracle(spark, tmp_path, last)
 
 
-@pytest.mark.sweep  # two more starts of Spark; a driver that dies in the middle of a batch is in the first test
+@pytest.mark.sweep  # two more starts of Spark; the first test has a driver that dies in the middle of a batch
 @pytest.mark.timeout(240)
-def test_a_driver_that_is_killed_comes_back_to_its_checkpoint_and_counts_each_row_once(tmp_path: Path):
+def test_a_killed_driver_continues_from_its_checkpoint_and_counts_each_row_once(tmp_path: Path):
     launch = SparkLaunch(fleet=FLEET, namespace="", image="", trigger_seconds=1, lag_seconds=2)
     command, outer = live_command(launch, tmp_path), job_environment(os.environ)
 
     def driver() -> subprocess.Popen[str]:
-        # Of its own session, so that its Java goes with it as a pod's would.
+        # In a session of its own, so that its Java process is killed with it, as in a pod.
         return subprocess.Popen(
             command, env=outer, text=True, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -214,18 +214,20 @@ def test_a_driver_that_is_killed_comes_back_to_its_checkpoint_and_counts_each_ro
     process = driver()
     try:
         wait_for(lambda: count_of(tmp_path) == len(rows), 110, "the first files", process)
-        quiet = snapshot_files.read_latest(tmp_path)
+        quiet = read_latest(tmp_path)
         assert quiet is not None
-        wait_for(lambda: (snapshot_files.read_latest(tmp_path) or quiet).batch > quiet.batch, 40, "silence", process)
+        wait_for(lambda: (read_latest(tmp_path) or quiet).batch > quiet.batch, 40, "silence", process)
         kill(process)
-        before = snapshot_files.read_latest(tmp_path)
+        before = read_latest(tmp_path)
         more = disturbed(5, trace(5, now_us(), seconds=60))
         write_files(tmp_path, more, 1, "meanwhile")
         process = driver()
-        wait_for(lambda: count_of(tmp_path) >= len(rows) + len(more), 110, "what came meanwhile", process)
+        wait_for(
+            lambda: count_of(tmp_path) >= len(rows) + len(more), 110, "the files written without a driver", process
+        )
     finally:
         kill(process)
-    after = snapshot_files.read_latest(tmp_path)
+    after = read_latest(tmp_path)
     assert before is not None
     assert after is not None
     assert after.counts.rows_in == len(rows) + len(more)
@@ -238,7 +240,7 @@ def test_a_driver_that_is_killed_comes_back_to_its_checkpoint_and_counts_each_ro
 
 
 def one_cluster(end_us: int, batches: int = 1) -> tuple[int, list[Any]]:
-    """So many rows, of nearly 300 s, as the operator is handed them; each batch also has an invalid and a late one."""
+    """The number of rows of nearly 300 s, and the operator's input; each batch also has an invalid and a late row."""
     from pyspark.sql import Row
 
     rows = [pointed(row) for row in trace(6, end_us, clusters=1, edges=2) if row["at_us"] > end_us - 290_000_000]
@@ -247,39 +249,39 @@ def one_cluster(end_us: int, batches: int = 1) -> tuple[int, list[Any]]:
     return len(rows), [Row(**one) for part in parts for one in packed_rows(part)]
 
 
-def told(rows: list[Any]) -> tuple[Any, ClusterSummary]:
+def decoded(rows: list[Any]) -> tuple[Any, ClusterSummary]:
     (row,) = rows
     return row, msgspec.msgpack.decode(row["body"], type=ClusterSummary)
 
 
-def test_silence_is_told_by_a_timer_and_what_is_too_old_leaves_the_state():
+def test_a_timer_reports_silence_and_old_rows_leave_the_state():
     from pyspark.sql.streaming.tws_tester import TwsTester
 
     end_ms = 1_800_000_000_000
     tester = TwsTester(ClusterProcessor(lag_us=10_000_000), timeMode="ProcessingTime", outputMode="Update")
     tester.setProcessingTime(end_ms + 10_000)
     count, rows = one_cluster(end_ms * 1000)
-    row, seen = told(tester.test("c0", rows))
+    row, seen = decoded(tester.test("c0", rows))
     assert (row["end_us"], row["rows_in"], row["counted"]) == (end_ms * 1000, count + 2, count)
     assert (row["duplicate"], row["late"], row["invalid"]) == (0, 1, 1)
     assert seen.windows["300"].n > seen.windows["10"].n > 0
     slices = len(tester.peekMapState("slices", "c0"))
     assert slices >= 29
 
-    row, seen = told(list(tester.setProcessingTime(end_ms + 75_000)))
+    row, seen = decoded(list(tester.setProcessingTime(end_ms + 75_000)))
     assert (row["rows_in"], row["counted"]) == (count + 2, count)
     assert (seen.windows["10"].n, seen.windows["60"].n, seen.seen) == (0, 0, [])
     assert seen.windows["300"].n > 0
     assert len(tester.peekMapState("slices", "c0")) < slices
 
-    row, seen = told(list(tester.setProcessingTime(end_ms + 400_000)))
+    row, seen = decoded(list(tester.setProcessingTime(end_ms + 400_000)))
     assert not seen.is_present
     assert tester.peekMapState("slices", "c0") == {}
-    (row,) = list(tester.setProcessingTime(end_ms + 500_000))  # and it goes on telling
+    (row,) = list(tester.setProcessingTime(end_ms + 500_000))  # and the cluster is still reported
     assert row["rows_in"] == count + 2
 
 
-def test_rows_that_come_again_after_minutes_are_late_or_copies_and_never_counted_twice():
+def test_rows_that_arrive_again_after_minutes_are_late_or_copies():
     from pyspark.sql.streaming.tws_tester import TwsTester
 
     end_ms = 1_800_000_000_000
@@ -288,14 +290,14 @@ def test_rows_that_come_again_after_minutes_are_late_or_copies_and_never_counted
     tester.setProcessingTime(end_ms)
     tester.test("c0", rows)
     tester.setProcessingTime(end_ms + 150_000)
-    row, _ = told(tester.test("c0", rows))
+    row, _ = decoded(tester.test("c0", rows))
     assert (row["rows_in"], row["counted"], row["invalid"]) == (2 * count + 4, count, 2)
     assert row["duplicate"] > 0
     assert row["late"] > 2
     assert row["duplicate"] + row["late"] == count + 2
 
 
-def test_what_a_batch_tells_is_of_one_moment_and_counts_a_cluster_once():
+def test_a_snapshot_is_of_one_moment_and_counts_a_cluster_once():
     from pyspark.sql.streaming.tws_tester import TwsTester
 
     end_ms = 1_800_000_000_000
@@ -312,7 +314,7 @@ def test_what_a_batch_tells_is_of_one_moment_and_counts_a_cluster_once():
         snapshot_of([*one, *tester.test("c0", [])], {}, FLEET, (1, 2), 3)
 
 
-def test_the_command_line_names_a_checkpoint_that_is_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_the_command_refuses_a_checkpoint_that_is_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     root = LiveJobSettings(tmp_path, FLEET)
     program = (
         "import sys, pathlib; from plimsoll.sparkjobs.streaming.checkpoints import checkpoint_lock\n"

@@ -1,4 +1,4 @@
-"""Executors that are killed in the middle of a batch: every row is counted once, and what is kept is whole."""
+"""Executors killed in the middle of a batch: every row is counted once, and the state stays complete."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 from tests.sparkjobs.streaming.test_report_buffer import first_copies
-from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, trace, usable, write_files
+from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, read_latest, trace, usable, write_files
 
 from plimsoll.sparkjobs.jobs.live import LiveJobSettings
 from plimsoll.sparkjobs.launch.local_process import job_environment
@@ -31,11 +31,11 @@ EXPECTED = {f"c{number}": [f"c{number}-e0", f"c{number}-head"] for number in ran
 
 @contextmanager
 def cluster(root: Path, place: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A live job whose two executors are processes of their own, and all that belongs to it."""
+    """A live job with two executors as processes; the exit ends all of its processes."""
     found = importlib.util.find_spec("pyspark")
     assert found is not None
     assert found.origin is not None
-    home = place / "spark"  # the same Spark, with a folder to work in that is ours
+    home = place / "spark"  # the same Spark in a folder of the test, by which its processes are found
     home.mkdir()
     for path in Path(found.origin).parent.iterdir():
         (home / path.name).symlink_to(path)
@@ -50,14 +50,14 @@ def cluster(root: Path, place: Path) -> Iterator[subprocess.Popen[bytes]]:
         command += ["--conf", f"{name}={value}"]
     command += [str(JOB), "live", str(root), "--fleet", FLEET, "--trigger", "1", "--lag", "2"]
     outer = job_environment(os.environ) | {"SPARK_HOME": str(home), "SPARK_LOCAL_DIRS": str(place / "local")}
-    with (place / "said").open("wb") as said:
-        process = subprocess.Popen(command, env=outer, start_new_session=True, stdout=said, stderr=said)
+    with (place / "output").open("wb") as output:
+        process = subprocess.Popen(command, env=outer, start_new_session=True, stdout=output, stderr=output)
     try:
         yield process
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        for pid in executors(home):  # each is of a group of its own where Spark wants that
+        for pid in executors(home):  # Spark may start them in process groups of their own
             os.kill(pid, signal.SIGKILL)
 
 
@@ -65,7 +65,7 @@ def executors(home: Path) -> list[int]:
     """The executors of this Spark, oldest first."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
             words = path.read_bytes().decode().split("\0")
             if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words and str(home) in " ".join(words):
                 found.append(int(path.parent.name))
@@ -78,11 +78,11 @@ def wait_for(condition: Callable[[], Any], seconds: float, what: str, place: Pat
         if found := condition():
             return found
         time.sleep(0.005)
-    raise AssertionError(f"waited {seconds} s for {what}: {(place / 'said').read_text()[-3000:]}")
+    raise AssertionError(f"waited {seconds} s for {what}: {(place / 'output').read_text()[-3000:]}")
 
 
 def running(root: Path) -> int | None:
-    """The batch that has begun and is not over."""
+    """The batch that has begun and is not committed."""
     numbers = []
     for name in ("offsets", "commits"):
         folder = LiveJobSettings(root, FLEET).checkpoint / name
@@ -96,7 +96,7 @@ def wait_for_rows(root: Path, rows: int, seconds: float, place: Path) -> None:
 
 
 def latest(root: Path) -> TelemetrySnapshot | None:
-    return snapshot_files.read_latest(root)
+    return read_latest(root)
 
 
 def count_of(root: Path) -> int:
@@ -104,12 +104,12 @@ def count_of(root: Path) -> int:
     return found.counts.rows_in if found is not None else 0
 
 
-@pytest.mark.sweep  # a master, workers and a driver as processes; the law is that of a driver that dies (test_live.py)
+@pytest.mark.sweep  # a master, workers and a driver as processes; test_live.py asserts the same for a killed driver
 @pytest.mark.timeout(600)
-def test_executors_that_are_killed_in_the_middle_of_a_batch_lose_and_repeat_nothing(tmp_path: Path):
+def test_executors_killed_in_the_middle_of_a_batch_lose_and_repeat_no_rows(tmp_path: Path):
     root, place = tmp_path / "data", tmp_path / "spark"
     place.mkdir()
-    # From before the longest window to well after now: however long a batch takes, its windows are full.
+    # Rows from before the longest window until well after now, so that windows are full however long a batch takes.
     rows = disturbed(1, trace(1, now_us() + 300_000_000, clusters=4, seconds=640))
     parts = [rows[start::4] for start in range(4)]
     expect(root, EXPECTED)
@@ -123,12 +123,12 @@ def test_executors_that_are_killed_in_the_middle_of_a_batch_lose_and_repeat_noth
             write_files(root, part, 3, f"more-{number}")
             batch = wait_for(lambda: running(root), 60, "a batch", place)
             os.kill(before[number % 2], signal.SIGKILL)
-            struck += running(root) == batch  # else it was over before anybody was killed
+            struck += running(root) == batch  # otherwise it was over before the executor was killed
             sent += len(part)
             wait_for_rows(root, sent, 180, place)
             assert driver.poll() is None
         last = latest(root)
-    assert struck, "no batch was under way when an executor was killed"
+    assert struck, "no batch was running when an executor was killed"
     assert last is not None
     assert last.counts.rows_in == sent == len(rows)
     counts, good = last.counts, [row for row in rows if usable(row)]
@@ -139,4 +139,4 @@ def test_executors_that_are_killed_in_the_middle_of_a_batch_lose_and_repeat_noth
         wanted = aggregate_cluster(points, EXPECTED[name], last.window_end_us, WINDOWS_SECONDS, SEEN_SECONDS)
         assert msgspec.to_builtins(cluster_of) == msgspec.to_builtins(wanted)
     orders = [decode_snapshot(path.read_bytes()).order for path in (root / snapshot_files.LIVE).iterdir()]
-    assert len({run for run, _ in orders}) == 1, "a driver that lives goes on with its run"
+    assert len({run for run, _ in orders}) == 1, "the driver was not killed, so its run must not change"

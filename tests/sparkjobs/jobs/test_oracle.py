@@ -1,4 +1,4 @@
-"""The bounded batch, against the definition in plain Python."""
+"""The oracle, compared with the definition of a snapshot in plain Python."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 from tests.sparkjobs.streaming.test_report_buffer import END_US, first_copies
 from tests.sparkjobs.traces import FLEET, disturbed, expect, trace, usable, write_files
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_the_oracle_is_the_definition(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_the_oracle_computes_the_definition(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     sound = trace(1, END_US)
     for one in sound[:40]:
         one["output_bytes_per_second"] = 9.1e9  # squares of these do not fit into a decimal
@@ -54,7 +54,7 @@ def test_the_oracle_is_the_definition(spark: SparkSession, tmp_path: Path, capsy
     assert found.source == "oracle"
 
 
-def test_differences_are_named_by_their_place():
+def test_differences_have_their_paths():
     one = aggregate_cluster([], ["a"], END_US, (10,), 60)
     other = aggregate_cluster([], ["a", "b"], END_US, (10,), 60)
     assert list(oracle.snapshot_differences({"c": one}, {"c": one})) == []

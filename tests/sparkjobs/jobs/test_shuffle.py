@@ -1,4 +1,4 @@
-"""The job around the plan: who moves where, from tables to tables."""
+"""The job around the solver: moves of subscribers, from tables to tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 
 from plimsoll.sparkjobs import tables
 from plimsoll.sparkjobs.jobs.shuffle import LoadCosts, group_subscribers, placement_problem, run
@@ -32,7 +32,7 @@ def fleet(folder: Path, spark: SparkSession, subscribers: int = 400) -> list[tup
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("plan", ["keep", "sharing"])
-def test_moves_carry_out_the_plan(spark: SparkSession, tmp_path: Path, plan: str):
+def test_moves_result_in_the_loads_of_the_plan(spark: SparkSession, tmp_path: Path, plan: str):
     rows = fleet(tmp_path, spark)
     found = run(spark, tmp_path, tmp_path / "out", plan, LoadCosts(input=5.0))
     moves = spark.read.parquet(str(tmp_path / "out" / "moves")).collect()
@@ -41,7 +41,7 @@ def test_moves_carry_out_the_plan(spark: SparkSession, tmp_path: Path, plan: str
     assert all(at[row["subscriber"]] == row["source"] != row["target"] for row in moves)
     at |= {row["subscriber"]: row["target"] for row in moves}
 
-    # The loads of the plan, again, from nothing but who is where then.
+    # The loads of the plan, computed again from the placement of subscribers alone.
     takes = {name: items for name, _, items in rows}
     loads = {}
     for broker in ("b0", "b1", "b2", "b3"):
@@ -56,7 +56,7 @@ def test_moves_carry_out_the_plan(spark: SparkSession, tmp_path: Path, plan: str
     assert json.loads((tmp_path / "out" / "plan.json").read_text())["subscribers"] == len(rows)
 
 
-def test_groups_count_who_takes_the_same_where(spark: SparkSession, tmp_path: Path):
+def test_groups_count_subscribers_with_the_same_items_by_broker(spark: SparkSession, tmp_path: Path):
     rows = [("a", "b0", [2, 1]), ("b", "b0", [1, 2, 2]), ("c", "b1", [1, 2]), ("d", "b1", [])]
     frame = spark.createDataFrame(rows, tables.SUBSCRIBERS)
     counted = Counter(

@@ -1,4 +1,4 @@
-"""Overlap, exactly and by MinHash; what is taken together; who speaks together."""
+"""Overlap, exact and by MinHash; items that are taken together; publishers with correlated rates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 from tests.telemetry.rows import row
 
 from plimsoll.sparkjobs import tables, telemetry_source
@@ -22,7 +22,7 @@ RATES = {item: 1.0 + item % 4 for item in range(60)}
 
 
 def subscribers(seed: int, count: int = 150) -> list[tuple[str, str, list[int]]]:
-    """Families of sets that differ in little, so that there are pairs of every similarity."""
+    """Families of sets with small differences, so that there are pairs of every similarity."""
     generator = random.Random(seed)
     bases = [set(generator.sample(range(60), 12)) for _ in range(12)]
     rows = []
@@ -35,7 +35,7 @@ def subscribers(seed: int, count: int = 150) -> list[tuple[str, str, list[int]]]
 
 
 def exact(sets: dict[str, set[int]]) -> dict[tuple[str, str], tuple[float, float]]:
-    """(Jaccard, overlap by rate) of every pair that shares anything."""
+    """(Jaccard, overlap by rate) of every pair with a common item."""
     found = {}
     for a in sets:
         for b in sets:
@@ -48,7 +48,7 @@ def exact(sets: dict[str, set[int]]) -> dict[tuple[str, str], tuple[float, float
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_overlap_is_exact_and_minhash_finds_nearly_all_of_it_and_nothing_else(spark: SparkSession, tmp_path: Path):
+def test_overlap_is_exact_and_minhash_finds_nearly_all_pairs_and_no_wrong_ones(spark: SparkSession, tmp_path: Path):
     rows = subscribers(1)
     spark.createDataFrame([*rows, ("zz", "b0", [])], tables.SUBSCRIBERS).write.parquet(str(tmp_path / "subscribers"))
     spark.createDataFrame(list(RATES.items()), tables.ITEMS).write.parquet(str(tmp_path / "items"))
@@ -83,7 +83,7 @@ def test_overlap_is_exact_and_minhash_finds_nearly_all_of_it_and_nothing_else(sp
 
 
 @pytest.mark.slow
-def test_overlap_of_few_sets_of_many_items_is_that_of_any(spark: SparkSession):
+def test_dense_overlaps_equal_exact_overlaps(spark: SparkSession):
     generator = random.Random(2)
     rows = [(f"b{i}", generator.sample(range(60), generator.randint(0, 40))) for i in range(12)]
     sets = spark.createDataFrame([*rows, ("alone", [99]), ("unknown", [1000])], "name STRING, items ARRAY<INT>")
@@ -97,14 +97,14 @@ def test_overlap_of_few_sets_of_many_items_is_that_of_any(spark: SparkSession):
     assert (none.num_rows, none.column_names) == (0, similarity.OVERLAP_SCHEMA.names)
 
 
-def test_what_was_found_and_is_not_alike_is_counted(spark: SparkSession):
+def test_found_pairs_that_are_not_similar_are_counted(spark: SparkSession):
     sets = spark.createDataFrame([("a", [1, 2]), ("b", [1, 2, 3]), ("c", [3])], "name STRING, items ARRAY<INT>")
     items = spark.createDataFrame(list(RATES.items()), tables.ITEMS)
-    told = spark.createDataFrame([("b", "c", 0.9)], "a STRING, b STRING, jaccard DOUBLE")
-    assert similarity.sampled_recall(sets, items, told, SimilarityOptions(threshold=0.5, sample=3)) == (1, 0, 1)
+    found = spark.createDataFrame([("b", "c", 0.9)], "a STRING, b STRING, jaccard DOUBLE")
+    assert similarity.sampled_recall(sets, items, found, SimilarityOptions(threshold=0.5, sample=3)) == (1, 0, 1)
 
 
-def test_what_is_taken_together_is_told_by_how_much_oftener_than_by_chance(spark: SparkSession):
+def test_lift_is_how_much_more_often_items_are_taken_together_than_by_chance(spark: SparkSession):
     rows = [("a", "b", [1, 2]), ("b", "b", [1, 2]), ("c", "b", [1]), ("d", "b", [3]), ("e", "b", [2, 3])]
     sets = similarity.distinct_sets(spark.createDataFrame(rows, tables.SUBSCRIBERS))
     found = {

@@ -1,6 +1,6 @@
-"""The live job in a cluster: driver and executors as restricted pods, from files on a volume, through a driver's death.
+"""The live job in a cluster: driver and executors as restricted pods, with files on a volume, and a killed driver.
 
-Here the test writes into the volume's folder itself, so the node has to be this machine.
+The test writes into the volume's folder itself, so the node must be this machine.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 from tests.images import image
-from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, trace, write_files
+from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, read_latest, trace, write_files
 
 from plimsoll.sparkjobs.launch.manifests import all_objects
 from plimsoll.sparkjobs.launch.spec import SparkLaunch
-from plimsoll.sparkjobs.streaming import snapshot_files
 from plimsoll.telemetry.snapshot import TelemetrySnapshot
 
 pytestmark = [
@@ -38,7 +37,7 @@ def api() -> Any:
 
 @pytest.fixture
 def volume() -> Iterator[Path]:
-    """A folder of the node that pods of the jobs' group may write to."""
+    """A folder of the node to which pods of the jobs' group may write."""
     path = Path(tempfile.mkdtemp(prefix="plimsoll-spark-", dir="/var/tmp"))
     path.chmod(0o777)
     yield path
@@ -47,7 +46,7 @@ def volume() -> Iterator[Path]:
 
 @pytest.fixture
 def launch(api: Any, volume: Path) -> Iterator[SparkLaunch]:
-    """A namespace of the level `restricted` with a claim on the folder."""
+    """A namespace of the pod security level `restricted`, with a claim on the folder."""
     from kubernetes import client
     from kubernetes.utils import create_from_dict
 
@@ -77,7 +76,7 @@ def launch(api: Any, volume: Path) -> Iterator[SparkLaunch]:
     ):  # fmt: skip
         create_from_dict(api, item)
     try:
-        # One node, and no collectors to be beside: as with a volume that all nodes share.
+        # ReadWriteMany: there are no collectors, so pods must not require a node with a collector.
         yield SparkLaunch(
             fleet=FLEET, namespace=name, image=image("spark"), claim="data", access="ReadWriteMany", trigger_seconds=2,
             lag_seconds=2,
@@ -105,8 +104,8 @@ def test_driver_and_executors_as_restricted_pods_count_every_row_once(api: Any, 
     def pods(what: str) -> list[Any]:
         return core.list_namespaced_pod(launch.namespace, label_selector=what).items
 
-    def story() -> str:
-        """What the pods say, where it has not come as hoped."""
+    def diagnosis() -> str:
+        """States, logs and events of the pods, for the message of a failed test."""
         lines = []
         for pod in pods(""):
             lines.append(f"{pod.metadata.name}: {pod.status.phase} {pod.status.container_statuses}")
@@ -118,13 +117,13 @@ def test_driver_and_executors_as_restricted_pods_count_every_row_once(api: Any, 
         return "\n".join(lines)
 
     def counted(rows: int, after: int = -1) -> TelemetrySnapshot | None:
-        latest = snapshot_files.read_latest(volume)
+        latest = read_latest(volume)
         return latest if latest and latest.counts.rows_in >= rows and latest.batch > after else None
 
     rows = disturbed(1, trace(1, now_us(), seconds=60))
     write_files(volume, rows, 2)
     expect(volume, {"c0": ["c0-e0"]})
-    for path in volume.rglob("*"):  # what collectors write is the group's; here it is the test's
+    for path in volume.rglob("*"):  # files of collectors belong to the group of the pods; these belong to the test
         path.chmod(0o777 if path.is_dir() else 0o666)
     began = time.monotonic()
     for item in all_objects(launch):
@@ -132,14 +131,14 @@ def test_driver_and_executors_as_restricted_pods_count_every_row_once(api: Any, 
     try:
         first = wait_for(lambda: counted(len(rows)), 400, "the first snapshot")
     except AssertionError as error:
-        raise AssertionError(f"{error}\n{story()}") from error
+        raise AssertionError(f"{error}\n{diagnosis()}") from error
     print(f"first snapshot after {time.monotonic() - began:.1f} s")
     executors = [pod for pod in pods("spark-role=executor") if pod.status.phase == "Running"]
     assert len(executors) == launch.executors
     (driver,) = pods("plimsoll.dev/part=driver")
     assert {owner.uid for pod in executors for owner in pod.metadata.owner_references} == {driver.metadata.uid}
 
-    # The driver is deleted; what comes meanwhile is counted by the next one, once.
+    # The driver is deleted; its successor counts the rows that arrive in between, once.
     core.delete_namespaced_pod(driver.metadata.name, launch.namespace, grace_period_seconds=0)
     deleted = time.monotonic()
     more = disturbed(2, trace(2, now_us(), seconds=30))
@@ -148,7 +147,7 @@ def test_driver_and_executors_as_restricted_pods_count_every_row_once(api: Any, 
     try:
         last = wait_for(lambda: counted(len(rows) + len(more), first.batch), 400, "a snapshot of the next driver")
     except AssertionError as error:
-        raise AssertionError(f"{error}\n{story()}") from error
+        raise AssertionError(f"{error}\n{diagnosis()}") from error
     print(f"next snapshot {time.monotonic() - deleted:.1f} s after the driver was deleted")
     assert last.counts.rows_in == len(rows) + len(more)
     assert last.counts.unaccounted == 0

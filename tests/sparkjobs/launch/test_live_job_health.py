@@ -1,4 +1,4 @@
-"""When a live job counts as working, and when it is started anew."""
+"""The health of a live job, and the times of its restarts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ONE = TelemetrySnapshot(
         (MAX_AGE_SECONDS, 20, 1000, "Fresh"),
         (MAX_AGE_SECONDS + 0.1, 20, 1000, "Late"),
         (DEAD_SECONDS + 0.1, 20, 1000, "Dead"),
-        (DEAD_SECONDS + 0.1, 20, START_SECONDS, "Starting"),  # the snapshot is of the driver before
+        (DEAD_SECONDS + 0.1, 20, START_SECONDS, "Starting"),  # the snapshot is that of the previous driver
     ],
 )
 def test_health_is_the_age_and_coverage_of_the_snapshot(age: float, seen: int, up: float, state: str):
@@ -33,12 +33,11 @@ def test_health_is_the_age_and_coverage_of_the_snapshot(age: float, seen: int, u
     found = assess_live_job(NOW, snapshot, NOW - round(up * S))
     assert found.state == state
     assert found.age_seconds == pytest.approx(age)
-    assert found.is_usable is (state == "Fresh")
     assert found.wants_restart is (state == "Dead")
     assert f"{seen} of 20 brokers" in found.message
 
 
-def test_a_driver_that_never_says_anything_is_dead_after_its_start():
+def test_a_driver_without_a_snapshot_is_dead_after_the_time_for_its_start():
     assert assess_live_job(NOW, None, NOW - round(START_SECONDS * S)).state == "Starting"
     late = assess_live_job(NOW, None, NOW - round((START_SECONDS + 1) * S))
     assert (late.state, late.age_seconds) == ("Dead", None)

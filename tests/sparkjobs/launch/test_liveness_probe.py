@@ -1,4 +1,4 @@
-"""The probe of a live job that shares a pod: dead only when its snapshot is."""
+"""The probe of a live job in a collector's pod fails only when the job is dead."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ from plimsoll.telemetry.snapshot import encode_snapshot
 
 
 @pytest.mark.parametrize(("age", "code"), [(5.0, 0), (DEAD_SECONDS - 5, 0), (DEAD_SECONDS + 5, 1)])
-def test_it_goes_by_the_age_of_the_snapshot(age: float, code: int, tmp_path: Path):
+def test_the_exit_code_depends_on_the_age_of_the_snapshot(age: float, code: int, tmp_path: Path):
     end = time.time_ns() // 1000 - round(age * 1e6)
     (tmp_path / LATEST).parent.mkdir(parents=True)
     (tmp_path / LATEST).write_bytes(encode_snapshot(msgspec.structs.replace(ONE, window_end_us=end)))
     assert main([str(tmp_path)]) == code
 
 
-def test_what_is_not_there_or_no_snapshot_is_dead(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_missing_or_damaged_snapshot_is_dead(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert main([str(tmp_path)]) == 1
+    assert LATEST not in capsys.readouterr().err
     (tmp_path / LATEST).parent.mkdir(parents=True)
     (tmp_path / LATEST).write_bytes(b"{}")
     assert main([str(tmp_path)]) == 1
-    assert "never written" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"{tmp_path / LATEST}: schema None" in said
+    assert "never written" in said

@@ -1,4 +1,4 @@
-"""What keeps Spark from a machine is named, without importing any of it."""
+"""The check of Spark's requirements names what is missing, without importing Spark."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def java(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("lacking", "says"), [("pyspark", "plimsoll-operator[spark]"), ("google.protobuf", "protobuf"), ("", "")]
+    ("lacking", "text"), [("pyspark", "plimsoll-operator[spark]"), ("google.protobuf", "protobuf"), ("", "")]
 )
-def test_what_is_missing_is_named(lacking: str, says: str, java: dict[str, str], monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_package_is_named(lacking: str, text: str, java: dict[str, str], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == lacking else object())
     found = missing_requirement(java)
-    assert says in found
+    assert text in found
     assert bool(found) is bool(lacking)
 
 
-def test_without_java_nothing_else_is_looked_for(tmp_path: Path):
+def test_without_java_no_package_is_checked(tmp_path: Path):
     assert "Java 17 or 21" in missing_requirement({"PATH": str(tmp_path)})
 
 
-def test_a_package_whose_parent_is_missing_is_missing(java: dict[str, str], monkeypatch: pytest.MonkeyPatch):
+def test_a_package_without_its_parent_package_is_missing(java: dict[str, str], monkeypatch: pytest.MonkeyPatch):
     def found(name: str) -> object:
         if name == "google.protobuf":
             raise ModuleNotFoundError(name)

@@ -1,4 +1,4 @@
-"""Commands and objects that start jobs: restricted, with the least rights, one driver, and in the operators' fields."""
+"""Commands and objects that start jobs: restricted, with few rights, one driver, and only fields of the operators."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.sparkjobs.launch.operator_fields import object_faults
 
 from plimsoll.sparkjobs.__main__ import JOBS
-from plimsoll.sparkjobs.launch import local_process, manifests, operator_manifests, operator_schema
+from plimsoll.sparkjobs.launch import local_process, manifests, operator_manifests
 from plimsoll.sparkjobs.launch.spec import DATA_PATH, SparkLaunch, live_arguments
 
 LAUNCH = SparkLaunch(fleet="tide", namespace="prod", image="plimsoll/spark:1", claim="telemetry", executors=3)
 
 
 def pods() -> list[dict[str, Any]]:
-    """Every pod spec that is rendered."""
+    """The specs of all rendered pods."""
     found = [manifests.executor_pod(LAUNCH)["spec"]]
     for item in manifests.all_objects(LAUNCH):
         if item["kind"] == "Deployment":
             found.append(item["spec"]["template"]["spec"])
         if item["kind"] == "CronJob":
             found.append(item["spec"]["jobTemplate"]["spec"]["template"]["spec"])
-    found.append(manifests.single_job(LAUNCH, "once", "audit", ["/data/a", "/data/b"])["spec"]["template"]["spec"])
     for item in (operator_manifests.kubeflow_application(LAUNCH), operator_manifests.apache_application(LAUNCH)):
         spec = item["spec"]
         found += [spec[name]["template"]["spec"] for name in ("driver", "executor") if name in spec]
@@ -47,7 +47,7 @@ def test_every_pod_passes_the_restricted_level(pod: dict[str, Any]):
     assert not any("hostPath" in volume for volume in pod["volumes"])
 
 
-def test_only_drivers_have_a_token_and_it_is_good_for_pods_alone():
+def test_only_drivers_have_a_token_and_it_has_rights_to_pods_only():
     tokens = [pod["automountServiceAccountToken"] for pod in pods()]
     assert tokens.count(True) == 3  # the Deployment, and the drivers of the two operators
     role = next(item for item in manifests.all_objects(LAUNCH) if item["kind"] == "Role")
@@ -58,7 +58,7 @@ def test_only_drivers_have_a_token_and_it_is_good_for_pods_alone():
     assert settings["spark.kubernetes.driver.service.deleteOnTermination"] == "false"
 
 
-def test_never_two_drivers_and_never_two_of_a_job():
+def test_there_is_one_driver_and_runs_of_a_job_do_not_overlap():
     everything = manifests.all_objects(LAUNCH)
     (live,) = [item for item in everything if item["kind"] == "Deployment"]
     assert (live["spec"]["replicas"], live["spec"]["strategy"]) == (1, {"type": "Recreate"})
@@ -69,21 +69,21 @@ def test_never_two_drivers_and_never_two_of_a_job():
     }  # fmt: skip
 
 
-def test_the_names_of_cron_jobs_leave_room_for_their_runs():
+def test_names_of_cron_jobs_leave_room_for_the_time_of_a_run():
     long = SparkLaunch(fleet="f" * 63, namespace="prod", image="i", claim="c")
     names = [item["metadata"]["name"] for item in manifests.cron_jobs(long)]
     assert max(map(len, names)) <= 52
     assert len(set(names)) == len(manifests.SCHEDULES)
 
 
-def test_what_a_deployment_selects_is_in_its_template_and_not_in_executors():
+def test_a_deployment_selects_its_driver_and_not_executors():
     (live,) = [item for item in manifests.all_objects(LAUNCH) if item["kind"] == "Deployment"]
     selected = live["spec"]["selector"]["matchLabels"].items()
     assert selected <= live["spec"]["template"]["metadata"]["labels"].items()
     assert not selected <= manifests.executor_pod(LAUNCH)["metadata"]["labels"].items()
 
 
-def test_the_driver_is_told_where_it_is_and_runs_the_live_job():
+def test_the_driver_gets_its_address_and_runs_the_live_job():
     (live,) = [item for item in manifests.all_objects(LAUNCH) if item["kind"] == "Deployment"]
     (container,) = live["spec"]["template"]["spec"]["containers"]
     assert container["args"][0] == "driver"
@@ -93,13 +93,13 @@ def test_the_driver_is_told_where_it_is_and_runs_the_live_job():
                 if flag == "--conf")  # fmt: skip
     assert conf == manifests.driver_settings(LAUNCH)
     assert conf["spark.executor.instances"] == "3"
-    # Spark would mount its local folders over /tmp of the executors, where a volume is already.
+    # With it, Spark would mount its local folders over /tmp of the executors, where there is a volume already.
     assert "spark.local.dir" not in conf
     (template,) = [item for item in manifests.all_objects(LAUNCH) if item["kind"] == "ConfigMap"]
     assert msgspec.json.decode(template["data"]["executor.yaml"]) == manifests.executor_pod(LAUNCH)
 
 
-def test_a_volume_of_one_node_keeps_pods_beside_the_collectors():
+def test_a_read_write_once_volume_keeps_pods_on_the_collectors_node():
     shared = SparkLaunch(fleet="tide", namespace="prod", image="i", claim="telemetry", access="ReadWriteMany")
     (live,) = [item for item in manifests.all_objects(shared) if item["kind"] == "Deployment"]
     assert "affinity" not in live["spec"]["template"]["spec"]
@@ -108,7 +108,7 @@ def test_a_volume_of_one_node_keeps_pods_beside_the_collectors():
         assert rule["labelSelector"]["matchLabels"]["app.kubernetes.io/component"] == "collector"
 
 
-def test_without_a_shared_volume_live_goes_into_the_collector_s_pod():
+def test_without_a_shared_volume_live_is_a_container_of_the_collectors_pod():
     alone = SparkLaunch(fleet="tide", namespace="prod", image="plimsoll/spark:1")
     with pytest.raises(ValueError, match="name the claim"):
         manifests.all_objects(alone)
@@ -118,7 +118,7 @@ def test_without_a_shared_volume_live_goes_into_the_collector_s_pod():
     assert {"name": "spool", "mountPath": DATA_PATH} in container["volumeMounts"]
 
 
-def test_objects_go_with_their_owner():
+def test_objects_have_the_owner_reference():
     owner = {"apiVersion": "plimsoll.dev/v1", "kind": "BrokerFleet", "name": "tide", "uid": "u", "controller": True}
     owned = SparkLaunch(fleet="tide", namespace="prod", image="i", claim="c", owner=owner)
     everything = [
@@ -130,7 +130,7 @@ def test_objects_go_with_their_owner():
     assert all("ownerReferences" not in item["metadata"] for item in manifests.all_objects(LAUNCH))
 
 
-def test_every_job_that_is_named_exists():
+def test_cron_jobs_run_existing_jobs():
     for item in manifests.all_objects(LAUNCH):
         if item["kind"] == "CronJob":
             (container,) = item["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
@@ -139,28 +139,28 @@ def test_every_job_that_is_named_exists():
 
 
 @pytest.mark.parametrize("render", [operator_manifests.kubeflow_application, operator_manifests.apache_application])
-def test_what_is_rendered_has_only_fields_that_the_operator_knows(render: Any):
+def test_rendered_objects_have_only_fields_that_the_operator_knows(render: Any):
     item = render(LAUNCH)
-    assert operator_schema.object_faults(item) == []
+    assert object_faults(item) == []
     spoiled = copy.deepcopy(item)
     spoiled["spec"]["sparkconf"] = {}
-    assert operator_schema.object_faults(spoiled) == ["spec.sparkconf: is not a field"]
-    assert operator_schema.object_faults({**item, "kind": "SparkJob"}) != []
+    assert object_faults(spoiled) == ["spec.sparkconf: is not a field"]
+    assert object_faults({**item, "kind": "SparkJob"}) != []
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "says"),
+    ("place", "value", "fault"),
     [
-        (("driver", "cores"), "1", "spec.driver.cores: wants number, found '1'"),
-        (("type",), "Ruby", "spec.type: 'Ruby' is none of Java, Python, R, Scala"),
-        (("arguments",), [1], "spec.arguments: wants list of text, found [1]"),
-        (("sparkConf", "spark.ui.enabled"), True, "wants map of text"),
-        (("driver",), [], "spec.driver: wants an object"),
+        (("driver", "cores"), "1", "spec.driver.cores: must be number, found '1'"),
+        (("type",), "Ruby", "spec.type: 'Ruby' is not one of Java, Python, R, Scala"),
+        (("arguments",), [1], "spec.arguments: must be list of text, found [1]"),
+        (("sparkConf", "spark.ui.enabled"), True, "must be map of text"),
+        (("driver",), [], "spec.driver: must be an object"),
         (("mainApplicationFile",), None, "spec.mainApplicationFile: is required"),
-        (("executor", "instances"), True, "spec.executor.instances: wants number, found True"),
+        (("executor", "instances"), True, "spec.executor.instances: must be number, found True"),
     ],
 )
-def test_a_fault_is_told_with_its_place(place: tuple[str, ...], value: Any, says: str):
+def test_a_fault_has_its_path(place: tuple[str, ...], value: Any, fault: str):
     item = operator_manifests.kubeflow_application(LAUNCH)
     inner = item["spec"]
     for name in place[:-1]:
@@ -169,13 +169,12 @@ def test_a_fault_is_told_with_its_place(place: tuple[str, ...], value: Any, says
         del inner[place[-1]]
     else:
         inner[place[-1]] = value
-    assert any(says in fault for fault in operator_schema.object_faults(item))
+    assert any(fault in found for found in object_faults(item))
 
 
-def test_a_process_has_its_command_and_a_clean_environment(tmp_path: Path):
+def test_a_local_process_has_its_command_and_a_clean_environment(tmp_path: Path):
     command = local_process.live_command(LAUNCH, tmp_path, "python")
     assert command == ["python", "-m", "plimsoll.sparkjobs", *live_arguments(LAUNCH, str(tmp_path))]
-    assert local_process.job_command("compact", [str(tmp_path)], "python")[3:] == ["compact", str(tmp_path)]
     outer = {"PATH": os.environ["PATH"], "SPARK_HOME": "elsewhere", "PYSPARK_SUBMIT_ARGS": "--jars x", "AWS": "secret"}
     assert local_process.job_environment(outer, "python") == {
         "PATH": os.environ["PATH"], "TZ": "UTC", "PYSPARK_PYTHON": "python", "PYSPARK_DRIVER_PYTHON": "python",

@@ -1,4 +1,4 @@
-"""Rows are put together by cluster; none is lost on the way, and what is not valid is counted."""
+"""Rows are encoded by cluster; none is lost, and invalid rows are counted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plimsoll.telemetry.schema import METRICS
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_each_row_comes_out_once_with_its_numbers_under_its_cluster(seed: int):
+def test_each_row_is_encoded_once_with_its_numbers_in_its_cluster(seed: int):
     generator = random.Random(seed)
     rows = [(row, generator.random() > 0.2) for row in trace(seed, END_US, clusters=3)]
     generator.shuffle(rows)
@@ -25,9 +25,9 @@ def test_each_row_comes_out_once_with_its_numbers_under_its_cluster(seed: int):
     broken = Counter(row["cluster"] for row, valid in rows if not valid)
     assert {one["cluster"]: one["invalid"] for one in made} == broken
     for one in made:
-        ring = ReportBuffer.load([one["rows"]])
-        assert ring.rows.shape == (sum(valid and row["cluster"] == one["cluster"] for row, valid in rows), WIDTH)
-        numbers = {(ring.names[row[BROKER]], int(row[SEQ])): row[FIRST_METRIC:].tolist() for row in ring.rows}
+        buffer = ReportBuffer.load([one["rows"]])
+        assert buffer.rows.shape == (sum(valid and row["cluster"] == one["cluster"] for row, valid in rows), WIDTH)
+        numbers = {(buffer.names[row[BROKER]], int(row[SEQ])): row[FIRST_METRIC:].tolist() for row in buffer.rows}
         wanted = {
             (row["broker"], row["seq"]): [to_billionths(row[name]) for name in METRICS]
             for row, valid in rows if valid and row["cluster"] == one["cluster"]
@@ -35,25 +35,25 @@ def test_each_row_comes_out_once_with_its_numbers_under_its_cluster(seed: int):
         assert numbers == wanted
 
 
-def test_a_row_that_lacks_all_is_a_number():
+def test_a_row_without_values_is_counted():
     empty = dict.fromkeys(POINTS.names)
     assert packed_rows([empty | {"valid": False, "cluster": ""}]) == [
         {"cluster": "", "invalid": 1, "late": 0, "rows": None}
     ]
 
 
-def test_what_is_late_for_long_is_a_number_and_what_is_not_valid_is_not_late():
+def test_late_rows_are_counted_and_an_invalid_row_is_not_late():
     first, second = (pointed(row) for row in trace(2, END_US, clusters=1, edges=1)[:2])
     made = packed_rows([first | {"late": True}, second | {"late": False}, first | {"late": True, "valid": False}])
     assert [(one["invalid"], one["late"]) for one in made] == [(1, 1)]
     assert ReportBuffer.load([made[0]["rows"]]).rows[:, SEQ].tolist() == [second["seq"]]
 
 
-def test_a_batch_without_rows_says_nothing():
+def test_a_batch_without_rows_has_no_blocks():
     assert list(encode_batches(iter([pa.RecordBatch.from_pylist([], POINTS)]))) == []
 
 
-def test_whole_numbers_stay_what_they_are_beside_a_row_that_has_none():
+def test_null_values_of_a_row_do_not_change_the_numbers_of_others():
     big = trace(1, END_US, clusters=1, edges=1)[0] | {"epoch": 2**62 - 1}
     lacking = pointed(big, valid=False) | {"epoch": None, "broker": None}
     (made,) = packed_rows([lacking, pointed(big)])

@@ -1,4 +1,4 @@
-"""What a checkpoint says, as Spark writes its logs; and that one driver alone works on it."""
+"""Runs and file logs in a checkpoint, and its lock, which only one driver gets."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def log(folder: Path, name: str, entries: list[tuple[str, int]]) -> None:
     (folder / name).write_text("\n".join(["v1", *lines]))
 
 
-def test_the_files_of_batches_are_those_of_the_source_s_log_compacted_or_not(tmp_path: Path):
+def test_the_files_of_batches_are_read_from_the_log_of_the_source_compacted_or_not(tmp_path: Path):
     source = tmp_path / "sources" / "0"
     log(source, "0.compact", [("/data/a%20b.parquet", 0), ("/data/c.parquet", 0)])
     log(source, "1", [("/data/d.parquet", 1)])
     log(source, ".2.crc", [])
     offsets = tmp_path / "offsets"
     offsets.mkdir()
-    for batch, last in ((3, 0), (4, 1)):  # batches without new files come between
+    for batch, last in ((3, 0), (4, 1)):  # there are batches without new files in between
         (offsets / str(batch)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{{"logOffset":{last}}}')
     (offsets / "5").write_text('v1\n{"batchWatermarkMs":0}\n-')
     assert files_until(tmp_path, 3) == [Path("/data/a b.parquet"), Path("/data/c.parquet")]
@@ -42,7 +42,7 @@ def test_the_files_of_batches_are_those_of_the_source_s_log_compacted_or_not(tmp
     assert files_until(tmp_path, 5) == []
 
 
-def test_a_second_driver_is_refused_until_the_first_is_gone(tmp_path: Path):
+def test_a_second_driver_is_refused_until_the_first_has_ended(tmp_path: Path):
     program = (
         "import sys, pathlib; from plimsoll.sparkjobs.streaming.checkpoints import checkpoint_lock\n"
         "with checkpoint_lock(pathlib.Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"

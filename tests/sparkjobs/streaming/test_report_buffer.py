@@ -1,4 +1,4 @@
-"""What the live job keeps of a cluster, against the definition of a snapshot in plain Python."""
+"""The live job's buffer of a cluster, compared with the definition of a snapshot in plain Python."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 import pyarrow as pa
 import pytest
-from tests.sparkjobs import needs  # noqa: F401 - skips this module by name where Spark cannot run
+from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
 from tests.sparkjobs.traces import disturbed, trace
 
 from plimsoll.sparkjobs.streaming.block_encoder import encode_batches
@@ -28,32 +28,32 @@ POINTS = pa.schema(
         *((name, pa.string() if name in TEXTS else pa.int64()) for name in (*POINT_COLUMNS, *METRICS)),
     ]
 )
-"""Columns of `reading.points`, and what `packing.packed` adds."""
+"""The columns of `telemetry_source.report_points`, and those that `block_encoder.encode_blocks` adds."""
 
 
 def pointed(row: dict, valid: bool = True) -> dict:
-    """A row as `reading.points` makes it."""
+    """A row as `telemetry_source.report_points` makes it."""
     return {**row, "valid": valid, **{name: to_billionths(row[name]) for name in METRICS if row[name] is not None}}
 
 
 def blocks(rows: Iterable[dict]) -> list[bytes]:
-    """Pointed rows as the operator is handed them; none is of one."""
+    """The blocks that the operator gets for pointed rows."""
     return [one["rows"] for one in packed_rows(rows) if one["rows"] is not None]
 
 
 def packed_rows(rows: Iterable[dict]) -> list[dict]:
-    """Pointed rows as `packing` makes them of one batch."""
+    """Pointed rows as `block_encoder` encodes them in one batch."""
     batch = pa.RecordBatch.from_pylist(list(rows), POINTS)
     return [one for made in encode_batches(iter([batch])) for one in made.to_pylist()]
 
 
-def told(ring: ReportBuffer, end_us: int = END_US) -> tuple:
-    seen = ring.summarize(end_us)
+def summarized(buffer: ReportBuffer, end_us: int = END_US) -> tuple:
+    seen = buffer.summarize(end_us)
     return seen.seen, seen.states, msgspec.to_builtins(seen.windows)
 
 
 def defined(rows: list[dict], end_us: int = END_US) -> tuple:
-    """The same by `plimsoll.telemetry.fold`, of rows whose keys differ."""
+    """The same by `plimsoll.telemetry.fold`, for rows with different keys."""
     expected = {row["broker"] for row in rows}
     cluster = aggregate_cluster(map(ReportPoint.of, rows), expected, end_us, WINDOWS_SECONDS, SEEN_SECONDS)
     missing = set(cluster.missing)
@@ -68,60 +68,60 @@ def first_copies(rows: list[dict]) -> list[dict]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_windows_are_those_of_the_definition_in_whatever_order_rows_come(seed: int):
+def test_windows_equal_the_definition_for_rows_in_any_order(seed: int):
     rows = trace(seed, END_US, clusters=1, edges=5)
     rows += [row | {"collector": "c1", "received_us": row["received_us"] - 3} for row in rows[::7]]
     random.Random(seed).shuffle(rows)
-    ring = ReportBuffer()
+    buffer = ReportBuffer()
     counts = ReportCounts()
     for start in range(0, len(rows), 50):
-        fresh, _ = ring.add(blocks(map(pointed, rows[start : start + 50])), END_US)
+        fresh, _ = buffer.add(blocks(map(pointed, rows[start : start + 50])), END_US)
         counts = ReportCounts(
             **{name: getattr(counts, name) + getattr(fresh, name) for name in ReportCounts.__struct_fields__}
         )
-    assert told(ring) == defined(first_copies(rows))
+    assert summarized(buffer) == defined(first_copies(rows))
     assert counts.unaccounted == 0
     assert counts.rows_in == len(rows)
     assert counts.late == sum(row["at_us"] <= END_US - HORIZON_US for row in rows)
 
 
-def test_what_is_stored_comes_back():
+def test_stored_slices_are_loaded_again():
     rows = trace(5, END_US, clusters=1)
-    ring = ReportBuffer()
-    _, changed = ring.add(blocks(map(pointed, rows)), END_US)
-    assert sorted(changed) == ring.slices()
-    blobs = [ring.encode_slice(number) for number in ring.slices()]
-    assert ring.encode_slice(0) is None
+    buffer = ReportBuffer()
+    _, changed = buffer.add(blocks(map(pointed, rows)), END_US)
+    assert sorted(changed) == buffer.slices()
+    blobs = [buffer.encode_slice(number) for number in buffer.slices()]
+    assert buffer.encode_slice(0) is None
     random.Random(5).shuffle(blobs)
     back = ReportBuffer.load(filter(None, blobs))
-    assert told(back) == told(ring)
+    assert summarized(back) == summarized(buffer)
     again, changed = back.add(blocks(map(pointed, rows)), END_US)
     assert (again.counted, changed) == (0, set())
 
 
-def test_only_slices_with_news_are_told_as_changed():
+def test_only_slices_with_new_rows_are_reported_as_changed():
     rows = trace(6, END_US, clusters=1)
-    ring = ReportBuffer()
-    ring.add(blocks(map(pointed, rows[:-3])), END_US)
-    _, changed = ring.add(blocks(map(pointed, rows[-3:])), END_US)
+    buffer = ReportBuffer()
+    buffer.add(blocks(map(pointed, rows[:-3])), END_US)
+    _, changed = buffer.add(blocks(map(pointed, rows[-3:])), END_US)
     assert changed == {row["at_us"] // SLICE_US for row in rows[-3:]}
 
 
-def test_of_copies_the_first_received_counts_also_if_it_is_read_last():
+def test_of_copies_the_one_received_first_counts_even_if_it_is_read_last():
     early, late = trace(7, END_US, clusters=1, edges=1)[-1], {}
     late = early | {"received_us": early["received_us"] + 9, "at_us": early["at_us"] + 9, "cpu_ratio": 0.9}
     for order in ([early, late], [late, early]):
-        ring = ReportBuffer()
+        buffer = ReportBuffer()
         for row in order:
-            ring.add(blocks([pointed(row)]), END_US)
-        assert ring.rows[:, 7].tolist() == [early["at_us"]]
+            buffer.add(blocks([pointed(row)]), END_US)
+        assert buffer.rows[:, 7].tolist() == [early["at_us"]]
     same = early | {"collector": "b0", "cpu_ratio": 0.5}
-    ring = ReportBuffer()
-    ring.add(blocks([pointed(early), pointed(same)]), END_US)
-    assert [ring.names[place] for place in ring.rows[:, 6]] == ["b0"]
+    buffer = ReportBuffer()
+    buffer.add(blocks([pointed(early), pointed(same)]), END_US)
+    assert [buffer.names[place] for place in buffer.rows[:, 6]] == ["b0"]
 
 
-def test_late_is_what_no_window_can_hold():
+def test_a_row_that_is_in_no_window_is_late():
     edge = trace(8, END_US, clusters=1, edges=1)[-1]
     inside = edge | {"at_us": END_US - HORIZON_US + 1, "seq": 900}
     outside = edge | {"at_us": END_US - HORIZON_US, "seq": 901}
@@ -132,33 +132,33 @@ def test_late_is_what_no_window_can_hold():
     assert ReportBuffer().add([], END_US) == (ReportCounts(), set())
 
 
-def test_what_no_window_can_hold_any_more_is_forgotten():
-    ring = ReportBuffer()
-    ring.add(blocks(map(pointed, trace(9, END_US, clusters=1))), END_US)
-    ring.prune(END_US + HORIZON_US)
-    assert len(ring.rows) == 0
-    seen = ring.summarize(END_US + HORIZON_US)
+def test_rows_that_have_left_all_windows_are_dropped():
+    buffer = ReportBuffer()
+    buffer.add(blocks(map(pointed, trace(9, END_US, clusters=1))), END_US)
+    buffer.prune(END_US + HORIZON_US)
+    assert len(buffer.rows) == 0
+    seen = buffer.summarize(END_US + HORIZON_US)
     assert (seen.is_present, seen.seen, seen.states) == (False, [], {})
     assert {window.n for window in seen.windows.values()} == {0}
 
 
-def test_a_row_after_the_window_waits_for_the_next_one():
+def test_a_row_after_the_end_of_the_window_is_in_the_next_one():
     row = trace(10, END_US, clusters=1, edges=1)[-1] | {"at_us": END_US + 1, "broker": "c0-e0", "role": "edge"}
-    ring = ReportBuffer()
-    counts, _ = ring.add(blocks([pointed(row)]), END_US)
+    buffer = ReportBuffer()
+    counts, _ = buffer.add(blocks([pointed(row)]), END_US)
     assert counts.counted == 1
-    assert ring.summarize(END_US).windows["10"].n == 0
-    assert ring.summarize(END_US + 1).windows["10"].n == 1
+    assert buffer.summarize(END_US).windows["10"].n == 0
+    assert buffer.summarize(END_US + 1).windows["10"].n == 1
 
 
-def test_sums_of_the_greatest_values_are_exact():
+def test_sums_of_the_largest_values_are_exact():
     rows = [row for row in trace(11, END_US, clusters=1) if row["at_us"] > END_US - HORIZON_US]
     for row in rows:
         row["output_bytes_per_second"] = 9.1e9
         row["input_rate"] = -9.1e9
-    ring = ReportBuffer()
-    ring.add(blocks(map(pointed, rows)), END_US)
-    assert told(ring) == defined(rows)
+    buffer = ReportBuffer()
+    buffer.add(blocks(map(pointed, rows)), END_US)
+    assert summarized(buffer) == defined(rows)
 
 
 def test_candidates_are_ordered_by_load_then_name():
@@ -176,16 +176,16 @@ def test_disturbances_are_accounted_for():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_copies_among_what_is_kept_and_what_comes_change_the_slices_that_they_leave_and_enter(seed: int):
+def test_a_copy_received_earlier_changes_the_slices_of_both_rows(seed: int):
     generator = random.Random(seed)
     rows = [row for row in trace(seed, END_US, clusters=1, edges=1) if row["at_us"] > END_US - HORIZON_US]
-    ring = ReportBuffer()
-    ring.add(blocks(map(pointed, rows)), END_US)
+    buffer = ReportBuffer()
+    buffer.add(blocks(map(pointed, rows)), END_US)
     for row in generator.sample(rows, 10):
         at_us = row["at_us"] - generator.choice([0, SLICE_US])
         earlier = generator.choice([True, False])
         copy = row | {"at_us": at_us, "received_us": row["received_us"] + (-1 if earlier else 1)}
-        counts, changed = ring.add(blocks([pointed(copy)]), END_US)
+        counts, changed = buffer.add(blocks([pointed(copy)]), END_US)
         assert (counts.counted, counts.duplicate + counts.late) == (0, 1)
         is_taken = earlier and not counts.late
         assert changed == ({row["at_us"] // SLICE_US, at_us // SLICE_US} if is_taken else set())

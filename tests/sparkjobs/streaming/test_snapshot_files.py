@@ -1,4 +1,4 @@
-"""Where snapshots go, and that the latest never goes back."""
+"""The files of snapshots; `latest.json` never moves back."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.sparkjobs.traces import read_latest
 
 from plimsoll.sparkjobs.streaming.snapshot_files import (
     KEEP_BATCHES,
     batch_path,
     publish_snapshot,
-    read_latest,
     write_snapshot,
 )
 from plimsoll.telemetry.schema import LATEST
@@ -49,7 +49,7 @@ def test_a_latest_that_cannot_be_read_is_replaced(tmp_path: Path):
     assert publish_snapshot(tmp_path, of(1, 1))
 
 
-def test_a_latest_that_only_says_that_it_is_ahead_is_replaced(tmp_path: Path):
+def test_a_damaged_latest_with_a_newer_order_is_replaced(tmp_path: Path):
     publish_snapshot(tmp_path, of(5, 7))
     path = tmp_path / LATEST
     path.write_bytes(path.read_bytes().replace(b'"batch":7', b'"batch":9'))
@@ -59,13 +59,13 @@ def test_a_latest_that_only_says_that_it_is_ahead_is_replaced(tmp_path: Path):
     assert latest.order == (5, 8)
 
 
-def test_old_batches_go_and_nothing_half_written_stays(tmp_path: Path):
+def test_old_batches_are_deleted_and_no_partial_file_stays(tmp_path: Path):
     publish_snapshot(tmp_path, of(5, 0))
     publish_snapshot(tmp_path, of(5, KEEP_BATCHES))
     assert [path.name for path in batch_path(tmp_path, 0).parent.iterdir()] == [f"batch={KEEP_BATCHES}.json"]
 
 
-def test_a_snapshot_that_cannot_be_written_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_snapshot_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "latest.json"
     write_snapshot(path, ONE)
     before = path.read_bytes()

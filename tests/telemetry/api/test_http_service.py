@@ -1,4 +1,4 @@
-"""What readers get over HTTP, through a real socket: the right source and its name, and refusals that say why."""
+"""Answers over HTTP, through a real socket: the right source and its name, and refusals with reasons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from plimsoll.telemetry.ingest.head_listener import HeadReports
 from plimsoll.telemetry.schema import LATEST
 from plimsoll.telemetry.snapshot import SnapshotRequirements, decode_usable
 
-TOKEN = "known-to-few"  # noqa: S105
+TOKEN = "known-to-few"  # noqa: S105  # of this test alone
 
 
 @pytest.fixture
@@ -116,11 +116,19 @@ def test_sessions_are_taken_from_who_knows_the_token(served: CollectorService):
     assert len(served.collector.outcomes.pending_rows) == 1
 
 
-def test_without_a_token_nobody_sends_sessions(served: CollectorService):
+def test_without_a_token_no_session_is_accepted_and_the_log_says_why(
+    served: CollectorService, caplog: pytest.LogCaptureFixture
+):
     Path(served.collector.config.token_file).write_text("")
     assert sent(served, [session("c")], "")[0] == 401
+    assert caplog.records == []
     Path(served.collector.config.token_file).unlink()
-    assert sent(served, [session("c")])[0] == 401
+    for _ in range(2):
+        assert sent(served, [session("c")])[0] == 401
+    assert [each.message.partition(":")[0] for each in caplog.records] == [
+        "no sessions are accepted, the bearer token cannot be read"
+    ]
+    assert "No such file or directory" in caplog.text
 
 
 def test_a_body_must_say_its_length_and_keep_to_the_limit(served: CollectorService):

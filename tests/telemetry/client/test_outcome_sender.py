@@ -15,7 +15,7 @@ from plimsoll.telemetry.api.http_service import CollectorService
 from plimsoll.telemetry.client import outcome_sender
 from plimsoll.telemetry.client.outcome_sender import OutcomeSender, post_sessions
 
-TOKEN = "known-to-few"  # noqa: S105
+TOKEN = "known-to-few"  # noqa: S105  # of this test alone
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Spark's snapshot is decided by once it has been right twice running, and not a moment longer than it is right."""
+"""Spark's snapshot is used once it has been valid twice in a row, and only as long as it is valid."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_one_fault_is_enough_to_fall_back_and_two_windows_to_return():
     assert choice.choose(spark(number), FOLD, at(number) + 46 * SECOND).reason.startswith("Stale: ")
 
 
-def test_the_same_window_after_a_fault_counts_anew():
+def test_the_same_window_after_a_fault_counts_again():
     choice = SnapshotChooser(SnapshotRequirements("f"))
     choice.choose(spark(1), FOLD, at(1))
     choice.choose(spark(2), FOLD, at(2))

@@ -1,9 +1,10 @@
-"""What is known of a fleet by asking its collectors: Spark's snapshot while it is good, the folds together, silence."""
+"""The result of polling a fleet's collectors: Spark's snapshot while it is valid, the merged folds, or silence."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,7 @@ from plimsoll.telemetry.api.http_service import CollectorService
 from plimsoll.telemetry.client.snapshot_poller import PollResult, SnapshotPoller, fetch
 from plimsoll.telemetry.collector import TelemetryCollector
 from plimsoll.telemetry.config import MonitoredCluster
+from plimsoll.telemetry.http_server import HttpRequest, HttpResponse, HttpServer
 from plimsoll.telemetry.ingest.head_listener import HeadReports
 from plimsoll.telemetry.schema import LATEST
 from plimsoll.telemetry.snapshot import SnapshotError, SnapshotRequirements
@@ -107,6 +109,37 @@ def test_sparks_snapshot_is_chosen_after_two_windows(services: list[CollectorSer
         wait_for(lambda: asker.result and asker.result.status["reason"].startswith("UnknownSchema"))
     finally:
         asker.stop()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "why"),
+    [
+        (HTTPStatus.BAD_GATEWAY, b'"the pod is away"', "/v1/fold: 502 'the pod is away'"),
+        (HTTPStatus.SERVICE_UNAVAILABLE, b"no JSON", "Expecting value"),
+        (HTTPStatus.OK, b"{}", "schema None; this reader knows"),
+    ],
+)
+def test_an_answer_that_is_of_no_use_counts_as_silence_and_is_logged_once(
+    status: HTTPStatus, body: bytes, why: str, caplog: pytest.LogCaptureFixture
+):
+    asked_for: list[str] = []
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        asked_for.append(request.target)
+        return HttpResponse(status, body)
+
+    proxy = HttpServer(("127.0.0.1", 0), answer)
+    proxy.start()
+    try:
+        asker = SnapshotPoller(lambda: [("127.0.0.1", proxy.port)], SnapshotRequirements("f"), every_seconds=0.001)
+        wait_for(lambda: len(asked_for) > 3)
+        asker.stop()
+    finally:
+        proxy.close()
+    assert asker.result is not None
+    assert asker.result.silent == 1
+    assert len(caplog.records) == 1
+    assert why in caplog.text
 
 
 def test_another_fleets_collector_says_nothing_of_ours(services: list[CollectorService]):

@@ -1,4 +1,4 @@
-"""A collector hears the heads of its share over real sockets, says who it is, and nothing else."""
+"""A collector receives reports of its heads over real sockets; it identifies itself and sends nothing else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plimsoll.telemetry.ingest.head_listener import CollectorCurveKeys, HeadList
 
 
 class Head:
-    """A control socket that answers whoever says who it is."""
+    """A control socket that answers every peer that identifies itself."""
 
     def __init__(self, secret: bytes = b"") -> None:
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -28,7 +28,7 @@ class Head:
         self.heard: list[Any] = []
 
     def answer(self, *frames: bytes) -> None:
-        """Send these to each collector that says who it is."""
+        """Send these to each collector that identifies itself."""
         while self.router.poll(0):
             peer, data = self.router.recv_multipart()
             frame = wire.decode_frame(data)
@@ -96,7 +96,7 @@ def test_a_head_that_is_not_of_the_share_any_more_is_hung_up(heads: list[Head]):
     assert [report["broker"] for each in found for report in each.reports] == ["y"]
 
 
-def test_a_head_that_says_nothing_is_dialled_anew_and_one_that_speaks_is_not(heads: list[Head]):
+def test_a_silent_head_is_dialled_again_and_a_sending_one_is_not(heads: list[Head]):
     heads += [Head(), Head()]
     listening = HeadListener("c0", None, silent_seconds=0.5)
     dialled: dict[str, set[bytes]] = {"silent": set(), "speaking": set()}

@@ -1,4 +1,4 @@
-"""Every report is accounted for, exactly; what comes in harms nothing else; all that is remembered is bounded."""
+"""Every report is accounted for exactly; bad input affects nothing else; all memory is bounded."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_the_newest_report_of_a_broker_is_kept_where_it_is_now():
 
 
 def storm(random_: random.Random) -> list[tuple[dict[str, Any], str]]:
-    """Reports of ten brokers over their restarts, and what a disordered, repeating, rude world makes of them."""
+    """Reports of ten brokers over their restarts, then reordered, repeated and mixed with invalid ones."""
     true: list[dict[str, Any]] = []
     for broker in range(10):
         epoch = 1
@@ -185,7 +185,7 @@ def test_rows_in_are_counted_duplicate_late_or_invalid_through_a_storm_and_resta
         outcomes[taken.take_report(each, cluster, at)] += 1
         if random_.random() < 0.02:
             write()
-        if random_.random() < 0.003:  # it is told to stop and is started again
+        if random_.random() < 0.003:  # it is stopped and started again
             write()
             runs.append(taken)
             taken = intake()

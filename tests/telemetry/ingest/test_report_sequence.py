@@ -1,4 +1,4 @@
-"""Each report is counted once; what cannot be told from a repetition is late; no epoch locks a broker out for good."""
+"""Each report is counted once; one that may be a repetition is late; no epoch locks a broker out permanently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all; a full disk is counted and harms nothing; what is old goes, and nothing else."""
+"""Files appear whole or not at all; a full disk is counted and does no harm; only old files are removed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.telemetry.rows import NOW_US, row
+from tests.telemetry.rows import NOW_US, expected_brokers, row
 
-from plimsoll.telemetry.schema import EXPECTED, INCOMING, LATEST, LOADS, SESSIONS, ExpectedBrokers
+from plimsoll.telemetry.schema import INCOMING, LATEST, LOADS, SESSIONS, ExpectedBrokers
 from plimsoll.telemetry.storage import parquet
-from plimsoll.telemetry.storage.folder import TelemetryFolder, read_expected_file
+from plimsoll.telemetry.storage.folder import TelemetryFolder
 
 VALUES = [tuple(row("e1", seq)[name] for name in LOADS.names) for seq in range(1, 4)]
 
@@ -62,7 +62,7 @@ def test_a_write_that_fails_leaves_nothing_and_says_why(tmp_path: Path, monkeypa
 FILL = """
 import sys
 from pathlib import Path
-from tests.telemetry.rows import NOW_US, row
+from tests.telemetry.rows import NOW_US, expected_brokers, row
 from plimsoll.telemetry.storage.folder import TelemetryFolder
 from plimsoll.telemetry.schema import INCOMING, LOADS
 root = Path(sys.argv[1])
@@ -82,11 +82,11 @@ print("full after", results.count(True))
 
 
 def test_a_disk_that_is_really_full(tmp_path: Path):
-    """A file system of 256 KiB in a name space of its own, so that nobody needs to be root."""
+    """A file system of 256 KiB in a namespace of its own, which needs no root."""
     unshare = shutil.which("unshare")
     mount = f"mount -t tmpfs -o size=256k none {tmp_path}"
     if unshare is None or subprocess.run([unshare, "-rm", "sh", "-c", mount], capture_output=True).returncode:
-        pytest.skip("this system lets nobody but root make a small file system (unshare -rm mount -t tmpfs)")
+        pytest.skip("this system lets only root make a small file system (unshare -rm mount -t tmpfs)")
     script = tmp_path.parent / f"{tmp_path.name}-fill.py"
     script.write_text(FILL)
     ran = subprocess.run(
@@ -125,11 +125,11 @@ def test_recent_files_are_those_of_this_collector(tmp_path: Path):
     assert [each.path.stem for each in written.recent_files(INCOMING, 1_000_000)] == ["c-1-1-1000-2", "c-1-1-2000-1"]
 
 
-def test_jobs_are_told_whom_to_expect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_expected_brokers_are_written_for_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     written = files(tmp_path)
     said = ExpectedBrokers(schema=1, fleet="f", written_us=NOW_US, clusters={"c": ["h", "e1"]})
     assert written.write_expected(said)
-    assert read_expected_file(tmp_path / EXPECTED) == said
+    assert expected_brokers(tmp_path) == said
 
     def fail(*_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -137,7 +137,7 @@ def test_jobs_are_told_whom_to_expect(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Path, "write_bytes", fail)
     assert not written.write_expected(said)
     assert "No space left" in written.fault
-    assert read_expected_file(tmp_path / EXPECTED) == said
+    assert expected_brokers(tmp_path) == said
 
 
 def test_what_spark_wrote_last_is_found(tmp_path: Path):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.telemetry.rows import row
+from tests.telemetry.rows import row, write_rows
 
 from plimsoll.telemetry.schema import LOADS, OUTCOMES
 from plimsoll.telemetry.storage import parquet
@@ -15,14 +15,14 @@ from plimsoll.telemetry.storage import parquet
 
 def test_rows_come_back_as_they_were(tmp_path: Path):
     rows = [row("e1"), row("h", role="head", publishers=2, covers=[{"link": "e1", "subscriptions": 4}])]
-    size = parquet.write_rows(tmp_path / "a.parquet", LOADS, rows)
+    size = write_rows(tmp_path / "a.parquet", LOADS, rows)
     assert parquet.read_rows(tmp_path / "a.parquet", LOADS) == rows
     assert size == (tmp_path / "a.parquet").stat().st_size
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
 
 
 def test_some_columns_can_be_asked_for(tmp_path: Path):
-    parquet.write_rows(tmp_path / "a.parquet", LOADS, [row("e1", 3)])
+    write_rows(tmp_path / "a.parquet", LOADS, [row("e1", 3)])
     assert parquet.read_rows(tmp_path / "a.parquet", LOADS, ["broker", "seq"]) == [{"broker": "e1", "seq": 3}]
 
 
@@ -34,13 +34,13 @@ def test_columns_say_their_unit():
 
 def test_a_row_that_lacks_a_needed_value_is_not_written(tmp_path: Path):
     with pytest.raises((pa.ArrowInvalid, ValueError, OSError)):
-        parquet.write_rows(tmp_path / "a.parquet", LOADS, [row("e1", cpu_ratio="much")])
+        write_rows(tmp_path / "a.parquet", LOADS, [row("e1", cpu_ratio="much")])
     assert list(tmp_path.iterdir()) == []
 
 
 def test_other_files_are_refused_by_name(tmp_path: Path):
     (tmp_path / "text.parquet").write_text("no")
-    parquet.write_rows(tmp_path / "sessions.parquet", OUTCOMES, [])
+    write_rows(tmp_path / "sessions.parquet", OUTCOMES, [])
     pq.write_table(pa.table({"a": [1]}), tmp_path / "strange.parquet")
     for name, words in (("text", "Parquet"), ("sessions", "holds plimsoll.sessions/1"), ("strange", "something else")):
         with pytest.raises(parquet.ParquetFileError, match=words) as refused:

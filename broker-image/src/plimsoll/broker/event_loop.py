@@ -16,7 +16,8 @@ from plimsoll.broker.auth.authorized_keys import AuthorizedKeys, BrokerSecretKey
 from plimsoll.broker.auth.peer_check import PeerCheck
 from plimsoll.broker.garbage_collection import GarbageCollectionSchedule
 from plimsoll.broker.monitoring.usage_meter import ProcessUsage, RoundDurations, UsageMeter
-from plimsoll.broker.network.sockets import BrokerCurveKeys, BrokerSockets, Peer
+from plimsoll.broker.network.socket_lane import BrokerCurveKeys, Peer
+from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch
 from plimsoll.core.config import BrokerHardware
 from plimsoll.core.permissions import ClientPermissions, NameGrants
@@ -26,22 +27,23 @@ log = logging.getLogger(__name__)
 
 ROUND_FRAMES: Final = 256
 ROUND_BYTES: Final = 32 * 1024
-"""Longer rounds do not coalesce better, but their buffers leave the cache: measured, 32 KiB in cost half of 256 KiB."""
+"""Longer rounds coalesce no better, and their buffers no longer fit the cache: measured, with 32 KiB of input a round a
+byte cost half of what it cost with 256 KiB."""
 
 REST_SECONDS: Final = 0.002
-"""A rest is as long as its round was, and at most this. Frames are fewer and fuller for it, and a frame costs ten times
-what a record in it costs; what comes after a pause finds nobody resting."""
+"""A rest is as long as the round before it, at most this. It makes frames fewer and fuller: a frame costs ten times as
+much as a record in it. A record that comes after a pause is served at once, since no rest is going on."""
 
 CONTROL_FRAMES: Final = 1_000
 CONTROL_BYTES: Final = 8 * 1024 * 1024
 LONGEST_WAIT_SECONDS: Final = 0.5
 MAINTENANCE_SECONDS: Final = 1.0
 ORPHAN_SECONDS: Final = 1.0
-"""A broker whose supervisor has gone leaves within this time: nobody would hear how it went on."""
+"""A broker whose supervisor has ended leaves within this time: no other process reads its reports."""
 
 
 class BrokerMachine(Protocol):
-    """What the loop needs of a head or an edge."""
+    """What the loop needs of a head or an edge. To a machine a peer is any key; here it is what sockets name it by."""
 
     grant_of: Callable[[Any], ClientPermissions | None]
     identity_of: Callable[[Any], str]

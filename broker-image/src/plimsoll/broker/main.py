@@ -27,7 +27,8 @@ from plimsoll.broker.auth.authorized_keys import (
 )
 from plimsoll.broker.event_loop import BrokerLoop
 from plimsoll.broker.monitoring.usage_meter import ProcessUsage
-from plimsoll.broker.network.sockets import BrokerCurveKeys, BrokerSockets, EndpointError
+from plimsoll.broker.network.socket_lane import BrokerCurveKeys, EndpointError
+from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch, raise_open_files
 from plimsoll.core import config as configuration
 from plimsoll.core.config import BrokerConfig
@@ -43,8 +44,8 @@ log = logging.getLogger("plimsoll.broker")
 EXIT_CONFIG: Final = 2
 EXIT_ENDPOINT: Final = 3
 WARM_UP_MEMORY_BYTES: Final = 512 * 1024 * 1024
-"""The compiled matching loop takes 120 MB. Where there is this much, it is loaded before the broker says that it is
-ready; where there is less, when subscriptions ask for it."""
+"""The compiled matching loop takes 120 MB. With at least this much memory it is loaded before the broker reports ready;
+with less, once there are enough subscriptions to need it."""
 
 _WILDCARD_ENDPOINTS: Final = ("tcp://*:", "tcp://0.0.0.0:", "tcp://[::]:")
 
@@ -63,13 +64,15 @@ def main(arguments: list[str]) -> int:
         print(printable_lines(f"plimsoll.broker: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_CONFIG
     except EndpointError as error:
-        print(printable(f"plimsoll.broker: {error.strerror}"), file=sys.stderr)  # noqa: T201
+        print(printable(f"plimsoll.broker: {error.strerror}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_ENDPOINT
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m plimsoll.broker", description="Run one head or edge.")
-    parser.add_argument("--config", required=True, type=Path, metavar="FILE", help="what this broker is told, as JSON")
+    parser.add_argument(
+        "--config", required=True, type=Path, metavar="FILE", help="configuration of this broker, as JSON"
+    )
     parser.add_argument("--parent-pid", type=int, metavar="PID", help="leave when this process has ended")
     parser.add_argument(
         "--leave-seconds",

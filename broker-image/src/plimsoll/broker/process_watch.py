@@ -61,7 +61,7 @@ class ProcessWatch:
             while self._reader.recv(256):
                 pass
         except BlockingIOError:
-            pass
+            pass  # all of it is read
 
     def parent_is_gone(self) -> bool:
         """Whether the process that this one must not outlive has ended."""
@@ -88,7 +88,7 @@ def _pidfd(pid: int | None) -> int | None:
     try:
         return os.pidfd_open(pid)
     except OSError:
-        return None
+        return None  # it has gone, or this system refuses the call: `_is_alive` asks at each round instead
 
 
 def _is_readable(fd: int) -> bool:
@@ -102,6 +102,6 @@ def _is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
+    except PermissionError:  # it is there, and another user's
         return True
     return True

@@ -9,9 +9,11 @@ from plimsoll.core.spec.quantities import Duration
 
 
 def parse_share(text: str) -> int:
-    """`30%` as 30."""
+    """`30%`, as 30."""
     if (match := re.fullmatch(r"(\d{1,3})%", text)) is None or not 1 <= int(match[1]) <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a share: write a whole percentage from 1% to 100%, as 30%")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a share: write a whole percentage from 1% to 100%, such as 30%"
+        )
     return int(match[1])
 
 
@@ -29,7 +31,7 @@ def parse_duration(text: str) -> str:
             return text
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} {error}") from error
-    raise argparse.ArgumentTypeError(f"{text!r} is not longer than zero: write a duration, as 30s or 2m")
+    raise argparse.ArgumentTypeError(f"{text!r} is not longer than zero: write a duration such as 30s or 2m")
 
 
 def parse_names(text: str) -> list[str]:

@@ -14,8 +14,8 @@ KUBERNETES_VARIABLE = "PLIMSOLL_KUBERNETES"
 """If set to anything but 0 or the empty text, commands use the API server by default."""
 
 
-class FleetBackend(Protocol):
-    """The objects of one fleet.
+class FleetReader(Protocol):
+    """The objects of one fleet, for commands that show them.
 
     `title` is its name in messages: `fleet quotes`, `namespace ships`. `poll_seconds`: the interval for commands that
     poll all of it.
@@ -41,7 +41,7 @@ class FleetBackend(Protocol):
         ...
 
     def watch(self, *kinds: str) -> tuple[list[Object], Iterator[list[ObjectChange]]]:
-        """The present objects, then batches of changes for ever; a batch may be empty."""
+        """The present objects, then batches of changes without end; a batch may be empty."""
         ...
 
     def watch_object(self, kind: str, name: str) -> Iterator[Object]:
@@ -55,6 +55,12 @@ class FleetBackend(Protocol):
     def not_running_reason(self) -> str:
         """Why no mediator would act on a request; empty if one is running."""
         ...
+
+
+class FleetEditor(Protocol):
+    """The objects of one fleet, for commands that change them."""
+
+    title: str
 
     def create_session(self, name: str, spec: Mapping[str, Any]) -> None:
         """Create a session; raises `ObjectConflictError`, `InvalidResourcesError`."""
@@ -79,6 +85,10 @@ class FleetBackend(Protocol):
     def delete(self, kind: str, name: str) -> None:
         """Delete an object after its brokers have left. Raises `ObjectMissingError`, `InvalidResourcesError`."""
         ...
+
+
+class FleetBackend(FleetReader, FleetEditor, Protocol):
+    """A fleet for commands that change what they have looked at, or wait for what they have changed."""
 
 
 def is_kubernetes(options: argparse.Namespace) -> bool:

@@ -8,6 +8,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from kubernetes import client, config, watch
@@ -49,8 +50,8 @@ class KubernetesBackend:
     def from_kubeconfig(cls, namespace: str | None, context: str | None) -> KubernetesBackend:
         """Connect with the kubeconfig's current context, or the named one; in a pod with the pod's service account."""
         try:
-            contexts, current = config.list_kube_config_contexts()  # type: ignore[no-untyped-call]
-            api = config.new_client_from_config(context=context)  # type: ignore[no-untyped-call]
+            contexts, current = config.list_kube_config_contexts()  # type: ignore[no-untyped-call]  # the client has no types there
+            api = config.new_client_from_config(context=context)  # type: ignore[no-untyped-call]  # the client has no types there
         except config.ConfigException as error:
             return cls(*_in_cluster_config(namespace, error))
         chosen = current if context is None else next(each for each in contexts if each["name"] == context)
@@ -122,12 +123,12 @@ class KubernetesBackend:
     def _merged_changes(
         self, lists: Mapping[str, tuple[str, list[Object]]], name: str = ""
     ) -> Iterator[list[ObjectChange]]:
-        heard: queue.Queue[ObjectChange | BaseException] = queue.Queue()
+        received: queue.Queue[ObjectChange | BaseException] = queue.Queue()
         for kind, (version, items) in lists.items():
-            threading.Thread(target=self._watch_kind, args=(kind, name, version, items, heard), daemon=True).start()
+            threading.Thread(target=self._watch_kind, args=(kind, name, version, items, received), daemon=True).start()
         while True:
             try:
-                said = heard.get(timeout=IDLE_SECONDS)
+                said = received.get(timeout=IDLE_SECONDS)
             except queue.Empty:
                 yield []
                 continue
@@ -136,9 +137,14 @@ class KubernetesBackend:
             yield [said]
 
     def _watch_kind(
-        self, kind: str, name: str, version: str, items: list[Object], heard: queue.Queue[ObjectChange | BaseException]
+        self,
+        kind: str,
+        name: str,
+        version: str,
+        items: list[Object],
+        received: queue.Queue[ObjectChange | BaseException],
     ) -> None:
-        """Pass on changes for ever: a watch ends by itself now and then, and lists again once its version expired."""
+        """Pass on changes without end: a watch ends by itself now and then; if its version has expired, list again."""
         known = {str(item["metadata"]["name"]): item for item in items}
         try:
             while True:
@@ -148,7 +154,7 @@ class KubernetesBackend:
                         known[change.name] = change.object
                         if change.type == "DELETED":
                             del known[change.name]
-                        heard.put(change)
+                        received.put(change)
                 except ProtocolError:  # the connection broke: continue from the last version
                     time.sleep(WATCH_RETRY_SECONDS)
                 except ApiException as error:
@@ -159,18 +165,18 @@ class KubernetesBackend:
                     version, items = self._list(kind, name)
                     there = {str(item["metadata"]["name"]): item for item in items}
                     for gone in known.keys() - there.keys():  # deleted while no watch ran
-                        heard.put(ObjectChange(0, "DELETED", kind, gone, known[gone]))
+                        received.put(ObjectChange(0, "DELETED", kind, gone, known[gone]))
                     for each, item in there.items():
-                        heard.put(ObjectChange(0, "MODIFIED", kind, each, item))
+                        received.put(ObjectChange(0, "MODIFIED", kind, each, item))
                     known = there
                     time.sleep(WATCH_RETRY_SECONDS)
         except HTTPError as error:
-            heard.put(CommandError(FAILED, f"cannot watch {kind} in {self.title}: no answer: {error}"))
-        except Exception as error:  # noqa: BLE001  raised again where it is waited for
-            heard.put(error)
+            received.put(CommandError(FAILED, f"cannot watch {kind} in {self.title}: no answer: {error}"))
+        except Exception as error:  # noqa: BLE001  # raised again where it is waited for
+            received.put(error)
 
     def _watch_events(self, kind: str, version: str, name: str) -> Iterator[ObjectChange]:
-        stream = watch.Watch().stream(  # type: ignore[no-untyped-call]
+        stream = watch.Watch().stream(  # type: ignore[no-untyped-call]  # the client has no types there
             self._objects.list_namespaced_custom_object, GROUP, VERSION, self.namespace, KINDS[kind].plural,
             resource_version=version, timeout_seconds=WATCH_SECONDS, **_name_selector(name),
         )  # fmt: skip
@@ -252,7 +258,7 @@ class KubernetesBackend:
         kind, name = item["kind"], item["metadata"]["name"]
         try:
             before = self.get(kind, name)["metadata"]
-        except ObjectMissingError:
+        except ObjectMissingError:  # it is created
             before = {}
         with _api_errors(f"apply {kind}/{name} in {self.title}"):
             self._objects.patch_namespaced_custom_object(
@@ -278,11 +284,11 @@ def _name_selector(name: str) -> dict[str, str]:
 
 def _in_cluster_config(namespace: str | None, error: Exception) -> tuple[str, client.ApiClient]:
     try:
-        config.load_incluster_config()  # type: ignore[no-untyped-call]
+        config.load_incluster_config()  # type: ignore[no-untyped-call]  # the client has no types there
     except config.ConfigException:
-        raise CommandError(FAILED, f"no way to an API server: {error}; set KUBECONFIG") from error
-    with open("/var/run/secrets/kubernetes.io/serviceaccount/namespace", encoding="utf-8") as file:  # noqa: PTH123
-        return namespace or file.read().strip(), client.ApiClient()
+        raise CommandError(FAILED, f"no API server is configured: {error}; set KUBECONFIG") from error
+    own = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace").read_text(encoding="utf-8").strip()
+    return namespace or own, client.ApiClient()
 
 
 @contextlib.contextmanager
@@ -307,7 +313,7 @@ def _api_errors(what: str) -> Iterator[None]:
 
 def _api_message(error: ApiException) -> str:
     """The server's message without its headers."""
-    with contextlib.suppress(ValueError, TypeError, KeyError):
+    with contextlib.suppress(ValueError, TypeError, KeyError):  # the answer of a proxy is no Status object
         return str(json.loads(error.body or "")["message"])
     return str(error.reason)
 

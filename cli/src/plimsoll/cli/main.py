@@ -158,7 +158,7 @@ def _add_session_commands(add: AddCommand) -> None:
         "--share",
         type=parse_share,
         metavar="P%",
-        help="share of the edge's to move, as 30%%",
+        help="share of the edge's subscribers to move, such as 30%%",
     )
     _add_session_options(made)
     made = add("drain", sessions.drain, "Cordon an edge and move all its subscribers to other edges.")
@@ -173,7 +173,7 @@ def _add_session_commands(add: AddCommand) -> None:
         "--moves",
         type=parse_count,
         metavar="N",
-        help="most moves; default: as few as needed",
+        help="highest number of moves; default: as few as needed",
     )
     _add_session_options(made)
     for name, command, text in (
@@ -200,7 +200,7 @@ def _add_session_options(made: argparse.ArgumentParser) -> None:
         metavar="X,Y",
         help="subscribers and edges that stay",
     )
-    made.add_argument("--deadline", type=parse_duration, metavar="TIME", help="time limit, as 2m")
+    made.add_argument("--deadline", type=parse_duration, metavar="TIME", help="time limit, such as 2m")
     made.add_argument("--name", metavar="NAME", help="name of the session; default: generated")
     _add_wait_options(made)
 
@@ -232,7 +232,7 @@ def _add_pubsub_commands(add: AddCommand) -> None:
         "--confirm",
         choices=("head", "edges"),
         default="head",
-        help="until which broker has it; default: head",
+        help="wait until the head or the edges have it; default: head",
     )
     _add_connection_options(made)
     made = add("sub", _lazy_pubsub_command("sub"), "Subscribe and print a line of JSON for each delivery.")

@@ -6,27 +6,27 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from plimsoll.cli.backend import FleetBackend
+from plimsoll.cli.backend import FleetReader
 from plimsoll.cli.exit_codes import FAILED, OK, CommandError
 from plimsoll.cli.output import objects_text, print_error, print_line, print_lines
 from plimsoll.cli.tables import duration_text
-from plimsoll.core.session.state import OUTCOMES
+from plimsoll.core.session.batch import OUTCOMES
 from plimsoll.local.storage.object_store import Object, ObjectMissingError
 from plimsoll.mediator.session_objects import SESSION_KIND, is_over
 
 
-def wait_for_session(place: FleetBackend, name: str, form: str = "table", *, approved: bool = False) -> int:
+def wait_for_session(place: FleetReader, name: str, form: str = "table", *, approved: bool = False) -> int:
     """Wait for the end of a session; 0 only if it succeeded, or a dry run has its plan.
 
     `approved`: it has just been, so a plan that waited until now is not its end.
     """
     began, last = time.monotonic(), ""
-    tell = print_line if form == "table" else print_error
+    write = print_line if form == "table" else print_error
     for item in _session_states(place, name):
         text = progress_line(item)
         is_news, last = text != last, text
         if is_news:
-            tell(f"{time.monotonic() - began:6.1f} s  {text}")
+            write(f"{time.monotonic() - began:6.1f} s  {text}")
         if is_over(item) and not (approved and _is_outdated(item)):
             break
         if not is_news and place.not_running_reason():
@@ -38,7 +38,7 @@ def wait_for_session(place: FleetBackend, name: str, form: str = "table", *, app
     return OK if succeeded(item) else FAILED
 
 
-def _session_states(place: FleetBackend, name: str) -> Iterator[Object]:
+def _session_states(place: FleetReader, name: str) -> Iterator[Object]:
     try:
         yield from place.watch_object(SESSION_KIND, name)
     except ObjectMissingError as error:

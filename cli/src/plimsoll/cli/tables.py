@@ -55,7 +55,7 @@ def age_text(item: Object, now: datetime) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Seconds for people: two units while the second one matters."""
+    """A duration for people: two units as long as the second one matters."""
     whole = max(0, int(seconds))
     if whole < 120:
         return f"{whole}s"

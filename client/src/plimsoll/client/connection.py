@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
 from plimsoll.client.errors import ClosedError, ConnectionFailedError, WaitTimeoutError
-from plimsoll.client.io_driver import ClientIODriver, Heads
+from plimsoll.client.io_driver import ClientIODriver, E, EventSource, Heads
 from plimsoll.client.security import Security
 from plimsoll.core import client as core
 
@@ -25,10 +25,10 @@ log = logging.getLogger(__name__)
 CLOSE_SECONDS: Final = 5.0
 
 
-class ConnectionEventHandler(Protocol):
+class ConnectionEventHandler(Protocol[E]):
     """The I/O thread's interface to a publisher or subscriber."""
 
-    def take(self, events: list[Any]) -> bool:
+    def take(self, events: list[E]) -> bool:
         """Take events, under the lock; returns whether `call` is due, which runs without it."""
 
     def call(self) -> None:
@@ -44,7 +44,7 @@ class Connection:
 
     Raises:
         SecurityError: a key cannot be used.
-        ResourceLimitError: the system lets this process have no more sockets.
+        ResourceLimitError: the system allows this process no more sockets.
 
     """
 
@@ -54,7 +54,7 @@ class Connection:
         self._engine = ClientIODriver(heads, name, security, limits)
         self.lock = threading.Lock()
         self.changed = threading.Condition(self.lock)
-        self._owners: dict[object, ConnectionEventHandler] = {}
+        self._owners: dict[object, ConnectionEventHandler[Any]] = {}  # `own` matches each to its events
         self._failure: BaseException | None = None
         self._closing = self._closed = False
         self._is_woken = False
@@ -149,7 +149,7 @@ class Connection:
         if self._closing:
             raise ClosedError(f"connection {self.name!r} is closed")
 
-    def own(self, inner: object, owner: ConnectionEventHandler) -> None:
+    def own(self, inner: EventSource[E], owner: ConnectionEventHandler[E]) -> None:
         self._owners[inner] = owner
 
     def disown(self, inner: object) -> None:
@@ -197,18 +197,18 @@ class Connection:
 
     def _round(self) -> None:
         self._engine.transport.wait(0.0 if self._is_woken else self._engine.seconds_to_next())
-        calls: list[ConnectionEventHandler] = []
+        calls: list[ConnectionEventHandler[Any]] = []
         with self.lock:
             if self._is_woken:
                 self._is_woken = False
-                with contextlib.suppress(BlockingIOError):
+                with contextlib.suppress(BlockingIOError):  # a full pipe took no byte of this wake-up
                     os.read(self._wake_read, 4096)
             self._dispatch(self._engine.round(), calls)
             self.changed.notify_all()
         for owner in calls:
             owner.call()
 
-    def _dispatch(self, taken: list[Any], calls: list[ConnectionEventHandler]) -> None:
+    def _dispatch(self, taken: core.TakenEvents, calls: list[ConnectionEventHandler[Any]]) -> None:
         owners = self._owners
         for inner, events in taken:
             owner = owners.get(inner)

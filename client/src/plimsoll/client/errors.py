@@ -28,7 +28,7 @@ class SecurityError(ClientError, ValueError):
 
 
 class ResourceLimitError(ClientError, OSError):
-    """The system lets this process have no more files or sockets; names the limit."""
+    """The system allows this process no more files or sockets; names the limit."""
 
 
 class ConnectionFailedError(ClientError):
@@ -40,7 +40,7 @@ class WaitTimeoutError(ClientError, TimeoutError):
 
 
 class SubscriptionRefusedError(ClientError, ValueError):
-    """A broker will not serve this subscription; the subscriber's others are not concerned."""
+    """A broker will not serve this subscription; the subscriber's others are not affected."""
 
 
 class FailedError(ClientError):

@@ -10,19 +10,27 @@ import os
 import socket
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from plimsoll.client.security import Keyring, Security
 from plimsoll.client.system_limits import raise_open_files
 from plimsoll.client.transport import DealerTransport
-from plimsoll.core.client import Address, Client, ClientLimits
+from plimsoll.core.client import Address, Client, ClientLimits, TakenEvents
 from plimsoll.core.permissions import GENERATED
 
 LONGEST_WAIT_SECONDS: Final = 0.5
 CONNECTION_CHECK_SECONDS: Final = 0.5
-"""So often the machine is told who has no connection."""
+"""Interval at which the machine receives the list of peers without a connection."""
 
 Heads = str | Address | Sequence[str | Address]
+
+E = TypeVar("E")
+
+
+class EventSource(Protocol[E]):
+    """A publisher or subscriber of the machine."""
+
+    events: list[E]
 
 
 class ClientIODriver:
@@ -42,7 +50,7 @@ class ClientIODriver:
         self._look_at = 0.0
         self._numbers = itertools.count(1)
 
-    def round(self) -> list[Any]:
+    def round(self) -> TakenEvents:
         """Serve received frames; returns the events as (publisher or subscriber of the machine, events)."""
         machine, transport = self.machine, self.transport
         transport.retry()

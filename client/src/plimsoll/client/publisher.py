@@ -140,7 +140,7 @@ class Publisher:
                 lambda: receipt.answer is not None, timeout, f"answered: publication {receipt.number}"
             )
 
-    def take(self, events: list[Any]) -> bool:
+    def take(self, events: list[core.PublisherEvent]) -> bool:
         answers = [event for event in events if type(event) is core.Answered]
         for answer in answers:
             self._receipts.answer(answer)

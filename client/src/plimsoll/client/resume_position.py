@@ -13,7 +13,7 @@ from plimsoll.core.client.events import Item
 from plimsoll.core.protocol.wire import Token
 
 CONSUMED_BATCH = 64
-"""The machine is told of items that were dealt with in batches of this size, or when the queue is empty."""
+"""Handled items are reported to the machine in batches of this size, or when the queue is empty."""
 
 
 def unprocessed_items(inner: ClientSubscriber, queued: Iterable[Item]) -> list[Item]:

@@ -6,7 +6,7 @@ if there is a file of this name, and so is every `os.PathLike`. The public half 
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +16,8 @@ from typing import Final, Literal
 import zmq
 
 from plimsoll.client.errors import SecurityError
+
+log = logging.getLogger(__name__)
 
 KEY_CHARACTERS: Final = 40
 _ALPHABET: Final = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#")
@@ -89,30 +91,46 @@ def server_keys(security: Curve, of_address: str) -> list[str]:
 class Keyring:
     """The keys that a process connects with, read again for each connection, since files may have changed.
 
-    `heads` has the key beside the address of each head, by endpoint. A key that cannot be read stays as it was.
+    `heads` has the key beside the address of each head, by endpoint. A key that cannot be read stays as it was, and the
+    log says why.
     """
 
     def __init__(self, security: Security, heads: Mapping[str, str]) -> None:
         self._security, self._heads = security, heads
         self._own = own_keys(security)
+        self._faults: dict[str, str] = {}
         self._servers = {endpoint: self._read(endpoint) for endpoint in heads}
 
     def own(self) -> Keys | None:
         """The pair of this process; None for plain TCP."""
-        with contextlib.suppress(SecurityError):
+        try:
             self._own = own_keys(self._security)
+        except SecurityError as error:
+            self._note_fault("", error)
+        else:
+            self._faults.pop("", None)
         return self._own
 
     def servers(self, endpoint: str) -> list[str]:
         """The keys that a head may answer with; empty for an endpoint that is not a head's, and for plain TCP."""
         if endpoint in self._heads:
-            with contextlib.suppress(SecurityError):
+            try:
                 self._servers[endpoint] = self._read(endpoint)
+            except SecurityError as error:
+                self._note_fault(endpoint, error)
+            else:
+                self._faults.pop(endpoint, None)
         return self._servers.get(endpoint, [])
 
     def first(self, endpoint: str) -> str:
         """The first of them."""
         return next(iter(self.servers(endpoint)), "")
+
+    def _note_fault(self, owner: str, error: SecurityError) -> None:
+        """Log a fault once: keys are read at every dial."""
+        if self._faults.get(owner) != str(error):
+            log.warning("%s; what was read before stays in use", error)
+        self._faults[owner] = str(error)
 
     def _read(self, endpoint: str) -> list[str]:
         return server_keys(self._security, self._heads[endpoint]) if isinstance(self._security, Curve) else []
@@ -154,9 +172,11 @@ def read_keys(key: Key, what: str) -> list[str]:
 def _key_or_path(key: Key) -> Key:
     """A path for a text that has the form of a key, if there is a file of this name."""
     if isinstance(key, str) and is_key(key):
-        with contextlib.suppress(OSError):
+        try:
             if Path(key).is_file():
                 return Path(key)
+        except OSError:
+            pass  # a folder that cannot be read: the text is a key
     return key
 
 

@@ -173,7 +173,7 @@ class Subscriber:
             try:
                 yield self.receive()
             except ClosedError:
-                return
+                return  # the end of the iteration
 
     def deliveries(self, on_gap: Callable[[core.GapNotice], None]) -> Iterator[core.Delivery]:
         """Deliveries alone; gaps go to `on_gap`, each in its place between them."""
@@ -238,7 +238,7 @@ class Subscriber:
 
     # -- for the connection
 
-    def take(self, events: list[Any]) -> bool:
+    def take(self, events: list[core.SubscriberEvent]) -> bool:
         items = stream_items(events)
         states = [] if len(items) == len(events) else [event for event in events if type(event) not in ITEMS]
         for state in states:

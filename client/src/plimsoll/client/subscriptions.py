@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import assert_never
 
 from plimsoll.core import client as core
 
@@ -38,20 +38,25 @@ class SubscriptionHandles:
         subscription = self._known[subscription_id] = Subscription(subscription_id, text)
         return subscription
 
-    def take(self, event: Any) -> None:
-        """Take the machine's events about them."""
+    def take(self, event: core.SubscriberEvent) -> None:
+        """Take an event of the machine, if it is about them."""
         known = self._known
-        if isinstance(event, core.Acknowledged):
-            for each in event.ids:
-                if each in known:
-                    known[each].acknowledged, known[each].unreached = True, event.unreached
-        elif isinstance(event, core.Forgotten):
-            for each in event.ids:
-                if each in known:
-                    known.pop(each).is_withdrawn = True
-        elif isinstance(event, core.SubscriptionRefused):
-            if event.id in known:
-                known.pop(event.id).refused = event.text
-        elif isinstance(event, core.Lapsed):
-            for subscription in known.values():
-                subscription.acknowledged = False
+        match event:
+            case core.Acknowledged():
+                for each in event.ids:
+                    if each in known:
+                        known[each].acknowledged, known[each].unreached = True, event.unreached
+            case core.Forgotten():
+                for each in event.ids:
+                    if each in known:
+                        known.pop(each).is_withdrawn = True
+            case core.SubscriptionRefused():
+                if event.id in known:
+                    known.pop(event.id).refused = event.text
+            case core.Lapsed():
+                for subscription in known.values():
+                    subscription.acknowledged = False
+            case core.Delivery() | core.GapNotice() | core.Attached() | core.Detached() | core.Failed():
+                pass
+            case _:
+                assert_never(event)

@@ -11,7 +11,7 @@ import zmq
 from plimsoll.client.errors import ResourceLimitError
 
 FILES_PER_SOCKET: Final = 8
-"""libzmq opens a mailbox and a connection for a socket, and more of them while it connects again; it aborts without."""
+"""libzmq opens a mailbox and a connection for a socket, and more while it reconnects; it aborts if it cannot."""
 
 _OPEN_FILES: Final = Path("/proc/self/fd")
 

@@ -34,10 +34,10 @@ BACKLOG_FRAMES: Final = 8192
 LINGER_MS: Final = 500
 DIAL_RETRY_SECONDS: Final = 1.0
 REDIAL_SECONDS: Final = 10.0
-"""So long without a connection, and it is dialled anew: libzmq does not try again who was refused, and a broker may
-learn of a key after its client has started."""
+"""A broker without a connection for this long is dialled again: libzmq never retries a connection that was refused, and
+a broker may read a key after its client has started."""
 ALTERNATE_KEY_SECONDS: Final = 1.0
-"""The same where it may answer under another key by now."""
+"""The same for a broker that may answer with another key by now."""
 HANDSHAKE_MS: Final = 5_000
 HEARTBEAT_MS: Final = 5_000
 HEARTBEAT_TIMEOUT_MS: Final = 15_000
@@ -123,8 +123,9 @@ class DealerTransport:
             socket.curve_publickey, socket.curve_secretkey = own.public, own.secret
         try:
             socket.connect(dial.endpoint)
-        except zmq.ZMQError:
+        except zmq.ZMQError as error:
             # A head may name an endpoint that cannot be used; its link never opens, and the head is asked for another.
+            log.warning("cannot dial %s: %s", dial.endpoint, error)
             self.counters["endpoints_refused"] += 1
 
     def _next_key(self, dial: Dial) -> str:
@@ -179,7 +180,7 @@ class DealerTransport:
                 else:
                     frames.append(part.bytes)
         except zmq.Again:
-            pass
+            pass  # all that has come is read
         return frames
 
     def _throw_away(self, socket: zmq.Socket[bytes]) -> None:
@@ -192,7 +193,7 @@ class DealerTransport:
         """Send or queue frames, in order per peer."""
         waiting, dealers = self.waiting, self.dealers
         for peer, data in frames:
-            socket = dealers.get(peer)  # type: ignore[call-overload]
+            socket = dealers.get(peer)  # type: ignore[call-overload]  # peers of this shell are names
             if socket is None:
                 self.counters["frames_for_nobody"] += 1
                 continue

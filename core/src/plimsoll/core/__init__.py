@@ -1,4 +1,4 @@
-"""Values, machines and decisions: everything Plimsoll knows, and nothing that it touches.
+"""Values, machines and decisions: all of Plimsoll's logic, without any input or output.
 
 The core is pure. It opens no socket, reads no clock, draws no unseeded random number, logs nothing and starts nothing:
 time comes in as `now` in seconds, randomness as ids and seeded generators, and what should happen goes out as values.

@@ -1,4 +1,4 @@
-"""What one broker process is told at its start: who it is, whom it talks to, and how much it may use.
+"""The configuration of one broker process: its identity, its peers, and its limits.
 
 The local runtime and the operator both derive these values from the custom resources; a broker reads nothing else.
 Durations are in seconds, sizes in bytes, rates per second. `time_factor` scales durations and rates together, once,
@@ -16,11 +16,11 @@ SlowPolicy = Literal["block", "drop-oldest", "disconnect"]
 
 
 COMPILE_MIN_MEMORY_BYTES = 256 * 1024 * 1024
-"""The compiled loop of matching brings its compiler, 120 MB of it: with less memory than this Python does the work."""
+"""The compiled matching loop and its compiler take 120 MB: with less memory than this, matching stays in Python."""
 
 
 class HardwareEmulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Hardware that is not there: a publication occupies the broker for `base + per_subscription * n` seconds.
+    """Emulated hardware: a publication occupies the broker for `base + per_subscription * n` seconds.
 
     It is a virtual finish time, never a sleep: work queues up as it would on the real hardware.
     """
@@ -45,7 +45,7 @@ class BrokerHardware(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class BrokerLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Bounds of memory and of waiting. Every queue of a broker has one of these above it."""
+    """Bounds of memory and of waiting. Every queue of a broker is bounded by one of these."""
 
     max_frame_bytes: int = 1024 * 1024
     max_publication_bytes: int = 256 * 1024
@@ -94,7 +94,7 @@ class LinkSecurity(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that one broker process is told. Heads name their edges and neighbours; an edge names its head.
+    """The whole configuration of one broker process. Heads name their edges and neighbours; an edge names its head.
 
     Of two neighbouring heads, the one whose name sorts first connects to the other.
     """

@@ -1,7 +1,7 @@
-"""What a client may do over its link, and how much of it: given by the shell, who knows by which key it came.
+"""What a client may do over its link, and how much of it: given by the shell, which knows the key of the connection.
 
-A grant belongs to an identity, which may have several connections and publishers under several names; its quota is of
-all of them together at one broker. Where nothing is said, a client may do everything within the limits of the broker.
+A grant belongs to an identity, which may have several connections, and publishers under several names; its quota is for
+all of them together at one broker. Without a grant a client may do everything within the limits of the broker.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class ClientPermissions:
-    """`identity` names whose quota it is. None as a quota: the broker's own limits hold.
+    """`identity`: the owner of the quota. None as a quota: the broker's own limits hold.
 
     `name_prefixes`: names of subscribers and publishers that begin so belong to this identity alone.
     """
@@ -37,7 +37,7 @@ class ClientPermissions:
 ALL_PERMISSIONS = ClientPermissions()
 NO_PERMISSIONS = ClientPermissions(publishes=False, subscribes=False)
 NOT_PERMITTED = "role"
-"""The code with which is refused what a grant does not have: final, to ask again is in vain."""
+"""The code of a refusal for lack of permission. It is final: a repeated request is refused again."""
 
 
 @dataclass(frozen=True, slots=True)

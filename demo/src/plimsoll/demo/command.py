@@ -1,6 +1,6 @@
 """The demo from its first line to its exit code: start the fleet, run the traffic, drain, stop, audit, report.
 
-Everything started here is also ended here, in the reverse order, whatever happens.
+Everything started here is also ended here, in the reverse order, even after an error.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from plimsoll.demo.analysis.balancing_result import assess_balancing as judge_ba
 from plimsoll.demo.analysis.claims import ClaimsVerdict
 from plimsoll.demo.fleet import DemoFleet, DemoFleetError
 from plimsoll.demo.journal import DeliveryJournalError
+from plimsoll.demo.leftovers import remove_folder
 from plimsoll.demo.live_display import LiveDisplay
 from plimsoll.demo.options import DemoOptions, parse
 from plimsoll.demo.report import json_report
@@ -156,7 +157,7 @@ class DemoRun:
         fastest = workload.PAPER_RATE_PER_MINUTE * scenario.rate_factor
         return (
             f"fleet {resources.fleet.name}: {len(plan.publishers)} publishers of one company and year each, at 0 to "
-            f"{fastest:g} a minute\n{len(plan.subscribers):,} subscribers, {zero:,} of them to what nobody publishes; "
+            f"{fastest:g} a minute\n{len(plan.subscribers):,} subscribers, {zero:,} of them match no publication; "
             f"{scenario.seconds:g} s; seed {scenario.seed}"
         )
 
@@ -197,12 +198,12 @@ def _empty_report_folder(folder: Path, state: FleetFolder) -> Path:
         raise FleetBusyError(
             f"process {pid} runs a demo that reports to {folder}; wait for it, or name another --report"
         )
-    shutil.rmtree(state.path, ignore_errors=True)
+    remove_folder(state.path)
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("report.json", "report.html"):
         (folder / name).unlink(missing_ok=True)
     for name in ("journals", "logs"):
-        shutil.rmtree(folder / name, ignore_errors=True)
+        remove_folder(folder / name)
         (folder / name).mkdir()
     return folder
 

@@ -26,7 +26,6 @@ from plimsoll.mediator.control_plane import (
     ControlPlane,
     HeadMessageReceived,
     LoadReportReceived,
-    MediatorKeyPair,
     StatusReceived,
 )
 
@@ -64,13 +63,13 @@ class DemoAccess:
 
 
 class DemoFleet:
-    """One fleet in a folder of its own. `stop` it, whatever happens."""
+    """One fleet in a folder of its own. `stop` it even after an error."""
 
     def __init__(self, folder: FleetFolder, resources: Resources) -> None:
         self._folder = folder
         self._plain = resources.fleet.spec.security.plain
         self.brokers: dict[str, DemoBroker] = {}
-        self.heard: Counter[str] = Counter()
+        self.received: Counter[str] = Counter()
         """Messages that brokers have sent to this process, by kind; it only watches."""
         self._ask_at, self._heard = 0.0, False
         self._control: ControlPlane | None = None
@@ -99,7 +98,8 @@ class DemoFleet:
             time.sleep(0.05)
         with ObjectStore(self._folder.store) as store:
             self.brokers = {broker.name: broker for broker in _brokers_of(store)}
-        self._control = ControlPlane(keys.SUPERVISOR, self._curve(), 0)  # it commands nothing
+        curve = keys.control_keys(self._folder, keys.SUPERVISOR, plain=self._plain)
+        self._control = ControlPlane(keys.SUPERVISOR, curve, 0)  # it commands nothing
         for broker in self.brokers.values():
             self._control.dial(broker.peer, broker.role)
 
@@ -113,7 +113,7 @@ class DemoFleet:
 
     def reports(self, seconds: float) -> Iterator[Mapping[str, Any]]:
         """Load reports that arrive within `seconds`; each broker sends one per report interval."""
-        assert self._control is not None, "await_ready comes first"  # noqa: S101
+        assert self._control is not None, "await_ready comes first"  # noqa: S101  # for the type checker
         until = time.monotonic() + seconds
         while (now := time.monotonic()) < until:
             if now >= self._ask_at:
@@ -121,7 +121,7 @@ class DemoFleet:
                 for name in self.brokers:
                     self._control.ask(name)
             for said in self._control.poll(until - now):
-                self.heard[_message_name(said)] += 1
+                self.received[_message_name(said)] += 1
                 if isinstance(said, LoadReportReceived):
                     self._heard = True
                     yield said.report
@@ -166,7 +166,7 @@ class DemoFleet:
         self._process.kill()  # its brokers end with it
         if late:
             return [f"the fleet did not stop within {STOP_SECONDS:g} s and was ended"]
-        return [] if running else ["the fleet's supervisor had ended before it was told to"]
+        return [] if running else ["the fleet's supervisor ended before it was asked to"]
 
     def keep_logs(self, folder: Path) -> None:
         """Move the logs of the fleet, which has stopped, and delete the rest of its state, keys included."""
@@ -180,16 +180,10 @@ class DemoFleet:
         with ObjectStore(self._folder.store) as store:
             try:
                 status = store.get("BrokerFleet", self._folder.fleet).get("status", {})
-            except ObjectMissingError:
+            except ObjectMissingError:  # the supervisor has not stored the fleet yet
                 return False
         ready = any(item["type"] == "Ready" and item["status"] == "True" for item in status.get("conditions", []))
         return ready and status.get("supervisor", {}).get("pid") == self._process.pid
-
-    def _curve(self) -> MediatorKeyPair | None:
-        if self._plain:
-            return None
-        pair = keys.key_pair(self._folder, keys.SUPERVISOR)
-        return MediatorKeyPair(pair.public, pair.secret())
 
 
 def _message_name(said: ControlEvent) -> str:

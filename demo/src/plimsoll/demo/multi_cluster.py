@@ -7,7 +7,6 @@ the chain. Every delivery is audited as in the other demo; the load of each clus
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import time
@@ -24,6 +23,7 @@ from plimsoll.demo.analysis.cluster_loads import ClusterLoadSeries
 from plimsoll.demo.analysis.machine_load import MachineLoad
 from plimsoll.demo.command import FAILED, INTERRUPTED, interruptible
 from plimsoll.demo.fleet import DemoFleet
+from plimsoll.demo.leftovers import remove_folder
 from plimsoll.demo.live_display import LiveDisplay
 from plimsoll.demo.options import resource_folder
 from plimsoll.demo.report import multi_cluster_page
@@ -64,7 +64,7 @@ class MultiClusterRun:
 
     def _unmoved(self) -> list[str]:
         moved = sum(one["moved"] for one in self.sessions if one["between"])
-        return [] if moved else ["no session between clusters moved anybody"]
+        return [] if moved else ["no session between clusters moved a subscriber"]
 
     def plain(self) -> dict[str, Any]:
         """The contents of `global.json`."""
@@ -108,7 +108,7 @@ def run_multi_cluster(
 ) -> MultiClusterRun:
     """The whole run; everything it started has ended when it returns."""
     state = FleetFolder(folder / "fleet" / fleet_resources.fleet.name)
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(folder)
     for name in ("journals", "logs"):
         (folder / name).mkdir(parents=True)
     fleet = DemoFleet(state, fleet_resources)
@@ -198,12 +198,6 @@ def _parser() -> argparse.ArgumentParser:
         "--report", type=Path, default=Path("global-report"), metavar="DIR", help="where it goes (default %(default)s)"
     )
     return parser
-
-
-def read_report(folder: Path) -> dict[str, Any]:
-    """Read a report that was written."""
-    found: dict[str, Any] = json.loads((folder / "global.json").read_text(encoding="utf-8"))
-    return found
 
 
 if __name__ == "__main__":

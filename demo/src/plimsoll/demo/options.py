@@ -69,7 +69,9 @@ def _parser() -> argparse.ArgumentParser:
         + " (default %(default)s)",
     )  # fmt: skip
     ways.add_argument(
-        "--place", action="store_true", help="a short run: each subscriber is placed where there is room, nobody moves"
+        "--place",
+        action="store_true",
+        help="a short run: each subscriber is placed where there is room, and none is moved",
     )
     parser.add_argument(
         "--seconds", type=seconds,

@@ -66,7 +66,7 @@ def _from_proc() -> dict[int, _Process]:
             continue
         try:
             text = (entry / "stat").read_text()
-        except OSError:  # it has ended since the folder was listed
+        except (FileNotFoundError, ProcessLookupError):  # it has ended since the folder was listed
             continue
         words = text[text.rindex(")") + 2 :].split()  # the name before them may hold spaces and brackets
         found[int(entry.name)] = _Process(int(words[1]), (int(words[11]) + int(words[12])) / tick)
@@ -79,7 +79,7 @@ def _from_ps() -> dict[int, _Process]:
             ["ps", "-A", "-o", "pid=,ppid=,time="], capture_output=True, text=True, check=True, timeout=10
         )
     except (OSError, subprocess.SubprocessError):
-        return {}
+        return {}  # unknown: the report says so in place of the figures
     return parse_ps(answer.stdout)
 
 

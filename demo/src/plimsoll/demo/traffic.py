@@ -209,7 +209,7 @@ class DemoTraffic:
     def _note_clients(self) -> None:
         """Messages that clients have sent so far, and the number of subscribers that have joined."""
         seconds = time.monotonic() - self.start
-        self.series.ledger.watch(self._fleet.heard, seconds)
+        self.series.ledger.watch(self._fleet.received, seconds)
         for place, worker in enumerate(self._subscribing):
             counts = overhead.sent_counts(worker.latest.get("said", {}))
             counts["Newcomer"] = worker.latest.get("started", 0)

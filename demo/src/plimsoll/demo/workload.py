@@ -134,10 +134,10 @@ def plan_workload(scenario: DemoScenario, quotes: Quotes) -> WorkloadPlan:
     """
     if scenario.publishers >= len(quotes):
         raise ValueError(
-            f"{scenario.publishers} publishers need a symbol each and one that nobody publishes, and there are only "
+            f"{scenario.publishers} publishers need a symbol each and one more without a publisher, and there are only "
             f"{len(quotes)} pairs of company and year; ask for at most {len(quotes) - 1} publishers"
         )
-    draw = random.Random(scenario.seed)  # noqa: S311  a seeded plan, no secret
+    draw = random.Random(scenario.seed)  # noqa: S311  # a seeded plan, no secret
     symbols = draw.sample(sorted(quotes), len(quotes))
     published, silent = symbols[: scenario.publishers], symbols[scenario.publishers :]
     publishers = tuple(_publisher(i, symbol, scenario, quotes, draw) for i, symbol in enumerate(published))

@@ -8,7 +8,7 @@ from pathlib import Path
 from plimsoll.core.printable import printable_lines
 from plimsoll.local.runtime import supervise
 from plimsoll.local.storage.fleet_folder import FleetBusyError, FleetFolder, FleetLock
-from plimsoll.local.supervision.supervisor import FleetStartError
+from plimsoll.local.supervision.broker_reconciler import FleetStartError
 
 
 def announce(line: str) -> None:

@@ -15,9 +15,10 @@ from typing import Literal
 import zmq
 
 from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.mediator.control_plane import MediatorKeyPair
 
 SUPERVISOR = "local.supervisor"
-"""The supervisor's name on the wire; brokers' names have no dot, so none can be called so."""
+"""The supervisor's name on the wire; brokers' names have no dot, so no broker can have it."""
 MEDIATOR = "local.mediator"
 CLIENTS = "local.clients"
 ANY_NAME = "*"
@@ -43,6 +44,14 @@ def key_pair(folder: FleetFolder, name: str) -> KeyPairFile:
         write_private(secret_file, secret.decode() + "\n")
         write_private(public_file, public.decode() + "\n")
     return KeyPairFile(public_file.read_text(encoding="ascii").strip(), secret_file)
+
+
+def control_keys(folder: FleetFolder, name: str, *, plain: bool) -> MediatorKeyPair | None:
+    """The key pair that a name uses on control sockets; None in a fleet without keys."""
+    if plain:
+        return None
+    pair = key_pair(folder, name)
+    return MediatorKeyPair(pair.public, pair.secret())
 
 
 def collector_names(count: int) -> tuple[str, ...]:

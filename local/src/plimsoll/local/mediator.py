@@ -57,7 +57,6 @@ from plimsoll.mediator.control_plane import (
     ControlPlane,
     LoadReportReceived,
     MalformedReply,
-    MediatorKeyPair,
     StatusReceived,
 )
 
@@ -79,7 +78,8 @@ class LocalMediatorRunner:
         self._version, items = store.objects(session_objects.SESSION_KIND)
         stored = [record for item in items if (record := session_objects.stored_session(item)) is not None]
         self._mediator = MediatorEngine(self.epoch, stored, EngineSettings(time_factor=factor))
-        self._control = ControlPlane(keys.MEDIATOR, None if spec.security.plain else _curve(folder), self.epoch)
+        curve = keys.control_keys(folder, keys.MEDIATOR, plain=spec.security.plain)
+        self._control = ControlPlane(keys.MEDIATOR, curve, self.epoch)
         self._seen_generations: dict[str, tuple[str, int, bool]] = {}
         self._cordoned: frozenset[str] | None = None
         self._ask_at = self._view_at = 0.0
@@ -201,7 +201,7 @@ class LocalMediatorRunner:
                 status = partial(_with_status, session_objects.stored_status(save.session, now))
                 stored = self._store.set_status(session_objects.SESSION_KIND, save.session.name, status)
                 if stored["metadata"]["uid"] != save.session.uid:
-                    raise ObjectMissingError(f"the object of session {save.session.name} has been made anew")
+                    raise ObjectMissingError(f"session {save.session.name} was deleted and created again")
             self._save_cordoned(self._mediator.cordoned)
 
     def _save_cordoned(self, cordoned: frozenset[str]) -> None:
@@ -260,11 +260,6 @@ def _fleet_spec(store: ObjectStore, fleet: str) -> BrokerFleetSpec:
     if not isinstance(spec, BrokerFleetSpec):
         raise TypeError("a BrokerFleet has the specification of one")
     return spec
-
-
-def _curve(folder: FleetFolder) -> MediatorKeyPair:
-    pair = keys.key_pair(folder, keys.MEDIATOR)
-    return MediatorKeyPair(pair.public, pair.secret())
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -16,12 +16,16 @@ from plimsoll.core.spec.broker_config import WantedPorts
 from plimsoll.core.spec.problems import InvalidResourcesError, Path, ResourceProblem
 
 LOOPBACK = "127.0.0.1"
-EVERY_INTERFACE = ("*", "0.0.0.0")  # noqa: S104  recognised, not bound
+EVERY_INTERFACE = ("*", "0.0.0.0")  # noqa: S104  # recognised, not bound
 LOWEST, HIGHEST = 20_000, 32_000
 
 
 class PortError(OSError):
     """An address cannot be bound; the message says why."""
+
+
+class PortTakenError(PortError):
+    """This port cannot be bound, and another one of the same address may."""
 
 
 def check_ports(resources: Resources) -> None:
@@ -79,7 +83,7 @@ def _bind_free_port(held: contextlib.ExitStack, host: str, port: int, candidates
         held.enter_context(_bound(host, port))
         return port
     for candidate in candidates:
-        with contextlib.suppress(PortError):
+        with contextlib.suppress(PortTakenError):  # the next one may be free
             held.enter_context(_bound(host, candidate))
             return candidate
     raise PortError(f"no free port on {host} between {LOWEST} and {HIGHEST}")
@@ -99,11 +103,12 @@ def _bound(host: str, port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as ZeroMQ does
     try:
-        listener.bind(("0.0.0.0" if host == "*" else host.strip("[]"), port))  # noqa: S104  `*` asks for it
+        listener.bind(("0.0.0.0" if host == "*" else host.strip("[]"), port))  # noqa: S104  # `*` asks for it
         listener.listen(1)
     except OSError as error:
         listener.close()
-        raise PortError(_reason(error, host, port)) from error
+        is_taken = error.errno in (errno.EADDRINUSE, errno.EACCES)
+        raise (PortTakenError if is_taken else PortError)(_reason(error, host, port)) from error
     return listener
 
 

@@ -17,8 +17,9 @@ from plimsoll.core.spec.validation.updates import refused_changes
 from plimsoll.local import ports
 from plimsoll.local.storage.fleet_folder import FleetFolder, FleetLock
 from plimsoll.local.storage.object_store import Object, ObjectMissingError, ObjectStore
+from plimsoll.local.supervision.broker_reconciler import FleetStartError
 from plimsoll.local.supervision.child_process import BrokerCommand, broker_command
-from plimsoll.local.supervision.supervisor import FleetStartError, Supervisor
+from plimsoll.local.supervision.supervisor import Supervisor
 from plimsoll.local.timestamps import rfc3339_now
 from plimsoll.mediator import evacuation, fleet_resources
 from plimsoll.mediator.session_objects import SESSION_KIND as SESSION
@@ -200,7 +201,7 @@ def _is_ready(folder: FleetFolder, pid: int) -> bool:
     with ObjectStore(folder.store) as store:
         try:
             status = store.get("BrokerFleet", folder.fleet).get("status", {})
-        except ObjectMissingError:
+        except ObjectMissingError:  # the supervisor has not stored the fleet yet
             return False
     ready = any(item["type"] == "Ready" and item["status"] == "True" for item in status.get("conditions", []))
     return ready and status.get("supervisor", {}).get("pid") == pid

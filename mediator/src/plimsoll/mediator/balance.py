@@ -64,7 +64,7 @@ def balanced_condition(
     if policy is None:
         return Condition("Balanced", "Unknown", "NoPolicy", "no policy says how this cluster is balanced")
     if len(edges) < 2:
-        return Condition("Balanced", "True", "OneEdge", "there is no edge to move anybody to")
+        return Condition("Balanced", "True", "OneEdge", "there is no other edge to move subscribers to")
     loads = {edge.name: load for edge in edges if (load := _broker_load(edge)) is not None}
     if len(loads) < len(edges):
         silent = next(edge.name for edge in edges if edge.name not in loads)

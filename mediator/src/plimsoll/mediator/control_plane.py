@@ -196,7 +196,7 @@ class ControlPlane:
         lines = {line.socket: line for line in self._lines.values()}
         for socket, _ in self._poller.poll(max(0, int(seconds * 1000))):
             line = lines[socket]
-            with contextlib.suppress(zmq.Again):
+            with contextlib.suppress(zmq.Again):  # all that has come is read
                 while True:
                     yield from self._decode(line, line.socket.recv(zmq.NOBLOCK))
 

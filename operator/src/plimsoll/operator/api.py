@@ -45,7 +45,7 @@ TRANSIENT_CODES: Final = frozenset({429, 500, 502, 503, 504})
 
 EVENT_CACHE_SIZE: Final = 1000
 EVENT_SECONDS: Final = 1800.0
-"""So long a repeat of an event is counted in it; the API server keeps events for an hour."""
+"""A repeat of an event within this time raises its count; the API server keeps events for an hour."""
 
 NOTE_AT_MOST: Final = 1024
 
@@ -99,9 +99,9 @@ class Api:
         """Connect by the given kubeconfig, or else as the pod's service account or by KUBECONFIG."""
         configuration = Configuration()
         if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
-            load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+            load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]  # the client has no types there
         else:
-            await load_kube_config(  # type: ignore[no-untyped-call]
+            await load_kube_config(  # type: ignore[no-untyped-call]  # the client has no types there
                 config_file=kubeconfig, client_configuration=configuration
             )
         return cls(configuration)
@@ -119,7 +119,7 @@ class Api:
         pool: aiohttp.ClientSession | None = self._client.rest_client.pool_manager
         if pool is not None and pool.connector is not None:
             await pool.connector.close(abort_ssl=True)
-        await self._client.close()  # type: ignore[no-untyped-call]
+        await self._client.close()  # type: ignore[no-untyped-call]  # the client has no types there
 
     @property
     def outage_seconds(self) -> float:
@@ -204,7 +204,7 @@ class Api:
                 return old
             try:
                 return await self.replace_status({**old, "status": status}, retry=retry)
-            except ApiConflictError:
+            except ApiConflictError:  # it is read again, and `change` asked again
                 await asyncio.sleep(pause)
         raise AssertionError("pauses have no end")
 
@@ -325,7 +325,7 @@ class Api:
         after = 0.0
         try:
             await self._client.update_params_for_auth(headers, [], ["BearerToken"], url, method, body)
-            response = await self._client.rest_client.request(  # type: ignore[no-untyped-call]
+            response = await self._client.rest_client.request(  # type: ignore[no-untyped-call]  # the client has no types there
                 method, self._client.configuration.host + url, headers=headers, body=body, _request_timeout=_TIMEOUT
             )
             code, answer = _parse_answer(int(response.status), await response.read())
@@ -363,7 +363,7 @@ def _parse_answer(code: int, data: bytes) -> tuple[int, Object]:
     """The code and the answer. Text that is not JSON comes from a proxy, so even a 2xx is no success."""
     try:
         found = msgspec.json.decode(data) if data else {}
-    except msgspec.DecodeError:
+    except msgspec.DecodeError:  # the answer says so, in its own words
         found = data[:200].decode(errors="replace")
     if isinstance(found, dict):
         return code, found

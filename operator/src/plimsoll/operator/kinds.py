@@ -42,7 +42,7 @@ API_KINDS: Final = {
     "RoleBinding": ApiKind("rbac.authorization.k8s.io/v1", "rolebindings"),
     "Lease": ApiKind("coordination.k8s.io/v1", "leases"),
     "Event": ApiKind("events.k8s.io/v1", "events"),
-    # Two Spark operators share a kind's name; as in kubectl, the group tells them apart.
+    # Two Spark operators share a kind's name; as in kubectl, the group distinguishes them.
     "SparkApplication.sparkoperator.k8s.io": ApiKind("sparkoperator.k8s.io/v1beta2", "sparkapplications"),
     "SparkApplication.spark.apache.org": ApiKind("spark.apache.org/v1", "sparkapplications"),
     "CustomResourceDefinition": ApiKind("apiextensions.k8s.io/v1", "customresourcedefinitions", namespaced=False),

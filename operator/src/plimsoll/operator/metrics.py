@@ -91,7 +91,7 @@ class ApiRequestMetrics(Collector):
 
 
 class WatchSilenceMetrics(Collector):
-    """For how long the watches have been silent."""
+    """Seconds for which the watches have been silent."""
 
     def __init__(self, metrics: OperatorMetrics) -> None:
         self._metrics = metrics

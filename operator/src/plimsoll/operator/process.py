@@ -20,6 +20,7 @@ from plimsoll.operator.names import Object
 from plimsoll.operator.reconcile.fleet import FleetReconciler
 from plimsoll.operator.relist import WatchRelist
 from plimsoll.operator.settings import OperatorSettings
+from plimsoll.operator.tasks import cancel_tasks
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +55,7 @@ class OperatorProcess:
 
         Raises:
             OperatorDeposedError: another operator mediates one of the fleets.
+            Exception: a fault of the watches, or of a task beside them.
 
         """
         await self._await_kinds()
@@ -64,14 +66,15 @@ class OperatorProcess:
                 asyncio.create_task(each)
                 for each in (measure_lag(self.metrics), self._canary(), self._readiness(ready), self.relist.run())
             ]
+            for task in beside:
+                task.add_done_callback(self._on_end_beside)
             watching_task = asyncio.create_task(self._watch(stop, ready), name="watches")
             try:
                 await asyncio.wait([watching_task, self._failed], return_when=asyncio.FIRST_COMPLETED)
             finally:
                 stop.set()
-                for task in (*beside, *self._tasks.values()):
-                    task.cancel()
-                await asyncio.gather(watching_task, *beside, *self._tasks.values(), return_exceptions=True)
+                await cancel_tasks(*(task for task in (*beside, *self._tasks.values()) if not task.done()))
+                await asyncio.wait([watching_task])
             if self._failed.done():
                 self._failed.result()
             watching_task.result()
@@ -174,8 +177,7 @@ class OperatorProcess:
                     break
                 fleet.is_gone = False  # created again while the task was ending
             except OperatorDeposedError as error:
-                if not self._failed.done():
-                    self._failed.set_exception(error)
+                self._fail(error)
                 return
             except Exception:  # a bug that one fleet triggers must not stop the others
                 log.exception("%s: fleet task failed, restarting in %g s", fleet.namespace, RESTART_SECONDS)
@@ -183,6 +185,15 @@ class OperatorProcess:
                 await asyncio.sleep(RESTART_SECONDS)
         del self._fleets[fleet.namespace], self._tasks[fleet.namespace]
         self.metrics.fleets.set(len(self._fleets))
+
+    def _on_end_beside(self, task: asyncio.Task[None]) -> None:
+        """End the process with the fault of what checks its watches and its health: it would go on unchecked."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._failed.done():
+            self._failed.set_exception(error)
 
     # -- health of the watches
 

@@ -72,7 +72,7 @@ class WatchRelist:
         try:
             async with asyncio.timeout(STALLED_RECHECK_SECONDS if self.stalled else RELIST_SECONDS):
                 await self._request.wait()
-        except TimeoutError:
+        except TimeoutError:  # nothing was requested for that long
             return sorted(self.stalled) or self._watches.kinds
         await asyncio.sleep(SETTLE_SECONDS)
         found, self._requested = sorted(self._requested), set()

@@ -13,7 +13,8 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from plimsoll.core.session import Session, observed_session
-from plimsoll.core.session.state import FINAL_PHASES, OUTCOMES, PHASES, AuditTotals, sum_audits
+from plimsoll.core.session.batch import OUTCOMES, AuditTotals, sum_audits
+from plimsoll.core.session.state import FINAL_PHASES, PHASES
 from plimsoll.core.session.status import measured_drain_seconds, utilization_error
 from plimsoll.core.verify.session_checker import SessionChecker
 
@@ -34,16 +35,16 @@ class SessionMetrics:
         self._counted: dict[str, int] = {}
         self._audits: dict[str, AuditTotals] = {}
         self.ended = Counter(
-            "plimsoll_sessions_ended", "Attempts of sessions that have ended, by how.", ["result", "reason"],
+            "plimsoll_sessions_ended", "Ended attempts of sessions, by result and reason.", ["result", "reason"],
             registry=registry,
         )  # fmt: skip
         self.subscribers = Counter(
-            "plimsoll_session_subscribers", "Subscribers of attempts that have ended, by what became of them.",
+            "plimsoll_session_subscribers", "Subscribers of attempts that have ended, by outcome.",
             ["outcome"], registry=registry,
         )  # fmt: skip
         self.audited = Counter(
             "plimsoll_session_audited_subscribers",
-            "Moved subscribers that have counted their deliveries; of other moved ones nothing is known.",
+            "Moved subscribers that have counted their deliveries; nothing is known of the other moved ones.",
             registry=registry,
         )
         self.deliveries = Counter(
@@ -62,15 +63,15 @@ class SessionMetrics:
         )  # fmt: skip
         self.errors = Histogram(
             "plimsoll_session_prediction_error_ratio",
-            "How far an edge's measured utilisation was from the predicted one, as a part of its capacity.",
+            "Difference between an edge's measured and predicted utilisation, as a share of its capacity.",
             buckets=ERROR_BUCKETS, registry=registry,
         )  # fmt: skip
         self.violations = Counter(
-            "plimsoll_session_law_violations", "What a checker found wrong with stored sessions: always 0.", ["law"],
+            "plimsoll_session_law_violations", "Faults that the checker found in stored sessions: always 0.", ["law"],
             registry=registry,
         )  # fmt: skip
         self.malformed = Counter(
-            "plimsoll_malformed_answers", "What brokers said of themselves and cannot be, by field; it is ignored.",
+            "plimsoll_malformed_answers", "Impossible values in brokers' messages, by field; they are ignored.",
             ["field"], registry=registry,
         )  # fmt: skip
         for outcome in OUTCOMES:

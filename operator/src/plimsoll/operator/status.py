@@ -128,10 +128,10 @@ def _broker_roles(facts: StatusInputs) -> dict[str, Role]:
 
 def observed_broker(facts: StatusInputs, name: str, role: Role) -> ObservedBroker:
     """The observed state of one broker."""
-    pod, heard = facts.observed.pod(name), facts.readings.get(name)
+    pod, reading = facts.observed.pod(name), facts.readings.get(name)
     stored, wanted = facts.observed.get("StatefulSet", name), facts.desired.brokers.get(name)
     place = facts.desired.places.get(name)
-    answer = heard.answer if heard is not None and pod is not None else {}
+    answer = reading.answer if reading is not None and pod is not None else {}
     waiting = answer.get("waiting_for")
     running = pod is not None and "running" in broker_container(pod).get("state", {})
     host = names.host_of(name, facts.desired.namespace)
@@ -149,11 +149,11 @@ def observed_broker(facts: StatusInputs, name: str, role: Role) -> ObservedBroke
         trouble=pod_trouble(pod) if pod is not None else ("", ""),
         restarts=int(broker_container(pod).get("restartCount", 0)) if pod is not None else 0,
         last_end=last_termination(pod) if pod is not None else "",
-        answer_age=heard.answer_age if heard is not None and running else None,
+        answer_age=reading.answer_age if reading is not None and running else None,
         serving=bool(answer.get("ready", True)),
         waiting_for=", ".join(str(each) for each in waiting) if isinstance(waiting, list) else "",
-        report_age=heard.report_age if heard is not None and running else None,
-        report=heard.report if heard is not None and running else {},
+        report_age=reading.report_age if reading is not None and running else None,
+        report=reading.report if reading is not None and running else {},
         stopping=pod is not None and is_leaving(pod),
         waiting_seconds=None if running else 0.0,
     )

@@ -1,4 +1,4 @@
-"""`python -m plimsoll.simulator`: many seeds of every scenario, or one seed with all that happens in it."""
+"""`python -m plimsoll.simulator`: many seeds of every scenario, or one seed with a full trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What many runs come to, in a table and in a file from which a long series goes on."""
+"""The totals of many runs: as a table, and in a file from which a long series resumes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import msgspec
 from plimsoll.simulator.run import RunOutcome
 
 COUNTS = ("runs", "events", "deliveries", "excused", "gaps", "uncertain", "violations")
-ENDS = ("done", "aborted", "failed", "open")
 MEMBER_OUTCOMES = ("moved", "stayed", "returned", "detached")
 HEADINGS = (
     "scenario                  seeds      events  delivered in gaps unsure  faults |  "
@@ -22,7 +21,10 @@ HEADINGS = (
 
 @dataclass(slots=True)
 class ScenarioTotals:
-    """What many runs of one scenario come to. `failed`: seeds, with the laws that they broke."""
+    """The totals of one scenario. `failed`: the seeds of failed runs, with the laws that they broke.
+
+    The fields are those of the state file: renaming one makes older files unreadable.
+    """
 
     runs: int = 0
     events: int = 0
@@ -66,7 +68,7 @@ class ScenarioTotals:
 
 
 class SeedSeries(msgspec.Struct):
-    """Seeds from `first` on, over these scenarios in turn; so many of the runs are done."""
+    """Seeds from `first` on, over these scenarios in turn. `done`: the number of runs so far; `sums`: their totals."""
 
     scenarios: list[str]
     first: int = 0
@@ -75,7 +77,7 @@ class SeedSeries(msgspec.Struct):
     sums: dict[str, ScenarioTotals] = {}
 
     def work(self, runs: int) -> Iterator[tuple[str, int]]:
-        """The runs that are left, up to so many in all."""
+        """The runs that are left of `runs` runs in total."""
         for i in range(self.done, runs):
             yield self.scenarios[i % len(self.scenarios)], self.first + i // len(self.scenarios)
 
@@ -102,10 +104,10 @@ class SeedSeries(msgspec.Struct):
 
 
 def load_series(path: Path, scenarios: Sequence[str], first: int) -> SeedSeries:
-    """Go on with a series, or begin one if there is no such file.
+    """Resume a series, or start one if the file does not exist.
 
     Raises:
-        ValueError: the file is of another series, or no series at all.
+        ValueError: the file holds another series, or none.
 
     """
     if not path.exists():
@@ -113,17 +115,17 @@ def load_series(path: Path, scenarios: Sequence[str], first: int) -> SeedSeries:
     try:
         series = msgspec.json.decode(path.read_bytes(), type=SeedSeries)
     except msgspec.MsgspecError as error:
-        raise ValueError(f"{path} holds no series of runs: {error}") from error
+        raise ValueError(f"{path} is not a state file of the simulator; name another file: {error}") from error
     if (series.scenarios, series.first) != (list(scenarios), first):
         raise ValueError(
-            f"{path} is of another series: from {series.first} on, over {' '.join(series.scenarios)}; "
-            "ask for the same, or name another file"
+            f"{path} holds another series: from seed {series.first}, over {' '.join(series.scenarios)}; "
+            "pass the same --from and --scenario, or name another file"
         )
     return series
 
 
 def save_series(path: Path, series: SeedSeries) -> None:
-    """Write it whole or not at all."""
-    beside = path.with_name(path.name + ".new")
-    beside.write_bytes(msgspec.json.format(msgspec.json.encode(series), indent=1))
-    beside.replace(path)
+    """Write the file whole or not at all, since a series may be stopped at any time."""
+    new = path.with_name(path.name + ".new")
+    new.write_bytes(msgspec.json.format(msgspec.json.encode(series), indent=1))
+    new.replace(path)

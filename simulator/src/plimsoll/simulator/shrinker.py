@@ -1,4 +1,4 @@
-"""From a failed run to a small one that fails alike: whatever it does not need is left out."""
+"""Shrink a failed run to one that breaks the same law with less in it."""
 
 from __future__ import annotations
 
@@ -12,36 +12,41 @@ TRIES_AT_MOST = 300
 
 
 class Shrinker:
-    """Leaves labels out of a run, in ever smaller lots, as long as it breaks one of the same laws."""
+    """Leaves labels out of a run, in ever smaller groups, as long as it breaks one of the same laws.
+
+    `planned`: how many labels the failed run had. `smallest`: the smallest run that failed.
+    """
 
     def __init__(self, failed: RunOutcome, tries: int = TRIES_AT_MOST) -> None:
         self.failed, self.tries = failed, tries
         self.smallest = failed
+        self.planned = 0
 
     def shrink(self) -> list[str]:
-        """The labels that are left."""
+        """Return the labels that are needed to fail, as far as `tries` runs can find out."""
         kept = self._labels()
+        self.planned = len(kept)
         for kind in sorted({kind_of(label) for label in kept}):
             kept = self._without(kept, [label for label in kept if kind_of(label) == kind])
         size = max(1, len(kept) // 2)
         while self.tries > 0:
             before = len(kept)
-            for lot in list(_chunks(kept, size)):
-                kept = self._without(kept, lot)
+            for group in list(_chunks(kept, size)):
+                kept = self._without(kept, group)
             if size == 1 and len(kept) == before:
                 break
             size = max(1, size // 2)
         return kept
 
     def _labels(self) -> list[str]:
-        """Everything that is planned under this seed."""
+        """All labels that this seed plans."""
         one = SimulationRun(SCENARIOS[self.failed.scenario], self.failed.seed)
         one.draw_plan()
         return list(one.labels)
 
-    def _without(self, kept: list[str], lot: Collection[str]) -> list[str]:
-        """Leave a lot out, if the run still fails without it."""
-        fewer = [label for label in kept if label not in lot]
+    def _without(self, kept: list[str], group: Collection[str]) -> list[str]:
+        """Leave a group out, if the run still fails without it."""
+        fewer = [label for label in kept if label not in group]
         if self.tries <= 0 or len(fewer) == len(kept):
             return kept
         self.tries -= 1
@@ -83,7 +88,7 @@ def parse_labels(text: str) -> frozenset[str]:
     for part in text.split(",") if text != "nothing" else ():
         match = re.fullmatch(r"([a-z]+)(\d+)(?:-(\d+))?", part)
         if match is None:
-            raise ValueError(f"{part!r} names nothing that is planned; a label is like saying7 or saying0-12")
+            raise ValueError(f"{part!r} is not a label; write saying7, or saying0-12 for a range")
         kind, low, high = match[1], int(match[2]), int(match[3] or match[2])
         found.update(f"{kind}{number}" for number in range(low, high + 1))
     return frozenset(found)

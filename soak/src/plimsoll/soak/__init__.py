@@ -1,4 +1,4 @@
-"""Load with disturbances, for minutes or hours: brokers and clients are killed and frozen while real quotes flow.
+"""Soaks: real processes under load for minutes or hours, with faults or hand-overs, and an audit of every delivery.
 
-The audit is the demo's. Publications may be lost only within a reported gap; none may be duplicated or reordered.
+A publication may be lost only within a reported gap; none may be duplicated or reordered.
 """

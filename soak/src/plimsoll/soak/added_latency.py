@@ -1,14 +1,14 @@
-"""What a hand-over adds to the delay of a delivery: measured against the same publication's other deliveries.
+"""The latency that a hand-over adds to a delivery, by comparison with other deliveries of the same publication.
 
-A delivery counts to a hand-over of its subscriber if the publication was under way, from the publisher's call to the
-subscriber's hand-over, at any moment between the mediator's first command and the final outcome. Its *added latency* is
-its delay less the median delay of the same publication at those subscribers that were in no hand-over at that time, or
-0 if it is less. What slows the publisher, the head or the whole machine down is in both, and falls out. The deliveries
-outside of hand-overs, measured alike against the same median, say how far deliveries differ without one.
+A delivery counts for a hand-over of its subscriber if the publication was in flight, from the publisher's call to the
+application, at any moment between the mediator's first command and the final outcome. Its *added latency* is its delay
+minus the median delay of the same publication at subscribers in no hand-over at that time, and at least 0. A slow
+publisher, head or machine delays both sides and cancels out. Deliveries outside hand-overs, compared with the same
+median, show how much deliveries differ anyway.
 
-Two more comparisons stand beside it. *Beside the source*: against the median of those that stay at the source, with
-whom the subscriber would have waited; if the source is saturated, this is the added latency. *Held up*: only
-publications of the hand-over's own time, against the median of those that neither move nor are at its source.
+There are two more comparisons. *Beside the source*: with the median of the subscribers that stay at the source, where
+the member would have waited as well; if the source is saturated, this is the added latency. *Held up*: only for
+publications made during the hand-over, with the median of the subscribers that neither move nor are at its source.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import Any, Final, NamedTuple
 
 FINEST_SECONDS: Final = 10e-6
 RATIO: Final = 1.02
-"""Ratio of the bounds of neighbouring bins: a percentile is right to 2 per cent. The maximum is exact."""
+"""Ratio of the bounds of neighbouring bins: the error of a percentile is at most 2 per cent. The maximum is exact."""
 MIN_OTHERS: Final = 3
-"""Deliveries outside of hand-overs that a publication needs for a median."""
+"""Least number of deliveries outside hand-overs for a median."""
 
 
 class DurationHistogram:
-    """Durations in bins of equal ratio, so that runs can be added to one another. `bins`: counts by exponent."""
+    """Durations in bins of equal ratio, so that runs can be merged. `bins`: counts by exponent."""
 
     def __init__(self, bins: Mapping[int, int] | None = None, longest: float = 0.0) -> None:
         self.bins: Counter[int] = Counter(bins or {})
@@ -48,7 +48,7 @@ class DurationHistogram:
         return self.bins.total()
 
     def percentile(self, share: float) -> float | None:
-        """In seconds, None if there are none: the upper end of the percentile's bin."""
+        """The upper end of the percentile's bin, in seconds; None without durations."""
         wanted, seen = self.count * share, 0
         for exponent, count in sorted(self.bins.items()):
             seen += count
@@ -72,7 +72,7 @@ class DurationHistogram:
 
 
 class HandoverWindow(NamedTuple):
-    """A hand-over of a subscriber: its times of beginning and end, and its source. Not all of them `count`."""
+    """A hand-over of a subscriber: its begin, its end and its source. `counts`: whether its latency is measured."""
 
     since: float
     until: float
@@ -85,19 +85,19 @@ class HandoverWindows:
 
     def __init__(self, found: Iterable[tuple[str, HandoverWindow]]) -> None:
         self._of: dict[str, list[HandoverWindow]] = {}
-        for name, stay in sorted(found):
-            self._of.setdefault(name, []).append(stay)
+        for name, window in sorted(found):
+            self._of.setdefault(name, []).append(window)
 
     def overlapping(self, name: str, since: float, until: float) -> HandoverWindow | None:
-        """The last of this subscriber's hand-overs that overlaps this time."""
-        stays = self._of.get(name, ())
-        # They begin in this order, and a subscriber is in one hand-over at a time: the last that has begun decides.
-        place = bisect.bisect_right(stays, until, key=lambda stay: stay.since)
-        return stays[place - 1] if place > 0 and stays[place - 1].until >= since else None
+        """The subscriber's last hand-over that overlaps this time."""
+        windows = self._of.get(name, ())
+        # Windows are sorted by begin, and a subscriber is in one hand-over at a time: the last one begun decides.
+        place = bisect.bisect_right(windows, until, key=lambda window: window.since)
+        return windows[place - 1] if place > 0 and windows[place - 1].until >= since else None
 
 
 class HandoverDelay(NamedTuple):
-    """A delivery in a hand-over. `own`: the publication is not older than the hand-over."""
+    """The delay of a delivery in a hand-over. `own`: it was published during the hand-over."""
 
     delay: float
     source: str
@@ -105,7 +105,7 @@ class HandoverDelay(NamedTuple):
 
 
 class AddedLatency:
-    """Delays by publication while they are read, then the latency added by hand-overs."""
+    """Collects delays by publication; `compare` computes the latency that hand-overs added."""
 
     def __init__(self, windows: HandoverWindows) -> None:
         self._windows = windows
@@ -113,41 +113,38 @@ class AddedLatency:
         self.during, self.outside = DurationHistogram(), DurationHistogram()
         self.beside_source, self.held_up = DurationHistogram(), DurationHistogram()
         self.raw_during, self.raw_outside = DurationHistogram(), DurationHistogram()
-        self.unpaired = 0
 
     def add(
         self, publication: object, subscriber: str, published_at: float, delivered_at: float, edge: str = ""
     ) -> None:
-        """`edge`: where the subscriber was served."""
-        stay = self._windows.overlapping(subscriber, published_at, delivered_at)
+        """Take a delivery; `edge` is where its subscriber was served."""
+        window = self._windows.overlapping(subscriber, published_at, delivered_at)
         delay = delivered_at - published_at
-        still, moving = self._delays.setdefault(publication, ([], []))
-        if stay is None:
-            still.append((edge, delay))
-        elif stay.counts:
-            moving.append(HandoverDelay(delay, stay.source, published_at >= stay.since))
+        outside, in_handover = self._delays.setdefault(publication, ([], []))
+        if window is None:
+            outside.append((edge, delay))
+        elif window.counts:
+            in_handover.append(HandoverDelay(delay, window.source, published_at >= window.since))
 
     def compare(self) -> None:
         """Compare the deliveries taken so far, and drop them."""
-        for still, moving in self._delays.values():
-            for _, delay in still:
+        for outside, in_handover in self._delays.values():
+            for _, delay in outside:
                 self.raw_outside.add(delay)
-            for one in moving:
+            for one in in_handover:
                 self.raw_during.add(one.delay)
-                self._compare(one, still)
-            if len(still) >= MIN_OTHERS:
-                middle = median(delay for _, delay in still)
-                for _, delay in still:
+                self._compare(one, outside)
+            if len(outside) >= MIN_OTHERS:
+                middle = median(delay for _, delay in outside)
+                for _, delay in outside:
                     self.outside.add(max(0.0, delay - middle))
         self._delays.clear()
 
-    def _compare(self, one: HandoverDelay, still: Sequence[tuple[str, float]]) -> None:
-        if len(still) < MIN_OTHERS:
-            self.unpaired += 1
+    def _compare(self, one: HandoverDelay, outside: Sequence[tuple[str, float]]) -> None:
         for to, edges in (
-            (self.during, still),
-            (self.beside_source, [each for each in still if each[0] == one.source]),
-            (self.held_up, [each for each in still if each[0] != one.source] if one.own else []),
+            (self.during, outside),
+            (self.beside_source, [each for each in outside if each[0] == one.source]),
+            (self.held_up, [each for each in outside if each[0] != one.source] if one.own else []),
         ):
             if len(edges) >= MIN_OTHERS:
                 to.add(max(0.0, one.delay - median(delay for _, delay in edges)))

@@ -1,4 +1,4 @@
-"""`python -m plimsoll.soak`: a fleet, load, disturbances, and a verdict over every delivery."""
+"""`python -m plimsoll.soak`: a fleet under load, with disturbances or sessions, and an audit of every delivery."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from plimsoll.core.printable import printable_lines
 from plimsoll.core.spec import parse as parse_resources
 from plimsoll.demo.command import interruptible
 from plimsoll.demo.fleet import DemoFleet
+from plimsoll.demo.leftovers import remove_folder
 from plimsoll.demo.live_display import LiveDisplay
 from plimsoll.demo.options import resource_folder
 from plimsoll.demo.run_audit import DemoAudit, audit_run
@@ -50,20 +51,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         with interruptible():
             return run_disturbed(scenario, given.every, given.report, given.clients)
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted: everything was stopped, and there is no report\n")
+        sys.stderr.write("interrupted: all processes were stopped; no report was written\n")
         return 130
 
 
 def _option_problem(given: argparse.Namespace) -> str:
-    """Why such sessions are impossible; empty if they are possible."""
+    """Why these options cannot be combined; empty if they can."""
     subscribers = given.subscribers or 300
     if given.saturated and given.members > subscribers * MAX_MOVED_SHARE:
         most = subscribers * MAX_MOVED_SHARE
-        return f"--saturated leaves --members of at most {most:.0f} of {subscribers} --subscribers"
+        return f"--saturated: --members may be at most {most:.0f} of {subscribers} --subscribers"
     if given.saturated and given.utilization:
-        return "--utilization is for edges that are not saturated, and --saturated for one that is"
+        return "--utilization and --saturated exclude one another: use one of them"
     if given.members > subscribers:
-        return f"--members {given.members} are more than the {subscribers} --subscribers"
+        return f"--members {given.members}: more than the {subscribers} --subscribers"
     return ""
 
 
@@ -83,7 +84,7 @@ def _run_sessions(given: argparse.Namespace) -> int:
         with interruptible():
             return runner.run_series(wanted, lambda line: _write(printable_lines(line) + "\n"))
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted: everything was stopped; the slices that had ended are kept\n")
+        sys.stderr.write("interrupted: all processes were stopped; finished slices are kept\n")
         return 130
     except (ValueError, FleetHarnessError, WorkerError) as error:
         sys.stderr.write(printable_lines(f"soak: {error}\n"))
@@ -91,10 +92,10 @@ def _run_sessions(given: argparse.Namespace) -> int:
 
 
 def run_disturbed(scenario: DemoScenario, every_seconds: float, folder: Path, clients: int) -> int:
-    """One soak; its report goes to `folder`."""
+    """Run one soak with disturbances; its report goes to `folder`."""
     live = LiveDisplay(_write, terminal=False, interval_seconds=10.0)
     for name in ("journals", "logs", "fleet"):
-        shutil.rmtree(folder / name, ignore_errors=True)
+        remove_folder(folder / name)
         (folder / name).mkdir(parents=True)
     parsed = parse_resources(manifests.load([str(resource_folder())]))
     began = time.monotonic()
@@ -112,16 +113,16 @@ def run_disturbed(scenario: DemoScenario, every_seconds: float, folder: Path, cl
     finally:
         late = fleet.stop(hurry=not orderly)
         fleet.keep_logs(folder / "logs")
-    judgement = audit_run(*traffic.journals, traffic.start, [*faults, *late])
-    report = _report(scenario, traffic, judgement, time.monotonic() - began)
+    audit = audit_run(*traffic.journals, traffic.start, [*faults, *late])
+    report = _report(scenario, traffic, audit, time.monotonic() - began)
     (folder / REPORT).write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2))
-    live.say(_summary(judgement, report, folder / REPORT))
+    live.say(_summary(audit, report, folder / REPORT))
     shutil.rmtree(folder / "journals")
-    return 0 if judgement.passed else 1
+    return 0 if audit.passed else 1
 
 
-def _report(scenario: DemoScenario, traffic: DisturbedTraffic, judgement: DemoAudit, seconds: float) -> dict[str, Any]:
-    verdict, delay = judgement.verdict, judgement.delays.summary()
+def _report(scenario: DemoScenario, traffic: DisturbedTraffic, audit: DemoAudit, seconds: float) -> dict[str, Any]:
+    verdict, delay = audit.verdict, audit.delays.summary()
     return {
         "seed": scenario.seed,
         "seconds": round(seconds, 1),
@@ -134,17 +135,17 @@ def _report(scenario: DemoScenario, traffic: DisturbedTraffic, judgement: DemoAu
         "reordered": verdict.reordered,
         "gaps": verdict.gaps,
         "violated": dict(verdict.violated),
-        "cases": judgement.cases,
-        "problems": judgement.problems,
+        "cases": audit.cases,
+        "problems": audit.problems,
         "delay_ms": {name: None if value is None else round(value * 1000, 2) for name, value in delay.items()},
         "clients": traffic.counters,
     }
 
 
-def _summary(judgement: DemoAudit, report: dict[str, Any], path: Path) -> str:
-    head = "passed" if judgement.passed else "FAILED: " + "; ".join(judgement.problems)
+def _summary(audit: DemoAudit, report: dict[str, Any], path: Path) -> str:
+    head = "passed" if audit.passed else "FAILED: " + "; ".join(audit.problems)
     counts = "   ".join(f"{name} {report[name]:,}" for name in ("published", "expected", "delivered", "gaps"))
-    cases = "".join(f"\n  {case}" for case in judgement.cases)
+    cases = "".join(f"\n  {case}" for case in audit.cases)
     return (
         f"{head}: {report['lost']:,} lost outside gaps, {report['duplicated']:,} duplicated, "
         f"{report['reordered']:,} reordered after {sum(report['disturbances'].values())} disturbances\n"
@@ -155,33 +156,36 @@ def _summary(judgement: DemoAudit, report: dict[str, Any], path: Path) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m plimsoll.soak",
-        description="Run a fleet under load, kill and freeze its parts or move its subscribers; audit every delivery.",
-        epilog="Exit code 0: nothing was lost outside of a reported gap, repeated, reordered or left over. "
-        "1: otherwise.",
+        description="Run a fleet under load; kill and freeze its processes, or move its subscribers in sessions; "
+        "audit every delivery.",
+        epilog="Exit code 0: no delivery was lost outside a reported gap, repeated or reordered, and nothing was left "
+        "over in brokers. 1: otherwise. 2: wrong options.",
     )
-    parser.add_argument("--seconds", type=float, default=300.0, help="of traffic (default %(default)g)")
+    parser.add_argument("--seconds", type=float, default=300.0, help="length of the traffic (default %(default)g)")
     parser.add_argument("--every", type=float, default=8.0, help="seconds between disturbances (default %(default)g)")
-    parser.add_argument("--subscribers", type=int, help="(default 500, with --sessions 300)")
-    parser.add_argument("--clients", type=int, default=2, help="processes that subscribe (default %(default)s)")
+    parser.add_argument("--subscribers", type=int, help="(default 500; 300 with --sessions)")
+    parser.add_argument("--clients", type=int, default=2, help="processes of subscribers (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of load and disturbances (default %(default)s)")
-    parser.add_argument("--report", type=Path, default=Path("soak-report"), metavar="DIR", help="(default %(default)s)")
-    sessions = parser.add_argument_group("instead of disturbances, sessions back to back")
-    sessions.add_argument("--sessions", type=int, metavar="N", help="so many; goes on from the file in --report")
-    sessions.add_argument("--slice", type=int, default=500, help="of one fleet each (default %(default)s)")
+    parser.add_argument(
+        "--report", type=Path, default=Path("soak-report"), metavar="DIR", help="folder (default %(default)s)"
+    )
+    sessions = parser.add_argument_group("sessions back to back, in place of disturbances")
+    sessions.add_argument("--sessions", type=int, metavar="N", help="number of sessions; resumes a series in --report")
+    sessions.add_argument("--slice", type=int, default=500, help="sessions for each fleet (default %(default)s)")
     sessions.add_argument("--lanes", type=int, default=2, help="sessions at one time (default %(default)s)")
-    sessions.add_argument("--speed", type=float, default=2.0, help="of the publishers (default %(default)g)")
-    sessions.add_argument("--members", type=int, default=0, metavar="N", help="of each; various small sizes if 0")
+    sessions.add_argument("--speed", type=float, default=2.0, help="speed of the publishers (default %(default)g)")
+    sessions.add_argument("--members", type=int, default=0, metavar="N", help="members of a session; 0: from 1 to 34")
     sessions.add_argument(
-        "--replay", type=float, default=SessionMix.replay_share, help="share of them (default %(default)g)"
+        "--replay", type=float, default=SessionMix.replay_share, help="share by replay (default %(default)g)"
     )
     sessions.add_argument(
-        "--saturated", action="store_true", help="by replay, each time that an edge has more to do than it can"
+        "--saturated", action="store_true", help="sessions by replay, whenever an overloaded edge has a queue"
     )
     sessions.add_argument(
-        "--disturb", type=float, default=0.0, metavar="SECONDS", help="kill or freeze something so often meanwhile"
+        "--disturb", type=float, default=0.0, metavar="SECONDS", help="also kill or freeze a process this often"
     )
     sessions.add_argument(
-        "--utilization", type=float, default=0.0, metavar="SHARE", help="of emulated edges; 0: they are what they are"
+        "--utilization", type=float, default=0.0, metavar="SHARE", help="emulate edges of this utilization; 0: do not"
     )
     return parser
 

@@ -1,4 +1,4 @@
-"""The audit of hand-overs in real processes: every delivery, session outcomes against observations, and added delay."""
+"""The audit of hand-overs in real processes: every delivery, outcomes against observations, and added latency."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from plimsoll.soak.added_latency import AddedLatency, HandoverWindow, HandoverWi
 from plimsoll.soak.harness.handover_driver import DrivenHandover
 
 GRACE_SECONDS: Final = 3.0
-"""How much longer than its own deadlines a hand-over may take until its outcome is known."""
+"""Allowance on top of a hand-over's own deadlines until its outcome is known."""
 LATE_SECONDS: Final = 5.0
-"""How much later than the mediator an application may learn of its new edge, as from a frozen process."""
+"""Allowance for an application that learns of its new edge later than the mediator, since its process was frozen."""
 
 
 @dataclass(frozen=True)
 class SoakAudit:
-    """`contradictions`: outcomes that differ from what applications saw. `silence`: by subscriber, see `silences`."""
+    """`contradictions`: outcomes that applications did not see. `silence`: by subscriber, see `DeliverySilences`."""
 
     verdict: AuditVerdict
     added: AddedLatency
@@ -31,7 +31,7 @@ class SoakAudit:
 
     @property
     def violations(self) -> list[str]:
-        """All violations, in words."""
+        """All violations and contradictions as text."""
         return [*map(str, self.verdict.violations), *self.contradictions]
 
     @property
@@ -44,15 +44,15 @@ def audit_handovers(
     others: Iterable[Observation] = (), watched: Mapping[str, tuple[float, float]] | None = None,
     *, saturated: bool = False, disturbed: bool = False,
 ) -> SoakAudit:  # fmt: skip
-    """Read all journals and judge them. `others`: other findings, such as ends of heads and residue.
+    """Audit the journals of a run. `others`: observations from elsewhere, such as ends of heads and residue.
 
     `watched`: the interval over which the silence of a subscriber is measured. `saturated`: only hand-overs by replay
-    count for latency. `disturbed`: edges or applications are killed meanwhile. A subscriber that stayed may then have
-    been at the target before the others were through; and one that resumed has moved or returned once the head has
-    heard of it, though its application may be killed before it hears so, or its edge before it tells.
+    count for latency. `disturbed`: edges or applications are killed during hand-overs. Then a subscriber that stayed
+    may have attached to the target before the hand-over ended; and one that resumed counts as moved or returned as soon
+    as the head has its RESUME, although its application or its edge may be killed before the application learns of it.
 
     Raises:
-        JournalError: one of them is damaged.
+        JournalError: a journal is damaged.
 
     """
     audit = LawAudit()
@@ -82,15 +82,15 @@ def audit_handovers(
 
 def _windows(handovers: Sequence[DrivenHandover], saturated: bool) -> Iterable[tuple[str, HandoverWindow]]:
     for one in handovers:
-        stay = HandoverWindow(
+        window = HandoverWindow(
             one.began_at, one.ended_at or float("inf"), one.plan.source, one.plan.replay or not saturated
         )
         for name, _ in one.members:
-            yield name, stay
+            yield name, window
 
 
 def _session_observations(handovers: Sequence[DrivenHandover]) -> Iterable[Observation]:
-    """I5: every hand-over ends by its deadline, even if its mediator has died."""
+    """I5: every hand-over ends by its deadline, even if its mediator was killed."""
     for one in handovers:
         deadline = one.began_at + one.plan.prepare_seconds + one.plan.drain_seconds + GRACE_SECONDS
         yield seen.SessionStartObserved(one.session, deadline, one.began_at)
@@ -101,31 +101,29 @@ def _session_observations(handovers: Sequence[DrivenHandover]) -> Iterable[Obser
 def _contradictions(
     handovers: Sequence[DrivenHandover], attached: Mapping[str, Sequence[tuple[float, str]]], disturbed: bool
 ) -> Iterable[str]:
-    """Outcomes of members against the edges that their applications were told of."""
+    """Outcomes of members that differ from the edges which their applications saw."""
     for one in handovers:
         if one.state not in ("done", "aborted"):
             continue
         named = {name for name, _ in one.members}
         if one.members and named != set(one.plan.members):
-            yield f"hand-over {one.session} was for {len(one.plan.members)} members and tells of {len(named)}"
+            yield f"hand-over {one.session} of {len(one.plan.members)} members has outcomes for {len(named)}"
         until = one.ended_at or float("inf")
         for name, outcome in one.members:
             had = [(at, edge) for at, edge in attached.get(name, ()) if one.began_at <= at <= until + LATE_SECONDS]
             here = [at for at, edge in had if edge == one.plan.target]
             if outcome == "moved" and not here and not (disturbed and one.plan.replay):
-                yield f"hand-over {one.session} tells that {name} moved, which never heard of {one.plan.target}"
+                yield f"hand-over {one.session}: {name} is `moved`, but never attached to {one.plan.target}"
             elif outcome == "returned" and not had and not disturbed:
-                yield f"hand-over {one.session} tells that {name} returned, which was never served anew"
+                yield f"hand-over {one.session}: {name} is `returned`, but never attached again"
             elif outcome == "stayed" and not disturbed and any(at <= until for at in here):
-                yield f"hand-over {one.session} tells that {name} stayed, which went to {one.plan.target}"
+                yield f"hand-over {one.session}: {name} is `stayed`, but attached to {one.plan.target}"
             elif outcome == "detached" and until - one.began_at < one.plan.drain_seconds:
-                yield f"hand-over {one.session} tells that {name} was detached before its time"
+                yield f"hand-over {one.session}: {name} is `detached` before the time for draining was over"
 
 
 class DeliverySilences:
-    """The longest time between two deliveries of a subscriber, counting from the start and to the end of the time
-    watched.
-    """
+    """The longest time without a delivery, by subscriber; the start and the end of the watched interval count."""
 
     def __init__(self, watched: Mapping[str, tuple[float, float]]) -> None:
         self._watched = watched

@@ -1,5 +1,5 @@
-"""Spark over telemetry: pure functions from DataFrames to DataFrames, with thin readers and writers around them.
+"""Spark jobs over telemetry: pure functions from DataFrames to DataFrames, with thin readers and writers around them.
 
-Jobs aggregate, compare, forecast, audit and plan from stored load reports. They advise and are never in the way of a
-delivery or a session: whoever reads their snapshot checks it first, and has the collectors' fold without them.
+Jobs aggregate, compare, forecast, audit and plan from stored load reports. No delivery and no session depends on them:
+readers check a snapshot before they use it, and use the collectors' fold without one.
 """

@@ -1,4 +1,4 @@
-"""`python -m plimsoll.sparkjobs JOB ARGUMENT...`: one file that `spark-submit` can be given for every job."""
+"""`python -m plimsoll.sparkjobs JOB ARGUMENT...`: the entry point of every job, for `spark-submit` as well."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JOBS: Final = ("live", "oracle", "compact", "history", "audit", "accuracy", "sim
 
 def main(arguments: Sequence[str]) -> int:
     if not arguments or arguments[0] not in JOBS:
-        sys.stderr.write(printable_lines(f"name a job: {', '.join(JOBS)}\n"))
+        sys.stderr.write(printable_lines(f"the first argument must be a job: {', '.join(JOBS)}\n"))
         return 2
     module = importlib.import_module(f"plimsoll.sparkjobs.jobs.{arguments[0]}")
     from plimsoll.sparkjobs.spark_session import SparkUnavailableError

@@ -1,8 +1,8 @@
-"""From what was seen to the tables of the audit job: who had what accepted, which subscriptions lived, what came.
+"""Makes the tables of the audit job from observations: accepted publications, subscriptions, deliveries and gaps.
 
 Times are seconds on the journal's clock. `python -m plimsoll.sparkjobs.audit_tables FILE... --output FOLDER` reads
-journals of JSON lines; for observations from elsewhere call `write_tables`. Each call adds a file to every table, so a
-run in several parts is one audit; a part must be whole in itself, with all that its subscribers saw.
+journals of JSON lines; for observations from elsewhere call `write_tables`. Each call adds a file to every table, so
+the parts of a run make one audit. A part must have all observations of its subscribers.
 """
 
 from __future__ import annotations
@@ -30,22 +30,23 @@ ACCEPTED: Final = (
     "publisher STRING, incarnation BIGINT, seq BIGINT, attributes STRING, head STRING, head_epoch BIGINT,"
     " origin_offset BIGINT, at DOUBLE"
 )
-"""`attributes` is JSON. `at`: when a head logged it or, if nobody saw that, when it was published. Origin: head, its
-epoch, offset; null where no delivery and no log names it."""
+"""`attributes` is JSON. `at`: when a head logged it or, without such an observation, when it was published. `head`,
+`head_epoch` and `origin_offset` are null if no delivery and no log entry names its origin."""
 SUBSCRIPTIONS: Final = (
     "subscriber STRING, incarnation BIGINT, predicates STRING, requested_at DOUBLE, live_from DOUBLE,"
     " live_until DOUBLE, due_until DOUBLE, forgotten_at DOUBLE, not_from ARRAY<STRING>"
 )
-"""A row for each acknowledgement of a subscription: what was accepted from `live_from` to before `live_until`, when a
-later one took its place, has to come; and may come as late as `due_until`, when the subscription was withdrawn or void.
-One that was never acknowledged has an empty time. `predicates` is JSON; `not_from`: heads that it did not reach."""
+"""A row for each acknowledgement of a subscription. Publications accepted from `live_from` until before `live_until`,
+when a later acknowledgement replaced it, must be delivered, at the latest by `due_until`, when the subscription was
+withdrawn or void. Without an acknowledgement the interval is empty. `predicates` is JSON; `not_from`: heads that it did
+not reach."""
 DELIVERED: Final = (
     "subscriber STRING, incarnation BIGINT, place BIGINT, publisher STRING, publisher_incarnation BIGINT, seq BIGINT,"
     " at DOUBLE"
 )
-"""`place` numbers what one incarnation of a subscriber was given, in its order."""
+"""`place` numbers the deliveries of an incarnation of a subscriber in their order."""
 GAPS: Final = "subscriber STRING, incarnation BIGINT, after BIGINT, head STRING, head_epoch BIGINT, last_offset BIGINT"
-"""The last offset of an origin in a gap that the application was told of, behind its first `after` deliveries."""
+"""The last offset of an origin in a gap that was reported after the first `after` deliveries."""
 TABLES: Final = {"accepted": ACCEPTED, "subscriptions": SUBSCRIPTIONS, "delivered": DELIVERED, "gaps": GAPS}
 
 _TYPES: Final = {
@@ -55,7 +56,7 @@ TableRow = dict[str, Any]
 
 
 def table_rows(observations: Iterable[Observation]) -> Mapping[str, Iterator[TableRow]]:
-    """The rows of each table."""
+    """The rows of each table, by its name."""
     audit = LawAudit()
     filters: dict[int, str] = {}
     for one in observations:
@@ -125,22 +126,22 @@ def _delivered_rows(audit: LawAudit) -> Iterator[TableRow]:
 
 def _gap_rows(audit: LawAudit) -> Iterator[TableRow]:
     for (name, incarnation), reader in sorted(audit.subscribers.readers.items()):
-        for told in reader.gaps:
-            for head, epoch, offset in told.gap.last:
+        for reported in reader.gaps:
+            for head, epoch, offset in reported.gap.last:
                 yield {
-                    "subscriber": name, "incarnation": incarnation, "after": told.after, "head": head,
+                    "subscriber": name, "incarnation": incarnation, "after": reported.after, "head": head,
                     "head_epoch": epoch, "last_offset": offset,
                 }  # fmt: skip
 
 
 def arrow_schema(columns: str) -> pa.Schema:
-    """The columns of a table as Arrow has them."""
+    """The columns of a table as an Arrow schema."""
     pairs = (column.strip().split(" ", 1) for column in columns.split(","))
     return pa.schema([(name, _TYPES[kind]) for name, kind in pairs])
 
 
 def write_tables(observations: Iterable[Observation], folder: Path, batch: int = 100_000) -> dict[str, int]:
-    """Add what was seen to the tables below a folder; how many rows of each."""
+    """Add observations to the tables below a folder; returns the number of rows by table."""
     written = {}
     for name, found in table_rows(observations).items():
         schema = arrow_schema(TABLES[name])

@@ -1,12 +1,12 @@
-"""A placement of all subscribers on all brokers, from groups of subscribers that take the same: values and arithmetic.
+"""Places all subscribers of a fleet on its brokers, by groups of subscribers that take the same items.
 
-The load of a broker is a set function (BAD 2019; PADRES 2006, eq. 2 and 3): what it takes in counts once, however many
-of its subscribers share it, and what it sends out counts for each of them,
+The load of a broker is a set function (BAD 2019; PADRES 2006, eq. 2 and 3): its input counts once, however many of its
+subscribers share it, and its output counts for each of them,
 
     load(j) = input_cost * rate(union of the items of its subscribers) + output_cost * sum of their rates,
 
-and its utilisation is that by its capacity. The aim is the least highest utilisation; that is bin packing with shared
-parts, so there is a lower bound and a plan above it, and both are told.
+and its utilisation is load / capacity. The highest utilisation is to be minimal. That is bin packing with shared parts,
+which is too hard to solve exactly: results are a plan, and a lower bound to compare it with.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 BISECTION_STEPS = 12
-"""Halvings of the span between a target that is met and one that is not: the last is within 1/4096 of it."""
+"""Steps of a bisection between a target that can be met and one that cannot: the error is 1/4096 of their distance."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriberGroup:
-    """Subscribers that take the same items. `count_by_broker`: how many of them are now on which broker."""
+    """Subscribers that take the same items. `count_by_broker`: pairs of a broker and the number of them there now."""
 
     items: tuple[int, ...]
     count_by_broker: tuple[tuple[int, int], ...]
@@ -38,7 +38,7 @@ class SubscriberGroup:
 
 @dataclass(frozen=True, slots=True)
 class PlacementProblem:
-    """What is to be placed. `rates`: of each item, publications per second; `capacities`: of each broker, in load."""
+    """`rates`: publications per second of each item; `capacities`: of each broker, in units of load."""
 
     rates: Floats
     capacities: Floats
@@ -50,18 +50,18 @@ class PlacementProblem:
         return self.input_cost * float(self.rates[list(group.items)].sum())
 
     def output_of(self, group: SubscriberGroup) -> float:
-        """Load of one subscriber's deliveries."""
+        """The load of one subscriber's deliveries."""
         return self.output_cost * float(self.rates[list(group.items)].sum())
 
 
 @dataclass(slots=True)
 class SubscriberPlacement:
-    """`placed[g]`: how many of group g go to which broker."""
+    """`placed[g]`: the number of subscribers of group g by broker."""
 
     placed: list[dict[int, int]] = field(default_factory=list)
 
     def utilizations(self, problem: PlacementProblem) -> Floats:
-        """By the definition, from nothing but who is where."""
+        """Computed by the definition, independently of how the placement was made."""
         held = np.zeros((len(problem.rates), len(problem.capacities)), dtype=bool)
         load = np.zeros(len(problem.capacities))
         for group, placed in zip(problem.groups, self.placed, strict=True):
@@ -73,7 +73,7 @@ class SubscriberPlacement:
         return np.asarray(load / problem.capacities)
 
     def moves(self, problem: PlacementProblem) -> int:
-        """How many subscribers change their broker: of a group, as many stay as are wanted where they are."""
+        """The number of subscribers that change their broker. Those of a group are interchangeable."""
         stay = 0
         for group, placed in zip(problem.groups, self.placed, strict=True):
             stay += sum(min(number, placed.get(broker, 0)) for broker, number in group.count_by_broker)
@@ -81,10 +81,10 @@ class SubscriberPlacement:
 
 
 def lower_bound(problem: PlacementProblem) -> float:
-    """A utilisation that no placement can beat.
+    """A highest utilisation below which no placement can be.
 
-    At a target T no broker carries more than T times the greatest capacity, so an item whose takers load by D in all
-    is taken in by at least D / (T * greatest - its own rate) brokers. All that, and no less, has to fit.
+    At a target T no broker carries more than T times the greatest capacity, so an item whose takers have an output load
+    of D in all is input of at least D / (T * greatest - its own rate) brokers. All that input and output must fit.
     """
     total, greatest = float(problem.capacities.sum()), float(problem.capacities.max())
     output = np.array([problem.output_of(group) for group in problem.groups])
@@ -114,7 +114,7 @@ def lower_bound(problem: PlacementProblem) -> float:
 
 
 def _bisect(low: float, high: float, fits: Callable[[float], bool], steps: int) -> float:
-    """The least target that fits, as its highest known miss: still a bound."""
+    """The highest target found that does not fit: a lower bound of the least that does."""
     for _ in range(steps):
         middle = (low + high) / 2
         low, high = (low, middle) if fits(middle) else (middle, high)
@@ -122,9 +122,9 @@ def _bisect(low: float, high: float, fits: Callable[[float], bool], steps: int) 
 
 
 def pack_lpt(problem: PlacementProblem) -> SubscriberPlacement:
-    """Longest processing time first: each subscriber weighs what it takes by itself and goes to the emptiest broker.
+    """Longest processing time first (Graham 1969): subscribers by falling weight, each to the least loaded broker.
 
-    Graham 1969. It does not see that input is shared, so its loads are those of `Placement.utilizations`, not its own.
+    It ignores that input is shared, so the loads that it adds up are too high; `utilizations` has the real ones.
     """
     order = sorted(range(len(problem.groups)), key=lambda g: (-problem.output_of(problem.groups[g]), g))
     placement = SubscriberPlacement([{} for _ in problem.groups])
@@ -140,9 +140,9 @@ def pack_lpt(problem: PlacementProblem) -> SubscriberPlacement:
 
 
 def pack_sharing_input(problem: PlacementProblem, bound: float, keep: bool = False) -> SubscriberPlacement:
-    """Pack groups where most of what they take is taken in already, under the least target that works.
+    """Pack each group where it adds least input, with the lowest target for which that succeeds.
 
-    With `keep`, who fits stays where it is, and only the rest is packed: fewer moves for a higher load.
+    With `keep`, subscribers that fit stay where they are and only the others are packed: fewer moves, higher load.
     """
     low, high, best = bound, bound * 1.05, None
     while best is None:
@@ -158,7 +158,7 @@ def pack_sharing_input(problem: PlacementProblem, bound: float, keep: bool = Fal
 
 
 class _BinPacking:
-    """Brokers as they fill up to a target."""
+    """Brokers while they are filled up to a target."""
 
     def __init__(self, problem: PlacementProblem, target: float) -> None:
         self.problem = problem
@@ -167,7 +167,7 @@ class _BinPacking:
         self.cost = problem.input_cost * problem.rates
 
     def extra_input(self, items: list[int]) -> Floats:
-        """What each broker would take in anew."""
+        """The input that these items would add at each broker."""
         return np.asarray(self.cost[items] @ ~self.held[items, :])
 
     def place(self, items: list[int], broker: int, number: int, output: float, extra: float) -> None:
@@ -205,13 +205,13 @@ def _pack(problem: PlacementProblem, target: float, keep: bool) -> SubscriberPla
 
 
 def _packing_order(problem: PlacementProblem) -> list[int]:
-    """The heaviest first, so that what is left at the end is small: groups by all that they load."""
+    """Groups by falling total load, so that the last ones to place are small."""
     weights = [problem.input_of(group) + problem.output_of(group) * group.count for group in problem.groups]
     return sorted(range(len(weights)), key=lambda g: (-weights[g], problem.groups[g].items))
 
 
 def _choose_broker(packing: _BinPacking, extra: Floats, wanted: int, output: float) -> tuple[int, int] | None:
-    """Where to put how many of a group: whole where that adds least input, else as many as the best share takes."""
+    """The broker for a group and the number to place there: all, where that adds least input; else the best part."""
     after = packing.room - extra - wanted * output
     whole = np.flatnonzero(after >= -1e-9 * packing.problem.capacities)
     if len(whole):
@@ -221,7 +221,7 @@ def _choose_broker(packing: _BinPacking, extra: Floats, wanted: int, output: flo
     some = np.floor(np.maximum(0.0, packing.room - extra) / output) if output > 0 else np.zeros_like(extra)
     if some.max() < 1:
         return None
-    # A part costs its extra input however many it takes: the least input per subscriber placed.
+    # The added input is the same for any number of subscribers, so choose the least per subscriber placed.
     price = np.where(some >= 1, extra / np.maximum(some, 1), math.inf)
     best = np.flatnonzero(price <= price.min() + 1e-12)
     broker = int(best[np.argmax(some[best])])
@@ -230,9 +230,9 @@ def _choose_broker(packing: _BinPacking, extra: Floats, wanted: int, output: flo
 
 
 def relabel_brokers(problem: PlacementProblem, placement: SubscriberPlacement) -> SubscriberPlacement:
-    """The same loads with fewer moves: brokers of equal capacity trade places with whom they share most subscribers."""
+    """The same loads with fewer moves: of brokers of equal capacity, swap those that then keep most subscribers."""
     size = len(problem.capacities)
-    shared = np.zeros((size, size), dtype=np.int64)  # now there, then there
+    shared = np.zeros((size, size), dtype=np.int64)  # subscribers at the first broker now and at the second then
     for group, placed in zip(problem.groups, placement.placed, strict=True):
         for now, here in group.count_by_broker:
             for then, there in placed.items():
@@ -257,7 +257,7 @@ def _keep_in_place(
     left: list[int],
     order: Sequence[int],
 ) -> None:
-    """Those stay who fit where they are, the heaviest groups first."""
+    """Let subscribers stay that fit where they are, the heaviest groups first."""
     for number in order:
         group, items = problem.groups[number], list(problem.groups[number].items)
         output = problem.output_of(group)

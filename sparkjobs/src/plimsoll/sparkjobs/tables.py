@@ -1,37 +1,37 @@
-"""The tables that jobs read and write beside telemetry itself, by column; and the ways between tables, files and plans.
+"""Tables of jobs other than telemetry, and how they are read and written.
 
-`subscribers` and `items` say who takes what. An item is a sample of a profile (PADRES 2006, 4.1): publications that the
-same subscriptions match, at so many a second. A subscriber's bit vector is then the set of its items, and what several
-subscribers share counts once.
+`subscribers` and `items` have the items of each subscriber. An item is a sample of a profile (PADRES 2006, 4.1):
+publications that the same subscriptions match, with their rate. A subscriber's bit vector is the set of its items, and
+an item that several subscribers share counts once.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 from pyspark.sql.types import StructType
 
 SUBSCRIBERS: Final = "subscriber STRING, broker STRING, items ARRAY<INT>"
-"""Who is served where, and which items match its subscriptions; `items` has no duplicates and any order."""
+"""The broker of each subscriber and the items that match its subscriptions, in any order and without duplicates."""
 ITEMS: Final = "item INT, rate DOUBLE"
 """Publications per second of each item."""
 BROKERS: Final = "broker STRING, capacity DOUBLE"
-"""Load that a broker may carry at utilisation 1, in the unit of the costs that a plan is made with."""
+"""The load of a broker at utilisation 1, in the unit of the costs of a plan."""
 RATES: Final = "publisher STRING, at_us BIGINT, publications_per_second DOUBLE"
-"""What a publisher sent per interval, from `publisher_rates` of load reports."""
+"""The rate of a publisher in a report interval, from `publisher_rates` of load reports."""
 
 
 class JobTableError(ValueError):
-    """A table is not there, or lacks what a job asks for."""
+    """A table does not exist, or lacks rows that another one refers to."""
 
 
 def struct_type(columns: str) -> StructType:
-    """The columns of a table that is written as text. Needs a session, as Spark reads the text itself."""
+    """The columns of a table from their DDL text. Needs a session, since Spark parses the text."""
     found = StructType.fromDDL(columns)
     if not isinstance(found, StructType):
         raise TypeError(f"not the columns of a table: {columns}")
@@ -39,10 +39,10 @@ def struct_type(columns: str) -> StructType:
 
 
 def read_table(spark: SparkSession, path: str | Path, columns: str | StructType) -> DataFrame:
-    """A folder or file of Parquet with these columns, which are asked for and never guessed.
+    """A folder or file of Parquet. Its columns are selected by name and not inferred.
 
     Raises:
-        TableError: there is nothing at that path.
+        JobTableError: the path does not exist.
 
     """
     if not Path(path).exists():
@@ -52,9 +52,9 @@ def read_table(spark: SparkSession, path: str | Path, columns: str | StructType)
 
 
 def items_from_bits(rows: DataFrame, bits: str = "bits") -> DataFrame:
-    """Replaces a bit vector (bytes, the first item in the lowest bit of the first byte) by `items`.
+    """Replace a bit vector (bytes, the first item in the lowest bit of the first byte) by `items`.
 
-    Of the bytes of ProfileReply: `RowItem.bits`, as brokers send it.
+    Brokers send such vectors as `RowItem.bits` in PROFILE_REPLY.
     """
     byte = f"cast(conv(hex(substring(`{bits}`, cast(i div 8 as int) + 1, 1)), 16, 10) as int)"
     places = f"if(length(`{bits}`) = 0, cast(array() as array<int>), sequence(0, length(`{bits}`) * 8 - 1))"
@@ -62,8 +62,8 @@ def items_from_bits(rows: DataFrame, bits: str = "bits") -> DataFrame:
     return rows.withColumn("items", items).drop(bits)
 
 
-def write_json(path: Path, value: Any) -> None:
-    """The whole file or none of it: written beside, flushed to disk, then put in place."""
+def write_json(path: Path, value: object) -> None:
+    """Replace the file atomically: a reader sees the old file or the new one, also after a crash."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     with beside.open("wb") as file:

@@ -1,6 +1,6 @@
-"""Raw telemetry as jobs read it: columns by the shared schema, each row with a word on whether it can be used.
+"""Raw telemetry as jobs read it: the columns of the shared schema, and whether each row is valid.
 
-A row that cannot be used is counted, never dropped unseen: `valid` is a column, not a filter.
+Invalid rows must be counted, so `valid` is a column and not a filter.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 from pyspark.sql.types import StructType
 
 from plimsoll.sparkjobs.tables import struct_type
@@ -28,7 +28,7 @@ from plimsoll.telemetry.schema import (
 )
 
 LARGEST_METRIC: Final = 9.2e9
-"""A metric whose billionths would not fit into 63 bits is no measurement."""
+"""Billionths of a larger metric would not fit into 63 bits; such a row is invalid."""
 POINT_COLUMNS: Final = ("cluster", "broker", "role", "state", "epoch", "seq", "received_us", "collector", "at_us")
 
 
@@ -43,19 +43,19 @@ def outcomes_schema() -> StructType:
 
 
 def read_files(spark: SparkSession, files: Sequence[str | Path], schema: StructType) -> DataFrame:
-    """These Parquet files; of none of them, an empty frame."""
+    """The rows of these Parquet files; without files, an empty frame."""
     if not files:
         return spark.createDataFrame([], schema)
     return spark.read.schema(schema).parquet(*map(str, files))
 
 
 def finished_files(folder: Path) -> list[Path]:
-    """The finished files of a folder of collectors: a file that is being written begins with a dot or underscore."""
+    """The finished files of a collectors' folder; names of unfinished ones begin with a dot or underscore."""
     return sorted(path for path in folder.glob("*.parquet") if not path.name.startswith((".", "_")))
 
 
 def is_valid(fleet: str) -> Column:
-    """Whether a row can be used: of this schema and fleet, complete, finite, and dated as the schema says."""
+    """Whether a row is of this schema and fleet, complete, finite, and dated close to its receipt."""
     skew = int(SKEW_SECONDS * 1e6)
     rules = [
         F.col("schema") == MAJOR,
@@ -73,18 +73,18 @@ def is_valid(fleet: str) -> Column:
 
 
 def report_points(loads: DataFrame, fleet: str) -> DataFrame:
-    """What aggregates are made of: `valid`, POINT, and METRICS in billionths (whole numbers, half to even).
+    """The input of aggregates: `valid`, POINT_COLUMNS, and METRICS in billionths (whole numbers, half to even).
 
-    A row that is not valid keeps its cluster if it has one, and may have nulls.
+    An invalid row keeps its cluster if it has one, and may have nulls.
     """
-    # `try_cast`: what is too large for it is not valid, either; asking that first would ask it for each metric again.
+    # A value too large for `try_cast` is invalid anyway; testing it first would double the work for each metric.
     nanos = [F.rint(F.col(name) * F.lit(float(NANO))).try_cast("bigint").alias(name) for name in METRICS]
     cluster = F.coalesce(F.col("cluster"), F.lit("")).alias("cluster")
     return loads.select(is_valid(fleet).alias("valid"), cluster, *POINT_COLUMNS[1:], *nanos)
 
 
 def read_expected(folder: Path, fleet: str) -> dict[str, list[str]]:
-    """The brokers of each cluster that reports are expected from; none where nobody has said so.
+    """The brokers of each cluster that should send reports; empty if the file does not exist.
 
     Raises:
         ValueError: the file is of another fleet or schema, or cannot be read.
@@ -96,7 +96,7 @@ def read_expected(folder: Path, fleet: str) -> dict[str, list[str]]:
     try:
         expected = msgspec.json.decode(path.read_bytes(), type=ExpectedBrokers)
     except msgspec.MsgspecError as error:
-        raise ValueError(f"{path} does not say whom to expect: {error}") from error
+        raise ValueError(f"{path} does not list the expected brokers: {error}") from error
     if (expected.schema, expected.fleet) != (MAJOR, fleet):
-        raise ValueError(f"{path} is of fleet {expected.fleet}, schema {expected.schema}; wanted {fleet}, {MAJOR}")
+        raise ValueError(f"{path} is of fleet {expected.fleet}, schema {expected.schema}; expected {fleet}, {MAJOR}")
     return expected.clusters

@@ -75,14 +75,14 @@ class TelemetryCollector:
 
     # -- the loop
 
-    def take_reports(self, heard: HeadReports, now_us: int) -> None:
+    def take_reports(self, received: HeadReports, now_us: int) -> None:
         """Take the reports of one head."""
         with self.lock:
-            self.frames_refused += heard.refused
-            for _ in range(heard.refused):
+            self.frames_refused += received.refused
+            for _ in range(received.refused):
                 self.intake.refuse()
-            for report in heard.reports:
-                self.intake.take_report(report, heard.cluster, now_us)
+            for report in received.reports:
+                self.intake.take_report(report, received.cluster, now_us)
 
     def advance(self, now: float, now_us: int) -> None:
         """Do what is due: write pending rows, forget silent brokers, remove old files."""

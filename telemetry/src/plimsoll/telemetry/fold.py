@@ -23,7 +23,7 @@ from plimsoll.telemetry.snapshot import (
 )
 
 FRESH_SECONDS: Final = 5
-"""The fold is of the newest report of each broker, if it is at most so old."""
+"""The fold uses the newest report of each broker, if it is at most this old."""
 
 _INPUT, _OUTPUT = METRICS.index("input_utilization"), METRICS.index("output_utilization")
 

@@ -7,6 +7,7 @@ oldest is closed for a new one. The handler is called in the server's thread, so
 
 from __future__ import annotations
 
+import errno
 import logging
 import selectors
 import socket
@@ -156,7 +157,7 @@ class HttpServer:
                     return
                 if key.fileobj is self._listener:
                     self._accept()
-                elif (connection := self._connections.get(key.fileobj)) is not None:  # type: ignore[call-overload]
+                elif (connection := self._connections.get(key.fileobj)) is not None:  # type: ignore[call-overload]  # sockets alone are registered
                     self._advance(connection)
             now = time.monotonic()
             for connection in [each for each in self._connections.values() if each.until <= now]:
@@ -184,9 +185,13 @@ class HttpServer:
             else:
                 self._receive(connection)
         except BlockingIOError:
-            pass
-        except OSError:
+            pass  # the selector says when it goes on
+        except (ConnectionError, TimeoutError):
             self._drop(connection)  # the other side has gone
+        except OSError as error:
+            if error.errno != errno.ENOTCONN:  # it has gone as well: `shutdown` says so by this
+                log.warning("http: a connection is closed after a fault: %s", error)
+            self._drop(connection)
 
     def _receive(self, connection: _HttpConnection) -> None:
         data = connection.socket.recv(_RECEIVE_BYTES)

@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
         print(printable_lines(f"plimsoll.telemetry: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_CONFIG
     except OSError as error:
-        print(printable(f"plimsoll.telemetry: {error}"), file=sys.stderr)  # noqa: T201
+        print(printable(f"plimsoll.telemetry: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_UNUSABLE_PATH
 
 

@@ -7,9 +7,8 @@ are whole microseconds since 1970 (UTC), so that no reader's time zone can disto
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -37,9 +36,9 @@ class TelemetryColumn:
     about: str
     nullable: bool = False
 
-    @property
-    def is_list(self) -> bool:
-        return isinstance(self.type, tuple)
+
+TableRow = tuple[Any, ...]
+"""The values of a table's columns, in their order; each column has its own type."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +71,12 @@ COVER: Final = (
 
 LOADS: Final = TelemetryTable(
     "loads",
-    "A load report (PIE) of one broker over one report interval, as a collector took it.",
+    "A load report (PIE) of one broker over one report interval, as a collector stored it.",
     ("broker", "epoch", "seq"),
     (
         TelemetryColumn("schema", "int32", "", "Major version of this table."),
-        TelemetryColumn("collector", "string", "", "Who took it."),
-        TelemetryColumn("received_us", "int64", "us since 1970", "When it came, by the collector's clock."),
+        TelemetryColumn("collector", "string", "", "The collector that stored it."),
+        TelemetryColumn("received_us", "int64", "us since 1970", "When it arrived, by the collector's clock."),
         TelemetryColumn(
             "event_us", "int64", "us since 1970", "When it was made, by the broker's clock.", nullable=True
         ),
@@ -85,7 +84,7 @@ LOADS: Final = TelemetryTable(
             "at_us",
             "int64",
             "us since 1970",
-            "When windows take it to be made: event_us; received_us where that is"
+            "The time by which windows take it: event_us; received_us where that is"
             f" unknown or more than {SKEW_SECONDS:g} s away.",
         ),
         TelemetryColumn("fleet", "string", "", "Fleet of the broker."),
@@ -93,7 +92,7 @@ LOADS: Final = TelemetryTable(
         TelemetryColumn("broker", "string", "", "Name of the broker."),
         TelemetryColumn("role", "string", "", "head or edge."),
         TelemetryColumn(
-            "epoch", "int64", "", "Which start of the broker: later ones are greater unless its clock was set back."
+            "epoch", "int64", "", "Epoch of the broker: later starts have greater ones unless its clock was set back."
         ),
         TelemetryColumn("seq", "int64", "", "Number of the report within the epoch, from 1."),
         TelemetryColumn("state", "string", "", "OK, BUSY, N/A or STABILIZING."),
@@ -106,15 +105,23 @@ LOADS: Final = TelemetryTable(
         TelemetryColumn(
             "match_delay_seconds", "float64", "s", "Service time of a publication, from frame in to buffers out."
         ),
-        TelemetryColumn("index_delay_seconds", "float64", "s", "The part of it that the index takes."),
+        TelemetryColumn("index_delay_seconds", "float64", "s", "The part of it spent in the index."),
         TelemetryColumn("input_queue_delay_seconds", "float64", "s", "Mean wait before service."),
         TelemetryColumn("output_queue_delay_seconds", "float64", "s", "Mean wait after service."),
         TelemetryColumn("input_rate", "float64", "publications/s", "Arrivals."),
         TelemetryColumn("output_rate", "float64", "deliveries/s", "Deliveries."),
         TelemetryColumn("output_bytes_per_second", "float64", "bytes/s", "Bytes sent."),
         TelemetryColumn("subscribers", "int64", "subscribers", "Served here; at a head, in its cluster."),
-        TelemetryColumn("subscriptions", "int64", "subscriptions", "What a publication is matched with here."),
-        TelemetryColumn("interval_seconds", "float64", "s", "What the report is about, up to event_us.", nullable=True),
+        TelemetryColumn(
+            "subscriptions", "int64", "subscriptions", "Subscriptions that publications are matched with here."
+        ),
+        TelemetryColumn(
+            "interval_seconds",
+            "float64",
+            "s",
+            "Length of the reported interval, which ends at event_us.",
+            nullable=True,
+        ),
         TelemetryColumn("input_queue_messages", "int64", "messages", "Waiting for service.", nullable=True),
         TelemetryColumn("output_queue_messages", "int64", "messages", "Waiting to be sent.", nullable=True),
         TelemetryColumn("output_queue_bytes", "int64", "bytes", "Waiting to be sent.", nullable=True),
@@ -126,7 +133,7 @@ LOADS: Final = TelemetryTable(
         ),
         TelemetryColumn("match_seconds_per_match", "float64", "s", "Fitted delay of each match.", nullable=True),
         TelemetryColumn("log_bytes", "int64", "bytes", "In a head's log.", nullable=True),
-        TelemetryColumn("log_limit_bytes", "int64", "bytes", "What a head's log may hold.", nullable=True),
+        TelemetryColumn("log_limit_bytes", "int64", "bytes", "Limit of a head's log.", nullable=True),
         TelemetryColumn("log_bytes_per_second", "float64", "bytes/s", "How fast a head's log fills.", nullable=True),
         TelemetryColumn(
             "cover_subscriptions",
@@ -139,7 +146,7 @@ LOADS: Final = TelemetryTable(
         TelemetryColumn("arrivals_total", "int64", "publications", "Since the start of the epoch.", nullable=True),
         TelemetryColumn("deliveries_total", "int64", "deliveries", "Since the start of the epoch.", nullable=True),
         TelemetryColumn("bytes_out_total", "int64", "bytes", "Since the start of the epoch.", nullable=True),
-        TelemetryColumn("gaps_total", "int64", "gaps", "Told of since the start of the epoch.", nullable=True),
+        TelemetryColumn("gaps_total", "int64", "gaps", "Reported since the start of the epoch.", nullable=True),
         TelemetryColumn("balanced_set", ("string",), "", "Edges whose loads are within this one's triggers."),
         TelemetryColumn("publisher_rates", RATE, "", "The publishers of a head that sent most in the interval."),
         TelemetryColumn("covers", COVER, "", "Covering sets that a head holds, by link."),
@@ -149,53 +156,55 @@ LOADS: Final = TelemetryTable(
 FORECAST: Final = (
     TelemetryColumn("broker", "string", "", "An edge that the plan changes."),
     TelemetryColumn("utilization_before", "float64", "ratio", "The greater of input and output, at planning."),
-    TelemetryColumn("utilization_predicted", "float64", "ratio", "What the plan promised."),
-    TelemetryColumn("utilization_measured", "float64", "ratio", "What came after it had settled.", nullable=True),
-    TelemetryColumn("input_predicted", "float64", "ratio", "Input utilisation promised.", nullable=True),
-    TelemetryColumn("input_measured", "float64", "ratio", "Input utilisation that came.", nullable=True),
-    TelemetryColumn("output_predicted", "float64", "ratio", "Output utilisation promised.", nullable=True),
-    TelemetryColumn("output_measured", "float64", "ratio", "Output utilisation that came.", nullable=True),
-    TelemetryColumn("match_predicted_seconds", "float64", "s", "Matching delay promised.", nullable=True),
-    TelemetryColumn("match_measured_seconds", "float64", "s", "Matching delay that came.", nullable=True),
+    TelemetryColumn("utilization_predicted", "float64", "ratio", "As predicted by the plan."),
+    TelemetryColumn("utilization_measured", "float64", "ratio", "As measured once loads had settled.", nullable=True),
+    TelemetryColumn("input_predicted", "float64", "ratio", "Predicted input utilisation.", nullable=True),
+    TelemetryColumn("input_measured", "float64", "ratio", "Measured input utilisation.", nullable=True),
+    TelemetryColumn("output_predicted", "float64", "ratio", "Predicted output utilisation.", nullable=True),
+    TelemetryColumn("output_measured", "float64", "ratio", "Measured output utilisation.", nullable=True),
+    TelemetryColumn("match_predicted_seconds", "float64", "s", "Predicted matching delay.", nullable=True),
+    TelemetryColumn("match_measured_seconds", "float64", "s", "Measured matching delay.", nullable=True),
 )
 
 OUTCOMES: Final = TelemetryTable(
     "sessions",
-    "A load-balancing session that is over, with what it promised and what was measured.",
+    "A load-balancing session that has ended, with its predictions and the measurements.",
     ("uid",),
     (
         TelemetryColumn("schema", "int32", "", "Major version of this table."),
-        TelemetryColumn("collector", "string", "", "Who took it."),
-        TelemetryColumn("received_us", "int64", "us since 1970", "When it came, by the collector's clock."),
+        TelemetryColumn("collector", "string", "", "The collector that stored it."),
+        TelemetryColumn("received_us", "int64", "us since 1970", "When it arrived, by the collector's clock."),
         TelemetryColumn("fleet", "string", "", "Fleet of the session."),
         TelemetryColumn("uid", "string", "", "Identity of the object; its name where it has none."),
         TelemetryColumn("name", "string", "", "Name of the object."),
         TelemetryColumn("scope", "string", "", "Local or Global."),
         TelemetryColumn("mode", "string", "", "DryRun, Execute or Simulate."),
         TelemetryColumn("phase", "string", "", "How it ended: Succeeded, Planned, Failed, RolledBack or Rejected."),
-        TelemetryColumn("reason", "string", "", "Why, as one word."),
-        TelemetryColumn("source", "string", "", "Edges that gave, joined by commas."),
-        TelemetryColumn("target", "string", "", "Edges that took, joined by commas."),
-        TelemetryColumn("policy", "string", "", "Policy that chose; empty: a user did."),
-        TelemetryColumn("metric", "string", "", "What it relieved: input, match or output; empty: a user's choice."),
-        TelemetryColumn("estimator", "string", "", "How it estimated: Press or Ring; empty: unknown."),
+        TelemetryColumn("reason", "string", "", "Why, in one word."),
+        TelemetryColumn("source", "string", "", "Edges that gave subscribers, joined by commas."),
+        TelemetryColumn("target", "string", "", "Edges that took subscribers, joined by commas."),
+        TelemetryColumn("policy", "string", "", "Policy that chose the subscribers; empty: a user chose."),
+        TelemetryColumn(
+            "metric", "string", "", "Metric that it balanced: input, match or output; empty: a user chose."
+        ),
+        TelemetryColumn("estimator", "string", "", "Estimator of loads: Press or Ring; empty: unknown."),
         TelemetryColumn("handover", "string", "", "drain or replay; empty: nothing was planned."),
-        TelemetryColumn("attempts", "int64", "attempts", "How often it was tried."),
-        TelemetryColumn("requested_us", "int64", "us since 1970", "When it was asked for."),
+        TelemetryColumn("attempts", "int64", "attempts", "Number of attempts."),
+        TelemetryColumn("requested_us", "int64", "us since 1970", "When it was requested."),
         TelemetryColumn("ended_us", "int64", "us since 1970", "When it ended."),
         TelemetryColumn("planned", "int64", "subscribers", "Named by the plan."),
         TelemetryColumn("moved", "int64", "subscribers", "Served by the target now."),
         TelemetryColumn("stayed", "int64", "subscribers", "Not moved."),
-        TelemetryColumn("returned", "int64", "subscribers", "Moved, and back."),
-        TelemetryColumn("detached", "int64", "subscribers", "Gone meanwhile."),
-        TelemetryColumn("unknown", "int64", "subscribers", "Forgotten by the head, and served by neither."),
-        TelemetryColumn("drain_predicted_seconds", "float64", "s", "Longest drain promised.", nullable=True),
-        TelemetryColumn("drain_measured_seconds", "float64", "s", "Longest drain of a batch.", nullable=True),
-        TelemetryColumn("edges", FORECAST, "", "Loads of the edges that it changed: before, promised, measured."),
+        TelemetryColumn("returned", "int64", "subscribers", "Moved, and came back."),
+        TelemetryColumn("detached", "int64", "subscribers", "Disconnected meanwhile."),
+        TelemetryColumn("unknown", "int64", "subscribers", "Forgotten by the head, and served by neither edge."),
+        TelemetryColumn("drain_predicted_seconds", "float64", "s", "Longest drain as predicted.", nullable=True),
+        TelemetryColumn(
+            "drain_measured_seconds", "float64", "s", "Longest drain of a batch as measured.", nullable=True
+        ),
+        TelemetryColumn("edges", FORECAST, "", "Loads of the edges that it changed: before, predicted, measured."),
     ),
 )
-
-TABLES: Final = (LOADS, OUTCOMES)
 
 METRICS: Final = (
     "input_utilization", "output_utilization", "cpu_ratio", "memory_ratio", "match_delay_seconds",
@@ -224,10 +233,3 @@ class ExpectedBrokers(msgspec.Struct, frozen=True, kw_only=True):
     fleet: str
     written_us: int
     clusters: dict[str, list[str]]
-
-
-def column_descriptions(table: TelemetryTable) -> Iterator[tuple[str, str, str, str]]:
-    """Name, type, unit and meaning of each column, for the documentation."""
-    for field in table.fields:
-        kind = field.type if isinstance(field.type, str) else "list"
-        yield field.name, f"{kind}?" if field.nullable else kind, field.unit, field.about

@@ -25,12 +25,12 @@ from plimsoll.telemetry.metric_statistics import MetricStatistics
 SCHEMA: Final = "plimsoll.snapshot/1"
 WINDOWS_SECONDS: Final = (10, 60, 300)
 SEEN_SECONDS: Final = 60
-"""A broker of a Spark snapshot is seen if it has a row in so many seconds before the window's end."""
+"""A broker of a Spark snapshot is seen if it has a row within this many seconds before the window's end."""
 CANDIDATES_AT_MOST: Final = 5
 MAX_AGE_SECONDS: Final = 45.0
 MIN_COVERAGE: Final = 0.95
 AHEAD_SECONDS: Final = 5.0
-"""A window that ends so far in the reader's future is the mark of a wrong clock."""
+"""A window that ends further than this in the reader's future shows that a clock is wrong."""
 
 SnapshotSource = Literal["spark", "oracle", "fold"]
 SnapshotFault = Literal[
@@ -218,9 +218,13 @@ def check_usable(snapshot: TelemetrySnapshot, wanted: SnapshotRequirements, now_
         raise SnapshotError("WrongFleet", f"of fleet {snapshot.fleet}, wanted {wanted.fleet}")
     age, last = snapshot.age_seconds(now_us), SnapshotSummary.of(snapshot)
     if age < -AHEAD_SECONDS:
-        raise SnapshotError("FromFuture", f"its window ends {-age:.1f} s from now: somebody's clock is wrong", last)
+        raise SnapshotError(
+            "FromFuture",
+            f"its window ends {-age:.1f} s from now: the clock of its writer or of this reader is wrong",
+            last,
+        )
     if age > wanted.max_age_seconds:
-        text = f"its window ended {age:.1f} s ago; at most {wanted.max_age_seconds:g} s are good"
+        text = f"its window ended {age:.1f} s ago; at most {wanted.max_age_seconds:g} s are allowed"
         raise SnapshotError("Stale", text, last)
     if wanted.after is not None and snapshot.order < wanted.after:
         text = f"run and batch {snapshot.order} come before {wanted.after}, used already"

@@ -1,4 +1,4 @@
-"""What brokers go by is what the policy says, on the clock of the fleet; a policy that cannot be read is refused."""
+"""Brokers use the policy's parameters, on the clock of the fleet; a policy that cannot be read is refused."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def test_samples_are_kept_on_the_clock_of_the_fleet():
     assert estimation.press(EstimationSpec(), 1.0, 0.0).samples == 50
 
 
-def test_a_policy_that_nobody_knows_is_refused():
+def test_an_unknown_policy_is_refused():
     assert estimation.policy_of(None) is None
     with pytest.raises(InvalidResourcesError, match="Padres"):
         estimation.policy_of({"type": "Pardes"})
 
 
-def test_press_looks_at_publications_only_while_somebody_waits(balanced: Any):
+def test_press_samples_only_while_a_query_waits(balanced: Any):
     policy = {"type": "Padres", "estimation": {"type": "Press", "press": {"samples": 10, "timeout": "20s"}}}
     fleet = balanced(2, policy=policy)
     mediator: Mediator = fleet.mediator("h")

@@ -1,4 +1,4 @@
-"""Any well-formed record of balancing, by anybody who may send one: no machine raises, and what flows goes on."""
+"""Any well-formed balancing record of any permitted sender: no machine raises, and deliveries go on."""
 
 from __future__ import annotations
 

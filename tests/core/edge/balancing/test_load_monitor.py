@@ -1,4 +1,4 @@
-"""What an edge finds of its load, what it says of it, and what it does not say: in a cluster with unequal load."""
+"""What an edge detects in its load, and which messages it sends about it, in a cluster with unequal load."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plimsoll.core.protocol import messages as msg
 
 
 class Unequal:
-    """All subscribers are at e1; `publish` lets ten publications a second come."""
+    """All subscribers are at e1; `publish` sends ten publications a second."""
 
     def __init__(self, fleet: Fleet, subscribers: int = 40) -> None:
         self.fleet = fleet
@@ -50,7 +50,7 @@ def unequal(balanced: Any) -> Unequal:
     return world
 
 
-def test_the_edge_with_the_load_wants_balancing_and_says_with_whom(unequal: Unequal):
+def test_the_edge_with_the_load_triggers_and_names_its_targets(unequal: Unequal):
     found = unequal.triggers()
     assert {trigger.edge for trigger in found} == {"e1"}
     assert found[-1].actions[0].target == "e2"

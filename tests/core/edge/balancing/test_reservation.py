@@ -1,4 +1,4 @@
-"""What an edge makes of the words of mediators: late ones change nothing, silence frees it, an end counts once."""
+"""An edge and the reservations of mediators: late ones change nothing, silence frees it, an end counts once."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_end_of_another_session_is_no_end():
     assert standing.take(word(4, "OK", "t"), "BUSY", 0.0) == "ended"
 
 
-def test_load_that_came_while_nobody_said_busy_stabilizes_all_the_same():
+def test_load_that_came_without_a_reservation_stabilizes_all_the_same():
     standing = EdgeReservation()
     standing.take(word(1, "BUSY"), "OK", 0.0)
     assert standing.lapsed(10.0)

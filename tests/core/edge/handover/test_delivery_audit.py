@@ -1,4 +1,4 @@
-"""The target asks the head what was due, and those who have come what they were given."""
+"""The target asks the head what was due, and the moved subscribers what they received."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def checks(stage: Stage) -> list[msg.AuditRequestItem]:
 
 
 def live(**limits: Any) -> Stage:
-    """`x` has come, and counts."""
+    """`x` has moved here, and counts its deliveries."""
     stage = Stage(**limits)
     stage.hold("x")
     stage.ask("b", go())
@@ -155,7 +155,7 @@ def test_what_was_counted_goes_to_the_head_that_asked():
 
 
 @pytest.mark.parametrize(("session", "attachment"), [("7.2", 11), (S, 12)], ids=["session", "attachment"])
-def test_what_nobody_asked_for_is_passed_over(session: str, attachment: int):
+def test_an_unrequested_answer_is_ignored(session: str, attachment: int):
     stage = live()
     stage.ask("b", msg.AuditReply(S, [msg.AuditReplyItem(11, 0, 0, 0, 0)]))
     stage.tell("b", due())
@@ -189,7 +189,7 @@ def test_who_leaves_takes_its_question_along():
     assert not stage.edge("b").handover_target.delivery_audit._expected
 
 
-def test_a_head_that_starts_anew_has_asked_nothing():
+def test_a_restarted_head_has_asked_nothing():
     stage = live()
     stage.tell("b", due())
     stage.new_head(101)

@@ -1,4 +1,4 @@
-"""Slots: one per subscriber, given up only by their own session, gone at their time."""
+"""Slots: one per subscriber, freed only by their own session, and expired at their time."""
 
 from __future__ import annotations
 

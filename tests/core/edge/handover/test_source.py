@@ -1,4 +1,4 @@
-"""The edge that a subscriber goes from: who is sent, where its stream ends, and every way out."""
+"""The source of a hand-over: which members it sends away, where their streams end, and every way out."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ends(stage: Stage) -> list[msg.End]:
 
 
 def delivered(stage: Stage, attachment: int = 1) -> list[int | str]:
-    """What the client has had of an attachment, in order: positions, gaps, END."""
+    """What the client has received on an attachment, in order: positions, gaps, END."""
     found: list[int | str] = []
     for record in stage.client.heard["a"]:
         if isinstance(record, msg.Deliver) and record.attachment == attachment:
@@ -48,7 +48,7 @@ def delivered(stage: Stage, attachment: int = 1) -> list[int | str]:
     return found
 
 
-# -- who is sent
+# -- which members are sent away
 
 
 def test_who_is_live_is_told_where_to_go():
@@ -66,7 +66,7 @@ def test_others_stay():
     move(stage, msg.MemberItem("busy", (1, 1)), session=OTHER)
     stage.publish("a", count=5, size=BIG)
     assert stage.state("a", "blocked") == "blocked"
-    items = [*members("x", "w", n=4), *members("closed", "blocked", "busy", "nobody", n=1)]
+    items = [*members("x", "w", n=4), *members("closed", "blocked", "busy", "unknown", n=1)]
     move(stage, *items)
     assert stage.head.of("a", msg.HandoverRejected)[-1].members == [item.subscriber for item in items]
     assert [told.session for told in stage.said("a", msg.MoveTo)] == [OTHER]
@@ -101,7 +101,7 @@ def test_who_fell_behind_meanwhile_is_told_to_stay_too():
     assert stage.said("a", msg.Stay) == [msg.Stay(1, S)]
 
 
-def test_abort_does_not_take_the_place_of_whom_the_source_has_lost():
+def test_abort_does_not_take_the_place_of_a_lost_member():
     stage = served()
     move(stage)
     stage.ask("a", msg.Detach([1], False))
@@ -336,7 +336,7 @@ def test_one_that_is_about_to_catch_up_with_nothing_gets_end_at_once():
 
 
 def test_a_gap_of_the_log_that_reaches_behind_the_cut_says_nothing_of_the_rest():
-    """What it would say of origins, the target still has: the subscriber must not take it for known."""
+    """The target still has what the gap would cover by origin: the subscriber must not count it as known."""
     stage = served(slow="block", queue_bytes=3000, block_seconds=60.0)
     stage.ask("a", msg.Pause(1))
     stage.publish("a", count=4, size=BIG)

@@ -1,4 +1,4 @@
-"""The edge that a subscriber comes to: places, silent attachments, the cut and the hold."""
+"""The target of a hand-over: slots, standby attachments, the cut and the buffer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_place_is_kept_and_the_head_is_told_where():
     assert stage.edge("b").status()["slots"] == 2
 
 
-def test_no_place_for_whom_there_is_a_record_or_another_place():
+def test_no_slot_for_a_subscriber_with_an_attachment_or_another_slot():
     stage = Stage()
     stage.ask("b", resume(1, "x"))
     stage.prepare("y", session=OTHER)
@@ -308,7 +308,7 @@ def test_many_that_go_in_a_round_are_told_of_at_once():
     assert stage.head.of("b", msg.Done) == [msg.Done(S, ["x", "z", "y"])]
 
 
-def test_a_number_that_is_not_known_holds_up_nobody_named_behind_it():
+def test_an_unknown_number_does_not_delay_those_after_it():
     stage = Stage()
     stage.hold("x", "y")
     stage.ask("b", msg.Go(S, [msg.GoItem(11), msg.GoItem(99), msg.GoItem(12)]))
@@ -327,7 +327,7 @@ def test_go_ahead_of_installed_is_remembered():
     assert stage.head.of("b", msg.Done) == [msg.Done(S, ["x"])]
 
 
-def test_go_of_another_session_or_of_nobody_moves_nobody():
+def test_go_of_another_session_or_of_no_attachment_moves_none():
     stage = at("hold")
     stage.ask("b", msg.Go(OTHER, [msg.GoItem(11)]), msg.Go(S, [msg.GoItem(99)]))
     assert stage.state("b") == "hold"

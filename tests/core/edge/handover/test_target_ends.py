@@ -1,4 +1,4 @@
-"""The edge that a subscriber comes to: every way out, and what else ends there."""
+"""The target of a hand-over: every way out, and what else ends there."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_who_has_come_is_reported_with_where_its_cover_began():
 
 
 @pytest.mark.parametrize(("state", "left"), [("dark", ""), ("cutting", "closed"), ("hold", "closed")])
-def test_an_edge_that_leaves_takes_nobody_in(state: str, left: str):
+def test_an_edge_that_leaves_takes_no_subscriber_in(state: str, left: str):
     stage = at(state)
     stage.prepare("y")
     stage.edge("b").leave(stage.fleet.now)

@@ -1,4 +1,4 @@
-"""What the parts of the head's side ask of their head, played by a few dictionaries that keep all that is said."""
+"""The head that the parts of its hand-over side need, played by a few dictionaries that record all messages."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class FakeHost:
         self.outcomes.append(outcome)
 
     def of(self, where: str, kind: type[T]) -> list[T]:
-        """Records of a kind that were said to an edge, or to a head, oldest first."""
+        """Records of a kind that were sent to an edge, or to a head, oldest first."""
         return [
             record for head, edge, record in self.said if where in (edge, edge or head) and isinstance(record, kind)
         ]
 
 
 def plan(*members: str, target: str = "b", **changed: Any) -> msg.HandoverPlan:
-    """By default from `a` to `b`, by drain; to `k1` it is across."""
+    """By default from `a` to `b`, by drain; to `k1` across clusters."""
     given: dict[str, Any] = {
         "source": "a",
         "target": target,
@@ -79,7 +79,7 @@ def items(*members: str, epoch: tuple[int, int] = (1, 4)) -> list[msg.MemberItem
 
 
 def coordinator_of(host: FakeHost) -> Coordinator:
-    """A coordinator whose head, links and mediators are all played by the host."""
+    """A coordinator; the host plays its head, links and mediators."""
     return Coordinator(host, host, host.broadcast, 0.25)
 
 
@@ -100,7 +100,7 @@ def ready(host: FakeHost, *members: str, session: str = "1.1", **changed: Any) -
 
 
 def cutting(host: FakeHost, *members: str, session: str = "1.1", **changed: Any) -> Coordinator:
-    """The cut is wanted, and INSTALL is on its way."""
+    """The cut was commanded, and INSTALL is under way."""
     coordinator = ready(host, *members, session=session, **changed)
     coordinator.cut(session)
     return coordinator
@@ -110,18 +110,18 @@ def cut(host: FakeHost, *members: str, session: str = "1.1", **changed: Any) -> 
     """All of them are cut."""
     coordinator = cutting(host, *members, session=session, **changed)
     if changed.get("target") == FAR:
-        coordinator.on_marker(msg.Marker(session, list(members), ("k", 8, 30)))
+        coordinator.cut_decision.on_marker(msg.Marker(session, list(members), ("k", 8, 30)))
     elif not changed.get("replay"):
-        coordinator.cut_members(session, items(*members, epoch=(1, 5)), B, ("h", 5, 70))
+        coordinator.cut_decision.cut_members(session, items(*members, epoch=(1, 5)), B, ("h", 5, 70))
     return coordinator
 
 
 def states(coordinator: Coordinator, session: str = "1.1") -> dict[str, str]:
-    return dict(coordinator.outcome(session).members)
+    return dict(coordinator.table.outcome(session).members)
 
 
 def woken_until(coordinator: Coordinator, host: FakeHost, end: float) -> list[float]:
-    """Let time pass as a shell does: from one time that was asked for to the next."""
+    """Let time pass as a shell does: from one requested time to the next."""
     woken = []
     while (at := coordinator.wake_at()) <= end:
         host.now = max(host.now, at)

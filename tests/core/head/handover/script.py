@@ -1,4 +1,4 @@
-"""A head that says what a test wants, with real edges around it: the edge's side of hand-over, record by record."""
+"""A scripted head with real edges around it: the edge's side of hand-over, record by record."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class ScriptedHead(OverlayNode):
                 self.put(self.links_of[edge], record)
 
     def of(self, edge: str, kind: type[T]) -> list[T]:
-        """All records of one kind that an edge has said."""
+        """All records of one kind that an edge has sent."""
         return [record for record in self.heard[edge] if isinstance(record, kind)]
 
     def token(self) -> wire.Token:
@@ -148,12 +148,12 @@ class Stage:
     # -- steps
 
     def tell(self, edge: str, *records: Any) -> None:
-        """The head says something to an edge."""
+        """The head sends a record to an edge."""
         self.head.tell(edge, *records)
         self.run()
 
     def ask(self, edge: str, *records: Any) -> None:
-        """The client says something to an edge."""
+        """The client sends a record to an edge."""
         self.client.tell(edge, *records)
         self.run()
 
@@ -186,7 +186,7 @@ class Stage:
         self.tell("b", msg.Installed(S, list(subscribers), self.head.position, since))
 
     def state(self, edge: str, subscriber: str = "x") -> str:
-        """The state of a record, or an empty string if there is none."""
+        """The state of an attachment, or an empty string if there is none."""
         record = self.edge(edge).attachments.by_subscriber.get(subscriber)
         return "" if record is None else record.state.value
 
@@ -194,7 +194,7 @@ class Stage:
         return self.edge(edge).attachments.by_subscriber[subscriber]
 
     def said(self, edge: str, kind: type[T]) -> list[T]:
-        """What an edge has said to the client."""
+        """What an edge has sent to the client."""
         return self.client.of(edge, kind)
 
     def shuts(self, edge: str) -> list[tuple[int, str]]:
@@ -205,7 +205,7 @@ class Stage:
 
 
 def singly(record: Any) -> Iterator[tuple[int, Any]]:
-    """The attachments that a record is about, 0 for none, each with what it says of that one."""
+    """The attachments that a record is about, 0 for none, each with its part of the record."""
     if isinstance(record, msg.MoveTo | msg.Held):
         for item in record.members:
             yield item.attachment, (record if isinstance(record, msg.MoveTo) else item)
@@ -229,7 +229,7 @@ def members(*subscribers: str, n: int = 2) -> list[msg.MemberItem]:
 
 
 def is_empty(edge: Edge) -> bool:
-    """Whether nothing is left: no record, place, subscription, cover or promise."""
+    """Whether nothing is left: no attachment, slot, subscription, cover or pending SUBACK."""
     held = edge.subscription_table
     return not (
         edge.attachments.by_subscriber

@@ -1,4 +1,4 @@
-"""A real head in virtual time, and edges, a neighbour and a mediator that say what a test wants of them."""
+"""A real head in virtual time, with scripted edges, a scripted neighbour and a scripted mediator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Epoch = tuple[int, int]
 
 
 class Broker(OverlayNode):
-    """Dials a head as an edge, or as a neighbour whose name sorts first; keeps all that it is sent, in order."""
+    """Dials a head as an edge, or as a neighbour whose name sorts first; records all that it receives, in order."""
 
     def __init__(self, fleet: Fleet, name: str, head: str, role: Literal["edge", "head"] = "edge") -> None:
         fleet.epoch += 1
@@ -60,7 +60,7 @@ class Broker(OverlayNode):
     def on_control(self, peer: Any, record: Any) -> None:
         self.control_heard.append(record)
 
-    # -- what a test lets it say
+    # -- what a test makes it send
 
     def tell(self, *records: Any) -> None:
         for record in records:
@@ -80,17 +80,17 @@ class Broker(OverlayNode):
     def route(self, record: Any, edge: str = "", to: str = "h", source: str = "") -> None:
         self.tell(msg.Route(to, source or self.name, edge, Raw(wire.encode(record))))
 
-    # -- what it has heard
+    # -- what it has received
 
     def of(self, kind: type[T]) -> list[T]:
         return [record for record in self.heard if isinstance(record, kind)]
 
     def routed(self) -> list[tuple[str, str, Any]]:
-        """What other heads were sent by this way: to whom, for which edge, and what."""
+        """What was sent to other heads over this link: the head, the edge, and the message."""
         return [(route.to, route.edge, msg.routed.decode(route.item)) for route in self.of(msg.Route)]
 
     def kinds(self) -> list[str]:
-        """The records of hand-over and what they stand between, by kind, in the order of the stream."""
+        """The hand-over records and the records between them, by kind, in the order of the stream."""
         return [type(record).__name__ for record in self.heard if not isinstance(record, QUIET)]
 
 
@@ -150,7 +150,7 @@ class Cluster:
         return [record for record in self.mediator.heard["h"] if isinstance(record, msg.Outcome)]
 
     def states(self, session: str = "3.1") -> dict[str, str]:
-        return dict(self.head.coordinator.outcome(session).members)
+        return dict(self.head.coordinator.table.outcome(session).members)
 
     def served(self, edge: str) -> list[str]:
         self.mediator.say_control("h", msg.Identify("mediator", "mediator", 3), msg.ListSubscribers(77, edge))

@@ -1,6 +1,6 @@
-"""Histories of real machines for guards that seldom have anything to do: each fails when its guard is taken away.
+"""Histories of real machines for guards that are seldom needed: each test fails when its guard is removed.
 
-tests/simulator/mutants/scripted.py names them; docs/mutants.md says for which rules.
+tests/simulator/mutants/scripted.py names them; docs/mutants.md names their rules.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from tests.core.fleet import STOCK, Fleet, Publishing, one_cluster, resume, tree
 from plimsoll.core.protocol import messages as msg
 
 EPOCH_ENDS_SECONDS = 3.0
-"""After so long both ends of a link have noticed that the other has gone."""
+"""After this time both ends of a link have noticed the loss of the other."""
 
 
 def with_two_edges() -> Fleet:
@@ -45,7 +45,7 @@ def test_what_a_neighbour_had_for_us_and_took_with_it_is_told():
 
 
 def test_nothing_is_acknowledged_while_it_is_not_known_who_else_there_is():
-    """A head that has started anew waits for an edge; its neighbour is there, and has not heard of its cover yet."""
+    """A restarted head waits for an edge; its neighbour is connected, and does not have its cover yet."""
     fleet = with_two_edges()
     reader = fleet.client("reader", "a1")
     fleet.crash("a2")
@@ -66,7 +66,7 @@ def test_nothing_is_acknowledged_while_it_is_not_known_who_else_there_is():
 
 
 def test_what_was_said_to_a_head_that_has_gone_is_not_said_to_the_next():
-    """The report says how things are. A RESUME of somebody who has gone meanwhile would make an owner of nobody."""
+    """The report has the present state. A RESUME of a subscriber that has left would make an owner of no subscriber."""
     fleet = one_cluster()
     client = fleet.client("apps", "e1")
     fleet.crash("h")
@@ -84,7 +84,7 @@ def test_what_was_said_to_a_head_that_has_gone_is_not_said_to_the_next():
 
 
 def test_of_two_edges_that_serve_a_subscriber_when_the_head_restarts_one_is_left():
-    """It has come anew, at another edge, and the first has not heard of it before the head was killed."""
+    """It has attached again, at another edge, and the first edge did not learn of it before the head was killed."""
     fleet = one_cluster()
     before, after = fleet.client("before", "e1"), fleet.client("after", "e2")
     before.tell("e1", resume(1, "x", n=2))
@@ -113,7 +113,7 @@ def test_of_two_edges_that_serve_a_subscriber_when_the_head_restarts_one_is_left
 
 
 def test_the_end_of_a_lease_that_comes_late_does_not_end_what_has_begun_elsewhere():
-    """Its first edge says EXPIRE while nothing passes to the head; meanwhile it has come back at another edge."""
+    """Its first edge sends EXPIRE while nothing reaches the head; meanwhile it has come back at another edge."""
     fleet = one_cluster()
     client = fleet.client("apps", "e1", "e2")
     client.tell("e1", resume(1, "x", n=2))

@@ -1,7 +1,7 @@
 """Hand-overs between real heads, edges and client machines, with faults at every step: what is left is as it should be.
 
 Each fault is tried at many moments of one session. Whenever it strikes, when all has settled every subscriber is
-served by one edge, gets each publication once and in order, and nobody remembers the session.
+served by one edge, gets each publication once and in order, and no broker remembers the session.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Play:
     # -- what happens
 
     def run(self, seconds: float, every: float = 0.0) -> None:
-        """Let time pass, with a publication every so often."""
+        """Let time pass, with regular publications."""
         end = self.fleet.now + seconds
         while self.fleet.now < end:
             if every:
@@ -92,7 +92,7 @@ class Play:
             self.mediator.say_control(head, msg.Identify("mediator", "mediator", 1), command)
 
     def strike(self, moment: int, fault: Callable[[Fleet], None], replay: bool = False) -> None:
-        """Prepare and cut, with a fault after so many rounds, in each of which a frame gets one hop on."""
+        """Prepare and cut, with a fault after this number of rounds, in each of which a frame moves on by one hop."""
         self.command("prepare", replay)
         for step in range(80):
             self.states.append(self.state())
@@ -108,12 +108,12 @@ class Play:
 
     def state(self) -> str:
         head = self.heads[0]
-        return self.fleet.head(head).coordinator.outcome(S).state if head in self.fleet.nodes else ""
+        return self.fleet.head(head).coordinator.table.outcome(S).state if head in self.fleet.nodes else ""
 
     # -- what is left
 
     def outcome(self) -> dict[str, str]:
-        return dict(self.fleet.head(self.heads[0]).coordinator.outcome(S).members)
+        return dict(self.fleet.head(self.heads[0]).coordinator.table.outcome(S).members)
 
     def places(self) -> dict[str, str]:
         """Where each is served, by the edges."""
@@ -129,7 +129,7 @@ class Play:
         return [node for node in self.fleet.nodes.values() if isinstance(node, Edge)]
 
     def settle(self) -> None:
-        """Leases, deadlines and all that is remembered for a while."""
+        """Let leases, deadlines and everything remembered for a limited time expire."""
         self.run(12.0, every=0.5)
         self.run(8.0)
 
@@ -164,7 +164,7 @@ class Play:
             )
 
     def check_head(self, head: Any, places: dict[str, str], owned: dict[str, str]) -> None:
-        assert (head.coordinator.sessions, head.coordinator._of) == ({}, {})
+        assert (head.coordinator.sessions, head.coordinator.table.busy) == ({}, {})
         assert (len(head.remote_members), head.remote_members._sessions_of) == (0, {})
         assert head.membership.ghosts == {}
         for x, entry in head.owners.entries.items():
@@ -218,7 +218,7 @@ def test_there_and_back_again():
 
 
 def test_a_subscriber_can_be_moved_again_after_a_session_that_was_undone_behind_its_cut_at_the_target():
-    """H2 had made it its own; H1 had given up before the marker came."""
+    """H2 had become its owner; H1 had given up before the marker came."""
     fleet = tree([("a", "b")])
     play = Play(fleet, "a1", "b1", "x", heads=("a", "b"))
     play.command("prepare")
@@ -241,7 +241,7 @@ def test_a_subscriber_can_be_moved_again_after_a_session_that_was_undone_behind_
     play.run(0.1, every=0.02)
     play.command("cut", session="1.2")
     play.run(0.3, every=0.02)
-    assert dict(head.coordinator.outcome("1.2").members) == {"x": "moved"}
+    assert dict(head.coordinator.table.outcome("1.2").members) == {"x": "moved"}
     play.settle()
     play.check(may_gap=False)
 
@@ -277,7 +277,7 @@ def restart(name: str) -> Callable[[Fleet], None]:
 
 
 def flap(one: str, other: str, seconds: float) -> Callable[[Fleet], None]:
-    """The connection is away for so long."""
+    """The connection is lost for this long."""
 
     def strike(fleet: Fleet) -> None:
         fleet.cut(one, other)

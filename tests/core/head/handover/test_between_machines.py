@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.core.fleet import STOCK, Client, Fleet, Mediator, Publishing, one_cluster, resume, tree
 from tests.core.head.handover.script import is_empty, singly
@@ -13,7 +15,7 @@ S = "1.1"
 
 
 class Follower:
-    """Subscribers of one client, each at one edge, that go where they are sent. `taken`: numbers of publications."""
+    """Subscribers of one client, each at one edge, that follow every redirect. `taken`: numbers of publications."""
 
     def __init__(self, client: Client, head: str, epoch: int, edge: str, *names: str) -> None:
         self.client, self.edge = client, edge
@@ -83,20 +85,20 @@ class Play:
             self.fleet.run(0.01)
             self.follower.listen()
 
-    def command(self, step: str, replay: bool = False, drain_seconds: float = 5.0) -> None:
+    def command(self, step: Any, replay: bool = False, drain_seconds: float = 5.0) -> None:
         plan = None
         if step == "prepare":
             names = list(self.follower.place)
             plan = msg.HandoverPlan(self.source, self.target, self.heads[1], names, replay, 5.0, drain_seconds)
         epoch = self.fleet.head(self.heads[0]).epoch
-        self.mediator.say_control(self.heads[0], msg.Command(1, epoch, S, step, plan))  # type: ignore[arg-type]
+        self.mediator.say_control(self.heads[0], msg.Command(1, epoch, S, step, plan))
         self.run(0.3)
 
     def outcome(self) -> msg.Outcome:
         return [said for said in self.mediator.heard[self.heads[0]] if isinstance(said, msg.Outcome)][-1]
 
     def check(self) -> None:
-        """Everything has come to everybody, once and in order."""
+        """Every subscriber has received every publication, once and in order."""
         self.run(1.0, publish=False)
         for name, taken in self.follower.taken.items():
             first = taken[0]
@@ -140,7 +142,7 @@ def test_what_is_aborted_leaves_no_trace():
     assert len(play.follower.client.of("e1", msg.Stay)) == 2
 
 
-def test_who_does_not_attach_stays_and_holds_nobody_up():
+def test_a_member_that_does_not_attach_stays_and_delays_no_other():
     play = Play(one_cluster(), "e1", "e2", "x")
     play.follower.willing = False
     play.command("prepare")

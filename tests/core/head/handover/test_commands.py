@@ -1,4 +1,4 @@
-"""Who may command: the highest mediator epoch, of this head's epoch, and not before the head knows what it has."""
+"""Commands are obeyed from the highest mediator epoch, for this head's epoch, and once the head knows its state."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_command_is_obeyed_and_answered_with_the_mediator_epoch():
     assert host.command("ask").members == [("x", "stayed")]
 
 
-def test_a_lower_mediator_epoch_is_refused_whatever_it_wants():
+def test_every_command_of_a_lower_mediator_epoch_is_refused():
     host = CommandHost()
     host.serve(A, "x")
     host.command("prepare", plan=plan("x"), mediator=4)
@@ -92,7 +92,7 @@ def test_a_lower_mediator_epoch_is_refused_whatever_it_wants():
         answer = host.command(step, mediator=3, plan=plan("x"))
         assert code(answer) == ("failed", "mediator-epoch")
         assert answer.mediator == 4
-    assert host.coordinator.outcome("3.1").state == "preparing"
+    assert host.coordinator.table.outcome("3.1").state == "preparing"
     assert host.command("abort", mediator=4).state == "aborted", "an equal one is obeyed"
 
 
@@ -105,10 +105,10 @@ def test_another_epoch_of_the_head_is_refused_but_may_be_asked():
         assert answer.head_epoch == 5
     assert host.command("ask", head_epoch=4).state == "unknown"
     assert host.coordinator.sessions == {}
-    assert host.coordinator.outcome("3.1").state == "unknown", "no tombstone either"
+    assert host.coordinator.table.outcome("3.1").state == "unknown", "no tombstone either"
 
 
-def test_a_starting_head_obeys_nobody_and_lists_nobody():
+def test_a_starting_head_obeys_no_mediator_and_lists_no_subscribers():
     host = CommandHost()
     host.serve(A, "x")
     host.is_starting = True
@@ -130,7 +130,7 @@ def test_a_mediator_epoch_counts_even_if_its_command_cannot_be_obeyed(refused: s
     assert code(host.command("abort", mediator=6)) == ("failed", "mediator-epoch")
 
 
-def test_a_mediator_epoch_is_spread_once_and_heard_from_anybody():
+def test_a_mediator_epoch_is_spread_once_and_taken_from_any_peer():
     host = CommandHost()
     host.mediator_fence.raise_to(0)
     host.mediator_fence.raise_to(9)

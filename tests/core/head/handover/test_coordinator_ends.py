@@ -1,4 +1,4 @@
-"""The head of the source decides: hand-over by replay, tails, losses, and what is told and refused."""
+"""The head of the source decides: drains after the deadline, losses, reports and refusals."""
 
 from __future__ import annotations
 
@@ -24,66 +24,7 @@ from plimsoll.core.head.handover import admission as module
 from plimsoll.core.head.handover.coordinator import Coordinator
 from plimsoll.core.protocol import messages as msg
 
-# -- replay
-
-
-def test_by_replay_a_slot_is_all_and_the_owner_changes_only_at_resume():
-    host = FakeHost()
-    coordinator = begun(host, "x", "y", replay=True)
-    assert host.of("b", msg.Prepare) == [msg.Prepare("1.1", ["x", "y"], 10.0, True)]
-    coordinator.on_slot(msg.Slot("1.1", ["x", "y"], "mem://b", "key"))
-    assert coordinator.outcome("1.1").state == "ready"
-    assert coordinator.cut("1.1").state == "cut"
-    assert host.revoked == [("a", msg.Revoke("1.1", 5, items("x", "y"), "b", "mem://b", "key"))]
-    assert {owner.key for owner in host.owners.entries.values()} == {A}
-    assert not host.of("a", msg.StartMove)
-    assert not host.of("b", msg.Install)
-
-
-def test_revoke_is_repeated_until_the_last_has_resumed_and_stops():
-    host = FakeHost()
-    coordinator = cut(host, "x", "y", replay=True)
-    woken_until(coordinator, host, 101.0)
-    assert [[i.subscriber for i in said.members] for _, said in host.revoked] == [["x", "y"]] * 5
-    coordinator.resumed("x", "1.1", "b")
-    coordinator.tick()
-    woken_until(coordinator, host, 101.6)
-    assert [[i.subscriber for i in said.members] for _, said in host.revoked[5:]] == [["y"]] * 2
-    coordinator.resumed("y", None, "c")
-    woken_until(coordinator, host, 200.0)
-    assert len(host.revoked) == 7
-    assert states(coordinator) == {"x": "moved", "y": "returned"}
-
-
-def test_revoke_stops_when_the_member_is_detached():
-    host = FakeHost()
-    coordinator = cut(host, "x", replay=True)
-    woken_until(coordinator, host, 500.0)
-    assert states(coordinator) == {"x": "detached"}
-    assert len(host.revoked) == 80, "every 0.25 s for 20 s"
-
-
-def test_by_replay_who_has_another_owner_by_now_is_not_revoked():
-    host = FakeHost()
-    coordinator = begun(host, "x", "y", replay=True)
-    coordinator.on_slot(msg.Slot("1.1", ["x", "y"], "mem://b", ""))
-    host.owners.swap("y", C, (1, 6), (5, 0))
-    assert coordinator.cut("1.1").state == "cut"
-    assert states(coordinator) == {"x": "cut", "y": "stayed"}
-    assert [i.subscriber for i in host.revoked[0][1].members] == ["x"]
-    assert host.of("b", msg.Abort) == [msg.Abort("1.1", items("y"))]
-
-
-def test_by_replay_if_all_have_gone_nothing_is_cut():
-    host = FakeHost()
-    coordinator = begun(host, "x", replay=True)
-    coordinator.on_slot(msg.Slot("1.1", ["x"], "mem://b", ""))
-    host.owners.swap("x", C, (1, 6), (5, 0))
-    assert coordinator.cut("1.1").state == "aborted"
-    assert host.revoked == []
-
-
-# -- tails: detached across clusters
+# -- drains after the deadline: detached across clusters
 
 
 def test_across_a_detached_member_is_kept_until_done():
@@ -106,16 +47,16 @@ def test_across_a_detached_member_is_kept_until_it_resumes_and_then_the_target_f
 def test_across_a_detached_member_is_kept_until_its_lease_has_ended():
     host, coordinator = detached_across("x", "y")
     coordinator.lapsed("x", (1, 3))
-    assert coordinator.is_busy("x"), "another epoch"
+    assert coordinator.table.is_busy("x"), "another epoch"
     host.owners.forget("x")
     coordinator.lapsed("x", (1, 4))
-    assert [coordinator.is_busy(x) for x in "xy"] == [False, True]
+    assert [coordinator.table.is_busy(x) for x in "xy"] == [False, True]
     host.owners.swap("y", C, (1, 6), (5, 0))
     coordinator.expire()
     assert_over(coordinator)
 
 
-def test_across_nobody_is_kept_whose_lease_had_ended_before():
+def test_across_clusters_no_member_is_kept_whose_lease_had_ended_before():
     host = FakeHost()
     coordinator = cut(host, "x", target=FAR)
     host.owners.forget("x")
@@ -134,12 +75,12 @@ def detached_across(*members: str) -> tuple[FakeHost, Coordinator]:
     coordinator.tick()
     coordinator.expire()
     assert set(states(coordinator).values()) == {"detached"}
-    assert all(coordinator.is_busy(x) for x in members)
+    assert all(coordinator.table.is_busy(x) for x in members)
     return host, coordinator
 
 
 def assert_over(coordinator: Coordinator) -> None:
-    assert (coordinator.sessions, coordinator._of) == ({}, {})
+    assert (coordinator.sessions, coordinator.table.busy) == ({}, {})
 
 
 # -- losses
@@ -164,7 +105,7 @@ def test_open_sessions_of_an_edge_that_is_lost_abort_and_cut_ones_go_on(edge: st
     assert states(coordinator) == {"x": "cut"}
     assert states(coordinator, "1.2") == {"y": "stayed"}
     assert states(coordinator, "1.3") == {"z": "stayed" if edge == "a" else "preparing"}
-    assert coordinator.outcome("1.2").reason == f"{edge} was lost"
+    assert coordinator.table.outcome("1.2").reason == f"{edge} was lost"
 
 
 def test_open_sessions_to_a_head_that_is_lost_abort_and_cut_ones_go_on():
@@ -179,7 +120,7 @@ def test_open_sessions_to_a_head_that_is_lost_abort_and_cut_ones_go_on():
     assert states(coordinator, "1.3") == {"z": "preparing"}
 
 
-# -- what is told, and what is refused
+# -- reports and refusals
 
 
 def test_mediators_are_told_of_members_now_and_then_and_of_the_session_at_once():
@@ -205,7 +146,7 @@ def test_the_end_of_a_session_is_told_with_the_outcome_of_each():
     assert (told.session, told.head_epoch, told.state, told.members) == (
         "1.1", 5, "done", [("x", "moved"), ("y", "returned")],
     )  # fmt: skip
-    assert dict(coordinator.outcomes) == {"moved": 1, "returned": 1}
+    assert dict(coordinator.table.outcomes) == {"moved": 1, "returned": 1}
     assert told.reason == "", "nothing went wrong"
 
 
@@ -257,11 +198,11 @@ def test_sessions_and_their_members_are_bounded(monkeypatch: pytest.MonkeyPatch)
     assert coordinator.prepare("1.6", plan(names[2])).reason.startswith("full")
 
 
-def test_nobody_to_move_ends_a_session_at_once():
+def test_a_session_without_a_member_to_move_ends_at_once():
     host = FakeHost()
     coordinator = coordinator_of(host)
     outcome = coordinator.prepare("1.1", plan())
-    assert (outcome.state, outcome.reason) == ("aborted", "nobody could be moved")
+    assert (outcome.state, outcome.reason) == ("aborted", "no subscriber could be moved")
     assert host.outcomes[-1].state == "aborted"
     assert host.said == []
 

@@ -1,4 +1,4 @@
-"""Whatever comes, in whatever order: each member has one outcome, once; nothing is undone, and nothing is left over."""
+"""Under any events in any order each member has one outcome, once; no cut is undone, and nothing is left over."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ steps = st.one_of(
 
 
 class World:
-    """A coordinator, and what its head does around it; watches every state that it has ever been in."""
+    """A coordinator, and what its head does around it; checks every state that it passes through."""
 
     def __init__(self) -> None:
         self.host = FakeHost()
@@ -59,7 +59,7 @@ class World:
         self.coordinator.abort(session)
 
     def ask(self, session: str) -> None:
-        self.coordinator.outcome(session)
+        self.coordinator.table.outcome(session)
 
     def slot(self, session: str, members: list[str]) -> None:
         self.coordinator.on_slot(msg.Slot(session, members, "mem://b", ""))
@@ -74,7 +74,7 @@ class World:
         self.coordinator.on_done(msg.Done(session, members))
 
     def marker(self, session: str, members: list[str]) -> None:
-        self.coordinator.on_marker(msg.Marker(session, members, ("k", 8, 30)))
+        self.coordinator.cut_decision.on_marker(msg.Marker(session, members, ("k", 8, 30)))
 
     def cut_request(self, session: str, members: list[str], off: int) -> None:
         found = self.coordinator.sessions.get(session)
@@ -83,7 +83,7 @@ class World:
         epochs = {x: found.members[x].epoch if x in found.members else (1, 4) for x in members}
         items = [msg.MemberItem(x, (epochs[x][0], epochs[x][1] + 1 + (off if off > 0 else 0))) for x in members]
         key = KEYS[found.plan.target]
-        for x in self.coordinator.cut_members(session, items, key, ("h", 5, 70)):
+        for x in self.coordinator.cut_decision.cut_members(session, items, key, ("h", 5, 70)):
             assert self.host.owners.entries[x].key == key
             assert found.members[x].state == CUT
 
@@ -124,7 +124,7 @@ class World:
 
     def check(self) -> None:
         for session_id in SESSIONS:
-            outcome = self.coordinator.outcome(session_id)
+            outcome = self.coordinator.table.outcome(session_id)
             for x, state in outcome.members:
                 before = self.seen.get((session_id, x), "")
                 if before in OUTCOMES:
@@ -150,7 +150,7 @@ class World:
             assert session.draining == sum(member.is_draining for member in session.members.values())
             for state in (*OPEN, CUT, *OUTCOMES):
                 assert session.counts[state] == len(session.of(state))
-        assert {x: session.id for x, session in coordinator._of.items()} == busy
+        assert {x: session.id for x, session in coordinator.table.busy.items()} == busy
         for x, epoch in self.epochs.items():
             assert self.host.owners.newest(x) >= epoch, f"the owner epoch of {x} has gone down"
             self.epochs[x] = self.host.owners.newest(x)
@@ -171,21 +171,21 @@ def test_every_member_ends_once_and_nothing_is_left_over(script: list[tuple[Any,
         world.expire(x)
     world.coordinator.expire()
     world.check()
-    assert (world.coordinator.sessions, world.coordinator._of) == ({}, {})
+    assert (world.coordinator.sessions, world.coordinator.table.busy) == ({}, {})
     assert world.coordinator.wake_at() == float("inf")
     for session_id, began in world.begun.items():
         assert began
-        outcome = world.coordinator.outcome(session_id)
+        outcome = world.coordinator.table.outcome(session_id)
         assert outcome.state in ("done", "aborted", "unknown", "failed")
         assert all(state in OUTCOMES for _, state in outcome.members)
 
 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from(["b", FAR]), st.booleans(), st.lists(steps, max_size=12), st.lists(steps, max_size=12))
-def test_whatever_happens_around_a_cut_it_is_never_undone(
+def test_a_cut_is_never_undone_by_any_event_around_it(
     target: str, replay: bool, before: list[tuple[Any, ...]], behind: list[tuple[Any, ...]]
 ):
-    """As above, with a session that is led as far as its cut if nothing stands in its way."""
+    """As above, with a session that reaches its cut unless an event prevents it."""
     world = World()
     world.prepare("1.1", NAMES, target, replay and target == "b")
     led: list[tuple[Any, ...]] = [

@@ -1,4 +1,4 @@
-"""What the log has had for those who have moved: no more, no less, and nothing where it does not know."""
+"""What the log had for moved members: no more, no less, and no answer where it does not know."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def check(x: str = "x", low: int = 0, *texts: str, marks: tuple[Any, ...] = (), 
 
 @pytest.mark.parametrize(("to", "due"), [("h", ("h", 5, 6, 4)), ("k", ("h", 5, 5, 3))])
 def test_what_is_due_lies_behind_the_place_and_before_the_end(to: str, due: msg.ExpectedCount):
-    """Another head's log goes on; of this one nothing is claimed once the source may have left the cover."""
+    """Another head's log goes on; this one claims nothing once the source may have left the cover."""
     head = Head()
     for n in (1, 2, 0, 3, 4):
         head.publish(n)
@@ -105,7 +105,7 @@ def test_nothing_due_is_an_answer_too():
     [check(epoch=4), check(low=9), check("stranger"), check("x", 0, "[n,>,")],
     ids=["another-epoch", "ahead-of-the-log", "not-moved", "unreadable"],
 )
-def test_whom_nothing_is_said_of(given_: msg.AuditRequestItem):
+def test_members_without_an_answer(given_: msg.AuditRequestItem):
     head = Head()
     head.publish(1)
     head.done(given_, check("y"))
@@ -121,7 +121,7 @@ def test_an_edge_that_does_not_say_who_it_is_is_not_answered():
     assert head.said == []
 
 
-def test_a_gap_in_the_log_leaves_those_in_doubt_whom_it_touches():
+def test_a_gap_in_the_log_leaves_affected_members_unaudited():
     head = Head()
     head.publish(1)
     head.gap()
@@ -216,7 +216,7 @@ def test_those_who_come_together_are_read_for_together_and_told_apart():
     assert [(to, edge, len(told.members)) for to, edge, told in head.said] == [("h", "b", 1), ("k", "k1", 1)]
 
 
-def test_so_many_wait_and_no_more(monkeypatch: pytest.MonkeyPatch):
+def test_the_number_of_waiting_members_is_bounded(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "WAITING_AT_MOST", 1)
     head = Head()
     head.publish(1)

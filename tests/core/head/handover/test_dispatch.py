@@ -1,4 +1,4 @@
-"""A real head, and everything that comes to it for sessions: from mediators, edges and other heads."""
+"""A real head, and all messages about sessions that it receives from mediators, edges and other heads."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_a_mediator_epoch_is_heard_from_an_edge_and_from_a_neighbor(teller: str)
     assert cluster.command("cut", mediator=5).reason.startswith("mediator-epoch")
 
 
-def test_a_starting_head_obeys_nobody():
+def test_a_starting_head_obeys_no_mediator():
     cluster = Cluster("a", "b")
     cluster.fleet.crash("h")
     for edge in cluster.edges.values():
@@ -346,7 +346,7 @@ def test_when_the_target_dies_behind_the_cut_its_cover_stays_for_who_resumes():
     assert not resumed.lapsed
 
 
-def test_when_the_target_dies_behind_the_cut_and_nobody_comes_its_entries_expire():
+def test_when_the_target_dies_after_the_cut_and_no_member_comes_its_entries_expire():
     cluster = Cluster("a", "b", "c", lease_seconds=3.0)
     cluster.serve("a", "x")
     cluster.cut("x", drain_seconds=2.0)
@@ -355,7 +355,7 @@ def test_when_the_target_dies_behind_the_cut_and_nobody_comes_its_entries_expire
     assert cluster.states() == {"x": "detached"}
     assert cluster.head.owners.entries == {}
     assert cluster.head.membership.ghosts == {}
-    assert not cluster.head.coordinator.is_busy("x")
+    assert not cluster.head.coordinator.table.is_busy("x")
 
 
 # -- the head of the target: a neighbour `g` decides
@@ -445,7 +445,7 @@ def test_an_abort_takes_the_owner_entry_back_even_if_the_target_is_down():
     g.route(msg.Abort("3.1", items("y")), "b")
     cluster.run(0.5)
     assert cluster.head.owners.entries == {}
-    assert cluster.head.membership.ghosts == {}, "nobody will come back for its cover"
+    assert cluster.head.membership.ghosts == {}, "no subscriber will come back for its cover"
     assert len(cluster.head.remote_members) == 0
 
 
@@ -483,7 +483,7 @@ def test_when_who_decides_is_lost_the_guests_are_orphans():
     assert len(cluster.head.remote_members) == 0
 
 
-def test_when_who_decides_starts_anew_the_guests_are_orphans():
+def test_when_the_deciding_head_restarts_its_remote_members_are_orphans():
     cluster, _, b = with_guest("x")
     cluster.fleet.crash("g")
     Broker(cluster.fleet, "g", "h", "head")
@@ -547,8 +547,8 @@ def test_a_batch_across_ends_with_its_drain_time_and_is_kept_until_the_lease_has
     a.tell(msg.Expire("x", (1, 4)))
     cluster.run()
     assert a.of(msg.Release) == [msg.Release("x", (1, 5))]
-    assert not cluster.head.coordinator.is_busy("x")
-    assert cluster.head.coordinator.is_busy("y")
+    assert not cluster.head.coordinator.table.is_busy("x")
+    assert cluster.head.coordinator.table.is_busy("y")
     cluster.edges["c"].resume("y", (1, 6))
     cluster.run()
     assert g.routed()[-1] == ("g", "g1", msg.Abort("3.1", items("y")))

@@ -1,4 +1,4 @@
-"""What a real head refuses before any edge hears of it: because it would be too much, or nobody is where he was."""
+"""What a real head refuses before any edge learns of it: sessions above a bound, or without a member to move."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from plimsoll.core.head.handover import remote_members
 from plimsoll.core.protocol import messages as msg
 
 
-def test_guests_beyond_the_bound_are_refused_and_their_edge_hears_nothing(monkeypatch: pytest.MonkeyPatch):
+def test_remote_members_beyond_the_bound_are_refused_and_their_edge_is_sent_nothing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(remote_members, "REMOTE_MEMBERS_AT_MOST", 1)
     cluster = Cluster("a", "b", neighbors=("g",))
     g, b = cluster.neighbors["g"], cluster.edges["b"]
     g.route(msg.Prepare("3.1", ["x", "y"], 4.0, False), "b")
     cluster.run()
-    assert [(nak.members, "as many guests" in nak.reason) for _, _, nak in g.routed()] == [(["x", "y"], True)]
+    assert [(nak.members, "as many remote members" in nak.reason) for _, _, nak in g.routed()] == [(["x", "y"], True)]
     assert b.of(msg.Prepare) == []
 
 

@@ -1,6 +1,6 @@
-"""However publications, changes, pauses and the steps of sessions fall together: exactly what matches, once, in order.
+"""Under any interleaving of publications, changes, pauses and steps of sessions: exactly what matches, once, in order.
 
-A subscriber follows the rules of hand-over between two real edges; a scripted head has no opinion and no hurry.
+A subscriber follows the rules of hand-over between two real edges; a scripted head decides nothing and has no deadline.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Subscriber:
             self.stage.client.tell(place[0], msg.Detach([place[1]], withdraw))
 
     def listen(self) -> None:
-        """Deal with what has come."""
+        """Handle what has arrived."""
         for edge in ("a", "b"):
             heard = self.stage.client.heard[edge]
             while self.read[edge] < len(heard):
@@ -114,7 +114,7 @@ class Subscriber:
         return self.version
 
     def counts(self, version: int) -> bool:
-        """Whether a change is acknowledged by all that must."""
+        """Whether a change is acknowledged by all edges that must."""
         return all(self.acked.get(place, 0) >= version for place in (self.place, self.next) if place is not None)
 
     def pause(self, paused: bool) -> None:
@@ -211,7 +211,7 @@ class Run:
             self.number, self.phase = self.number + 1, "idle"
 
     def finish(self) -> None:
-        """Let it all come to rest, with a cut done to its end."""
+        """Let everything settle, with a cut carried out to its end."""
         self.stage.head.fetches = True
         self.x.pause(False)
         for _ in range(60):
@@ -251,7 +251,7 @@ STEPS = st.one_of(
 
 @settings(max_examples=examples(150), deadline=None)
 @given(st.lists(STEPS, max_size=70))
-def test_whatever_falls_together_it_comes_once_and_in_order(steps: list[str]):
+def test_under_any_interleaving_each_comes_once_and_in_order(steps: list[str]):
     run = Run()
     for step in steps:
         run.do(step)

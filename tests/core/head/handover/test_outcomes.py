@@ -63,7 +63,7 @@ def test_an_outcome_that_is_said_again_is_counted_once(monkeypatch: pytest.Monke
 
 
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 60)), max_size=80))
-def test_whatever_is_not_known_any_more_is_known_to_be_forgotten(numbers: list[tuple[int, int]]):
+def test_a_session_that_is_no_longer_known_is_known_to_be_forgotten(numbers: list[tuple[int, int]]):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "REMEMBERED_SESSIONS", 7)
         archive = OutcomeHistory()

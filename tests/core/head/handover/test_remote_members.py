@@ -1,4 +1,4 @@
-"""The head of the target: who is on the way here, what is answered to their cut, and when they are forgotten."""
+"""The head of the target: which members are on the way here, the answers to their cuts, and when they are forgotten."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_resume_that_names_the_session_at_another_edge_has_left_the_source_and
     assert [x in guests for x in "xy"] == [False, True]
 
 
-def test_a_resume_that_names_no_session_ends_the_guest_and_undoes_what_is_not_cut():
+def test_a_resume_that_names_no_session_ends_the_remote_member_and_undoes_it_before_its_cut():
     host = FakeHost()
     guests = prepared(host, "x")
     guests.resumed("x", None, "b")
@@ -177,7 +177,7 @@ def test_an_edge_that_is_lost_undoes_those_that_are_not_cut_in_one_record():
     assert host.said == [("k", "", msg.HandoverRejected("1.1", ["x", "y"], "b was lost"))]
     assert [x in guests for x in "xyzv"] == [False, False, True, True]
     guests.resumed("z", "1.1", "b")
-    assert host.of("k", msg.Done) == [msg.Done("1.1", ["z"])], "it had started anew when z came back"
+    assert host.of("k", msg.Done) == [msg.Done("1.1", ["z"])], "it had restarted when z came back"
 
 
 def test_a_head_that_is_lost_orphans_its_guests_and_no_others():

@@ -1,4 +1,4 @@
-"""All fleets of a small size, and what becomes of them session by session while nothing else changes."""
+"""All fleets of a small size, and their states session by session while nothing else changes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from itertools import product
 
 from tests.core.policies.hand import Broker, World
 
+from plimsoll.core.policies.balancing_policy import BalancingPolicy
 from plimsoll.core.policies.detection import Detector, DetectorState
 from plimsoll.core.policies.model.load import METRICS
 from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.plan import OffloadPlan
-from plimsoll.core.policies.registry import BalancingPolicy
 from plimsoll.core.verify.offload_plan_checker import OffloadPlanContext, offload_plan_faults
 
 LIMITS = BalancingParameters()
@@ -42,7 +42,7 @@ def fleets(wants: dict[str, int], counts: dict[str, tuple[int, ...]], kinds: dic
 
 
 def excess(world: World, parameters: BalancingParameters = LIMITS) -> tuple[float, float, float]:
-    """How bad things are: overload; what input and delay, then what output differ by beyond the triggers, squared."""
+    """How far from balance: overload; differences of input and delay, then of output, beyond the triggers, squared."""
     loads = [world.load(name).measures for name in world.brokers]
     over = sum(max(0.0, load.of_resource(r) - LOWER[r]) for load in loads for r in ("input", "output"))
     beyond = {

@@ -1,4 +1,4 @@
-"""A fleet like that of the paper's 6.2, worked out without brokers: everybody at the weakest edge, then evened out."""
+"""A fleet like that of the paper's 6.2, without brokers: all subscribers at the weakest edge, then balanced."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _asked(random: Random) -> tuple[str, int]:
 def test_all_the_load_at_the_weakest_edge_is_evened_out(seed: int, within: float):
     """6.2: at the end no edge is overloaded, and every pair is within 0.1 of input and delay; of output too, or the
     stability rule has stopped it. Nothing comes back to where it was. In three worlds of eight no move is better for
-    all a little before that. Whoever wants 0.1 to hold should let balancing begin below it.
+    all a little before that. For 0.1 to hold, balancing should begin below it.
     """
     normalization = LIMITS.normalization_seconds / 10  # delays here are as much smaller than the paper's
     world, ends, seen = world_of(seed, load=0.5), set(), []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.core.policies.hand import Broker, World, named
 
@@ -12,9 +14,9 @@ from plimsoll.core.policies.padres import Padres
 WIDE = BalancingParameters(local_trigger=ImbalanceTrigger(9.0, 9.0))
 
 
-def plan(world: World, parameters: BalancingParameters = BalancingParameters(), **more: object) -> OffloadPlan:  # noqa: B008
+def plan(world: World, parameters: BalancingParameters = BalancingParameters(), **more: Any) -> OffloadPlan:  # noqa: B008  # a frozen value
     action = BrokerAction("t", "input", 1.0)
-    return Padres(parameters).plan(world.load("s"), world.load("t"), world.profile("s", "t"), action, **more)  # type: ignore[arg-type]
+    return Padres(parameters).plan(world.load("s"), world.load("t"), world.profile("s", "t"), action, **more)
 
 
 def counts(found: OffloadPlan) -> list[tuple[str, int]]:
@@ -22,7 +24,7 @@ def counts(found: OffloadPlan) -> list[tuple[str, int]]:
 
 
 def test_what_leaves_the_two_closest_goes_first():
-    """5.1: of the covering set, whatever brings the difference closest to zero; then what it covered, until balanced.
+    """5.1: of the covering set, the row that brings the two closest; then those it covered, until balanced.
 
     s has 21 subscriptions at 0.01 s and takes in 4/s: I = 4 x 0.21 = 0.84; t is empty.
     `all` is the covering set. Both of its subscribers: s takes in 2/s for 19, 0.38; t 4/s for 2, 0.08; difference 0.30.

@@ -55,7 +55,7 @@ def test_an_overloaded_source_is_relieved_and_not_balanced():
 
 
 def test_what_would_not_relieve_does_not_go():
-    """5.2: where the delay does not depend on `none`, moving it relieves nobody of input."""
+    """5.2: where the delay does not depend on `none`, moving it relieves no broker of input."""
     brokers = {"s": Broker(served={"none": named("n", 5)}), "t": Broker(served={"none": named("m", 5)})}
     found = plan(World(1, {"none": 0}, brokers))
     assert (counts(found), found.ended) == ([], "Balanced")

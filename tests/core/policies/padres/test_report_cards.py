@@ -47,7 +47,7 @@ METRIC_DIFFERENCES = st.sampled_from(METRICS)
     st.sampled_from([0.005, 0.02, 0.05]),
 )
 def test_the_number_is_the_best_that_may_go(rows: list[tuple[int, int, int]], metric: Metric, cost: float):
-    """Whatever search finds it: of all numbers that overload nobody, none that is smaller or balances is left aside."""
+    """By exhaustive search: of the numbers that overload no broker, none with a smaller difference is missed."""
     wants = {f"r{i}": bits for i, (bits, _, _) in enumerate(rows)}
     served = {f"r{i}": named(f"s{i}", count) for i, (_, count, _) in enumerate(rows) if count}
     other = {f"r{i}": named(f"t{i}", count) for i, (_, _, count) in enumerate(rows) if count}

@@ -1,4 +1,4 @@
-"""Every fleet of a small size: sessions end, leave no fault, tell the truth, and never lead back to where they were."""
+"""Every fleet of a small size: sessions end without faults, predict correctly, and never return to an earlier state."""
 
 from __future__ import annotations
 

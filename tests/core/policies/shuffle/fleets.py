@@ -6,6 +6,7 @@ import itertools
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from tests.core.policies.hand import Broker, World
 
@@ -38,8 +39,8 @@ def profiles(world: World) -> dict[str, SubscriptionProfile]:
     return {name: profile(world, name) for name in world.brokers}
 
 
-def shuffled(world: World, policy: Shuffle | None = None, **more: object) -> ShufflePlan:
-    return (policy or Shuffle()).plan(loads(world), profiles(world), **more)  # type: ignore[arg-type]
+def shuffled(world: World, policy: Shuffle | None = None, **more: Any) -> ShufflePlan:
+    return (policy or Shuffle()).plan(loads(world), profiles(world), **more)
 
 
 def places(world: World) -> dict[str, str]:
@@ -47,7 +48,7 @@ def places(world: World) -> dict[str, str]:
 
 
 def placed(world: World, where: Places) -> World:
-    """The same brokers with everybody where this says."""
+    """The same brokers with this assignment of subscribers."""
     key_of = {name: key for at in world.brokers.values() for key, names in at.served.items() for name in names}
     found = {}
     for broker, at in world.brokers.items():
@@ -60,12 +61,12 @@ def placed(world: World, where: Places) -> World:
 
 
 def after(world: World, plan: ShufflePlan) -> World:
-    """Everybody where the plan sends him."""
+    """The assignment of subscribers after the plan."""
     return placed(world, places(world) | {name: move.target for move in plan.moves for name in move.subscribers})
 
 
 def high(world: World) -> float:
-    """The highest metric of any broker, from who is served alone."""
+    """The highest metric of any broker, from its subscribers alone."""
     return max(highest_metric(load.measures, FACTOR)[0] for load in loads(world))
 
 
@@ -82,7 +83,7 @@ def optimum(world: World) -> tuple[float, int]:
 
 
 def lpt(world: World) -> World:
-    """BAD 2019: the heaviest first, to whoever carries least, where each weighs what it takes by itself."""
+    """BAD 2019: the heaviest first, to the broker that carries least; the weight of each is its own traffic."""
     wants = {name: key for at in world.brokers.values() for key, names in at.served.items() for name in names}
     carried = dict.fromkeys(world.brokers, 0.0)
     where = {}

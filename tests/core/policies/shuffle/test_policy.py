@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -33,10 +34,10 @@ EXACT = Shuffle(BalancingParameters(local_trigger=ImbalanceTrigger(0.0, 0.0)))
 """With nothing that two may differ by."""
 
 
-def checked(world: World, plan: ShufflePlan, **more: object) -> ShufflePlan:
+def checked(world: World, plan: ShufflePlan, **more: Any) -> ShufflePlan:
     """The plan, with nothing wrong with it, and loads that are no higher than it promises."""
     takes = more.pop("takes", set(world.brokers))
-    context = shuffle_plan_checker.ShufflePlanContext(profiles(world), LOWER, takes, FACTOR, **more)  # type: ignore[arg-type]
+    context = shuffle_plan_checker.ShufflePlanContext(profiles(world), LOWER, takes, FACTOR, **more)
     found = shuffle_plan_checker.shuffle_plan_faults(plan, context)
     assert not found, found
     for promised, load in zip(plan.after, loads(after(world, plan)), strict=True):
@@ -72,7 +73,7 @@ def test_who_is_twice_as_fast_gets_twice_as_many():
 
 
 def test_what_the_target_takes_in_already_goes_there():
-    """Of a's two kinds, k costs b no input and m does. Both relieve a alike, so k goes."""
+    """Of a's two kinds, k costs b no input and m does. Both relieve a equally, so k goes."""
     wants = {"k": 0b0000011111, "m": 0b1111100000}
     brokers = {"a": Broker(served={"k": named("k", 4), "m": named("m", 4)}), "b": Broker(served={"k": named("x", 1)})}
     plan = checked(World(10, wants, brokers), shuffled(World(10, wants, brokers), EXACT))
@@ -98,7 +99,7 @@ def test_two_trade_where_nothing_else_helps():
 
 def test_room_is_made_before_it_is_taken():
     """By output, 20/s are all: a has 9 and 7 (0.8), b 7 and 2 (0.45), c 12 (0.6). What a has to give comes to 0.8 at b
-    and more at c; once something of b has gone in turn, nobody has more than 0.7.
+    and more at c; once something of b has gone in turn, no broker has more than 0.7.
     """
     wants = {"nine": (1 << 9) - 1, "seven": 127 << 9, "sevens": 127 << 16, "two": 3 << 23, "twelve": 4095 << 25}
     brokers = {
@@ -137,7 +138,7 @@ def test_room_is_made_in_a_wave_before_where_both_are_too_much():
     assert fault == "output of b would be 0.8000 in wave 1, above 0.75"
 
 
-def test_nobody_moves_where_loads_are_alike():
+def test_no_subscriber_moves_if_loads_are_equal():
     world = World(10, {"k": (1 << 10) - 1}, {n: Broker(served={"k": named(n, 4)}) for n in "abc"})
     plan = checked(world, shuffled(world))
     assert (plan.moves, plan.ended) == ((), "Balanced")
@@ -170,8 +171,8 @@ def test_no_more_move_than_may():
     assert plan.high_after == pytest.approx(0.7)
 
 
-def test_nobody_is_brought_above_the_lower_threshold():
-    """Both are so slow that either is full with five: what is too much stays where it is."""
+def test_no_broker_is_brought_above_the_lower_threshold():
+    """Both are so slow that either is full with five: the excess stays where it is."""
     world = World(10, {"k": (1 << 10) - 1}, {"a": Broker(0.02, served={"k": named("s", 12)}), "b": Broker(0.02)})
     plan = checked(world, shuffled(world))
     assert sum(len(move.subscribers) for move in plan.moves) == 4
@@ -189,7 +190,7 @@ def test_who_cannot_be_lowered_does_not_keep_others_high():
     assert sorted(load.subscribers for load in plan.after) == [1, 3, 4]
 
 
-def test_one_broker_alone_has_nobody_to_give_to():
+def test_a_single_broker_has_no_target():
     world = World(10, {"k": 1}, {"a": Broker(served={"k": named("s", 3)})})
     plan = checked(world, shuffled(world))
     assert (plan.moves, plan.ended) == ((), "Nothing")

@@ -38,7 +38,7 @@ def report(**fields: Any) -> dict[str, Any]:
 
 
 def answered(context: EngineContext, at: float, **fields: Any) -> EngineContext:
-    context.reservations.answered["a"] = AnsweredReservation("s", "ASK", "OK", report(**fields), at)
+    context.reservations.answered["a"] = AnsweredReservation("s", "OK", report(**fields), at)
     return context
 
 

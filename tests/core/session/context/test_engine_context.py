@@ -1,4 +1,4 @@
-"""What a mediator says again, and what it learns page by page."""
+"""What a mediator repeats, and what it learns page by page."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_page_that_begins_with_the_last_name_of_the_one_before_adds_it_once():
     assert context.listings.of("u", "a", "h") == ["a1", "a2", "a3"]
 
 
-def test_a_head_that_starts_anew_between_two_pages_is_asked_from_the_start():
+def test_a_head_that_restarts_between_two_pages_is_asked_from_the_start():
     context = context_at(1.0)
     context.listings.of("u", "a", "h")
     answer(context, asked(context)[0], ["a1"], more=True)

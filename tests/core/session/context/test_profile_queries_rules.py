@@ -88,7 +88,7 @@ def test_neither_another_question_nor_another_edge_is_an_answer():
     assert names(get(context)) == ["a1"], "what is whole does not change"
 
 
-def test_a_session_that_turns_to_other_edges_asks_anew():
+def test_a_session_that_turns_to_other_edges_queries_again():
     context = context_at(1.0)
     get(context)
     [first] = asked(context)
@@ -100,7 +100,7 @@ def test_a_session_that_turns_to_other_edges_asks_anew():
     assert (third.edge, third.target, third.id != second.id) == ("c", "d", True)
 
 
-def test_what_a_session_was_told_is_forgotten_with_whom_its_edges_serve():
+def test_profiles_of_a_session_are_forgotten_with_its_listings():
     context = context_at(1.0)
     get(context)
     answer(context, asked(context)[0], "a1")
@@ -165,13 +165,13 @@ def test_of_several_targets_all_are_asked_for_if_one_is_of_another_head():
 
 
 def test_edges_of_one_session_share_what_a_target_takes_in():
-    """Each edge of a shuffle is asked about all others: what one takes in is asked for once, and not once for each."""
+    """Each edge of a shuffle is asked about all others: the covering set of each is queried once in all."""
     context = joined_at(1.0)
     for edge in "abwv":
         context.profile_queries.profile_of(context.fleet, "u", edge, "x", [other for other in "abwv" if other != edge])
     assert sorted(query.edge for _, query in sent(context, msg.CoverQuery)) == ["a", "b", "v", "w"]
     context.profile_queries.profile_of(context.fleet, "another", "a", "w")
-    assert len(sent(context, msg.CoverQuery)) == 5, "another session asks anew: loads are others by then"
+    assert len(sent(context, msg.CoverQuery)) == 5, "another session asks again: loads have changed by then"
     context.profile_queries.forget_session("u")
     context.profile_queries.profile_of(context.fleet, "u", "a", "w")
     assert len(sent(context, msg.CoverQuery)) == 6

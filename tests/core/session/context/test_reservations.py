@@ -1,4 +1,4 @@
-"""What edges are told: again until they answer, not for ever, and what is right after a mediator has died."""
+"""Messages of reservations: repeated until edges answer, for a limited time, and correct after a mediator's death."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def words(world: Balanced, edge: str) -> list[msg.Reservation]:
 
 
 def deaf(world: Balanced, edge: str) -> None:
-    world.edges[edge].sensing.on_reservation = lambda reservation: None  # type: ignore[method-assign]
+    world.edges[edge].sensing.on_reservation = lambda reservation: None
 
 
 def test_words_are_in_order_and_end(world: Balanced):
@@ -104,7 +104,7 @@ def test_edges_of_clusters_without_a_policy_are_told_nothing(world: Balanced):
     assert not words(world, "v")
 
 
-def test_what_failed_behind_a_move_stabilizes_and_what_moved_nobody_is_let_go(world: Balanced):
+def test_a_failure_after_a_move_stabilizes_and_one_without_a_move_releases(world: Balanced):
     world.refuses = True
     uid = world.ask("s", source="a", target="b")
     world.until_over(uid)
@@ -122,7 +122,7 @@ def test_what_failed_behind_a_move_stabilizes_and_what_moved_nobody_is_let_go(wo
 
 
 @pytest.mark.parametrize("edge", ["a", "b"])
-def test_an_edge_that_starts_anew_learns_that_it_is_busy(world: Balanced, edge: Any):
+def test_a_restarted_edge_learns_that_it_is_busy(world: Balanced, edge: Any):
     uid = world.ask("s", source="a", target="b", limits={"maxInFlight": 1}, deadline="3m")
     world.until(lambda: world.mediator.sessions[uid].phase == "Draining")
     world.edges[edge].restart()

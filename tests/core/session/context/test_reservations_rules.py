@@ -1,4 +1,4 @@
-"""What edges are told, rule by rule: when, again when, and when no more."""
+"""Messages of reservations, rule by rule: when they are sent, repeated, and stopped."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from plimsoll.core.session.context.reservations import (
 )
 from plimsoll.core.session.events import SendMessage
 from plimsoll.core.session.inputs import FleetView, Timings
-from plimsoll.core.session.state import NOTHING_TO_MOVE, Offer, SessionKind
+from plimsoll.core.session.session_plan import Offer
+from plimsoll.core.session.state import NOTHING_TO_MOVE, SessionKind
 
 
 def told(context: EngineContext) -> list[msg.Reservation]:
-    """What edges are told now."""
+    """The messages to edges now."""
     context.outbox.effects = []
     context.reservations.send(context.fleet, context.table)
     return [
@@ -40,16 +41,16 @@ def context_of(now: float, *sessions: Session) -> EngineContext:
     return context
 
 
-def say(context: EngineContext, word: ReservedState, answer: str = "", *, at: float = 100.0) -> None:
-    """As if the edge a had been told a word for session s, and had answered."""
+def say(context: EngineContext, word: ReservedState, answer: Any = "", *, at: float = 100.0) -> None:
+    """As if the edge a had been sent a state for session s, and had answered."""
     context.reservations.sent["a"] = SentReservation("u", "s", word, 1, at, 1, at, is_answered=bool(answer))
     if answer:
-        context.reservations.answered["a"] = AnsweredReservation("s", word, answer, {}, at)  # type: ignore[arg-type]
+        context.reservations.answered["a"] = AnsweredReservation("s", answer, {}, at)
 
 
 @pytest.mark.parametrize(("uid", "word", "is_so"), [("u", "ASK", True), ("u", "BUSY", False), ("v", "ASK", False)])
 def test_an_answer_is_to_one_word_of_one_session(uid: str, word: ReservedState, is_so: bool):
-    answer = AnsweredReservation("s", "ASK", "OK", {}, 100.0)
+    answer = AnsweredReservation("s", "OK", {}, 100.0)
     states = SessionReservations(CommandOutbox(4, Timings()))
     states.sent["a"] = SentReservation("u", "s", "ASK", 1, 100.0, 1, 100.0, is_answered=True)
     states.answered["a"] = answer
@@ -57,7 +58,7 @@ def test_an_answer_is_to_one_word_of_one_session(uid: str, word: ReservedState, 
 
 
 @pytest.mark.parametrize(("now", "count"), [(100.25, 0), (100.5, 1)])
-def test_what_is_not_answered_is_said_again_after_half_a_second(now: float, count: int):
+def test_an_unanswered_message_is_sent_again_after_half_a_second(now: float, count: int):
     context = context_of(now, session_of(targets=[]))
     say(context, "BUSY")
     assert len(told(context)) == count
@@ -96,7 +97,7 @@ def test_only_what_came_to_nothing_for_good_is_told_as_tried(reason: str, reject
     assert (said.state, [item.target for item in said.tried]) == ("OK", targets)
 
 
-def test_who_agreed_is_let_go_and_who_refused_needs_no_word():
+def test_an_edge_that_agreed_is_released_and_one_that_refused_needs_no_message():
     context = context_of(101.0)
     say(context, "ASK", "OK")
     assert [one.state for one in told(context)] == ["OK"]
@@ -106,7 +107,7 @@ def test_who_agreed_is_let_go_and_who_refused_needs_no_word():
     assert not context.reservations.sent
 
 
-def test_who_has_moved_somebody_stabilises():
+def test_an_edge_that_moved_a_subscriber_stabilises():
     moved = batch_of(members={"x": "moved", "y": "stayed"}, ended_at=100.5)
     context = context_of(101.0, session_of(phase="Failed", ended_at=100.5, batches=[moved]))
     say(context, "BUSY", "BUSY")
@@ -114,7 +115,7 @@ def test_who_has_moved_somebody_stabilises():
 
 
 @pytest.mark.parametrize(("now", "count"), [(100.25, 0), (100.5, 1)])
-def test_who_is_let_go_is_told_again_after_half_a_second(now: float, count: int):
+def test_a_release_is_sent_again_after_half_a_second(now: float, count: int):
     context = context_of(now)
     say(context, "OK")
     assert len(told(context)) == count

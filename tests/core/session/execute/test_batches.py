@@ -12,10 +12,10 @@ from tests.core.session.model import Faults, World
 
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import EngineSettings, FleetView, HeadView
+from plimsoll.core.session.batch import LOST_BEFORE_CUT, Batch
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.events import SendMessage
 from plimsoll.core.session.execute.batches import advance, receive_outcome, send_intent
-from plimsoll.core.session.state import LOST_BEFORE_CUT, Batch
 
 
 def context_at(now: float, epoch: int = 4, head_epoch: int = 10) -> EngineContext:
@@ -36,7 +36,7 @@ def batch(**fields: Any) -> Batch:
 
 
 def told(state: str, reason: str = "", head_epoch: int = 10, **members: str) -> msg.Outcome:
-    return msg.Outcome("4.1", 4, head_epoch, state, list(members.items()), reason)  # type: ignore[arg-type]
+    return msg.Outcome("4.1", 4, head_epoch, state, list(members.items()), reason)  # type: ignore[arg-type]  # words of the protocol as text
 
 
 def after(now: float, one: Batch, *, stopping: bool = False, head_epoch: int = 10) -> Batch:
@@ -48,7 +48,7 @@ def said(now: float, one: Batch, *, greeted: bool = True) -> list[str]:
     if not greeted:
         context.confirmed_batches.clear()
     send_intent(context, one)
-    return [effect.message.step for effect in context.outbox.effects if isinstance(effect, SendMessage)]  # type: ignore[union-attr]
+    return [effect.message.step for effect in context.outbox.effects if isinstance(effect, SendMessage)]  # type: ignore[union-attr]  # only commands are sent here
 
 
 # ---------------------------------------------------------------- the way of a batch
@@ -59,7 +59,7 @@ def test_from_prepare_to_cut_to_done():
     assert after(100.2, one) is one
     one = receive_outcome(context_at(100.4), one, told("ready", x="attached", y="preparing"))
     assert one.ready_at == 100.4
-    assert after(100.4, one) is one, "there is still somebody to wait for"
+    assert after(100.4, one) is one, "there is still a member to wait for"
     one = receive_outcome(context_at(100.5), one, told("ready", x="attached", y="stayed"))
     one = after(100.5, one)
     assert (one.intent, one.cut_at) == ("cut", 100.5)
@@ -81,7 +81,7 @@ def test_late_in_its_time_a_batch_is_cut_with_those_who_are_there():
     assert after(107.0, one).intent == "cut"
 
 
-def test_nobody_attached_in_time_aborts():
+def test_without_an_attached_member_in_time_it_aborts():
     one = receive_outcome(context_at(100.2), batch(), told("preparing", x="preparing", y="preparing"))
     assert after(109.9, one) is one
     assert after(110.0, one).intent == "abort"
@@ -128,7 +128,7 @@ def test_a_head_that_is_silent_before_the_cut_gives_up_by_itself():
     assert (one.members, one.ended_at) == ({"x": "stayed", "y": "stayed"}, 115.0)
 
 
-def test_a_head_that_is_silent_behind_the_cut_is_asked_whom_it_serves():
+def test_a_head_that_is_silent_after_the_cut_is_asked_for_its_subscribers():
     assert after(115.0, batch(intent="abort", since=101.0, cut_at=100.5)).intent == "resolve"
     one = batch(intent="cut", cut_at=101.0, state="cut")
     assert after(145.9, one) is one
@@ -157,7 +157,7 @@ def test_in_any_order_the_last_state_is_the_highest(states: list[str], repeats: 
         assert one.members == {"x": member[highest], "y": "stayed"}
 
 
-def test_a_member_that_nobody_asked_for_is_not_taken_in():
+def test_an_unrequested_member_is_ignored():
     assert receive_outcome(context_at(101.0), batch(), told("ready", x="attached", z="attached")).members == {
         "x": "attached",
         "y": "",
@@ -175,7 +175,7 @@ def test_refusals_that_say_nothing_of_the_batch(reason: str):
     assert receive_outcome(context_at(101.0), one, told("failed", reason)) is one
 
 
-def test_a_refused_batch_leaves_everybody_where_they_are():
+def test_a_refused_batch_leaves_all_members_where_they_are():
     one = receive_outcome(context_at(101.0), batch(), told("failed", "full: 1024 sessions"))
     assert (one.members, one.ended_at, one.reason) == ({"x": "stayed", "y": "stayed"}, 101.0, "full: 1024 sessions")
 
@@ -184,7 +184,7 @@ def test_a_refused_batch_leaves_everybody_where_they_are():
     ("answer", "head_epoch"),
     [(told("unknown", head_epoch=11), 11), (told("failed", "head-epoch: 11", head_epoch=11), 11), (None, 11)],
 )
-def test_a_head_that_started_anew_before_the_cut_has_moved_nobody(answer: msg.Outcome | None, head_epoch: int):
+def test_a_head_that_restarted_before_the_cut_has_moved_no_member(answer: msg.Outcome | None, head_epoch: int):
     one = batch(state="ready", members={"x": "attached", "y": "attached"})
     if answer is not None:
         one = receive_outcome(context_at(101.0), one, answer)
@@ -193,7 +193,7 @@ def test_a_head_that_started_anew_before_the_cut_has_moved_nobody(answer: msg.Ou
     assert (one.members, one.ended_at) == ({"x": LOST_BEFORE_CUT, "y": LOST_BEFORE_CUT}, 101.0)
 
 
-def test_a_head_that_started_anew_behind_the_cut_is_asked_whom_it_serves():
+def test_a_head_that_restarted_after_the_cut_is_asked_for_its_subscribers():
     one = batch(state="cut", intent="cut", cut_at=100.5, members={"x": "cut", "y": "moved"})
     assert receive_outcome(context_at(101.0), one, told("unknown", head_epoch=11)).intent == "resolve"
     assert after(101.0, one, head_epoch=11).intent == "resolve"
@@ -225,7 +225,7 @@ def test_nothing_changes_a_batch_that_has_ended():
     assert receive_outcome(context_at(102.0), one, told("done", x="moved", y="moved")) is one
 
 
-# ---------------------------------------------------------------- whom both ends serve
+# ---------------------------------------------------------------- the subscribers of both ends
 
 
 def resolve(at_source: list[str], at_target: list[str], now: float = 101.0, **members: str) -> Batch:
@@ -277,7 +277,7 @@ def test_an_answer_ends_a_search():
     assert after(101.0, one).members == {"x": "moved", "y": "moved"}
 
 
-# ---------------------------------------------------------------- what is said
+# ---------------------------------------------------------------- commands and reasons
 
 
 @pytest.mark.parametrize(

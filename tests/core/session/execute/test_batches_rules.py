@@ -8,13 +8,13 @@ import pytest
 from tests.core.session.alone import batch_of, context_at
 
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.events import SendMessage
 from plimsoll.core.session.execute.batches import advance, end_batch, mark_lost, receive_outcome
-from plimsoll.core.session.state import Batch
 
 
 def told(state: str, reason: str = "", **members: str) -> msg.Outcome:
-    return msg.Outcome("4.1", 4, 10, state, list(members.items()), reason)  # type: ignore[arg-type]
+    return msg.Outcome("4.1", 4, 10, state, list(members.items()), reason)  # type: ignore[arg-type]  # words of the protocol as text
 
 
 def test_a_refusal_that_comes_after_the_head_has_begun_is_of_no_concern():
@@ -51,7 +51,7 @@ def test_what_has_ended_is_not_lost():
 
 
 @pytest.mark.parametrize(("state", "rest"), [("aborted", "stayed"), ("done", "unknown")])
-def test_of_whom_a_head_says_nothing_at_the_end(state: str, rest: str):
+def test_members_without_an_outcome_at_the_end(state: str, rest: str):
     one = batch_of(intent="cut", cut_at=100.5, state=state, members={"x": "returned", "y": ""})
     assert advance(context_at(101.0), one, stopping=False).members == {"x": "returned", "y": rest}
 
@@ -63,7 +63,7 @@ def test_why_it_was_given_up(before: str, after: str):
 
 
 def resolved(at_source: list[str], at_target: list[str], **fields: Any) -> tuple[Batch, bool]:
-    """A batch after both ends have said whom they serve, and whether nothing is kept of what they said."""
+    """A batch after both ends have listed their subscribers, and whether the lists are dropped."""
     context = context_at(101.0)
     one = batch_of(intent="resolve", since=100.5, cut_at=100.2, **fields)
     assert advance(context, one, stopping=False) is one
@@ -77,7 +77,7 @@ def resolved(at_source: list[str], at_target: list[str], **fields: Any) -> tuple
     return one, not context.listings._listings
 
 
-def test_where_somebody_is_now_does_not_change_its_outcome():
+def test_a_later_edge_of_a_member_does_not_change_its_outcome():
     one, _ = resolved([], ["x", "y"], members={"x": "cut", "y": "returned"})
     assert one.members == {"x": "moved", "y": "returned"}
 
@@ -98,7 +98,7 @@ def test_when_it_was_spoken_of_is_forgotten_at_the_end():
 
 def test_only_a_failure_is_passed_over_while_a_head_starts():
     one = receive_outcome(
-        context_at(101.0), batch_of(state="preparing"), told("aborted", "starting: nobody came", x="stayed")
+        context_at(101.0), batch_of(state="preparing"), told("aborted", "starting: no member came", x="stayed")
     )
     assert (one.state, one.members["x"]) == ("aborted", "stayed")
 

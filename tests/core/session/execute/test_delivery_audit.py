@@ -1,4 +1,4 @@
-"""What members have counted: sums that only rise, heard until they are known or the time for it is over."""
+"""What members have counted: sums that only rise, taken until all are known or the time for it is over."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from tests.core.session.model import Faults, World
 
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import HeadMessage, Session, Tick
+from plimsoll.core.session.batch import AuditTotals, Batch
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.events import SendMessage
 from plimsoll.core.session.execute import delivery_audit
-from plimsoll.core.session.state import AuditTotals, Batch, ChildSession
+from plimsoll.core.session.state import ChildSession
 
 MOVED = {"x": "moved", "y": "moved", "z": "stayed"}
 
@@ -45,7 +46,7 @@ def audit(context: EngineContext, uid: str = "s") -> AuditTotals:
     return context.table.sessions[uid].audit()
 
 
-# -- heard
+# -- received
 
 
 def test_sums_of_a_batch_are_those_of_its_session():
@@ -100,7 +101,7 @@ def asked(context: EngineContext) -> list[str]:
     ]
 
 
-def test_a_head_is_asked_now_and_then_as_long_as_somebody_is_missing():
+def test_a_head_is_asked_now_and_then_as_long_as_a_member_is_missing():
     context = context_of(session(ended()), now=102.5)
     said = []
     for tenth in range(150):
@@ -113,7 +114,7 @@ def test_a_head_is_asked_now_and_then_as_long_as_somebody_is_missing():
     assert context.table.unaudited() == []
 
 
-def test_nobody_is_asked_once_all_is_known():
+def test_no_head_is_asked_once_all_is_known():
     context = context_of(session(ended()))
     assert asked(context) == ["4.1"]
     context.outbox.now += 2.0
@@ -122,7 +123,7 @@ def test_nobody_is_asked_once_all_is_known():
     assert context.table.unaudited() == []
 
 
-def test_nobody_is_asked_of_a_batch_that_has_moved_nobody():
+def test_no_head_is_asked_about_a_batch_that_moved_no_member():
     context = context_of(session(ended(members={"x": "stayed"})))
     assert asked(context) == []
 
@@ -137,7 +138,7 @@ def test_while_a_batch_is_under_way_its_session_is_kept_in_mind():
 
 
 def counts_for(world: World, uid: str) -> list[msg.Outcome]:
-    """What the heads would say of all batches of a session when everybody has counted one that was suppressed."""
+    """The heads' audits of all batches of a session in which every member has counted one suppressed delivery."""
     found = []
     for batch in world.session(uid).batches:
         moved = sum(state == "moved" for state in batch.members.values())
@@ -161,7 +162,7 @@ def test_it_is_stored_with_the_session_even_after_its_end_and_breaks_no_law():
     assert (over.phase, over.counts()["moved"]) == ("Succeeded", 9)
 
 
-def test_a_mediator_that_starts_anew_asks_for_what_is_missing():
+def test_a_restarted_mediator_asks_for_missing_counts():
     world = World(seed=4)
     world.fill("a", 3)
     uid = world.ask("s", source="a", target="b", select={"count": 3})

@@ -1,4 +1,4 @@
-"""Batches of a session: how many, how, until when, and what the session is called at its end."""
+"""Batches of a session: how many, how, until when, and in which phase the session ends."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_who_does_not_get_everything_in_time_is_detached():
     assert session.phase in ("Succeeded", "Failed")
 
 
-def test_if_nobody_could_be_moved_it_is_rolled_back():
+def test_if_no_subscriber_could_be_moved_it_is_rolled_back():
     world = world_of(5, faults=Faults(speed=0.0))
     session = ended(world, ask(world, 5))
     assert (session.phase, session.reason) == ("RolledBack", "NobodyMoved")
@@ -186,7 +186,7 @@ def test_a_target_that_goes_ends_it_when_it_does_not_come_back():
     assert session.counts()["moved"] == len(world.serves["b"])
 
 
-def test_a_head_that_starts_anew_again_and_again_ends_it():
+def test_a_head_that_restarts_again_and_again_ends_it():
     world = world_of(10, faults=Faults(speed=0.0))
     uid = ask(world, 10, deadline="10m")
     for _ in range(4):
@@ -197,7 +197,7 @@ def test_a_head_that_starts_anew_again_and_again_ends_it():
     assert (session.phase, session.reason) == ("RolledBack", "HeadRestarts")
 
 
-def test_a_head_that_starts_anew_once_only_costs_time():
+def test_a_head_that_restarts_once_only_costs_time():
     world = world_of(10, faults=Faults(speed=0.2))
     uid = ask(world, 10)
     world.until(lambda: world.mediator.sessions[uid].phase == "Draining")
@@ -298,7 +298,7 @@ def test_attempts_are_limited_and_their_pauses_grow():
     assert session.attempt == 4
     assert [one.reason for one in session.history] == ["Refused"] * 3
     starts = [one.started_at for one in session.history] + [session.started_at]
-    pauses = [later - one.ended_at for one, later in zip(session.history, starts[1:], strict=True)]  # type: ignore[operator]
+    pauses = [later - one.ended_at for one, later in zip(session.history, starts[1:], strict=True)]  # type: ignore[operator]  # all but the last have ended
     assert pauses == [pytest.approx(wanted, abs=0.3) for wanted in (5, 10, 20)]
 
 

@@ -1,4 +1,4 @@
-"""From batch to batch and to the end, rule by rule: who is waited for, what is kept, and when it is over."""
+"""From batch to batch and to the end, rule by rule: what is waited for, what is kept, and when it is over."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tests.core.session.alone import (
 )
 
 from plimsoll.core.session import EngineSettings, FleetView, HeadView, Session
+from plimsoll.core.session.batch import LOST_BEFORE_CUT, Batch
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.execute.executor import (
     BATCH_BYTES,
@@ -28,7 +29,7 @@ from plimsoll.core.session.execute.executor import (
     step_stabilizing,
     with_measurements,
 )
-from plimsoll.core.session.state import LOST_BEFORE_CUT, Batch, SessionKind, SessionVerdict
+from plimsoll.core.session.state import SessionKind, SessionVerdict
 
 DONE = batch_of(members={"x": "moved"}, begun_at=100.0, ended_at=110.0, state="done")
 STOPPED = SessionVerdict(reason="Stopped", message="stopped as requested")
@@ -92,7 +93,7 @@ def begun(session: Session, context: EngineContext) -> Session:
     return step_moving(context, request_of(), session)
 
 
-def test_the_next_batch_is_prepared_whatever_the_last_one_came_to():
+def test_the_next_batch_is_prepared_after_any_outcome_of_the_last():
     session = begun(session_of(phase="Draining", phase_at=105.0, batches=[DONE]), context_at(111.0))
     assert (session.phase, session.phase_at, session.batches[-1].members) == ("Preparing", 111.0, {"y": ""})
     session = begun(session_of(phase_at=105.0, batches=[ended()]), context_at(111.0))
@@ -145,7 +146,7 @@ def test_a_session_between_two_edges_has_one_pair():
 
 
 def settling(**fields: Any) -> Session:
-    """A session of people that stabilises since 110.0; its edges settle for three seconds."""
+    """A user's session that stabilises since 110.0; its edges settle for three seconds."""
     return session_of(**{"phase": "Stabilizing", "phase_at": 110.0, "batches": [DONE], **fields})
 
 
@@ -158,7 +159,7 @@ def settling(**fields: Any) -> Session:
         (111.0, {"parent": "p"}, True),
     ],
 )
-def test_loads_settle_unless_nobody_waits_for_them(now: float, fields: dict[str, Any], is_over: bool):
+def test_loads_settle_unless_no_session_waits_for_them(now: float, fields: dict[str, Any], is_over: bool):
     session = settling(**fields)
     after = step_stabilizing(context_at(now), request_of(), session)
     assert (after.phase, after.is_over) == ("Succeeded" if is_over else "Stabilizing", is_over)
@@ -184,10 +185,10 @@ def test_who_is_overloaded_waits_for_no_loads_to_settle():
     assert not pressed(broker="c").is_over, "it is of another edge"
     assert not pressed(is_urgent=False).is_over, "it can wait"
     assert not pressed(kind="move").is_over, "people have asked for this one"
-    assert not pressed(is_asked=False).is_over, "nobody knows what it wants"
+    assert not pressed(is_asked=False).is_over, "its request is not known"
 
 
-def test_who_was_not_wanted_by_an_edge_presses_nobody():
+def test_a_session_that_no_edge_triggered_preempts_none():
     context = context_at(111.0)
     session = settling(kind="balance")
     context.table.put(session)
@@ -214,7 +215,7 @@ def test_what_an_edge_has_reported_since_the_last_move_is_measured_and_nothing_o
 
 
 @pytest.mark.parametrize(("now", "interval", "waits"), [(114.0, 0.5, True), (115.0, 0.6, False), (115.0, 5.0, True)])
-def test_a_report_of_what_loads_are_since_is_waited_for_so_many_intervals(now: float, interval: float, waits: bool):
+def test_a_report_after_the_last_move_is_waited_for_a_number_of_intervals(now: float, interval: float, waits: bool):
     report = {"broker": "a", "output_utilization": 0.7, "interval_seconds": interval}
     context = context_at(
         now, a=edge("a", subscribers=4, report=report, report_age_seconds=4.5)
@@ -292,7 +293,7 @@ def test_who_is_stopped_when_all_have_moved_has_moved_all():
     assert (session.phase, session.message) == ("RolledBack", "stopped as requested; 1 stayed")
 
 
-def test_an_attempt_that_moved_nobody_may_be_made_again():
+def test_an_attempt_that_moved_no_subscriber_may_be_repeated():
     session = begun(session_of(batches=[ended()], plan=plan_of("x")), context_at(111.0))
     assert (session.phase, session.reason, session.may_retry) == ("RolledBack", "NobodyMoved", True)
 

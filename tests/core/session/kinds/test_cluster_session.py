@@ -1,4 +1,4 @@
-"""Clusters that differ are joined, their edges balance with one another, and then they are let go."""
+"""Clusters that differ are joined, their edges balance with one another, and then they are released."""
 
 from __future__ import annotations
 

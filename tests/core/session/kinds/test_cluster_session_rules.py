@@ -1,4 +1,4 @@
-"""A session between two clusters, rule by rule: what is one, when it begins, what it shows, and when it is over."""
+"""A session between two clusters, rule by rule: which requests are one, its begin, the loads shown, and its end."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from tests.core.session.made import context_of, fleet, request, session
 from plimsoll.core.policies.detection import DetectorState
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import EmitEvent, FleetView, SendMessage, Session, SessionRequest
+from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.context.watched_clusters import WatchedCluster
 from plimsoll.core.session.kinds import cluster_session
 from plimsoll.core.session.request.session_kind import requested_clusters
-from plimsoll.core.session.state import Batch, ChildSession, SessionVerdict
+from plimsoll.core.session.state import ChildSession, SessionVerdict
 
 EAST = ["a", "b", "c"]
 ALL = [*EAST, "w"]
@@ -49,7 +50,7 @@ def told(context: EngineContext) -> list[tuple[str, str]]:
     return [(effect.reason, effect.message) for effect in context.outbox.effects if isinstance(effect, EmitEvent)]
 
 
-# -- what is one
+# -- which requests are one
 
 
 @pytest.mark.parametrize(
@@ -247,7 +248,7 @@ QUIET = 2 * (4.0 + 1.0)
     ("ended", "moving_at", "since"),
     [([], 90.0, 90.0), ([95.0], 90.0, 95.0), ([97.0, 95.0], 90.0, 97.0), ([], None, 80.0), ([85.0], 90.0, 90.0)],
 )
-def test_it_is_over_when_nobody_wants_anything_more(ended: list[float], moving_at: float | None, since: float):
+def test_it_ends_when_no_edge_triggers_any_more(ended: list[float], moving_at: float | None, since: float):
     children = [over(f"c{number}", at) for number, at in enumerate(ended)]
     one = joined(phase_at=80.0, moving_at=moving_at)
     waiting = cluster_session.step_moving(
@@ -261,13 +262,13 @@ def test_it_is_over_when_nobody_wants_anything_more(ended: list[float], moving_a
     assert after.message == (f"a, b, c still differ, but trigger no more sessions; 0 moved in {len(ended)} sessions")
 
 
-def test_an_edge_need_not_name_itself_and_what_is_no_list_names_nobody():
+def test_an_edge_need_not_name_itself_and_a_value_that_is_no_list_names_none():
     view = view_of(balanced=ALL)
     for name in ALL:
         others = [other for other in ALL if other != name]
-        view.edges[name].report["balanced_set"] = others  # type: ignore[index]
+        view.edges[name].report["balanced_set"] = others  # type: ignore[index]  # read-only for the product
     assert cluster_session.step_moving(context_of(view=view), asked(), joined()).reason == "AllBalanced"
-    view.edges["w"].report["balanced_set"] = "abc"  # type: ignore[index]
+    view.edges["w"].report["balanced_set"] = "abc"  # type: ignore[index]  # read-only for the product
     assert cluster_session._unbalanced_edges(context_of(view=view), joined()) == ["w"]
 
 
@@ -302,7 +303,7 @@ def test_children_are_as_they_are_now_and_those_that_have_gone_as_they_were():
 
 
 def shown(context: EngineContext, one: Session) -> list[tuple[str, str, list[Any]]]:
-    """To which head, of which cluster, whose loads."""
+    """The receiving head, the cluster, and the edges whose loads are shown."""
     context.outbox.effects = []
     cluster_session.send_peer_loads(context, one)
     sent = [(effect.head, effect.message) for effect in context.outbox.effects if isinstance(effect, SendMessage)]
@@ -348,7 +349,7 @@ def test_many_loads_are_shown_in_parts(monkeypatch: pytest.MonkeyPatch):
     assert found == [("east-head", "west", ["w"]), ("west-head", "east", ["a", "b"]), ("west-head", "east", ["c"])]
 
 
-def test_a_cluster_that_has_gone_is_shown_nothing_and_a_silent_edge_to_nobody():
+def test_a_removed_cluster_is_shown_no_loads_and_a_silent_edge_has_none_to_show():
     view = view_of()
     quiet = FleetView(view.heads, {**view.edges, "b": replaced(view.edges["b"], report={})}, view.policies)
     assert shown(context_of(view=quiet), joined())[1] == ("west-head", "east", ["a", "c"])

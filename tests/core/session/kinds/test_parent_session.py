@@ -105,7 +105,7 @@ def test_rounds_are_limited():
 
 
 def test_who_is_away_is_waited_for_and_counted_once():
-    """Nobody can be moved for half a minute, as if all were away; then they are, or their leases have ended."""
+    """No subscriber can be moved for half a minute, as if all were away; then they can, or their leases have ended."""
     world = world_of(4, refuses=True)
     uid = world.ask("drain", source="a", target="b", action="Drain")
     world.until(lambda: world.mediator.sessions[uid].round == 3)
@@ -117,7 +117,7 @@ def test_who_is_away_is_waited_for_and_counted_once():
     assert (session.planned, session.counts()["moved"], session.counts()["stayed"]) == (4, 4, 0)
 
 
-def test_an_approved_drain_moves_exactly_whom_its_plan_names():
+def test_an_approved_drain_moves_exactly_the_members_of_its_plan():
     world = world_of(6)
     uid = world.ask("drain", source="a", action="Drain", approval={"policy": "Manual"})
     world.until(lambda: world.mediator.sessions[uid].phase == "Planned")
@@ -200,7 +200,7 @@ def test_a_child_without_its_parent_stops():
 def test_an_object_that_is_not_there_yet_is_asked_for_again():
     world = world_of(4)
     made: list[float] = []
-    world._create = lambda effect: made.append(world.now)  # type: ignore[method-assign]
+    world._create = lambda effect: made.append(world.now)
     world.ask("drain", source="a", target="b", action="Drain")
     world.run(5.5)
     assert 4 <= len(made) <= 6
@@ -232,7 +232,7 @@ def test_a_child_names_what_a_specification_may_say():
     world = world_of(4)
     created: list[CreateSession] = []
     create = world._create
-    world._create = lambda effect: (created.append(effect), create(effect))[1]  # type: ignore[method-assign,func-returns-value]
+    world._create = lambda effect: (created.append(effect), create(effect))[1]  # type: ignore[func-returns-value]  # `append` returns None, and is called for its effect
     long = "d" * 63
     uid = world.ask(long, source="a", action="Drain", deadline="90s")
     world.until_over(uid)
@@ -254,7 +254,7 @@ def test_a_retried_drain_makes_children_of_other_names():
     assert not first & {child.name for child in session.children}
 
 
-def test_somebody_elses_session_of_that_name_is_no_child():
+def test_another_owners_session_of_that_name_is_no_child():
     world = world_of(4)
     uid = world.ask("drain", source="a", target="b", action="Drain")
     world.until(lambda: bool(world.mediator.sessions[uid].children))

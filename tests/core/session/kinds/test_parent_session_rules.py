@@ -1,4 +1,4 @@
-"""A parent, rule by rule: when it ends its children, when it looks who is left, and when it goes another round."""
+"""A parent, rule by rule: when it ends its children, when it lists the remaining subscribers, and when it repeats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import CreateSession, EmitEvent, EngineSettings, SendMessage, Session
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.kinds.parent_session import _begin_next_round, create_children, step_moving, step_stabilizing
-from plimsoll.core.session.state import ChildSession, PlannedPair, SessionVerdict
+from plimsoll.core.session.session_plan import PlannedPair
+from plimsoll.core.session.state import ChildSession, SessionVerdict
 
 STOPPED = SessionVerdict(reason="Stopped", message="stopped as requested")
 LATE = DEADLINE - 2.5
@@ -48,7 +49,7 @@ def test_a_parent_begins_nothing_more_shortly_before_its_deadline(now: float, is
         assert (session.verdict.reason, session.verdict.again) == ("DeadlineExceeded", True)
 
 
-def test_at_its_deadline_a_parent_waits_for_nobody():
+def test_at_its_deadline_a_parent_waits_for_no_child():
     context = context_at(DEADLINE)
     session = step_moving(context, request_of(), working(context, "Draining"))
     assert (session.ended_at, session.reason) == (DEADLINE, "DeadlineExceeded")
@@ -60,7 +61,7 @@ def test_a_parent_drains_once_a_child_has_begun(phase: str, after: str):
     assert step_moving(context, request_of(), working(context, phase)).phase == after
 
 
-def test_a_session_of_which_nobody_moved_has_failed_and_may_be_tried_again():
+def test_a_session_that_moved_no_subscriber_has_failed_and_may_be_tried_again():
     over = child("RolledBack", counts={"stayed": 2})
     session = step_moving(context_at(101.0), request_of(), parent(over, kind="spread"))
     assert (session.phase, session.reason, session.message) == ("RolledBack", "NobodyMoved", "2 stayed")
@@ -103,7 +104,7 @@ def test_each_pause_before_it_looks_again_is_twice_the_last_up_to_a_limit(round_
 
 
 @pytest.mark.parametrize("gone", [None, edge("a", ready=False)], ids=["not there", "not up"])
-def test_an_edge_that_is_gone_serves_nobody(gone: Any):
+def test_a_removed_edge_serves_no_subscriber(gone: Any):
     session = step_stabilizing(context_at(113.0, a=gone), request_of(), settling())
     assert (session.phase, session.reason) == ("Succeeded", "Drained")
 
@@ -119,7 +120,7 @@ def test_a_head_that_is_not_there_is_waited_for():
 
 
 def seen(session: Session, *left: str, now: float = 113.0, **asked: Any) -> Session:
-    """The session after the head has said who is left."""
+    """The session after the head has listed the remaining subscribers."""
     context = context_at(now)
     assert step_stabilizing(context, request_of(**asked), session) is session
     for effect in list(context.outbox.effects):
@@ -153,7 +154,7 @@ def test_there_is_no_other_round_after_a_stop_or_of_a_plan_of_others(
 # ---------------------------------------------------------------- the objects of its children
 
 
-def test_of_a_child_that_has_gone_nobody_knows_what_became_of_the_last_one_either():
+def test_the_last_member_of_a_deleted_child_is_unknown_too():
     session = step_moving(context_at(101.0), request_of(), parent(child("Draining", uid="gone", counts={"moved": 1})))
     [one] = session.children
     assert (one.phase, one.reason, one.counts) == ("Failed", "Deleted", {"moved": 1, "unknown": 1})
@@ -205,10 +206,10 @@ def test_the_scope_of_a_child_is_as_wide_as_its_pair_needs_or_its_parent_has(
     assert effect.spec["scope"] == expected
 
 
-# ---------------------------------------------------------------- looking who is left
+# ---------------------------------------------------------------- the remaining subscribers
 
 
-def test_a_parent_looks_anew_who_is_left():
+def test_a_parent_lists_the_remaining_subscribers_again():
     context = context_at(101.0)
     context.listings.of("u", "a", "h")
     [asked] = [effect.message for effect in context.outbox.effects if isinstance(effect, SendMessage)]
@@ -216,7 +217,7 @@ def test_a_parent_looks_anew_who_is_left():
     context.listings.receive("h", msg.SubscriberPage(asked.id, "a", 10, ["x"], False))
     assert context.listings.of("u", "a", "h") == ["x"]
     assert step_moving(context, request_of(), parent(MOVED)).phase == "Stabilizing"
-    assert context.listings.of("u", "a", "h") is None, "that was before it moved anybody"
+    assert context.listings.of("u", "a", "h") is None, "that was before it moved a subscriber"
 
 
 @pytest.mark.parametrize(("now", "asks"), [(LATE - 0.1, False), (LATE, True)])

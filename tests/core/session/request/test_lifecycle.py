@@ -1,4 +1,4 @@
-"""Dry runs, approvals, plans that have become stale, and what is asked for anew."""
+"""Dry runs, approvals, plans that have become stale, and what is requested again."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_dry_run_may_be_carried_out_afterwards():
     world.change(uid, mode="Execute", approval={"policy": "Manual", "planHash": plan.hash})
     world.until_over(uid)
     assert world.session(uid).phase == "Succeeded"
-    assert commands(world)[0].plan.members == plan.pairs[0].members  # type: ignore[union-attr]
+    assert commands(world)[0].plan.members == plan.pairs[0].members  # type: ignore[union-attr]  # a first command has its plan
 
 
 def test_a_plan_waits_for_its_approval():
@@ -151,7 +151,7 @@ def test_an_approved_plan_queues_again():
     assert world.session(uid).phase == "Succeeded"
 
 
-def test_a_plan_that_nobody_approves_is_rejected_in_the_end():
+def test_a_plan_without_approval_is_rejected_in_the_end():
     world = world_of()
     uid = planned(world, approval={"policy": "Manual", "within": "20s"})
     world.run(19)
@@ -205,7 +205,7 @@ def test_an_empty_plan_is_a_success_with_its_reasons():
     assert session.plan.rejected == {"Excluded": ["a000"], "NotServed": ["zz"]}
 
 
-def test_a_head_that_never_says_whom_it_serves():
+def test_a_head_that_never_lists_its_subscribers():
     world = world_of()
     world.faults = Faults(loss=1.0)
     uid = world.ask("s", source="a", target="b", select={"count": 2})
@@ -227,7 +227,7 @@ def test_moved_a_moment_ago_a_subscriber_stays():
     assert world.session(later).counts()["moved"] == 3
 
 
-def test_a_drain_does_not_ask_when_somebody_was_moved():
+def test_a_drain_ignores_when_a_subscriber_was_last_moved():
     world = world_of()
     world.until_over(world.ask("one", source="a", target="b", select={"count": 3}))
     world.until_over(world.ask("two", source="b", action="Drain"))

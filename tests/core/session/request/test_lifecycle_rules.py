@@ -1,4 +1,4 @@
-"""Limits in time to the moment, plans that are no plans yet, and what is said on the way to an approved one."""
+"""Exact time limits, plans that are not made yet, and the reasons on the way to an approved plan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from plimsoll.core.session.request.lifecycle import (
     step_requested,
     step_sampling,
 )
-from plimsoll.core.session.state import Offer, Phase, PlannedPair, SessionKind, SessionPlan
+from plimsoll.core.session.session_plan import Offer, PlannedPair, SessionPlan
+from plimsoll.core.session.state import Phase, SessionKind
 from plimsoll.core.spec.parser import parse_block
 from plimsoll.core.spec.types.policy import PolicySpec
 
@@ -61,7 +62,7 @@ def plan_of(*members: str, pairs: int = 1) -> SessionPlan:
 
 
 def serve(context: EngineContext, *names: str) -> None:
-    """The head says whom a serves."""
+    """The head lists the subscribers of a."""
     context.listings.of("uid", "a", "east-head")
     asked = next(listing.query_id for listing in context.listings._listings.values())
     context.listings.receive("east-head", msg.SubscriberPage(asked, "a", 1, list(names), False))
@@ -76,7 +77,7 @@ def told(context: EngineContext) -> list[tuple[str, str]]:
 
 
 def test_a_fingerprint_is_the_same_in_every_version():
-    """It is stored: with another one, what waits for its approval would begin anew after an upgrade."""
+    """It is stored: with a different one, a session that waits for its approval would begin again after an upgrade."""
     assert request_fingerprint(request_of()) == "2f4d1673e56b"
 
 
@@ -132,17 +133,17 @@ def test_a_child_ends_before_its_parent_closes():
     assert (begun.phase, begun.deadline_at) == ("Negotiating", NOW + 40.0 - 5.0 / 2)
 
 
-# ---------------------------------------------------------------- whom the source serves is asked anew
+# ---------------------------------------------------------------- the subscribers of the source are listed again
 
 
-def test_an_attempt_asks_anew_whom_its_source_serves():
+def test_an_attempt_lists_the_subscribers_of_its_source_again():
     context = context_of()
     serve(context, "a1")
     assert step_requested(context, request_of(), session_of(context)).phase == "Negotiating"
     assert context.listings.of("uid", "a", "east-head") is None
 
 
-def test_what_begins_to_move_forgets_whom_its_source_served():
+def test_a_session_that_begins_to_move_forgets_the_listing_of_its_source():
     context = context_of()
     serve(context, "a1")
     assert begin_execution(context, session_of(context, "Sampling", plan=plan_of("a1"))).phase == "Preparing"
@@ -160,7 +161,7 @@ def test_a_drain_by_replay_has_no_pair_of_edges_to_judge():
     assert (world.session(uid).phase, world.serves["a"]) == ("Succeeded", set())
 
 
-def test_a_plan_that_nobody_has_approved_is_not_carried_out_whatever_happens_before():
+def test_a_plan_without_approval_is_never_carried_out():
     context = context_of()
     serve(context, *MEMBERS)
     session = session_of(context, "Sampling", plan=plan_of(*MEMBERS))
@@ -213,7 +214,7 @@ def test_a_summary_names_five_pairs():
 # ---------------------------------------------------------------- moments, and whether another attempt may help
 
 
-def test_what_is_over_does_not_begin_anew_when_it_is_changed():
+def test_an_ended_session_does_not_begin_again_when_it_is_changed():
     context = context_of()
     dry = session_of(context, "Planned", plan=plan_of("a1"), asked="another", ended_at=NOW - 1)
     assert apply_request_change(context, request_of(), dry) is dry
@@ -226,7 +227,7 @@ def test_another_attempt_begins_at_its_time(now: float, phase: str):
     assert step_requested(context, request_of(), session_of(context, retry_at=NOW + 5.0)).phase == phase
 
 
-def test_who_begins_anew_does_not_wait_for_an_edge_that_had_agreed_before():
+def test_a_session_that_begins_again_does_not_wait_for_an_edge_that_had_agreed_before():
     context = context_of(policy=parse_block(PolicySpec, {"type": "Padres"}))
     context.table.put(replace(session_of(context, "Draining"), uid="other", sources=["b"], targets=["c"]))
     session = session_of(context, kind="balance", targets=["b"])
@@ -262,17 +263,17 @@ def test_a_mediator_that_just_began_looks_for_who_takes_until_it_has_heard_of_th
     context.started_at = began_at
     edges = {"a": EdgeView("a", "east", "east-head")} | {x: EdgeView(x, "east", "east-head", ready=False) for x in "bc"}
     context.fleet = FleetView(context.fleet.heads, edges, {})
-    context.listings.of_all = lambda *_: {"a": MEMBERS}  # type: ignore[method-assign]
+    context.listings.of_all = lambda *_: {"a": MEMBERS}
     session = session_of(context, "Sampling", targets=[], kind="drain")
     assert step_sampling(context, request_of(target=None, select={}, action="Drain"), session).phase == phase
 
 
-def test_who_found_nobody_to_take_may_try_again():
+def test_a_session_that_found_no_target_may_try_again():
     context = context_of(NOW + 15.0)
-    nobody = step_negotiating(
+    rejected = step_negotiating(
         context, request_of(exclusions={"brokers": ["b", "c"]}), session_of(context, "Negotiating")
     )
-    assert (nobody.phase, nobody.reason, nobody.may_retry) == ("Rejected", "NoTarget", True)
+    assert (rejected.phase, rejected.reason, rejected.may_retry) == ("Rejected", "NoTarget", True)
 
 
 def test_who_wants_replay_from_a_log_that_is_too_short_may_try_again():
@@ -312,7 +313,7 @@ def test_why_a_plan_is_empty(kind: SessionKind, rejected: dict[str, list[str]], 
 
 
 def test_names_of_children_are_the_same_in_every_version():
-    """A mediator that starts anew, in another version, must not make them twice."""
+    """A restarted mediator, in another version, must not create them twice."""
     session = session_of(context_of(), kind="spread", name="drain-a")
     [child] = make_children(session, plan_of("a1"))
     assert child.name == "drain-a-dc9957-0"

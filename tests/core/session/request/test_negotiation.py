@@ -1,4 +1,4 @@
-"""Negotiation where a policy chooses: who is asked, in what order, what the answers do, and what the session keeps."""
+"""Negotiation for a policy: which edges are asked, in what order, what the answers do, and what the session keeps."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from plimsoll.core.session import Session
 
 @pytest.fixture
 def world() -> Balanced:
-    """Edges say nothing by themselves."""
+    """Edges send nothing by themselves."""
     world = Balanced(seed=1)
     world.fill("a", 24)
     world.fill("b", 6)
     for edge in world.edges.values():
-        edge.sensing._trigger = lambda: None  # type: ignore[method-assign, assignment, return-value]
+        edge.sensing._trigger = lambda: None  # type: ignore[assignment, return-value]  # a stand-in, which says nothing
     world.run(6.0)
     return world
 
@@ -79,16 +79,16 @@ def test_what_is_down_cordoned_or_silent_is_passed_over(world: Balanced):
     assert "b is TargetCordoned, c is TargetNotReady" in session.message
     world.cordoned, world.down = set(), set()
     world.run(2.0)
-    world.edges["c"].sensing.on_reservation = lambda reservation: None  # type: ignore[method-assign]
+    world.edges["c"].sensing.on_reservation = lambda reservation: None
     session = balance(world, "t", candidates=candidates("c", "b"))
     assert answers(session) == [("c", "NoAnswer"), ("b", "OK")]
 
 
-def test_who_was_asked_and_is_not_wanted_is_let_go(world: Balanced):
+def test_an_edge_that_was_asked_and_is_not_needed_is_released(world: Balanced):
     edge = world.edges["c"]
-    post, world._post = world._post, lambda way, what: None  # type: ignore[method-assign]
+    post, world._post = world._post, lambda way, what: None
     uid = world.ask("s", source="a", candidates=candidates("c", "b"))
-    world._post = post  # type: ignore[method-assign]
+    world._post = post
     world.until(lambda: edge.sensing.state == "BUSY")
     world.change(uid, stop=True)
     world.until_over(uid)
@@ -124,7 +124,7 @@ def test_a_policy_chooses_within_its_cluster_only(world: Balanced):
         assert (session.phase, session.reason) == ("Rejected", "NoPolicy"), name
 
 
-def test_a_plan_that_waits_for_approval_keeps_nobody_and_is_negotiated_again(world: Balanced):
+def test_a_plan_that_waits_for_approval_reserves_no_edge_and_is_negotiated_again(world: Balanced):
     uid = world.ask("s", source="a", candidates=candidates("c"), approval={"policy": "Manual"})
     world.until(lambda: world.mediator.sessions[uid].phase == "Planned")
     world.run(3.0)

@@ -1,4 +1,4 @@
-"""Offers rule by rule: what is offered to whom, for which load, and for how long loads are waited for."""
+"""Offers rule by rule: what is offered to which edge, for which load, and for how long loads are waited for."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from plimsoll.core.policies.model.plan import BrokerAction
 from plimsoll.core.session import FleetView
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.request import negotiation
-from plimsoll.core.session.state import Offer
+from plimsoll.core.session.session_plan import Offer
 
 
-def load(name: str, **fields: float) -> BrokerLoad:
-    return BrokerLoad(name=name, cluster="east", **fields)  # type: ignore[arg-type]
+def load(name: str, **fields: Any) -> BrokerLoad:
+    return BrokerLoad(name=name, cluster="east", **fields)
 
 
 def context_with(**utilizations: float) -> EngineContext:
-    """Edges whose output is so much used, by name."""
+    """Edges with this output utilisation, by name."""
     reports = {
         name: {"report": {"broker": name, "cluster": "east", "state": "OK", "output_utilization": share}}
         for name, share in utilizations.items()
@@ -111,7 +111,7 @@ def test_a_policy_that_has_gone_is_waited_for():
     assert (after.phase, after.reason) == ("Negotiating", "NoLoad")
 
 
-def test_where_there_is_nobody_to_ask_no_load_is_waited_for():
+def test_without_an_edge_to_ask_no_load_is_waited_for():
     asked = session("s", phase="Negotiating", sources=["a"], kind="balance", phase_at=100.0)
     alone = request("s", source="a", exclusions={"brokers": ["b", "c"]})
     after = negotiation.step_negotiating(context_with(a=0.5), alone, asked)

@@ -1,4 +1,4 @@
-"""From who is served to who moves where."""
+"""From the served subscribers to the moves of a plan."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from plimsoll.core.session.request.planner import (
     select_members,
     shorten_names,
 )
-from plimsoll.core.session.state import PlannedPair, SessionPlan
+from plimsoll.core.session.session_plan import PlannedPair, SessionPlan
 
 SERVED = {"a": ["a1", "a2", "a3", "a4"], "b": ["b1", "b2"]}
 NONE: frozenset[str] = frozenset()
@@ -57,12 +57,12 @@ def test_who_is_selected(fields: dict[str, Any], chosen: dict[str, list[str]]):
     assert select_members(request(**fields), SERVED, None, NONE, NONE).chosen == chosen
 
 
-def test_neither_names_nor_an_amount_select_nobody():
+def test_neither_names_nor_an_amount_select_no_subscriber():
     found = select_members(request(select={}), SERVED, None, NONE, NONE)
     assert (found.chosen, found.wanted) == ({}, 0)
 
 
-def test_everybody_has_a_reason_to_stay():
+def test_every_subscriber_has_a_reason_to_stay():
     fields = {"select": {"names": ["a1", "a2", "a3", "a4", "zz"]}, "exclusions": {"subscribers": ["a1"]}}
     found = select_members(request(limits={"maxMoves": 4}, **fields), SERVED, None, {"a2"}, {"a3"})
     assert found.chosen == {"a": ["a4"]}
@@ -80,7 +80,7 @@ def test_everybody_has_a_reason_to_stay():
     assert by_one.rejected == {"OverLimit": ["a3"]}
 
 
-def test_whom_nobody_wants_to_move_has_no_reason_to_stay():
+def test_an_unselected_subscriber_has_no_reason_to_stay():
     for limits in ({}, {"maxMoves": 3}, {"maxMoves": 100}):
         assert select_members(request(select={"count": 3}, limits=limits), SERVED, None, NONE, NONE).rejected == {}
 

@@ -1,4 +1,4 @@
-"""What a policy plans for a session: whom it may not move, how much, why, and what is stored of that."""
+"""Plans of a policy for a session: subscribers that may not move, amounts, reasons, and what is stored of them."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def test_who_was_moved_just_now_rests(world: Balanced):
 
 def test_who_has_left_since_the_profile_is_not_moved(world: Balanced):
     profile = world.edges["a"].profile
-    world.edges["a"].profile = lambda target, targets=(): profile(target)  # type: ignore[method-assign]
+    world.edges["a"].profile = lambda target, targets=(): profile(target)
     stale = profile("b")
-    world.edges["a"].profile = lambda target, targets=(): stale  # type: ignore[method-assign]
+    world.edges["a"].profile = lambda target, targets=(): stale
     for name in [f"a{number:03}" for number in range(10)]:
         world.serves["a"].discard(name)
     session = balance(world)
@@ -93,7 +93,7 @@ def test_what_came_to_nothing_is_told_to_the_edge_that_wanted_it(world: Balanced
     assert [each.target for each in world.edges["a"].sensing.memory.futile] == ["b"]
 
 
-def test_a_profile_that_makes_no_sense_is_asked_for_anew(world: Balanced):
+def test_an_invalid_profile_is_queried_again(world: Balanced):
     uid = world.ask("s", source="a", target="b")
     profiles = world.mediator._context.profile_queries
     asked: list[int] = []
@@ -110,16 +110,30 @@ def test_a_profile_that_makes_no_sense_is_asked_for_anew(world: Balanced):
     assert world.session(uid).phase == "Succeeded"
 
 
+def test_profiles_that_never_make_sense_are_the_reason_of_the_end(world: Balanced):
+    head, handle = world.heads["east-head"], world.heads["east-head"].on
+
+    def nonsense(record: Any) -> Any:
+        if isinstance(record, msg.ProfileQuery):
+            return world.handle(HeadMessage("east-head", msg.ProfileReply(record.id, "a", 7, 0, 1, b"nonsense")))
+        return handle(record)
+
+    head.on = nonsense
+    session = balance(world)
+    assert (session.phase, session.reason) == ("Rejected", "NoSample")
+    assert "did not come in time; the last one cannot be read: a: record: Expected `array`" in session.message
+
+
 def test_without_a_profile_the_session_is_rejected(world: Balanced):
     answer = world.heads["east-head"].on
     head = world.heads["east-head"]
-    head.on = lambda record: None if isinstance(record, msg.ProfileQuery) else answer(record)  # type: ignore[method-assign]
+    head.on = lambda record: None if isinstance(record, msg.ProfileQuery) else answer(record)
     session = balance(world)
     assert (session.phase, session.reason) == ("Rejected", "NoSample")
     assert "the subscription profiles of a did not come in time" in session.message
 
 
-def test_a_plan_that_does_not_stand_up_to_a_check_moves_nobody(world: Balanced, monkeypatch: pytest.MonkeyPatch):
+def test_a_plan_that_fails_a_check_moves_no_subscriber(world: Balanced, monkeypatch: pytest.MonkeyPatch):
     def twice(self: Padres, *arguments: Any, **more: Any) -> OffloadPlan:
         made = plan(self, *arguments, **more)
         return replace(made, steps=(*made.steps, *made.steps))

@@ -1,4 +1,4 @@
-"""When a policy chooses, what its plan waits for, and what it is told of the other edges: each rule by itself."""
+"""When a policy chooses, what its plan waits for, and what it knows of the other edges: each rule by itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plimsoll.core.policies.padres import Padres
 from plimsoll.core.profiling.profile_codec import encode_profile, split_reply
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import EngineSettings, FleetView, SendMessage, Session, SessionRequest
-from plimsoll.core.session import state as stored
+from plimsoll.core.session import session_plan as stored
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.context.reservations import AnsweredReservation, SentReservation
 from plimsoll.core.session.request.policy_plan import (
@@ -77,7 +77,7 @@ def answer(context: EngineContext, world: Balanced, session: Session) -> None:
     context.reservations.sent["a"] = SentReservation(
         session.uid, session.name, "BUSY", 1, NOW, 1, NOW, is_answered=True
     )
-    context.reservations.answered["a"] = AnsweredReservation(session.name, "BUSY", "BUSY", world.reports["a"], NOW)
+    context.reservations.answered["a"] = AnsweredReservation(session.name, "BUSY", world.reports["a"], NOW)
 
 
 def give_profile(context: EngineContext, world: Balanced) -> None:
@@ -207,7 +207,7 @@ def test_there_is_no_plan_without_a_yes_a_policy_or_the_edge_that_said_yes(world
     whole = context.fleet
     context.fleet = FleetView(whole.heads, whole.edges, {})
     assert plan(context, session) is None
-    context.reservations.answered["b"] = AnsweredReservation(session.name, "ASK", "OK", world.reports["b"], NOW)
+    context.reservations.answered["b"] = AnsweredReservation(session.name, "OK", world.reports["b"], NOW)
     context.fleet = FleetView(whole.heads, {name: whole.edges[name] for name in "ac"}, whole.policies)
     assert plan(context, session) is None
 

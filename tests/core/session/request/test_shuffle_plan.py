@@ -1,4 +1,4 @@
-"""Shuffles of a cluster, against edges that sense load: who is asked, what is planned, how it goes and ends."""
+"""Shuffles of a cluster, against edges that detect load: which edges are asked, the plan, its course and its end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUIET: dict[str, Any] = {"scope": "Local", "source": "east", "action": "Shuffle"
 
 
 def world_of(*counts: int, **more: Any) -> Balanced:
-    """So many subscribers at a, b and c, whose policy does not look by itself: a shuffle is all there is."""
+    """These numbers of subscribers at a, b and c, whose policy never triggers: only a shuffle moves them."""
     world = Balanced(seed=more.pop("seed", 3), **more)
     for edge, count in zip("abc", counts, strict=False):
         world.fill(edge, count)
@@ -123,7 +123,7 @@ def test_exclusions_and_limits_hold():
     assert session.plan.stop.startswith("Limit: 5 may move")
 
 
-def test_a_cordoned_edge_takes_nobody_and_may_give():
+def test_a_cordoned_edge_takes_no_subscriber_and_may_give():
     world = world_of(30, 2, 0)
     world.cordoned = {"b"}
     world.run(1.5)
@@ -155,11 +155,11 @@ def test_what_cannot_be_shuffled_is_refused(fields: dict[str, Any], phase: str, 
 def test_without_a_cluster_nothing_is_shuffled_and_too_many_edges_are_refused():
     """Definitions refuse the first already, where they are in force."""
     context = context_of()
-    nobody = shuffle_plan.refusal(
+    refused = shuffle_plan.refusal(
         context, request("s", source=None, action="Shuffle", target={"name": "east"}, scope="Global")
     )
-    assert nobody is not None
-    assert nobody.reason == "NotFound"
+    assert refused is not None
+    assert refused.reason == "NotFound"
     many = {f"e{number}": EdgeView(f"e{number}", "east", "east-head") for number in range(51)}
     context.fleet = FleetView(context.fleet.heads, many, context.fleet.policies)
     why = shuffle_plan.refusal(context, request("s", source="east", action="Shuffle"))
@@ -212,7 +212,7 @@ def test_its_deadline_ends_it():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_with_all_that_can_go_wrong_it_ends_and_everybody_is_served_once(seed: int):
+def test_under_all_faults_it_ends_and_every_subscriber_is_served_once(seed: int):
     faults = Faults(
         loss=0.2, repeat=0.2, delay=1.0, mediator_dies=0.01, head_restarts=0.003, leaves=0.05, heal_at=1_000_060.0
     )

@@ -1,4 +1,4 @@
-"""Triggers become sessions: one for each need, none for what is late, repeated or too soon; load comes to be even."""
+"""Triggers become sessions: one for each need, none for a late, repeated or early one; loads become balanced."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def hear(world: Balanced, said: msg.Trigger) -> int:
 
 
 def quiet(world: Balanced) -> Balanced:
-    """Edges say nothing by themselves."""
+    """Edges send nothing by themselves."""
     for edge in world.edges.values():
         edge.sensing._look_at = float("inf")
     world.run(2.0)
@@ -124,7 +124,7 @@ def test_late_repeated_and_foreign_triggers_are_not_heeded(world: Balanced):
     assert hear(world, trigger(world, seq=seq - 40)) == 0, "it is late"
     assert hear(world, trigger(world, epoch=6)) == 0, "that life is over"
     assert hear(world, trigger(world, edge="v")) == 0, "that cluster has no policy"
-    assert hear(world, trigger(world, edge="nobody")) == 0
+    assert hear(world, trigger(world, edge="unknown")) == 0
     assert hear(world, trigger(world, actions=[])) == 0
     assert hear(world, trigger(world, seq=seq)) == 1
     uid = next(iter(world.store))
@@ -136,7 +136,7 @@ def test_late_repeated_and_foreign_triggers_are_not_heeded(world: Balanced):
 @pytest.mark.parametrize("difference", [float("nan"), float("inf"), -1.0, 1e300])
 def test_what_makes_no_sense_in_a_trigger_is_left_out(world: Balanced, difference: float):
     quiet(world)
-    items = [msg.ActionItem(target, "match", difference) for target in ("nobody", "v", "a", "x" * 253)]
+    items = [msg.ActionItem(target, "match", difference) for target in ("unknown", "v", "a", "x" * 253)]
     assert hear(world, trigger(world, actions=items)) == 0
     items.append(msg.ActionItem("c", "match", difference, ["cpu", "cpu"]))
     assert hear(world, trigger(world, seq=world.edges["a"].seq + 1, actions=items, reason="x" * 60_000)) == 1
@@ -146,7 +146,7 @@ def test_what_makes_no_sense_in_a_trigger_is_left_out(world: Balanced, differenc
     assert len(stored.request.spec.trigger.reason) == 500
 
 
-def test_a_name_is_made_once_whatever_becomes_of_the_mediator(world: Balanced):
+def test_a_name_is_created_once_even_if_the_mediator_restarts(world: Balanced):
     quiet(world)
     assert hear(world, trigger(world)) == 1
     world.start()
@@ -154,7 +154,7 @@ def test_a_name_is_made_once_whatever_becomes_of_the_mediator(world: Balanced):
     assert len(world.store) == 1
 
 
-def test_after_sessions_that_moved_nobody_the_next_one_waits_longer_each_time(world: Balanced):
+def test_after_sessions_that_moved_no_subscriber_the_next_one_waits_longer_each_time(world: Balanced):
     quiet(world)
     world.down = {"b", "c"}
     world.run(2.0)
@@ -198,7 +198,7 @@ def test_ended_sessions_that_edges_wanted_are_kept_up_to_a_number(world: Balance
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_load_becomes_even_whatever_is_lost_repeated_or_late(seed: int):
+def test_load_becomes_balanced_despite_lost_repeated_or_late_messages(seed: int):
     faults = Faults(
         loss=0.15, repeat=0.15, delay=1.0, mediator_dies=0.004, head_restarts=0.001, leaves=0.02, heal_at=1_000_050.0
     )
@@ -216,9 +216,9 @@ def test_load_becomes_even_whatever_is_lost_repeated_or_late(seed: int):
 
 def test_without_a_policy_triggers_and_answers_are_not_heeded(world: Balanced):
     quiet(world)
-    world.policy = None  # type: ignore[assignment]
+    world.policy = None  # type: ignore[assignment]  # as a fleet without one
     view = world.view
-    world.view = lambda: type(view())(view().heads, view().edges)  # type: ignore[method-assign]
+    world.view = lambda: type(view())(view().heads, view().edges)
     world.run(2.0)
     assert hear(world, trigger(world)) == 0
     world.run(5.0)

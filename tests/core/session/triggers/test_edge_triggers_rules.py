@@ -10,8 +10,9 @@ from tests.core.session.made import context_of, fleet, request, session
 
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import CreateSession
+from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.context.engine_context import EngineContext
-from plimsoll.core.session.state import Batch, Offer, SessionPlan
+from plimsoll.core.session.session_plan import Offer, SessionPlan
 from plimsoll.core.session.triggers.edge_triggers import (
     ENDED_SESSIONS_AT_MOST,
     LATE_REPORTS,
@@ -30,7 +31,7 @@ def trigger(epoch: int = 7, seq: int = 50, **item: Any) -> msg.Trigger:
 
 
 def made(context: EngineContext, said: msg.Trigger | None = None) -> list[CreateSession]:
-    """The sessions that become of a trigger."""
+    """The sessions that a trigger creates."""
     context.outbox.effects = []
     receive_trigger(context, said or trigger())
     return [effect for effect in context.outbox.effects if isinstance(effect, CreateSession)]
@@ -75,17 +76,17 @@ def test_a_trigger_is_late_by_the_reports_of_the_same_life_of_its_edge(epoch: in
         ([60.0, 70.0, 80.0, 90.0], 90.0 + 4 * PAUSE),
     ],
 )
-def test_the_pause_after_sessions_that_moved_nobody_doubles_up_to_four(ends: list[float], at: float):
+def test_the_pause_after_sessions_that_moved_no_subscriber_doubles_up_to_four(ends: list[float], at: float):
     sessions = [over(f"s{number}", ended) for number, ended in enumerate(ends)]
     assert not made(context_of(*sessions, now=at - 0.01))
     assert made(context_of(*sessions, now=at))
 
 
-def test_a_session_that_moved_somebody_is_followed_at_once_and_begins_the_count_anew():
+def test_a_session_that_moved_a_subscriber_is_followed_at_once_and_resets_the_count():
     moved = over("moved", 85.0, phase="Succeeded", batches=[batch("moved")])
     assert made(context_of(over("old", 80.0), moved, now=85.0))
     context = context_of(over("old", 80.0), moved, over("new", 90.0), now=90.0 + PAUSE)
-    assert made(context), "of three only the last moved nobody since"
+    assert made(context), "of three only the last moved no subscriber"
 
 
 def test_only_sessions_that_edges_wanted_count_for_the_pause():
@@ -137,7 +138,7 @@ def test_a_trigger_that_comes_again_makes_no_second_session_while_the_first_is_m
 
 
 @pytest.mark.parametrize(("epoch", "seq"), [(0, 1), (1, 0)])
-def test_the_first_trigger_of_an_edge_is_new_whatever_its_number(epoch: int, seq: int):
+def test_the_first_trigger_of_an_edge_is_new_under_any_number(epoch: int, seq: int):
     assert made(context_of(), trigger(epoch, seq))
 
 
@@ -180,7 +181,7 @@ def test_while_all_that_could_take_are_in_sessions_a_trigger_waits_for_the_first
 
 @pytest.mark.parametrize(("state", "is_free"), [("OK", True), ("BUSY", True), ("STABILIZING", False), ("N/A", False)])
 def test_a_trigger_waits_for_who_has_said_that_it_would_refuse(state: str, is_free: bool):
-    """What an edge was in is known to be over before it says so; that it stabilises only it knows."""
+    """The end of an edge's session is known before the edge reports it; only the edge knows that it stabilises."""
     assert bool(made(context_of(view=fleet(b={"report": {"state": state}})))) == is_free
 
 
@@ -213,7 +214,7 @@ def test_of_those_that_wait_who_is_overloaded_comes_first_and_then_who_differs_m
 
 
 def test_an_empty_plan_is_followed_at_once_by_what_else_is_wanted():
-    """Its edge knows what came to nothing; unless others' sessions were in the way, which passes."""
+    """Its edge knows which actions failed, unless other sessions were in the way, which passes."""
     plan = SessionPlan(hash="x", pairs=[], made_at=1.0)
     empty = over("s", 90.0, phase="Succeeded", reason="NothingToMove", plan=plan)
     assert made(context_of(empty, now=90.0))

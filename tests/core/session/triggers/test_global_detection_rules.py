@@ -1,4 +1,4 @@
-"""Clusters beside their neighbours, rule by rule: who is near, what each carries, and who is balanced with whom."""
+"""Clusters beside their neighbours, rule by rule: which are near, what each carries, which are balanced together."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from tests.core.session.made import context_of, fleet, request, session
 from plimsoll.core.policies.detection import DetectionResult, DetectorState
 from plimsoll.core.policies.model.plan import BrokerAction
 from plimsoll.core.session import ClusterComparison, CreateSession, FleetView, HeadView, Session
+from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.context.cluster_loads import cluster_load, cluster_state
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.context.watched_clusters import WatchedCluster
-from plimsoll.core.session.state import Batch, SessionVerdict
+from plimsoll.core.session.state import SessionVerdict
 from plimsoll.core.session.triggers import global_detection
 from plimsoll.core.spec.quantities import Duration
 from plimsoll.core.spec.types.cluster import MaintenanceWindow
@@ -26,7 +27,7 @@ NEAR = {"east": frozenset({"west"}), "west": frozenset({"east"})}
 
 
 def view_of(east: float = 0.8, west: float = 0.1, **fields: Any) -> FleetView:
-    """East (a, b, c) and west (w), side by side, with a policy each; so much of the output of their edges is used."""
+    """East (a, b, c) and west (w), side by side, with a policy each; with these output utilisations of their edges."""
     used = dict.fromkeys("abc", east) | {"w": west}
     reports: dict[str, dict[str, Any]] = {
         name: {"report": {"broker": name, "state": "OK", "output_utilization": share}} for name, share in used.items()
@@ -55,7 +56,7 @@ def moved(at: float = 95.0) -> dict[str, Any]:
     return {"phase": "Succeeded", "ended_at": at, "batches": [batch]}
 
 
-# -- who is near
+# -- near clusters
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def test_the_state_of_a_cluster():
     )
 
 
-# -- who is joined
+# -- joined clusters
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,7 @@ def test_a_cluster_is_joined_while_its_session_moves(fields: dict[str, Any], oth
 
 
 def looked(context: EngineContext, *moments: float) -> list[CreateSession]:
-    """The sessions that become of looking at these moments."""
+    """The sessions that detection at these times creates."""
     context.outbox.effects = []
     for now in moments:
         context.outbox.now = context.fleet_observed_at = now
@@ -190,7 +191,7 @@ def test_who_is_found_wanting_twice_running_gets_a_session():
     }  # fmt: skip
 
 
-def test_looks_that_find_nothing_begin_the_count_anew():
+def test_detections_that_find_nothing_reset_the_count():
     context = context_of(view=view_of())
     looked(context, 100.0)
     context.fleet = view_of(east=0.1)
@@ -237,7 +238,7 @@ def test_a_session_makes_its_clusters_busy_and_one_that_moved_lets_them_rest():
     assert (watched.session, watched.memory.is_busy, watched.memory.since) == ("", False, 120.0)
 
 
-def test_a_session_that_moved_nobody_or_has_gone_lets_nobody_rest():
+def test_a_session_that_moved_no_subscriber_or_was_deleted_leaves_none_resting():
     for ended in (joined(phase="Failed", ended_at=115.0), None):
         context = context_of(joined(), view=view_of())
         looked(context, 100.0)
@@ -252,7 +253,7 @@ def test_a_session_that_moved_nobody_or_has_gone_lets_nobody_rest():
 
 
 def wanted(other: Session, **asked: Any) -> bool:
-    """Whether east is let be because of another session."""
+    """Whether east is left alone because of another session."""
     fields = {"scope": "Global", "source": "east", "target": "west", **asked}
     context = context_of(other, view=view_of(), requests=(request(other.uid, **fields),), now=100.0)
     return global_detection._is_known_or_fruitless(context, "east", "west")

@@ -1,4 +1,4 @@
-"""Policies in specifications: what contradicts itself is refused, with its place and a remedy."""
+"""Policies in specifications: a contradiction is refused, with its place and a remedy."""
 
 from __future__ import annotations
 
@@ -41,4 +41,6 @@ def test_what_contradicts_itself_is_refused(policy: dict[str, Any], place: str, 
 
 
 def test_a_type_is_enough():
-    parse(fleet({"type": "Greedy"}))
+    policy = parse(fleet({"type": "Greedy"})).fleet.spec.defaults.policy
+    assert policy is not None
+    assert policy.type == "Greedy"

@@ -1,4 +1,4 @@
-"""Who may connect, and as whom: the authorised keys, the answers to ZAP, and the check of names against keys.
+"""Who may connect, and under which name: the authorised keys, the answers to ZAP, the check of names against keys.
 
 CURVE proves that a peer holds a key; this module decides what the key permits. It fails closed: unknown keys and
 malformed requests are refused. It opens no socket.

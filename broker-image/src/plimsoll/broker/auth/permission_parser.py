@@ -75,7 +75,7 @@ def _number(field: str, text: str, *, whole: bool) -> float:
     try:
         number = float(text)
     except ValueError:
-        number = math.nan
+        number = math.nan  # refused below, with all others that are no quota
     if not (0 < number < math.inf) or (whole and number != int(number)):
         raise ValueError(f"{field!r}: a quota is a {'whole ' if whole else ''}number above 0")
     return number

@@ -16,7 +16,7 @@ from plimsoll.broker.monitoring.snapshot import BrokerSnapshot
 from plimsoll.telemetry.http_server import HttpRequest, HttpResponse
 
 STUCK_SECONDS: Final = 15.0
-"""The loop leaves a snapshot every second; compiling the matching loop on a slow processor may hold it up for some."""
+"""The loop takes a snapshot every second; compiling the matching loop on a slow processor may delay it by a few."""
 
 
 class BrokerHealth:
@@ -47,7 +47,7 @@ class BrokerHealth:
         """Why this process should be restarted; an empty string if it should not."""
         seen = self._started if self._snapshot is None else self._snapshot.at
         age = self._clock() - seen
-        return f"the loop has not come round for {age:.0f} seconds" if age > STUCK_SECONDS else ""
+        return f"the loop has completed no round for {age:.0f} seconds" if age > STUCK_SECONDS else ""
 
     def unready_reason(self) -> str:
         """Why the broker is not ready for clients; an empty string if it is."""

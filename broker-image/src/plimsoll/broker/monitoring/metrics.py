@@ -62,12 +62,14 @@ def _identity(now: BrokerSnapshot) -> Iterator[Metric]:
     yield _gauge("epoch", "Epoch of this start of the broker: microseconds of the clock times 1024.", now.epoch)
     yield _gauge("ready", "Whether clients and subscribers may be sent here: 1 or 0.", not now.unready)
     state = now.report.get("state", "N/A")
-    yield _gauges("state", "State in the load report: 1 for the one that it is in.", "state", STATES, {state: 1})
+    yield _gauges(
+        "state", "State in the load report: 1 for the present state, 0 for the others.", "state", STATES, {state: 1}
+    )
 
 
 def _traffic(now: BrokerSnapshot) -> Iterator[Metric]:
     totals, counters = now.totals, now.counters
-    yield _counter("messages_received", "Publications that came in.", totals.get("arrivals", 0))
+    yield _counter("messages_received", "Publications that were received.", totals.get("arrivals", 0))
     yield _counter(
         "messages_delivered",
         "Publications sent on: deliveries of an edge, relays of a head.",
@@ -81,16 +83,16 @@ def _traffic(now: BrokerSnapshot) -> Iterator[Metric]:
     yield _counters("messages_dropped", "Publications dropped, by reason.", "reason", tuple(dropped), dropped)
     yield _counter(
         "duplicates_suppressed",
-        "Publications that came again and were not taken twice.",
+        "Publications that were received again and ignored.",
         counters.get("publications_repeated", 0) + counters.get("relays_repeated", 0),
     )
     yield _counter(
         "gaps_detected",
-        "Gaps that came in or were found: publications that subscribers here are told they have lost.",
+        "Gaps received or detected: lost publications that are reported to the subscribers here.",
         counters.get("gaps_in", 0) + counters.get("gaps_logged", 0),
     )
     yield _counter(
-        "gaps_sent", "Gaps told to edges and neighbours that the log has run away from.", counters.get("gaps_sent", 0)
+        "gaps_sent", "Gaps sent to edges and neighbours that have fallen behind the log.", counters.get("gaps_sent", 0)
     )
     yield SummaryMetricFamily(
         PREFIX + "match_duration_seconds",
@@ -133,7 +135,7 @@ def _contents(now: BrokerSnapshot) -> Iterator[Metric]:
     )
     yield _counter(
         "subscribers_disconnected",
-        "Subscribers that did not keep up and whose policy is to be disconnected.",
+        "Subscribers that did not keep up and were disconnected by their policy.",
         now.counters.get("subscribers_disconnected", 0),
     )
 
@@ -148,7 +150,7 @@ def _refusals(now: BrokerSnapshot) -> Iterator[Metric]:
     )
     yield _counter("links_ended", "Links ended because their key has been removed.", now.refusals.get("ended", 0))
     refused = CounterMetricFamily(
-        PREFIX + "refused", "Input refused, by what it was and why.", labels=("kind", "reason")
+        PREFIX + "refused", "Input that was refused, by kind and reason.", labels=("kind", "reason")
     )
     for name, count in sorted(now.counters.items()):
         for prefix, kind in REFUSALS.items():

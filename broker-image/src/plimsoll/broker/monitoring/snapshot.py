@@ -72,7 +72,7 @@ def take_snapshot(
         links=len(machine.links),
         sessions=len(coordinator.sessions) if coordinator else 0,
         arriving=len(machine.handover_target.slots) if isinstance(machine, Edge) else 0,
-        outcomes=dict(sorted(coordinator.outcomes.items())) if coordinator else {},
+        outcomes=dict(sorted(coordinator.table.outcomes.items())) if coordinator else {},
         process=machine.process,
         quota_holds=publishers.times_held if publishers else 0,
         refusals={**refusals, "role": refusals.get("role", 0) + roles_refused},

@@ -54,7 +54,7 @@ class FineTimer:
 
     def clear(self) -> None:
         """Make the descriptor unreadable again after an expiry."""
-        with contextlib.suppress(BlockingIOError):
+        with contextlib.suppress(BlockingIOError):  # armed again before it was read
             os.read(self.fd, 8)
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 from plimsoll.cli import backend, selectors
-from plimsoll.cli.backend import FleetBackend
+from plimsoll.cli.backend import FleetReader
 from plimsoll.cli.describe import session
 from plimsoll.cli.describe.object import EVENT_TITLES, describe_object, event_row
 from plimsoll.cli.exit_codes import BAD_INPUT, NOT_FOUND, OK, CommandError
@@ -25,7 +25,7 @@ from plimsoll.mediator.session_objects import parent_uid
 
 def get(options: argparse.Namespace) -> int:
     """Show objects of a kind, or of all kinds."""
-    place = backend.choose_backend(options)
+    place: FleetReader = backend.choose_backend(options)
     kind = None if options.kind == "all" else selectors.resolve_kind(options.kind).name
     if options.watch:
         items, changes = place.watch(*_kinds(kind))
@@ -71,7 +71,7 @@ def _explain_session(options: argparse.Namespace) -> int:
     kind = selectors.resolve_kind(word).name
     if kind != SESSION:
         raise CommandError(BAD_INPUT, f"only sessions are explained one by one: `plimsoll explain {word}` shows fields")
-    place = backend.choose_backend(options)
+    place: FleetReader = backend.choose_backend(options)
     items = place.objects(SESSION)
     [item] = _with_name(items, kind, name, place)
     children = [other for other in items if parent_uid(other) == item["metadata"]["uid"]]
@@ -82,7 +82,7 @@ def _explain_session(options: argparse.Namespace) -> int:
 
 def describe(options: argparse.Namespace) -> int:
     """Show everything about one object: specification with defaults, status, conditions, events."""
-    place = backend.choose_backend(options)
+    place: FleetReader = backend.choose_backend(options)
     kind = selectors.resolve_kind(options.kind).name
     [item] = _with_name(place.displayed(place.objects(kind)), kind, options.name, place)
     if kind == SESSION:
@@ -94,7 +94,7 @@ def describe(options: argparse.Namespace) -> int:
 
 def events(options: argparse.Namespace) -> int:
     """Show events, oldest first."""
-    place = backend.choose_backend(options)
+    place: FleetReader = backend.choose_backend(options)
     found = place.events()
     for line in table(EVENT_TITLES, [event_row(event, now()) for event in found]):
         print_line(line)
@@ -110,7 +110,7 @@ def events(options: argparse.Namespace) -> int:
 
 def watch(options: argparse.Namespace) -> int:
     """Show the fleet as it changes: a table that is redrawn, or without a terminal a line for each change."""
-    place = backend.choose_backend(options)
+    place: FleetReader = backend.choose_backend(options)
     kinds = ("BrokerFleet", "BrokerCluster", "EdgeBroker")
     if not sys.stdout.isatty():
         before: dict[str, str] = {}
@@ -128,7 +128,7 @@ def _kinds(kind: str | None) -> tuple[str, ...]:
     return () if kind is None else (kind,)
 
 
-def _with_name(items: list[Object], kind: str | None, name: str | None, place: FleetBackend) -> list[Object]:
+def _with_name(items: list[Object], kind: str | None, name: str | None, place: FleetReader) -> list[Object]:
     if name is None:
         return items
     found = [item for item in items if item["metadata"]["name"] == name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from plimsoll.cli import selectors
-from plimsoll.cli.backend import choose_backend
+from plimsoll.cli.backend import FleetEditor, choose_backend
 from plimsoll.cli.exit_codes import CONFLICT, FAILED, NOT_FOUND, OK, CommandError
 from plimsoll.cli.output import print_line, print_lines
 from plimsoll.core.spec import InvalidResourcesError, Resources, declared_brokers, parse
@@ -14,7 +14,7 @@ from plimsoll.core.spec.quantities import bytes_text
 from plimsoll.local import manifests, ports, runtime
 from plimsoll.local.storage.fleet_folder import FleetBusyError
 from plimsoll.local.storage.object_store import ObjectMissingError
-from plimsoll.local.supervision.supervisor import FleetStartError
+from plimsoll.local.supervision.broker_reconciler import FleetStartError
 
 
 def up(options: argparse.Namespace) -> int:
@@ -47,7 +47,7 @@ def down(options: argparse.Namespace) -> int:
 
 def apply(options: argparse.Namespace) -> int:
     """Change a fleet's objects."""
-    place = choose_backend(options)
+    place: FleetEditor = choose_backend(options)
     for what, subject in place.apply(manifests.load(options.files)):
         print_line(f"{subject} {what}")
     return OK
@@ -55,7 +55,7 @@ def apply(options: argparse.Namespace) -> int:
 
 def delete(options: argparse.Namespace) -> int:
     """Delete one object."""
-    place = choose_backend(options)
+    place: FleetEditor = choose_backend(options)
     kind = selectors.resolve_kind(options.kind)
     try:
         place.delete(kind.name, options.name)

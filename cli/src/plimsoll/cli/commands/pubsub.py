@@ -86,7 +86,7 @@ def parse_scalar(text: str) -> Scalar:
         try:
             return kind(text)
         except ValueError:
-            continue
+            continue  # the next kind, and text in the end
     return text
 
 
@@ -141,7 +141,7 @@ def _receive_items(subscriber: Subscriber, count: int | None, until: float | Non
         try:
             item = subscriber.receive(None if until is None else max(0.0, until - time.monotonic()))
         except errors.WaitTimeoutError:
-            return
+            return  # the time that the user gave is over
         if left is not None and isinstance(item, Delivery):
             left -= 1
         yield item

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from plimsoll.cli import backend
-from plimsoll.cli.backend import FleetBackend
+from plimsoll.cli.backend import FleetBackend, FleetReader
 from plimsoll.cli.exit_codes import BAD_INPUT, CONFLICT, NOT_FOUND, OK, CommandError
 from plimsoll.cli.output import print_error, print_line
 from plimsoll.cli.session_wait import wait_for_session
@@ -117,7 +117,7 @@ def stop(options: argparse.Namespace) -> int:
 # ---------------------------------------------------------------- shared parts
 
 
-def _selection(options: argparse.Namespace, place: FleetBackend, clusters: set[str]) -> dict[str, Any]:
+def _selection(options: argparse.Namespace, place: FleetReader, clusters: set[str]) -> dict[str, Any]:
     """How many move; without a number the policy of the edge's cluster chooses, if it has one."""
     if options.share is not None:
         return {"select": {"sharePercent": options.share}}
@@ -151,11 +151,11 @@ def _running_backend(options: argparse.Namespace) -> FleetBackend:
     return place
 
 
-def _edges(place: FleetBackend) -> dict[str, Object]:
+def _edges(place: FleetReader) -> dict[str, Object]:
     return {item["metadata"]["name"]: item for item in place.objects("EdgeBroker")}
 
 
-def _require_edge(name: str, edges: dict[str, Object], place: FleetBackend) -> None:
+def _require_edge(name: str, edges: dict[str, Object], place: FleetReader) -> None:
     if name not in edges:
         close = nearest_word(name, list(edges))
         hint = f'Did you mean "{close}"?' if close else f"Edges: {', '.join(sorted(edges))}."
@@ -186,7 +186,7 @@ def _common_spec(options: argparse.Namespace, edges: dict[str, Object]) -> dict[
     return spec
 
 
-def _edit_session(place: FleetBackend, name: str, ask: Callable[[], T]) -> T:
+def _edit_session(place: FleetReader, name: str, ask: Callable[[], T]) -> T:
     try:
         return ask()
     except EditRefusedError as error:

@@ -7,7 +7,7 @@ from typing import Any
 
 from plimsoll.cli.output import table
 from plimsoll.core.session import Session
-from plimsoll.core.session.state import Forecast, LoadFigures, Offer
+from plimsoll.core.session.session_plan import Forecast, LoadFigures, Offer
 
 METRIC_TITLES = {"input": "input utilisation", "output": "output utilisation", "match": "matching delay"}
 

@@ -11,8 +11,9 @@ from plimsoll.cli.output import table
 from plimsoll.cli.tables import duration_text
 from plimsoll.core.printable import printable_cell
 from plimsoll.core.session import Session, moves, status
+from plimsoll.core.session.batch import OUTCOMES
 from plimsoll.core.session.request.planner import STAY_REASONS
-from plimsoll.core.session.state import OUTCOMES, PHASES
+from plimsoll.core.session.state import PHASES
 from plimsoll.core.session.status import measured_drain_seconds, utilization_error
 from plimsoll.mediator.session_objects import stored_session
 
@@ -195,7 +196,8 @@ def session_explanation(item: Object, children: Sequence[Object]) -> Iterator[st
         return
     plan = session.plan
     yield f"{name}: {session.phase}, {session.reason}: {session.message}"
-    yield f"plan {plan.hash}: {plan.members} subscribers by {plan.handover}, because {plan.why or 'nobody moves'}"
+    why = plan.why or "no subscriber moves"
+    yield f"plan {plan.hash}: {plan.members} subscribers by {plan.handover}, because {why}"
     yield from delivery_audit_lines(status(session, session.ended_at or session.phase_at))
     yield from policy_plan.trigger_lines(item)
     yield from policy_plan.offer_lines(session)

@@ -13,22 +13,21 @@ import logging
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Any, Protocol, Self
 
+from plimsoll.client.connection import CLOSE_SECONDS
 from plimsoll.client.errors import ClosedError, ConnectionFailedError, WaitTimeoutError
-from plimsoll.client.io_driver import ClientIODriver, Heads
+from plimsoll.client.io_driver import ClientIODriver, E, EventSource, Heads
 from plimsoll.client.security import Security
 from plimsoll.core import client as core
 
 log = logging.getLogger(__name__)
 
-CLOSE_SECONDS: Final = 5.0
 
-
-class AsyncConnectionEventHandler(Protocol):
+class AsyncConnectionEventHandler(Protocol[E]):
     """The loop's interface to a publisher or subscriber."""
 
-    def take(self, events: list[Any]) -> None: ...
+    def take(self, events: list[E]) -> None: ...
 
     def fail(self) -> None:
         """The connection has ended: wake the waiting tasks."""
@@ -45,7 +44,7 @@ class AsyncConnection:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._engine = ClientIODriver(heads, name, security, limits)
-        self._owners: dict[object, AsyncConnectionEventHandler] = {}
+        self._owners: dict[object, AsyncConnectionEventHandler[Any]] = {}  # `own` matches each to its events
         self._waiters: list[asyncio.Future[None]] = []
         self._failure: Exception | None = None
         self._closed = False
@@ -123,7 +122,7 @@ class AsyncConnection:
         if self._closed:
             raise ClosedError(f"connection {self.name!r} is closed")
 
-    def own(self, inner: object, owner: AsyncConnectionEventHandler) -> None:
+    def own(self, inner: EventSource[E], owner: AsyncConnectionEventHandler[E]) -> None:
         self._owners[inner] = owner
 
     def disown(self, inner: object) -> None:

@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from plimsoll.client.aio.connection import CLOSE_SECONDS, AsyncConnection
+from plimsoll.client.aio.connection import AsyncConnection
+from plimsoll.client.connection import CLOSE_SECONDS
 from plimsoll.client.errors import BufferFullError, FailedError, NotAcceptedError, WaitTimeoutError
 from plimsoll.client.io_driver import Heads
+from plimsoll.client.publisher import OnAnswer
 from plimsoll.client.receipts import ReceiptBook, Summary, describe_failures, require_accepted
 from plimsoll.client.security import Security
 from plimsoll.core import client as core
@@ -54,7 +56,7 @@ class AsyncPublisher:
         name: str = "",
         confirm: Confirm = "head",
         security: Security | None = None,
-        on_answer: Callable[[list[core.Answered]], None] | None = None,
+        on_answer: OnAnswer | None = None,
     ) -> None:
         self._connection, self._owns = connection_for(at, security)
         self._on_answer = on_answer
@@ -151,7 +153,7 @@ class AsyncPublisher:
             lambda: receipt.answer is not None, timeout, f"answered: publication {receipt.number}"
         )
 
-    def take(self, events: list[Any]) -> None:
+    def take(self, events: list[core.PublisherEvent]) -> None:
         answers = [event for event in events if type(event) is core.Answered]
         for answer in answers:
             self._receipts.answer(answer)

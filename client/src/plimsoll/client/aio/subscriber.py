@@ -24,7 +24,7 @@ from plimsoll.client.resume_position import (
     unprocessed_items,
 )
 from plimsoll.client.security import Security
-from plimsoll.client.subscriber import ITEMS
+from plimsoll.client.subscriber import ACK_SECONDS, ITEMS, OnBatch, OnState
 from plimsoll.client.subscriptions import Subscription, SubscriptionHandles
 from plimsoll.core import client as core
 from plimsoll.core.client.events import Item
@@ -32,8 +32,6 @@ from plimsoll.core.protocol.messages import Policy
 from plimsoll.core.protocol.wire import Scalar, Token
 
 log = logging.getLogger(__name__)
-
-ACK_SECONDS = 10.0
 
 
 class AsyncSubscriber:
@@ -52,8 +50,8 @@ class AsyncSubscriber:
         token: Token | None = None,
         watermarks: Iterable[Token] = (),
         prefer: str = "",
-        on_batch: Callable[[list[Item]], None] | None = None,
-        on_state: Callable[[core.SubscriberEvent], None] | None = None,
+        on_batch: OnBatch | None = None,
+        on_state: OnState | None = None,
     ) -> None:
         self._connection, self._owns = connection_for(at, security)
         self._on_batch, self._on_state = on_batch, on_state
@@ -162,7 +160,7 @@ class AsyncSubscriber:
             async with asyncio.timeout(seconds):
                 await self._arrived.wait()
         except TimeoutError:
-            return
+            return  # `receive` says so, with the time that it was given
 
     async def receive_many(self, most: int = 1000, timeout: float | None = None) -> list[Item]:
         """The next items, at least one and at most `most`; waits like `receive` for the first."""
@@ -177,7 +175,7 @@ class AsyncSubscriber:
             try:
                 item = await self.receive()
             except ClosedError:
-                return
+                return  # the end of the iteration
             yield item
 
     async def deliveries(self, on_gap: Callable[[core.GapNotice], None]) -> AsyncIterator[core.Delivery]:
@@ -242,7 +240,7 @@ class AsyncSubscriber:
 
     # -- for the connection
 
-    def take(self, events: list[Any]) -> None:
+    def take(self, events: list[core.SubscriberEvent]) -> None:
         items = stream_items(events)
         states = [] if len(items) == len(events) else [event for event in events if type(event) not in ITEMS]
         for state in states:

@@ -12,7 +12,6 @@ from plimsoll.core.client.events import (
     Attached,
     Delivery,
     Detached,
-    Event,
     Failed,
     Forgotten,
     GapNotice,
@@ -24,7 +23,7 @@ from plimsoll.core.client.events import (
     SubscriptionRefused,
 )
 from plimsoll.core.client.limits import Address, ClientLimits
-from plimsoll.core.client.machine import Client
+from plimsoll.core.client.machine import Client, TakenEvents
 from plimsoll.core.client.publisher import ClientPublisher
 from plimsoll.core.client.subscriber import ClientSubscriber
 
@@ -42,7 +41,6 @@ __all__ = [
     "ClosedError",
     "Delivery",
     "Detached",
-    "Event",
     "Failed",
     "Forgotten",
     "GapNotice",
@@ -53,4 +51,5 @@ __all__ = [
     "Renumbered",
     "SubscriberEvent",
     "SubscriptionRefused",
+    "TakenEvents",
 ]

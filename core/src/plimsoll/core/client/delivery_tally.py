@@ -1,7 +1,7 @@
 """Counts a moving subscriber's deliveries independently of the code that delivers them, to audit hand-overs.
 
 Rules of the place:
-- It sees the deliveries to the application, after all decisions, and calls none of the parts that decide.
+- It sees the deliveries to the application, after all decisions, and calls none of the code that decides.
 - It counts from one place in the stream (a token and watermarks) to another (an offset per origin), and nothing else.
   The head reads from its log what was due between the two.
 - It never guesses: without a full count there is no answer. A changed list of subscriptions, a lost attachment, and

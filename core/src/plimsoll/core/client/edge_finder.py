@@ -14,8 +14,6 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Protocol
 
-from msgspec import Struct
-
 from plimsoll.core.client.attachment import ClientAttachmentState
 from plimsoll.core.client.edge_ports import EdgePorts
 from plimsoll.core.client.limits import ClientLimits
@@ -40,7 +38,7 @@ class FinderHost(Protocol):
     @property
     def home_link(self) -> Link | None: ...
 
-    def say(self, link: Link, record: Struct) -> None: ...
+    def say(self, link: Link, record: msg.FromClient) -> None: ...
 
     def detach(self, subscriber: ClientSubscriber) -> None: ...
 
@@ -137,7 +135,7 @@ class EdgeFinder:
             client.say(link, msg.Join(subscriber.name, list(subscriber.exclude), subscriber.prefer, head))
 
     def _head_of(self, subscriber: ClientSubscriber) -> str:
-        """Whose edge to ask for: empty for any."""
+        """The head whose edge to ask for; empty: any head."""
         if subscriber.stream.origin is None:
             return ""
         now = self._client.now

@@ -10,8 +10,6 @@ from collections.abc import Container, Iterable, Iterator
 from itertools import count
 from typing import Any, Protocol
 
-from msgspec import Struct
-
 from plimsoll.core.client.attachment import EdgePort
 from plimsoll.core.client.limits import ClientLimits
 from plimsoll.core.client.subscriber import Attachment, Port
@@ -30,7 +28,7 @@ class PortsHost(Protocol):
 
     def hang_up(self, peer: str, reason: str) -> None: ...
 
-    def say(self, link: Link, record: Struct) -> None: ...
+    def say(self, link: Link, record: msg.FromClient) -> None: ...
 
     def on_attachment_lost(self, attachment: Attachment, reason: str) -> None:
         """The port of this attachment has been closed."""
@@ -113,7 +111,7 @@ class EdgePorts:
         for port in [port for port in self._idle if now - port.idle_since >= idle_seconds]:
             # The last DETACH must have arrived: an edge that misses it goes on serving a subscriber that has left.
             if not port.link.open or not (port.link.unacked or port.link.buffer):
-                self.close(port, "nobody here needs it")
+                self.close(port, "no subscriber here needs it")
 
     def wake_at(self) -> float:
         at, limits = NEVER, self._host.limits

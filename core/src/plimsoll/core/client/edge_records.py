@@ -171,7 +171,7 @@ class EdgeRecords:
             self._fail(subscriber, closed.code, closed.text)
             return
         if closed.code in ("epoch", "released", "replaced"):
-            # Two processes with one name would take the subscriber from each other for ever.
+            # Two processes with one name would take the subscriber from each other endlessly.
             subscriber.conflicts += 1
             if subscriber.conflicts >= CONFLICTS_AT_MOST:
                 text = (

@@ -147,7 +147,7 @@ class Forgotten(Struct, frozen=True):
 
 
 class SubscriptionRefused(Struct, frozen=True):
-    """This subscription will not be served; the others are not concerned."""
+    """This subscription will not be served; the others are not affected."""
 
     id: int
     text: str
@@ -200,4 +200,3 @@ SubscriberEvent = (
     Delivery | GapNotice | Attached | Detached | Acknowledged | Forgotten | SubscriptionRefused | Lapsed | Failed
 )
 PublisherEvent = Answered | Renumbered | PublisherReady | Failed
-Event = SubscriberEvent | PublisherEvent

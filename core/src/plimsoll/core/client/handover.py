@@ -15,8 +15,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
-from msgspec import Struct
-
 from plimsoll.core.client.attachment import ClientAttachmentState, ClientHandover
 from plimsoll.core.client.edge_finder import EdgeFinder
 from plimsoll.core.client.edge_ports import EdgePorts
@@ -65,7 +63,7 @@ class HandoverHost(Protocol):
 
     counters: Counter[str]
 
-    def say(self, link: Link, record: Struct) -> None: ...
+    def say(self, link: Link, record: msg.FromClient) -> None: ...
 
 
 class ClientHandovers:

@@ -34,10 +34,10 @@ class ClientLimits:
     answer_seconds: float = 30.0
     failover_seconds: float = 15.0
     memory_seconds: float = 120.0
-    """A publisher that was away for longer cannot tell whether the head has forgotten it; it does not repeat itself."""
+    """A publisher that was away for longer cannot know whether the head has forgotten it, so it repeats nothing."""
     idle_seconds: float = 1.0
     stream_seconds: float = 30.0
-    """Only an edge of the head that the token names can go on without a gap; so long, none else is asked for."""
+    """For this long only edges of the head that the token names are asked for: no other can go on without a gap."""
     away_seconds: float = 2.0
-    """An edge to which no connection can be made for so long is left; one that is only silent, after `dead_seconds`."""
+    """An edge that cannot be connected to for this long is left; one that is only silent, after `dead_seconds`."""
     link: LinkLimits = field(default_factory=lambda: LinkLimits(dead_seconds=5.0))

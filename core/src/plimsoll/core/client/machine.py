@@ -27,6 +27,9 @@ from plimsoll.core.protocol.wire import Info, Token, WireError
 from plimsoll.core.transport.link import NEVER, Link
 from plimsoll.core.transport.overlay_node import OverlayNode
 
+TakenEvents = list[tuple[ClientPublisher, list[PublisherEvent]] | tuple[ClientSubscriber, list[SubscriberEvent]]]
+"""Events by the publisher or subscriber that they belong to."""
+
 
 class Client(OverlayNode):
     """One per process. `name` is unique in the fleet; `incarnation` rises from one life of the process to the next.
@@ -109,9 +112,7 @@ class Client(OverlayNode):
         self.edge_finder.begin(subscriber)
         return subscriber
 
-    def take_events(
-        self,
-    ) -> list[tuple[ClientPublisher, list[PublisherEvent]] | tuple[ClientSubscriber, list[SubscriberEvent]]]:
+    def take_events(self) -> TakenEvents:
         """Events since the last call, by publisher and subscriber, each in order."""
         ready, self.ready = self.ready, {}
         taken: list[Any] = []
@@ -185,7 +186,7 @@ class Client(OverlayNode):
     # -- for the shell
 
     def unconnected(self, peers: Container[str], now: float) -> None:
-        """Tell the machine which of the dialled peers have no connection; all of them, now and then.
+        """Take the list of all dialled peers without a connection; called now and then.
 
         Connections are made again underneath, and links outlive them. An edge without a connection for `away_seconds`
         is left: a killed process is noticed sooner than by its silence.

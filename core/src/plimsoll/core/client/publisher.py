@@ -19,6 +19,7 @@ from plimsoll.core.client.events import Answer, Answered, Failed, PublisherEvent
 from plimsoll.core.client.limits import ClientLimits
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.messages.publications import SMALL_BODY_BYTES, attributes_fault
 from plimsoll.core.protocol.wire import Scalar
 from plimsoll.core.transport.link import Link
 
@@ -47,7 +48,7 @@ class PublisherHost(Protocol):
     def home_link(self) -> Link | None:
         """The link to the head, if there is one."""
 
-    def say(self, link: Link, record: msgspec.Struct) -> None: ...
+    def say(self, link: Link, record: msg.FromClient) -> None: ...
 
     def mark_ready(self, owner: ClientPublisher, /) -> None:
         """The publisher has events to be taken."""
@@ -150,7 +151,7 @@ class ClientPublisher:
     # -- for the machine
 
     def open(self) -> None:
-        """Ask the head for this publisher, under a new handle: answers to older ones are of no concern any more."""
+        """Ask the head for this publisher, under a new handle: answers to older ones are ignored from now on."""
         self.is_open = False
         if self.closed or self.failed is not None or (link := self._client.home_link) is None:
             return
@@ -194,7 +195,7 @@ class ClientPublisher:
         self._pump()
 
     def _forgotten(self, opened: msg.Opened) -> bool:
-        """Whether the head knows less of this incarnation than it did, or may: heads forget who stays away for long."""
+        """Whether the head may know less of this incarnation than before: heads forget absent publishers in time."""
         if opened.last_seq < self._answered:
             return True
         away = self._client.now - self._left_at
@@ -314,6 +315,8 @@ def encoded_body(attributes: Mapping[str, Scalar], payload: bytes | bytearray | 
         raise PublicationError("malformed", f"an attribute is not valid Unicode: {error}") from error
     if len(body) > most:
         raise PublicationError("oversized", f"a publication of {len(body)} bytes; at most {most} are taken")
+    if len(body) > SMALL_BODY_BYTES and (fault := attributes_fault(checked)):
+        raise PublicationError("oversized", fault)
     return body
 
 

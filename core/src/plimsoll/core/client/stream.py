@@ -101,7 +101,7 @@ class SubscriberStream:
     def take(self, attachment: Attachment, item: msg.PubOpen | msg.Gap, size: int, now: float) -> None:
         """An item of the stream. Hot path: the case of a publication comes first."""
         if type(item) is not msg.PubOpen:
-            self.on_gap(attachment, item, now)  # type: ignore[arg-type]
+            self.on_gap(attachment, item, now)  # type: ignore[arg-type]  # the other kind of item: `is not` narrows no type
             return
         origin = (item.head, item.epoch)
         seen = self.watermarks.get(origin, 0)
@@ -126,7 +126,7 @@ class SubscriberStream:
         before = self.items
         self.take(attachment, item, size, now)
         is_given = type(item) is msg.PubOpen and self.items != before
-        if is_given and self.tally is not None and not self.tally.saw(item):  # type: ignore[arg-type]
+        if is_given and self.tally is not None and not self.tally.saw(item):  # type: ignore[arg-type]  # a publication, as `is_given` says
             self.end_tally()
 
     def on_gap(self, attachment: Attachment, gap: msg.Gap, now: float) -> None:

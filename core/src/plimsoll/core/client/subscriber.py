@@ -13,10 +13,8 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Protocol
 
-from msgspec import Struct
-
 from plimsoll.core import predicates
-from plimsoll.core.client.attachment import ClientAttachment, ClientAttachmentState, ClientHandover, EdgePort
+from plimsoll.core.client.attachment import ClientAttachment, ClientAttachmentState, ClientHandover, EdgePort, Take
 from plimsoll.core.client.errors import ClosedError
 from plimsoll.core.client.events import Attached, Detached, Failed, Lapsed, SubscriberEvent
 from plimsoll.core.client.limits import ClientLimits
@@ -42,7 +40,7 @@ class SubscriberHost(Protocol):
     def mark_ready(self, owner: ClientSubscriber, /) -> None:
         """The subscriber has events to be taken."""
 
-    def say(self, link: Link, record: Struct) -> None: ...
+    def say(self, link: Link, record: msg.FromClient) -> None: ...
 
     def close_subscriber(self, subscriber: ClientSubscriber, *, withdraw: bool) -> None:
         """Detach it, and forget it."""
@@ -267,7 +265,7 @@ class ClientSubscriber:
         for attachment in self.attachments():
             attachment.take = self._take()
 
-    def _take(self) -> Any:
+    def _take(self) -> Take[ClientSubscriber]:
         # Two functions instead of a check per delivery: deliveries are counted only while it moves.
         return self.stream.take if self.stream.tally is None else self.stream.take_tallied
 
@@ -290,7 +288,7 @@ class ClientSubscriber:
     def mark_changed(self) -> None:
         self._client.changed[self] = None
 
-    def send(self, link: Link, record: Struct) -> None:
+    def send(self, link: Link, record: msg.Subs | msg.Pause | msg.Continue) -> None:
         self._client.say(link, record)
 
     def _check_open(self) -> None:

@@ -35,7 +35,7 @@ class SubscriptionChanges:
     # -- changing
 
     def begin(self, *, gather: bool) -> bool:
-        """Before a change. `gather`: it is to be said to edges that have the list; whether this is the first to be."""
+        """Begin a change. `gather`: edges have the list, so it is sent; returns whether it is the first of these."""
         if self._added is not None:
             return False
         self.version += 1
@@ -57,13 +57,13 @@ class SubscriptionChanges:
         self.remove(subscription_id)
 
     def drop(self, subscription_id: int) -> bool:
-        """It is no longer on the list; whether it was."""
+        """Take it off the list; returns whether it was there."""
         self.unacked.pop(subscription_id, None)
         self.unreached.pop(subscription_id, None)
         return self.items.pop(subscription_id, None) is not None
 
     def remove(self, subscription_id: int) -> None:
-        """Have edges told that this one has gone."""
+        """Note for the edges that this one is withdrawn."""
         if self._added is not None:
             self._added = [item for item in self._added if item.id != subscription_id]
             self._removed.append(subscription_id)
@@ -75,7 +75,7 @@ class SubscriptionChanges:
         return None if added is None else (added, removed)
 
     def said(self) -> None:
-        """The whole list is sent, or will be, so no single change needs to be."""
+        """The whole list is sent, or will be, so single changes need not be."""
         self._added, self._removed = None, []
 
     # -- counting

@@ -3,7 +3,3 @@
 A broker announces its covering set upward, so the size of that set bounds what neighbours must match. The front door is
 `CoveringSet`; it uses `frontier` and `spans` to find the subscriptions that cover a newcomer.
 """
-
-from plimsoll.core.covering.cover_set import CoverDelta, CoveringSet, covering_set, sorted_keys
-
-__all__ = ["CoverDelta", "CoveringSet", "covering_set", "sorted_keys"]

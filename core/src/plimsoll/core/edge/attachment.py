@@ -93,7 +93,8 @@ class EdgeAttachment:
     """A subscriber attached to this edge.
 
     `position`: unless LIVE, how far in the head's log it has been served. `is_installed`: publications are matched
-    against its list. `is_covered`: the list is announced upward. `keeps_place`: entry and cover outlast its closing.
+    against its list. `arriving`: numbers, by id, of a change that is not complete. `is_covered`: the list is announced
+    upward. `keeps_place`: entry and cover outlast its closing.
 
     `incoming_session`: the one that brings it here, until GO; `has_go`: GO has come before INSTALLED.
     `outgoing_session`: the one that takes it away. `pending_end`: the END that is due once all up to its cut is queued.
@@ -105,6 +106,7 @@ class EdgeAttachment:
     """
 
     __slots__ = (
+        "arriving",
         "block_seconds",
         "blocked_at",
         "closed_at",
@@ -151,6 +153,7 @@ class EdgeAttachment:
         self.deliver_prefix, self.epoch_prefix = deliver_prefix(attachment_id), epoch_prefix(attachment_id)
         self.front_epoch = 0
         self.subscriptions: dict[int, tuple[Subscription, int]] = {}
+        self.arriving: dict[int, int] = {}
         self.is_installed = self.is_covered = False
         self.keeps_place = True
         self.state = AttachmentState.RESUMING
@@ -230,6 +233,11 @@ class EdgeAttachment:
             self.dropped.add(item, self.front_epoch)
             count += 1
         return count
+
+    def clear_subscriptions(self) -> None:
+        """Forget the list, and a change of it that is not complete."""
+        self.subscriptions.clear()
+        self.arriving = {}
 
     def clear(self) -> None:
         """Forget the queue."""

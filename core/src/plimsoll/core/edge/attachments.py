@@ -12,8 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from msgspec import Struct
-
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.attachment import AttachmentState, EdgeAttachment, LinkAttachments
 from plimsoll.core.edge.catchup_cursor import CatchupCursor
@@ -39,9 +37,9 @@ class EdgeContext(Protocol):
 
     @property
     def is_leaving(self) -> bool: ...
-    def say(self, link: Link, message: Struct, /) -> None: ...
-    def count_said(self, message: Struct, /) -> None: ...
-    def up(self, message: Struct, /) -> None:
+    def say(self, link: Link, message: msg.ToClient, /) -> None: ...
+    def count_said(self, message: msg.ToClient, /) -> None: ...
+    def up(self, message: msg.FromEdge, /) -> None:
         """Send to the head, in order with what this round has gathered for it."""
 
 
@@ -84,31 +82,27 @@ class AttachmentTable:
         if (other := self.attached(link, attachment_id)) is not None:
             self.close_and_notify(other, "replaced", "its attachment number was used again")
 
-    def take(self, attachment: EdgeAttachment, items: Iterable[msg.SubscriptionItem], version: int) -> list[Numbered]:
-        """Take subscriptions. Those that cannot be taken are refused one by one, and the others count."""
-        taken = []
-        for item in items:
-            try:
-                taken.append(self.subscription_table.take(attachment, item))
-            except ValueError as error:
-                self.host.counters["subscriptions_refused"] += 1
-                self.host.say(attachment.link, msg.SubRefused(attachment.id, version, item.id, str(error)))
-        return taken
-
     def install(self, taken: Mapping[EdgeAttachment, list[Numbered]], removes: Iterable[int] = ()) -> msg.Cover:
         """Match what was taken, and announce it in one numbered covering update that SUBACK waits for.
 
         Sends all parts of the update but the last, and returns that: it is for the message that completes the step.
         """
-        for attachment, numbered in taken.items():
-            self.subscription_table.install(attachment, numbered)
-            attachment.is_covered = True
-        *first, last = self.subscription_table.step([pair for numbered in taken.values() for pair in numbered], removes)
+        *first, last = self._install(taken, removes)
         for part in first:
             self.host.up(part)
         for attachment in taken:
             self.pending_subacks.ask(last.seq, attachment, attachment.version)
         return last
+
+    def install_part(self, attachment: EdgeAttachment, taken: list[Numbered]) -> list[msg.Cover]:
+        """The same for a part of what a change adds: no SUBACK waits for it, since the change is not complete."""
+        return self._install({attachment: taken}, ())
+
+    def _install(self, taken: Mapping[EdgeAttachment, list[Numbered]], removes: Iterable[int]) -> list[msg.Cover]:
+        for attachment, numbered in taken.items():
+            self.subscription_table.install(attachment, numbered)
+            attachment.is_covered = True
+        return self.subscription_table.step([pair for numbered in taken.values() for pair in numbered], removes)
 
     # -- closing
 
@@ -129,7 +123,7 @@ class AttachmentTable:
             self.drop([attachment])
 
     def close_and_notify(self, attachment: EdgeAttachment, code: str, text: str) -> None:
-        """Close an attachment from this side, and tell the client ahead of what was queued."""
+        """Close an attachment from this side; the client learns of it ahead of what was queued."""
         if attachment.state is not AttachmentState.CLOSED:
             self.close(attachment)
             # Even if the link has no connection now: it may come back, and the client still counts on its attachment.
@@ -167,7 +161,7 @@ class AttachmentTable:
     # -- time
 
     def send_progress(self) -> None:
-        """Tell subscribers how far the stream is: an idle one's token would otherwise age into a false gap."""
+        """Send subscribers the position of the stream: an idle one's token would otherwise age into a false gap."""
         for link_attachments in self.by_link.values():
             is_new = link_attachments.by_id and link_attachments.progress_sent < self.host.position
             # Ahead of a buffer that is stuck PROGRESS would speak of publications that have not been sent.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import assert_never
 
 from plimsoll.core.edge.attachment import REFUSALS, AttachmentState, EdgeAttachment, out_of_bounds
 from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
 from plimsoll.core.edge.handover.target import HandoverTarget
+from plimsoll.core.edge.list_change import ListChange
 from plimsoll.core.permissions import NOT_PERMITTED, incarnation_fault
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import WireError
@@ -18,9 +20,10 @@ class ClientRequests:
 
     def __init__(self, host: EdgeContext, attachments: AttachmentTable, handover_target: HandoverTarget) -> None:
         self.host, self.attachments, self.handover_target = host, attachments, handover_target
+        self.list_change = ListChange(host, attachments)
 
-    def handle(self, link: Link, message: msg.FromClient) -> None:
-        """Deal with one message of a client.
+    def handle(self, link: Link, message: msg.FromClient) -> Iterator[int]:
+        """Deal with one message of a client, in parts; yields the units of work of each.
 
         Raises:
             WireError: `misplaced`, a message that belongs to a head.
@@ -28,9 +31,9 @@ class ClientRequests:
         """
         match message:
             case msg.Resume():
-                self.on_resume(link, message)
+                yield from self.on_resume(link, message)
             case msg.Subs():
-                self.on_subs(link, message)
+                yield from self.on_subs(link, message)
             case msg.Detach():
                 self.on_detach(link, message)
             case msg.Pause():
@@ -38,7 +41,7 @@ class ClientRequests:
             case msg.Continue():
                 self.on_continue(link, message)
             case msg.Attach():
-                self.handover_target.on_attach(link, message)
+                yield from self.handover_target.on_attach(link, message)
             case msg.Go():
                 self.handover_target.on_go(link, message)
             case msg.AuditReply():
@@ -48,8 +51,8 @@ class ClientRequests:
             case _:
                 assert_never(message)
 
-    def on_resume(self, link: Link, resume: msg.Resume) -> None:
-        """Attach a subscriber: list, token and epoch go to the head in one step with the cover."""
+    def on_resume(self, link: Link, resume: msg.Resume) -> Iterator[int]:
+        """Attach a subscriber: token and epoch go to the head in one step with the last of the cover."""
         x = resume.subscriber
         old = self.attachments.by_subscriber.get(x)
         if code := self._refusal(link, resume, old):
@@ -69,9 +72,13 @@ class ClientRequests:
         attachment = self.attachments.open(link, resume)
         if resume.token is not None and self.handover_target.slots.is_for_replay(x, resume.session):
             attachment.moved_by, attachment.counts_from = str(resume.session), (resume.token, resume.watermarks)
-        taken = self.attachments.take(attachment, resume.subscriptions, resume.version)
-        cover = self.attachments.install({attachment: taken}, removes)
-        self.host.up(msg.ResumeUp(x, resume.epoch, cover, resume.token, resume.session, link.identity))
+
+        def announce(cover: msg.Cover) -> None:
+            self.host.up(msg.ResumeUp(x, resume.epoch, cover, resume.token, resume.session, link.identity))
+
+        yield from self.list_change.apply(
+            attachment, resume.subscriptions, (), resume.version, announce, uncovered=removes
+        )
 
     def _refusal(self, link: Link, resume: msg.Resume, old: EdgeAttachment | None) -> str:
         if not link.grant.subscribes:
@@ -90,19 +97,16 @@ class ClientRequests:
         fault = incarnation_fault(resume.epoch[0], last)
         return ("range", fault) if fault else None
 
-    def on_subs(self, link: Link, subs: msg.Subs) -> None:
+    def on_subs(self, link: Link, subs: msg.Subs) -> Iterator[int]:
         attachment = self.attachments.attached(link, subs.attachment)
         if attachment is None or subs.version <= attachment.version:
             return
         if attachment.state is AttachmentState.STANDBY:
-            self.handover_target.on_subs(attachment, subs)
+            yield from self.handover_target.on_subs(attachment, subs)
             return
         if attachment.state is AttachmentState.ENDING or attachment.pending_end is not None:
             return  # after the cut the target answers
-        attachment.version = subs.version
-        removed = self.attachments.subscription_table.remove(attachment, subs.removes)
-        taken = self.attachments.take(attachment, subs.adds, subs.version)
-        self.host.up(self.attachments.install({attachment: taken}, removed))
+        yield from self.list_change.apply(attachment, subs.adds, subs.removes, subs.version, self.host.up)
 
     def on_detach(self, link: Link, detach: msg.Detach) -> None:
         gone = []

@@ -1,4 +1,4 @@
-"""EDGE_REPORT: what an edge tells its head before anything else on a new link."""
+"""EDGE_REPORT: the first message of an edge to its head on a new link."""
 
 from __future__ import annotations
 

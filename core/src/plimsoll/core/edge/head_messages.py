@@ -22,7 +22,7 @@ HeadMessage = (
 
 
 class HeadMessages:
-    """Dispatches by type. `mediator_epoch`: the highest heard of, which a head that restarts learns again from here."""
+    """Dispatches by type. `mediator_epoch`: the highest known, which a head that restarts learns again from here."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class HeadMessages:
 
     @property
     def lagging(self) -> bool:
-        """Whether this edge has lately lost publications because the head's log ran away from it."""
+        """Whether this edge has lately lost publications because it fell behind the head's log."""
         return self.host.now < self._lag_until
 
     def handle(self, message: HeadMessage) -> None:

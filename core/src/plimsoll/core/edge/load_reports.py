@@ -36,7 +36,7 @@ class LoadReportContext(Protocol):
 
 
 class LoadReports:
-    """Sends one report per interval, and tells the balancing agent what was reported."""
+    """Sends one report per interval, and passes it to the balancing agent."""
 
     def __init__(self, host: LoadReportContext) -> None:
         self.host = host
@@ -48,7 +48,7 @@ class LoadReports:
         if agent is not None:
             extra |= agent.measured(host.meter)
             state = agent.state
-        # An edge that its log has left behind has not seen its load: balancing must not go by these numbers.
+        # An edge that has fallen behind the log has not seen all of its load: balancing must not use these numbers.
         report = host.reporter.make(host.now, "N/A" if host.head_messages.lagging else state, extra)
         if agent is not None:
             agent.load_monitor.on_own_report(report)

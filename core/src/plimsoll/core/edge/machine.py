@@ -10,8 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from msgspec import Struct
-
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.attachment import SERVED, AttachmentState, LinkAttachments
 from plimsoll.core.edge.attachments import AttachmentTable
@@ -19,6 +17,7 @@ from plimsoll.core.edge.balancing import estimation
 from plimsoll.core.edge.balancing.agent import BalancingAgent, TrafficRecorder
 from plimsoll.core.edge.catchup_cursor import CatchupCursor
 from plimsoll.core.edge.catchup_replay import CatchupReplay
+from plimsoll.core.edge.client_intake import ClientIntake
 from plimsoll.core.edge.client_requests import ClientRequests
 from plimsoll.core.edge.edge_report import edge_report
 from plimsoll.core.edge.handover.source import HandoverSource
@@ -33,7 +32,7 @@ from plimsoll.core.metering.service_queue import ServiceQueue
 from plimsoll.core.permissions import NOT_PERMITTED, foreign_name, name_of_broker
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
-from plimsoll.core.protocol.wire import Info, WireError
+from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport.hooks import CREDIT_HELD_ABOVE_RECORDS
 from plimsoll.core.transport.link import NEVER, Link, Peer
 from plimsoll.core.transport.load_reporter import LoadReporter
@@ -81,7 +80,8 @@ class Edge(OverlayNode):
         self.queues.outcomes = QueueOutcomes(
             self.attachments.disconnect, self.handover_target.on_buffer_full, self.handover_source.on_cut_reached
         )
-        self.client_requests = ClientRequests(self, self.attachments, self.handover_target)
+        client_requests = ClientRequests(self, self.attachments, self.handover_target)
+        self.client_intake = ClientIntake(self, client_requests)
         replay = CatchupReplay(self, self.cursor, self.subscription_table, self.queues)
         self.head_messages = HeadMessages(
             self, self.attachments, self.handover_source, self.handover_target, replay
@@ -111,7 +111,7 @@ class Edge(OverlayNode):
         return "" if self.leaving_since is None else f"{self.config.name} is leaving; ask the head for another edge"
 
     def on_open(self, link: Link) -> None:
-        """A client's link, or a new stream from the head: then report before anything else is said on it."""
+        """A client's link, or a new stream from the head: then the report goes ahead of all other messages on it."""
         if link is not self.head:
             link.owner = self.attachments.by_link[link] = LinkAttachments(link)
             return
@@ -134,6 +134,7 @@ class Edge(OverlayNode):
     def on_lost(self, link: Link) -> None:
         if link is self.head:
             return
+        self.client_intake.drop(link)
         link_attachments = self.attachments.by_link.pop(link)
         self.queues.forget(link_attachments)
         for attachment in list(link_attachments.by_id.values()):
@@ -173,7 +174,7 @@ class Edge(OverlayNode):
             link_attachments.stuck_since = self.now if link.buffer else None
             link.is_stuck = bool(link.buffer)
 
-    def up(self, message: Struct) -> None:
+    def up(self, message: msg.FromEdge) -> None:
         """Send to the head, behind the arrivals that have gathered: DONE must not come after what follows from it."""
         self._send_arrivals()
         self.say(self.head, message)
@@ -187,13 +188,8 @@ class Edge(OverlayNode):
     def on_data(self, link: Link, frame: wire.Data, size: int) -> None:
         if link is self.head:
             self.stream_input.on_frame(frame)
-            return
-        for raw in frame.records:
-            try:
-                self.client_requests.handle(link, msg.decode(msg.from_client, raw))
-            except WireError as error:
-                self.counters[f"records_refused_{error.code}"] += 1
-        self.took(link)
+        else:
+            self.client_intake.on_frame(link, frame, size)
 
     def deliver(self, pub: msg.PubOpen, piece: bytes) -> None:
         """Hot path: one publication to all that it matches. Links are flushed at the end of the round."""
@@ -224,6 +220,8 @@ class Edge(OverlayNode):
 
     def on_tick(self) -> None:
         self.stream_input.serve()
+        self.client_intake.tick()
+        self._tidy()
         self.queues.tick()
         self._send_arrivals()
         if (fetch := self.cursor.begin() if self.head.open else None) is not None:
@@ -242,7 +240,14 @@ class Edge(OverlayNode):
             self._record_traffic = self._record_traffic or self.balancing_agent.begin()
             self.balancing_agent.tick()
 
+    def _tidy(self) -> None:
+        """Send what bounded covering steps have left over, a bounded step in each round."""
+        for cover in self.subscription_table.tidy():
+            self.up(cover)
+
     def wake_at(self) -> float:
+        if self.client_intake.waiting or not self.subscription_table.is_tidy:
+            return self.now
         agent_at = self.balancing_agent.wake_at() if self.balancing_agent is not None else NEVER
         return min(self._next_progress, self.server.wake_at(), self.reporter.next_report, agent_at)
 
@@ -255,7 +260,7 @@ class Edge(OverlayNode):
 
     def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
         """Commands of the head. Of any other peer only a mediator is obeyed, in LEAVE."""
-        message: msg.ControlRecord | None = self.reporter.on_control(peer, record, self.now)
+        message = self.reporter.on_control(peer, record, self.now)
         if isinstance(message, msg.Leave):
             if peer in self.reporter.mediators:
                 self.leave(self.now)

@@ -41,7 +41,7 @@ class PendingSubacks:
         self._incomplete.pop(attachment, None)
 
     def renumber(self, seq: int) -> None:
-        """Let all that wait wait for this number: the whole cover goes to a head that knows no earlier update."""
+        """Make all waiting versions wait for this one: the whole cover goes to a head that knows no earlier update."""
         waits = [*self._incomplete.values(), *self._waits]
         self._waits = [PendingSuback(seq, attachment, version) for _, attachment, version in waits]
         self._incomplete, self._acked = {}, 0

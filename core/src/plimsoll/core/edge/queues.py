@@ -34,7 +34,7 @@ class QueuesContext(Protocol):
 
 
 class QueueOutcomes(NamedTuple):
-    """What the edge does when a queue has come to an end that the queue cannot deal with itself."""
+    """What the edge does about events of a queue that the queue cannot handle itself."""
 
     disconnect: Callable[[EdgeAttachment], None]
     """It is full, and its policy is `disconnect`."""

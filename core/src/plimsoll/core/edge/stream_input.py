@@ -86,7 +86,7 @@ class StreamInput:
             link_id, message, piece, ends_frame = done.item
             host.meter.count_serviced(done)
             if link_id != host.head.id:
-                continue  # it came on a stream that is over, and the new one tells it again
+                continue  # it came on a stream that is over, and is sent again on the new one
             if isinstance(message, msg.PubOpen):
                 host.deliver(message, piece)
             else:

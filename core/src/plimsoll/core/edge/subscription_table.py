@@ -9,7 +9,8 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Collection, Iterable
 
 from plimsoll.core import predicates
 from plimsoll.core.config import BrokerLimits
@@ -21,6 +22,15 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.cover_parts import split_cover
 
 Numbered = tuple[int, Subscription]
+
+TEXT_CHARACTERS = 65_536
+"""Of a subscription in a message (`wire.Text`)."""
+WRITTEN_OUT_CHARACTERS = TEXT_CHARACTERS // 10
+"""A longer text may exceed that in canonical form: an unprintable character becomes an escape of ten."""
+REMOVED_CONSTRAINTS = 64
+"""Of subscriptions removed in one step, after which the next round goes on."""
+STEP_UNITS = 4_000
+"""Work of one covering step, in units of some quarter of a microsecond; `tidy` does the rest in the next rounds."""
 
 
 class SubscriptionTable:
@@ -37,6 +47,8 @@ class SubscriptionTable:
         """Updates that announced something not covered before: from then on the edge sees more of the traffic."""
         self._last = 0
         self._waiting = 0
+        self._unmatching: deque[int] = deque()  # in the index still, for holders that take nothing
+        self._uncovering: deque[int] = deque()
 
     def __len__(self) -> int:
         """Subscriptions taken, installed or not."""
@@ -44,26 +56,37 @@ class SubscriptionTable:
 
     # -- one attachment
 
-    def take(self, attachment: EdgeAttachment, item: msg.SubscriptionItem) -> Numbered:
-        """Add one to an attachment's list, not yet to the index.
+    def take(self, attachment: EdgeAttachment, item: msg.SubscriptionItem, leaving: Collection[int] = ()) -> Numbered:
+        """Add one to an attachment's list, not yet to the index; `confirm` gives it its id.
 
         Raises:
-            ValueError: its text cannot be parsed, its id is in use, or a limit is reached.
+            ValueError: its text cannot be parsed, its id is in use and not `leaving`, or a limit is reached.
 
         """
-        limits = self.limits
-        if item.id in attachment.subscriptions:
+        limits, arriving = self.limits, attachment.arriving
+        if item.id in arriving or (item.id in attachment.subscriptions and item.id not in leaving):
             raise ValueError(f"subscription {item.id} is there already; remove it first")
         most = attachment.link.grant.max_subscriptions or limits.max_subscriptions_per_subscriber
-        if len(attachment.subscriptions) >= most:
+        if len(attachment.subscriptions) - len(leaving) >= most:
             raise ValueError(f"a subscriber has at most {most} subscriptions here")
         if len(self) >= limits.max_subscriptions:
             raise ValueError(f"edge {self.edge} has its {limits.max_subscriptions} subscriptions")
         subscription = predicates.parse(item.text)
+        if len(item.text) > WRITTEN_OUT_CHARACTERS and len(str(subscription)) > TEXT_CHARACTERS:
+            raise ValueError(f"its canonical form has more than {TEXT_CHARACTERS} characters: it has too many escapes")
         self._last += 1
         self._waiting += 1
-        attachment.subscriptions[item.id] = (subscription, self._last)
+        arriving[item.id] = self._last
+        attachment.subscriptions[-self._last] = (subscription, self._last)
         return self._last, subscription
+
+    def confirm(self, attachment: EdgeAttachment, leaving: Iterable[int] = ()) -> list[int]:
+        """End a change: those that arrived get their ids, those that leave are removed. Returns numbers as `remove`."""
+        removed = self.remove(attachment, leaving)
+        for item_id, number in attachment.arriving.items():
+            attachment.subscriptions[item_id] = attachment.subscriptions.pop(-number)
+        attachment.arriving = {}
+        return removed
 
     def install(self, attachment: EdgeAttachment, taken: Iterable[Numbered]) -> None:
         """Match publications from here on against these subscriptions of the attachment's list."""
@@ -92,11 +115,18 @@ class SubscriptionTable:
             self._remove(numbers)
         elif not attachment.is_covered:
             self._waiting -= len(numbers)
-            attachment.subscriptions.clear()
+            attachment.clear_subscriptions()
         attachment.is_installed = False
 
     def _remove(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
+        self._unmatching.extend(numbers)
+        self._unmatch()
+
+    def _unmatch(self) -> None:
+        constraints = 0
+        while self._unmatching and constraints < REMOVED_CONSTRAINTS:
+            number = self._unmatching.popleft()
+            constraints += len(self.index[number].constraints)
             self.index.remove(number)
             del self.holders[number]
 
@@ -109,19 +139,53 @@ class SubscriptionTable:
         numbers = [number for _, number in attachment.subscriptions.values()] if attachment.is_covered else []
         if numbers:
             attachment.is_covered = False
-            attachment.subscriptions.clear()
+            attachment.clear_subscriptions()
         return numbers
 
     # -- upward
 
     def step(self, adds: Iterable[Numbered], removes: Iterable[int]) -> list[msg.Cover]:
-        """The next numbered update, in parts; there is one even when the covering set does not change."""
-        return self._numbered(self.cover.apply(adds, removes))
+        """The next numbered update, in parts; there is one even when the covering set does not change.
+
+        What does not fit into a bounded step is left to `tidy`: until then the cover is larger than needed.
+        """
+        self._uncovering.extend(removes)
+        return self._numbered(self._apply(adds))
 
     def shrink(self, removes: Iterable[int]) -> list[msg.Cover]:
         """The same for removals that no SUBACK waits for: no update, if the covering set does not change."""
-        delta = self.cover.apply([], removes)
+        self._uncovering.extend(removes)
+        delta = self._apply(())
         return self._numbered(delta) if delta else []
+
+    def tidy(self) -> list[msg.Cover]:
+        """A round's bounded share of what is left over; returns the update, if it changes anything."""
+        self._unmatch()
+        if self._uncovering:
+            delta = self._apply(())
+        elif not self.cover.is_tidy:
+            delta = self.cover.tidy(STEP_UNITS)
+        else:
+            return []
+        return self._numbered(delta) if delta else []
+
+    def _apply(self, adds: Iterable[Numbered]) -> CoverDelta[int]:
+        removes: list[int] = []
+        constraints = 0
+        while self._uncovering and constraints < REMOVED_CONSTRAINTS:
+            removes.append(self._uncovering.popleft())
+            constraints += len(self.cover.member(removes[-1]).constraints)
+        return self.cover.apply(adds, removes, units=STEP_UNITS)
+
+    @property
+    def is_tidy(self) -> bool:
+        """Whether nothing is left over."""
+        return not self._unmatching and not self._uncovering and self.cover.is_tidy
+
+    @property
+    def units_spent(self) -> int:
+        """The work of the latest step."""
+        return self.cover.units_spent
 
     def _numbered(self, delta: CoverDelta[int]) -> list[msg.Cover]:
         self.seq += 1

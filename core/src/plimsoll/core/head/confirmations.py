@@ -89,9 +89,6 @@ class Confirmations:
                     outbox.awaiting.remove(position)
             self._done(position)
 
-    def next_deadline(self) -> float:
-        return min((awaited.deadline for awaited in self._awaited.values()), default=float("inf"))
-
     def _has(self, position: int, key: str, late: list[str] | tuple[str, ...]) -> None:
         awaited = self._awaited.get(position)
         if awaited is not None:

@@ -71,6 +71,11 @@ class CoverUpdates:
                 for part in split_cover(self.routes.update(name, delta)):
                     self.outboxes.send_to(name, part)
 
+    def tidy(self) -> None:
+        """Once a round: a bounded step of what larger changes of covers have left over."""
+        if not self.routes.is_tidy:
+            self.announce(self.routes.tidy())
+
     def report_to_neighbors(self, missing: set[str]) -> None:
         """Send its whole cover to each neighbour that has not had it, as soon as all others have reported.
 
@@ -80,8 +85,9 @@ class CoverUpdates:
             outbox = self.outboxes.by_key.get(name)
             if outbox is not None and not neighbor.synced and not missing - {name}:
                 *first, last = split_cover(self.routes.whole(name))
-                for record in (*first, msg.NeighborReport(last, self.fence.epoch)):
-                    self.outboxes.send_first(outbox, record)
+                for part in first:
+                    self.outboxes.send_first(outbox, part)
+                self.outboxes.send_first(outbox, msg.NeighborReport(last, self.fence.epoch))
 
     # -- acknowledgements
 

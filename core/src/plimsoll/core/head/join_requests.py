@@ -5,7 +5,7 @@ A question for another head travels through the tree. The link that waits for it
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from plimsoll.core.head.placement import Placement
 from plimsoll.core.protocol import messages as msg
@@ -27,7 +27,7 @@ class JoinContext(Protocol):
 
     @property
     def is_starting(self) -> bool: ...
-    def say(self, link: Link, record: Any) -> None: ...
+    def say(self, link: Link, record: msg.Placed | msg.Unplaced) -> None: ...
     def knows(self, link: Link) -> bool: ...
 
 

@@ -6,8 +6,9 @@ if it comes from that edge.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, assert_never
 
 from plimsoll.core.head.mediator_fence import MediatorFence
 from plimsoll.core.head.outbox import Outbox
@@ -25,12 +26,14 @@ REPORTS_AT_ONCE = 128
 """Load reports per PEER_LOADS."""
 
 COVER_BYTES = 4 * 1024 * 1024
-"""Bytes of a target's covering set that are sent: without the rest its input is overrated, never underrated."""
+"""Bytes of a target's covering set that are sent: without the rest its input is overestimated, never underestimated."""
 
 LONGEST_JOINED_SECONDS = 600.0
 """Longest time for which one message of a mediator joins clusters."""
 
+FromMediator = msg.Reservation | msg.ProfileQuery | msg.PeerClusterLoads | msg.CoverQuery
 BalancingReply = msg.ReservationReply | msg.Trigger | msg.ProfileReply
+ForEdge = msg.Reservation | msg.ProfileQuery | msg.PeerLoads
 
 
 class LoadExchangeContext(Protocol):
@@ -41,8 +44,9 @@ class LoadExchangeContext(Protocol):
     routes: RoutingTable
     edges: dict[str, Outbox]
     mediator_fence: MediatorFence
+    counters: Counter[str]
 
-    def say_control(self, peer: Peer, *said: Any) -> None: ...
+    def say_control(self, peer: Peer, *said: ForEdge | BalancingReply | msg.CoverReply) -> None: ...
 
 
 class LoadExchange:
@@ -58,10 +62,10 @@ class LoadExchange:
         """Take a message of balancing; False if it is another one."""
         if isinstance(said, msg.LoadUpdate):
             self._heard(peer, said.report)
-        elif isinstance(said, msg.Reservation | msg.ProfileQuery | msg.PeerClusterLoads | msg.CoverQuery):
+        elif isinstance(said, FromMediator):
             if peer in self.host.reporter.mediators:
                 self._from_mediator(peer, said)
-        elif isinstance(said, msg.ReservationReply | msg.Trigger | msg.ProfileReply):
+        elif isinstance(said, BalancingReply):
             self._from_edge(peer, said)
         else:
             return False
@@ -70,6 +74,8 @@ class LoadExchange:
     def _heard(self, peer: Peer, report: Mapping[str, Any]) -> None:
         name = str(report.get("broker"))
         if name in self.host.edges and self.host.reporter.brokers.get(name) == peer:
+            if _load(report) is None:  # passed on all the same: a broker of a later version may be able to read it
+                self.host.counters["loads_refused"] += 1
             self._loads[name] = (self.host.now, {key: value for key, value in report.items() if key != "counters"})
 
     def tell_loads(self) -> None:
@@ -109,27 +115,31 @@ class LoadExchange:
         until = self.host.now + min(max(said.seconds, 0.0), LONGEST_JOINED_SECONDS)
         for load in said.reports:
             name = load.get("broker")
-            if isinstance(name, str) and name not in self.host.edges and _load(load) is not None:
+            if _load(load) is None:
+                self.host.counters["loads_refused"] += 1
+            elif isinstance(name, str) and name not in self.host.edges:
                 self._joined[name] = (until, load)
 
-    def _from_mediator(
-        self, peer: Peer, said: msg.Reservation | msg.ProfileQuery | msg.PeerClusterLoads | msg.CoverQuery
-    ) -> None:
+    def _from_mediator(self, peer: Peer, said: FromMediator) -> None:
         """Pass a mediator's message on to an edge; one for an edge that is not here is dropped, as if it were lost."""
-        if isinstance(said, msg.PeerClusterLoads):
-            self._join(said)
-            return
-        if isinstance(said, msg.CoverQuery):
-            self._tell_cover(peer, said)
-            return
-        if isinstance(said, msg.Reservation):
-            fence = self.host.mediator_fence
-            if said.mediator >= fence.epoch:
-                fence.raise_to(said.mediator)
-                self._to_edge(said.edge, said)
-            return
-        for query in self._queries(said):
-            self._to_edge(said.edge, query)
+        match said:
+            case msg.PeerClusterLoads():
+                self._join(said)
+            case msg.CoverQuery():
+                self._tell_cover(peer, said)
+            case msg.Reservation():
+                self._reserve(said)
+            case msg.ProfileQuery():
+                for query in self._queries(said):
+                    self._to_edge(said.edge, query)
+            case _:
+                assert_never(said)
+
+    def _reserve(self, said: msg.Reservation) -> None:
+        fence = self.host.mediator_fence
+        if said.mediator >= fence.epoch:
+            fence.raise_to(said.mediator)
+            self._to_edge(said.edge, said)
 
     def _queries(self, asked: msg.ProfileQuery) -> Iterator[msg.ProfileQuery]:
         """The query in parts, with the covering set of each target among them; as it is, if it has them already."""
@@ -160,7 +170,7 @@ class LoadExchange:
         for mediator in self.host.reporter.commanding:
             self.host.say_control(mediator, said)
 
-    def _to_edge(self, edge: str, record: Any) -> None:
+    def _to_edge(self, edge: str, record: ForEdge) -> None:
         peer = self.host.reporter.brokers.get(edge)
         if peer is not None and edge in self.host.edges:
             self.host.say_control(peer, record)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 from plimsoll.core import predicates
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
-from plimsoll.core.predicates import Attributes
+from plimsoll.core.predicates import Attributes, Subscription
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import WireError
 
@@ -56,7 +55,7 @@ def answer_fetch(
     outboxes.send(outbox, msg.Fetched(fetch.cursor, at, at >= log.last))
 
 
-def _wanted(record: bytes, wanted: list[Any], key: str, needed_by: Callable[[Attributes], set[str]]) -> bool:
+def _wanted(record: bytes, wanted: list[Subscription], key: str, needed_by: Callable[[Attributes], set[str]]) -> bool:
     attributes = msg.to_edge.decode(record).body.attributes
     if wanted:
         return any(subscription.matches(attributes) for subscription in wanted)

@@ -42,12 +42,9 @@ from plimsoll.core.permissions import name_of_broker
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, WireError
-from plimsoll.core.transport.link import Link, Peer
+from plimsoll.core.transport.link import NEVER, Link, Peer
 from plimsoll.core.transport.load_reporter import LoadReporter
 from plimsoll.core.transport.overlay_node import OverlayNode, link_limits, output_bucket
-
-HeadRequest = msg.Publish | msg.Open | msg.Close | msg.Join
-"""What clients send to a head; all else that they send is for an edge."""
 
 DataMessage = msg.FromClient | msg.FromEdge | msg.BetweenHeads
 _DECODERS = {"client": msg.from_client, "edge": msg.from_edge, "head": msg.between_heads}
@@ -294,6 +291,7 @@ class Head(OverlayNode):
         limits, factor = self.config.limits, self.config.time_factor
         if self.startup.missing and self.now - self._started > limits.lease_seconds * factor:
             self.startup.lease_passed()
+        self.covers.tidy()
         if not self.startup.missing:
             self.covers.acknowledge()
         self._serve()
@@ -338,13 +336,13 @@ class Head(OverlayNode):
     def wake_at(self) -> float:
         return min(
             self._next_progress, self.server.wake_at(), self.publishers.wake_at(self.now), self.reporter.next_report,
-            self.coordinator.wake_at(),
+            self.coordinator.wake_at(), NEVER if self.routes.is_tidy else self.now,
         )  # fmt: skip
 
     # -- control
 
     def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
-        message: msg.ControlRecord | None = self.reporter.on_control(peer, record, self.now)
+        message = self.reporter.on_control(peer, record, self.now)
         if message is None:
             return
         if isinstance(message, msg.LoadUpdate):
@@ -396,7 +394,7 @@ class Head(OverlayNode):
             "mediator": self.mediator_fence.epoch,
             "sessions": len(self.coordinator.sessions),
             "guests": len(self.remote_members),
-            "outcomes": dict(sorted(self.coordinator.outcomes.items())),
+            "outcomes": dict(sorted(self.coordinator.table.outcomes.items())),
             "lagging": sorted(o.name for o in self.outboxes.by_key.values() if o.lagging),
             "plain": self.config.security.plain,
         }

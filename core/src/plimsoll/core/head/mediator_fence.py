@@ -19,7 +19,7 @@ class FenceContext(Protocol):
 
 
 class MediatorFence:
-    """Raised by commands, by mediators' words to edges, and by what edges and neighbours report."""
+    """Raised by commands, by mediators' messages to edges, and by reports of edges and neighbours."""
 
     def __init__(self, host: FenceContext) -> None:
         self.host = host

@@ -24,7 +24,7 @@ class LostRange(NamedTuple):
 
 
 class UncertainRange(LostRange):
-    """Positions of which a neighbour may have had any when it went down."""
+    """Positions any of which a neighbour may have received before it went down."""
 
 
 class Outbox:

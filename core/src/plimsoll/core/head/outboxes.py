@@ -7,7 +7,6 @@ neighbour that is down keeps its outbox, and is sent again what it had not ackno
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.outbox import LostRange, Outbox, UncertainRange
@@ -20,7 +19,7 @@ from plimsoll.core.transport.overlay_node import OverlayNode
 
 
 class Outboxes:
-    """Outlets by key: the name of a neighbour, or `name#link` for one incarnation of an edge's link."""
+    """Outboxes by key: the name of a neighbour, or `name#link` for one incarnation of an edge's link."""
 
     def __init__(self, node: OverlayNode, log: Log, origin: Origin) -> None:
         self.node, self.log, self.origin = node, log, origin
@@ -76,12 +75,12 @@ class Outboxes:
         """Keys of all outboxes, those of neighbours that are down included, in order."""
         return sorted({*self.by_key, *self._retained})
 
-    def send(self, outbox: Outbox, record: Any) -> None:
+    def send(self, outbox: Outbox, record: msg.FromHead) -> None:
         """Send an in-band message behind everything that waits for this link."""
         self.node.count_said(record)
         self.send_encoded(outbox, wire.encode(record))
 
-    def send_to(self, key: str, record: Any) -> None:
+    def send_to(self, key: str, record: msg.FromHead) -> None:
         """Send an in-band message to the link with this key; nothing if it is gone."""
         if (outbox := self.by_key.get(key)) is not None:
             self.send(outbox, record)
@@ -92,7 +91,7 @@ class Outboxes:
         else:
             self._behind.add(outbox.key)
 
-    def send_first(self, outbox: Outbox, record: Any) -> None:
+    def send_first(self, outbox: Outbox, record: msg.FromHead) -> None:
         """Send an in-band message ahead of what waits; for what no position of this stream depends on."""
         self.node.count_said(record)
         outbox.send_first(wire.encode(record))

@@ -1,4 +1,4 @@
-"""Who serves whom: the head's table of owners, which alone decides where a subscriber's publications go.
+"""The head's table of owners, which alone decides which edge serves a subscriber.
 
 An entry is (link key, owner epoch, since). Epochs are (incarnation, n), compared in that order; a lower one is
 refused, even after the entry has gone. `since` is where the cover of the subscriber began: before it nothing is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Protocol
+from typing import Protocol
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.head.distributor import Distributor
@@ -12,6 +12,7 @@ from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.permissions import NameGrants
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.messages.publications import SMALL_BODY_BYTES, attributes_fault
 from plimsoll.core.protocol.wire import WireError
 from plimsoll.core.transport.link import Link
 
@@ -29,7 +30,7 @@ class PublishContext(Protocol):
     name_grants: NameGrants
     meter: LoadMeter
 
-    def say(self, link: Link, record: Any) -> None: ...
+    def say(self, link: Link, record: msg.ToClient) -> None: ...
 
 
 class PublishRequests:
@@ -88,6 +89,8 @@ class PublishRequests:
             if size > most:
                 raise WireError("oversized", f"a publication of {size} bytes; at most {most} are taken")
             attributes = msg.decode(msg.body, request.body).attributes
+            if size > SMALL_BODY_BYTES and (fault := attributes_fault(attributes)):
+                raise WireError("oversized", fault)
         except WireError as error:
             host.counters["publications_refused"] += 1
             refused = msg.Refused(request.handle, request.seq, error.code, str(error))

@@ -24,7 +24,7 @@ class NeighborTable(Protocol):
 
 
 class NeighborSender(Protocol):
-    def send_to(self, key: str, record: object) -> None:
+    def send_to(self, key: str, record: msg.Route) -> None:
         """Send in the stream of a neighbour."""
 
 

@@ -17,6 +17,9 @@ from plimsoll.core.predicates import Attributes, Subscription
 from plimsoll.core.protocol.messages import Cover, CoverItem
 from plimsoll.core.protocol.wire import WireError
 
+STEP_UNITS = 4_000
+"""Work of one step on a neighbour's cover, in units of some quarter of a microsecond; `tidy` does the rest."""
+
 
 @dataclass(slots=True)
 class NeighborCover:
@@ -130,10 +133,20 @@ class RoutingTable:
         deltas = {}
         for name, neighbor in self.neighbors.items():
             if name != key:
-                delta = neighbor.cover.apply(new, gone)
+                delta = neighbor.cover.apply(new, gone, units=STEP_UNITS)
                 if delta.announce or delta.withdraw:
                     deltas[name] = delta
         return deltas
+
+    @property
+    def is_tidy(self) -> bool:
+        """Whether no neighbour's cover has work left over from bounded steps."""
+        return all(neighbor.cover.is_tidy for neighbor in self.neighbors.values())
+
+    def tidy(self) -> dict[str, CoverDelta[int]]:
+        """A bounded step of what is left over; returns deltas as `apply` does."""
+        deltas = {name: n.cover.tidy(STEP_UNITS) for name, n in self.neighbors.items() if not n.cover.is_tidy}
+        return {name: delta for name, delta in deltas.items() if delta}
 
     def synced_neighbors(self) -> list[str]:
         """Neighbours whose link is up and that have been sent the whole cover."""

@@ -5,8 +5,9 @@ operator, the same as asking every subscription. `warm_up` compiles the inner lo
 how it works, when it is fast and when not.
 """
 
-from plimsoll.core.matching.index import Index, MatchGroups, StaleResultError
+from plimsoll.core.matching.index import Index
 from plimsoll.core.matching.kernel import load as _load
+from plimsoll.core.matching.match_groups import MatchGroups, StaleResultError
 
 __all__ = ["Index", "MatchGroups", "StaleResultError", "warm_up"]
 

@@ -9,28 +9,20 @@ Rows are added in batches (`merge`); a removed row is made unsatisfiable and dro
 """
 
 import math
-import struct
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from plimsoll.core.matching.compiled_plan import ColumnKey, CompiledPlan, InexactError, is_double
 from plimsoll.core.matching.kernel import Scan
 from plimsoll.core.predicates import Attributes, Exactly, Interval, Subscription, Text
-from plimsoll.core.predicates.constraints import AnyConstraint, kind_of
+from plimsoll.core.predicates.constraints import AnyConstraint
 
 Id = Hashable
-ColumnKey = tuple[str, str]  # attribute, aspect: "string", "number", "boolean" (codes), "value", "present"
 LARGEST_LABEL = 2**63 - 1
-NAN = math.nan
-_EMPTY: dict[object, int] = {}
-
-
-class InexactError(Exception):
-    """A publication has an integer that no double equals."""
 
 
 class CompiledResidual:
@@ -107,18 +99,18 @@ class CompiledResidual:
             self._others.then(others),
         )
 
-    def plan(self, attributes: frozenset[str]) -> "CompiledPlan | None":
+    def plan(self, attributes: frozenset[str]) -> CompiledPlan | None:
         """How publications with these attributes become vectors, until the next merge. None if no row can match."""
         plan = CompiledPlan(self._columns, self._codes, self._strict, attributes)
         return plan if len(plan.access) else None
 
     def match(
-        self, plan: "CompiledPlan", attributes: Attributes, out: list[Any], subscriptions: dict[Id, Subscription]
+        self, plan: CompiledPlan, attributes: Attributes, out: list[Any], subscriptions: dict[Id, Subscription]
     ) -> None:
         """Append the ids of the rows that match."""
         try:
             vector = plan.vector(attributes)
-        except InexactError:
+        except InexactError:  # a number that no double equals: the subscriptions themselves compare it
             out.extend(item for item in self._candidates(plan, attributes) if subscriptions[item].matches(attributes))
             return
         found = self._out
@@ -140,7 +132,7 @@ class CompiledResidual:
             labels = found[:count].tolist()
             out += labels if self._labels_are_ids else map(self._ids.__getitem__, labels)
 
-    def _candidates(self, plan: "CompiledPlan", attributes: Attributes) -> Iterable[Id]:
+    def _candidates(self, plan: CompiledPlan, attributes: Attributes) -> Iterable[Id]:
         for code in plan.codes(attributes):
             for row in range(self._offsets[code], self._offsets[code + 1]):
                 slot = self._row_slots[row]
@@ -239,7 +231,7 @@ class CompiledResidual:
                 lows.append(low)
                 highs.append(high)
                 if constraint.without:  # a hole between two doubles excludes no double
-                    last.extend((~column, float(hole)) for hole in constraint.without if _is_double(hole))
+                    last.extend((~column, float(hole)) for hole in constraint.without if is_double(hole))
             elif isinstance(constraint, Text):
                 place = (name, "string")
                 column = self._column(place)
@@ -326,78 +318,8 @@ class _ColumnBatch:
         return tests.at(np.stack([first, second], 1).ravel()), lengths - 1 - (second > first), tests.at(others)
 
 
-class CompiledPlan:
-    """The columns that publications with certain attributes fill: first string codes, then numbers, then the others."""
-
-    __slots__ = ("_array", "_blank", "_others", "_pack", "_values", "_where", "_words", "access")
-
-    def __init__(
-        self,
-        columns: dict[ColumnKey, int],
-        codes: dict[ColumnKey, dict[object, int]],
-        strict: set[ColumnKey],
-        attributes: frozenset[str],
-    ) -> None:
-        here = {place: column for place, column in columns.items() if place[0] in attributes}
-        words = [place for place in here if place[1] == "string" and place not in strict]
-        values = [place for place in here if place[1] == "value"]
-        others = [place for place in here if place[1] != "value" and (place[1] != "string" or place in strict)]
-        self._words = tuple((name, codes[name, aspect].get) for name, aspect in words)
-        self._values = tuple(name for name, _ in values)
-        self._others = tuple((name, aspect, codes[name, aspect].get) for name, aspect in others)
-        filled = [here[place] for place in (*words, *values, *others)]
-        self._pack = struct.Struct(f"{len(filled)}d").pack_into
-        self._array = np.full(len(columns), NAN)
-        self._blank = np.zeros(len(filled), np.float64)
-        self._where: NDArray[np.int64] | None = None
-        if any(b != a + 1 for a, b in pairwise([-1, *filled, len(columns)])):
-            self._where = np.array(filled, np.int64)
-        self.access = np.array([here[place] for place in (*words, *others)], np.int32)
-
-    def vector(self, attributes: Attributes) -> NDArray[np.float64]:
-        """The publication as a vector, valid until the next call. Raises `InexactError` if it has none."""
-        values: list[float] = [get(attributes[name], 0) for name, get in self._words]
-        values += [value if (value := attributes[name]).__class__ is float else _number(value) for name in self._values]
-        if self._others:
-            values += [_other(attributes[name], aspect, get) for name, aspect, get in self._others]
-        if self._where is None:
-            self._pack(self._array.data, 0, *values)
-        else:
-            self._pack(self._blank.data, 0, *values)
-            self._array[self._where] = self._blank
-        return self._array
-
-    def codes(self, attributes: Attributes) -> list[int]:
-        """The codes of the buckets that a publication opens."""
-        codes: list[float] = [get(attributes[name], 0) for name, get in self._words]
-        codes += [_other(attributes[name], aspect, get) for name, aspect, get in self._others]
-        return [int(code) for code in codes if code == code]
-
-
 def _is_label(item: Id) -> bool:
     return item.__class__ is int and abs(item) <= LARGEST_LABEL
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return NAN
-    if not _is_double(value):
-        raise InexactError
-    return float(value)
-
-
-def _other(value: object, aspect: str, get: Callable[[object, int], int]) -> float:
-    if aspect == "present":
-        return get(None, 0)
-    return get(value, 0) if kind_of(value) == aspect else NAN
-
-
-def _is_double(number: float) -> bool:
-    return (
-        abs(number) <= 2**53
-        or abs(number) == math.inf
-        or (abs(number) <= sys.float_info.max and float(number) == number)
-    )
 
 
 def _floor(bound: float, is_open: bool) -> float:

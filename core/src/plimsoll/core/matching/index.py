@@ -6,20 +6,22 @@ arrays by a compiled loop (`compiled_residual`), into which a grown residual is 
 apply depend only on the attributes of a publication, so they are planned once per attribute tuple.
 """
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from itertools import chain, compress, islice
+from collections.abc import Callable, Hashable, Iterable
+from itertools import compress, islice
 from typing import TYPE_CHECKING, Any
 
 from plimsoll.core.matching import kernel
+from plimsoll.core.matching.equality_counts import EqualityCounts
+from plimsoll.core.matching.match_groups import MatchGroups
 from plimsoll.core.matching.residual import ResidualIndex, ResidualPlan
 from plimsoll.core.matching.template import EqualityNames, Template, TemplateFiling, template_filing
 from plimsoll.core.matching.template_table import IdSlice, TemplateTable
-from plimsoll.core.predicates import Attributes, Exactly, Subscription
+from plimsoll.core.predicates import Attributes, Subscription
 from plimsoll.core.predicates.constraints import kind_of
 
 if TYPE_CHECKING:  # numpy is optional
-    from plimsoll.core.matching.compiled_residual import CompiledPlan, CompiledResidual
+    from plimsoll.core.matching.compiled_plan import CompiledPlan
+    from plimsoll.core.matching.compiled_residual import CompiledResidual
 
 Id = Hashable
 MOST_PLANS = 1024  # attribute tuples whose plan is kept; beyond that all plans are dropped
@@ -32,44 +34,6 @@ SMALLEST_MERGE = 1024  # residual rows below which the compiled loop is not wort
 MERGE_FRACTION = 1 / 64  # new or removed rows that trigger a merge, as a fraction of the compiled rows
 
 
-class StaleResultError(RuntimeError):
-    """A result of `match_groups` was used after the index had changed."""
-
-
-class MatchGroups:
-    """The matching subscriptions as slices of the index's own leaves, without enumerating them.
-
-    Valid until the next change of the index; using it later raises `StaleResultError`.
-    """
-
-    __slots__ = ("_generation", "_index", "_slices")
-
-    def __init__(self, index: "Index", generation: int, slices: list[IdSlice]) -> None:
-        self._index = index
-        self._generation = generation
-        self._slices = slices
-
-    def slices(self) -> list[IdSlice]:
-        """(ids of a leaf, start, stop), none empty. The ids belong to the index: read, never write."""
-        if self._generation != self._index.generation:
-            raise StaleResultError("the index has changed since this match; match again")
-        return self._slices
-
-    def count(self) -> int:
-        """The number of ids."""
-        return sum(stop - start for _, start, stop in self.slices())
-
-    def ids(self) -> list[Any]:
-        """All ids, as a new list."""
-        return [item for ids, start, stop in self.slices() for item in ids[start:stop]]
-
-    def __len__(self) -> int:
-        return len(self.slices())
-
-    def __iter__(self) -> Iterator[IdSlice]:
-        return iter(self.slices())
-
-
 # Per table (getter, find, guard), then the plans of the residual and of the compiled rows, if any.
 TableProbe = tuple[Callable[[Any], Any], Callable[[Any], Any], EqualityNames]
 MatchPlan = tuple[tuple[TableProbe, ...], ResidualPlan | None, "CompiledPlan | None"]
@@ -78,7 +42,8 @@ MatchPlan = tuple[tuple[TableProbe, ...], ResidualPlan | None, "CompiledPlan | N
 class Index:
     """Subscriptions by id, and the ones that a publication matches. See docs/matching.md for costs.
 
-    Any hashable can be an id; small ints are the cheapest. `compiled=False` stays in Python even if numba is installed.
+    Any hashable can be an id, and a match returns ids of the types that were added; small ints are the cheapest.
+    `compiled=False` stays in Python even if numba is installed.
     """
 
     def __init__(self, *, compiled: bool = True) -> None:
@@ -90,8 +55,7 @@ class Index:
         self._residual = ResidualIndex()
         self._compiled: CompiledResidual | None = None
         self._may_compile = compiled
-        self._seen: dict[str, dict[object, int]] = {}  # attribute -> value -> subscriptions with that equality
-        self._with: dict[str, int] = {}  # attribute -> subscriptions with any equality on it
+        self._equalities = EqualityCounts()
         self._plans: dict[tuple[str, ...], MatchPlan] = {}
 
     def __len__(self) -> int:
@@ -109,7 +73,7 @@ class Index:
             raise ValueError(f"id {item!r} is in the index already; remove it before adding it again")
         self.generation += 1
         self._subscriptions[item] = subscription
-        self._count(subscription, 1)
+        self._equalities.count(subscription, 1)
         filing = template_filing(subscription)
         if filing is None:
             self._add_residual(item, subscription)
@@ -130,7 +94,7 @@ class Index:
         """Remove a subscription. KeyError if the id is unknown."""
         subscription = self._subscriptions.pop(item)
         self.generation += 1
-        self._count(subscription, -1)
+        self._equalities.count(subscription, -1)
         filing = template_filing(subscription)
         if filing is not None:
             template = filing[0]
@@ -155,7 +119,7 @@ class Index:
         self.generation += 1
         self._plans.clear()
         self._subscriptions.update(fresh)
-        self._count_all(fresh.values())
+        self._equalities.count_all(fresh.values())
         filings, unfiled = _by_template(fresh)
         for template, (loaded, _, _) in filings.items():
             if template not in self._promoted:
@@ -267,7 +231,7 @@ class Index:
 
     def _add_residual(self, item: Id, subscription: Subscription) -> None:
         first = not len(self._residual)
-        if self._residual.add(item, subscription, self._seen_with) or first:
+        if self._residual.add(item, subscription, self._equalities.of) or first:
             self._plans.clear()
         if self._residual.compilable >= self._merge_limit():
             self._merge(())
@@ -305,7 +269,7 @@ class Index:
         if scan is None:
             self._may_compile = False
             for item in more:
-                self._residual.add(item, self._subscriptions[item], self._seen_with)
+                self._residual.add(item, self._subscriptions[item], self._equalities.of)
             return
         from plimsoll.core.matching.compiled_residual import CompiledResidual  # numpy is there if the loop is
 
@@ -314,7 +278,7 @@ class Index:
             moving.extend(self._compiled.ids() if self._compiled is not None else ())
             self._compiled = CompiledResidual(scan)
         self._compiled.merge(
-            dict(zip(moving, map(self._subscriptions.__getitem__, moving), strict=True)), self._seen_with
+            dict(zip(moving, map(self._subscriptions.__getitem__, moving), strict=True)), self._equalities.of
         )
         self._plans.clear()
 
@@ -329,7 +293,7 @@ class Index:
             compilable += compress(unfiled, checked)
             others = [item for item, fits in zip(unfiled, checked, strict=True) if not fits]
         for item in others:
-            self._residual.add(item, self._subscriptions[item], self._seen_with)
+            self._residual.add(item, self._subscriptions[item], self._equalities.of)
         if compilable:
             self._merge(compilable)
 
@@ -358,46 +322,8 @@ class Index:
         price = PROBE_IN_SCANS if self._may_compile and kernel.is_installed() else PROBE_IN_CHECKS
         if len(members) <= price:
             return False  # even if every publication opened their bucket
-        sample = list(islice(members, SAMPLE))
-        return sum(map(self._chance, sample)) / len(sample) * len(members) > price
-
-    def _chance(self, item: Id) -> float:
-        """The chance that a publication opens a subscription's bucket, if values are distributed as in equalities."""
-        return min(
-            (
-                self._seen[name][constraint.value] / self._with[name]
-                for name, constraint in self._subscriptions[item].constraints
-                if isinstance(constraint, Exactly)
-            ),
-            default=1.0,
-        )
-
-    def _seen_with(self, name: str, value: object) -> int:
-        return self._seen[name][value]
-
-    def _count_all(self, subscriptions: Iterable[Subscription]) -> None:
-        """Count the equalities of many subscriptions; shared objects are counted in one step."""
-        constraints = chain.from_iterable([subscription.constraints for subscription in subscriptions])
-        pairs = [pair for pair in constraints if pair[1].__class__ is Exactly]
-        by_identity = dict(zip(map(id, pairs), pairs, strict=True))
-        for identity, count in Counter(map(id, pairs)).items():
-            name, constraint = by_identity[identity]
-            if isinstance(constraint, Exactly):
-                self._seen_more(name, constraint, count)
-
-    def _count(self, subscription: Subscription, by: int) -> None:
-        for name, constraint in subscription.constraints:
-            if constraint.__class__ is Exactly:
-                self._seen_more(name, constraint, by)
-
-    def _seen_more(self, name: str, constraint: Exactly, by: int) -> None:
-        values = self._seen.setdefault(name, {})
-        count = values[constraint.value] = values.get(constraint.value, 0) + by
-        self._with[name] = self._with.get(name, 0) + by
-        if not count:
-            del values[constraint.value]
-            if not values:
-                del self._seen[name], self._with[name]
+        sample = [self._subscriptions[item] for item in islice(members, SAMPLE)]
+        return sum(map(self._equalities.chance, sample)) / len(sample) * len(members) > price
 
 
 # Ids, table keys and bounds of the subscriptions of one template, side by side.

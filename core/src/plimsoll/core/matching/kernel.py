@@ -19,6 +19,7 @@ SIGNATURE = (
 Scan = Callable[..., int]
 
 
+# The arrays are numpy's, which need not be installed; SIGNATURE has their types.
 def scan(
     vector: Any,
     access: Any,

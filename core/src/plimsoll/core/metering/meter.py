@@ -59,7 +59,7 @@ class LoadMeter:
     _last_match_delay: float = 0.0
     _last_subscriptions: int = 0
 
-    def count_serviced(self, done: ServicedItem[Any]) -> None:
+    def count_serviced(self, done: ServicedItem[Any]) -> None:  # the item itself does not count
         """Count an item that an emulated or limited broker has finished."""
         self.input_wait_seconds += done.waited_seconds
         self.input_waits += 1

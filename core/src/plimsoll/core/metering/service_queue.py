@@ -1,8 +1,8 @@
 """A broker's input as a queue with a server. Emulated hardware finishes publications at virtual times; no sleeping.
 
 The cost of a publication is fixed when its service begins, so publications that waited while subscriptions left are
-served faster. Without emulation and input limit the server is transparent. Items of a stream stay in order, whatever
-they cost.
+served faster. Without emulation and input limit the server is transparent. Items of a stream stay in order, even
+if their costs differ.
 """
 
 from __future__ import annotations

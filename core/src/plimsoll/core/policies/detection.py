@@ -73,7 +73,7 @@ class DetectionResult:
 class Detector:
     """Detection with these parameters, within a cluster or between clusters."""
 
-    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  a frozen value
+    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  # a frozen value
     scope: Scope = "Local"
 
     @property

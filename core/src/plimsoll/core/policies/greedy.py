@@ -7,16 +7,15 @@ subscriptions in each step; so it needs no phases and no covering sets, and is t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from plimsoll.core.policies.balancing_policy import BalancingPolicy
 from plimsoll.core.policies.model.broker_pair import BrokerPair, PairPrediction
-from plimsoll.core.policies.model.load import METRICS, BrokerLoad, Metric
-from plimsoll.core.policies.model.parameters import BalancingParameters, Scope
-from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan, PlanRejection
+from plimsoll.core.policies.model.load import METRICS, Metric
+from plimsoll.core.policies.model.plan import PlanRejection
 from plimsoll.core.policies.model.plan_builder import PlanBuilder, PlanEnd
-from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile
+from plimsoll.core.policies.model.profile import ProfileRow
 from plimsoll.core.spec.types.policy import PolicyType
 
 MIN_GAIN = 1e-6
@@ -24,58 +23,32 @@ MIN_GAIN = 1e-6
 
 
 @dataclass(frozen=True)
-class Greedy:
+class Greedy(BalancingPolicy):
     """The largest relief first."""
 
     name: ClassVar[PolicyType] = "Greedy"
 
-    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  a frozen value
-    scope: Scope = "Local"
-
-    def ranked(
-        self, own: BrokerLoad, actions: Sequence[BrokerAction], others: Mapping[str, BrokerLoad]
-    ) -> tuple[BrokerAction, ...]:
-        """The target with the largest difference first."""
-        return tuple(actions)
-
-    def plan(
-        self,
-        source: BrokerLoad,
-        target: BrokerLoad,
-        profile: SubscriptionProfile,
-        action: BrokerAction,
-        staying: Mapping[str, str] | None = None,
-        most: int | None = None,
-        others: Iterable[BrokerLoad] = (),
-    ) -> OffloadPlan:
+    def choose(self, draft: PlanBuilder) -> PlanEnd:
         """Choose sets of subscriptions until none lowers the busier of the two."""
-        trigger = self.parameters.trigger(self.scope)
-        draft = PlanBuilder(
-            BrokerPair(source, target, profile, self.parameters, trigger, staying or {}, most, others), action
-        )
-        return draft.plan(_drafted(draft))
+        pair, metric = draft.pair, draft.action.metric
+        while pair.moves_left:
+            before = highest_pair_metric(pair, pair.now)
+            ranked = [_best(pair, row, metric) for row in draft.left.values() if pair.movable[row.key]]
+            after, _, row, count = min(ranked, key=lambda each: (each[0], each[1]), default=(before, "", None, 0))
+            if row is None or after > before - MIN_GAIN:
+                for after, key, _, count in ranked:
+                    why = f"would not lower the highest metric: {before:.4f} -> {after:.4f}"
+                    if math.isinf(after):
+                        why = f"would overload {pair.target.name}, or bring the two further apart in {metric}"
+                    draft.reject(PlanRejection("NoBetter", key, count, why), for_good=False)
+                return PlanEnd("NoBetter", "no set lowers the busier of the two")
+            draft.choose(row, count, f"highest metric {before:.4f} -> {after:.4f}, the lowest that any set brings")
+        return PlanEnd("Limit", "as many move as the session's limit allows")
 
 
 def highest_pair_metric(pair: BrokerPair, at: PairPrediction) -> float:
     """The highest metric of either broker."""
     return max(pair.higher_metric(metric, at) for metric in METRICS)
-
-
-def _drafted(draft: PlanBuilder) -> PlanEnd:
-    pair = draft.pair
-    while pair.moves_left:
-        before = highest_pair_metric(pair, pair.now)
-        ranked = [_best(pair, row, draft.action.metric) for row in draft.left.values() if pair.movable[row.key]]
-        after, _, row, count = min(ranked, key=lambda each: (each[0], each[1]), default=(before, "", None, 0))
-        if row is None or after > before - MIN_GAIN:
-            for after, key, _, count in ranked:
-                why = f"would not lower the highest metric: {before:.4f} -> {after:.4f}"
-                if math.isinf(after):
-                    why = f"would overload {pair.target.name}, or bring the two further apart in {draft.action.metric}"
-                draft.reject(PlanRejection("NoBetter", key, count, why), for_good=False)
-            return PlanEnd("NoBetter", "no set lowers the busier of the two")
-        draft.choose(row, count, f"highest metric {before:.4f} -> {after:.4f}, the lowest that any set brings")
-    return PlanEnd("Limit", "as many move as the session's limit allows")
 
 
 def _best(pair: BrokerPair, row: ProfileRow, metric: Metric) -> tuple[float, str, ProfileRow, int]:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from plimsoll.core.policies.balancing_policy import BalancingPolicy
 from plimsoll.core.policies.model.load import RESOURCES, BrokerLoad
-from plimsoll.core.policies.model.parameters import BalancingParameters, Scope
 from plimsoll.core.policies.model.plan import (
     BrokerAction,
     OffloadPlan,
@@ -25,13 +25,10 @@ from plimsoll.core.spec.types.policy import PolicyType
 
 
 @dataclass(frozen=True)
-class LeastLoaded:
+class LeastLoaded(BalancingPolicy):
     """As many subscribers as would even out the two brokers."""
 
     name: ClassVar[PolicyType] = "LeastLoaded"
-
-    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  a frozen value
-    scope: Scope = "Local"
 
     def ranked(
         self, own: BrokerLoad, actions: Sequence[BrokerAction], others: Mapping[str, BrokerLoad]
@@ -49,7 +46,7 @@ class LeastLoaded:
         most: int | None = None,
         others: Iterable[BrokerLoad] = (),
     ) -> OffloadPlan:
-        """The first by name, as many as even out the two by their average share of the load."""
+        """The first by name, as many as even out the two by their average share of the load: it predicts no pair."""
         names = sorted((name, row) for row in profile.rows for name in row.names if name not in (staying or {}))
         wanted = self._wanted(source, target, action, sum(row.count for row in profile.rows))
         count = min(wanted, len(names), len(names) if most is None else most)

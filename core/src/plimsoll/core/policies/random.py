@@ -7,27 +7,23 @@ it knows about a subscriber's cost is whether the move would make matters worse.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from plimsoll.core.policies.model.broker_pair import BrokerPair
+from plimsoll.core.policies.balancing_policy import BalancingPolicy
 from plimsoll.core.policies.model.load import BrokerLoad
-from plimsoll.core.policies.model.parameters import BalancingParameters, Scope
-from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan, PlanRejection
+from plimsoll.core.policies.model.plan import BrokerAction, PlanRejection
 from plimsoll.core.policies.model.plan_builder import PlanBuilder, PlanEnd
-from plimsoll.core.policies.model.profile import SubscriptionProfile
 from plimsoll.core.spec.types.policy import PolicyType
 
 
 @dataclass(frozen=True)
-class Random:
+class Random(BalancingPolicy):
     """Draws targets and subscribers at random. Equal seeds and load reports draw the same."""
 
     name: ClassVar[PolicyType] = "Random"
 
-    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  a frozen value
-    scope: Scope = "Local"
     seed: int = 1
 
     def ranked(
@@ -36,27 +32,13 @@ class Random:
         """Targets in the order drawn."""
         return tuple(sorted(actions, key=lambda action: self._drawn(own, f"{action.target}/{action.metric}")))
 
-    def plan(
-        self,
-        source: BrokerLoad,
-        target: BrokerLoad,
-        profile: SubscriptionProfile,
-        action: BrokerAction,
-        staying: Mapping[str, str] | None = None,
-        most: int | None = None,
-        others: Iterable[BrokerLoad] = (),
-    ) -> OffloadPlan:
-        """Subscribers in the order drawn, until the metric is balanced."""
-        trigger = self.parameters.trigger(self.scope)
-        pair = BrokerPair(source, target, profile, self.parameters, trigger, staying or {}, most, others)
-        draft = PlanBuilder(pair, action)
-        return draft.plan(self._drafted(draft, source))
-
-    def _drafted(self, draft: PlanBuilder, source: BrokerLoad) -> PlanEnd:
+    def choose(self, draft: PlanBuilder) -> PlanEnd:
+        """Choose subscribers in the order drawn, until the metric is balanced."""
         pair, metric = draft.pair, draft.action.metric
         rows = dict(draft.left)
         drawn = sorted(
-            ((name, key) for key in rows for name in pair.movable[key]), key=lambda each: self._drawn(source, each[0])
+            ((name, key) for key in rows for name in pair.movable[key]),
+            key=lambda each: self._drawn(pair.source, each[0]),
         )
         for name, key in drawn:
             if pair.difference(metric) <= pair.parameters.balance_threshold:

@@ -6,53 +6,17 @@ inputs: random choices are drawn from a seed and the numbers of the load reports
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, Protocol
-
+from plimsoll.core.policies.balancing_policy import BalancingPolicy
 from plimsoll.core.policies.greedy import Greedy
 from plimsoll.core.policies.least_loaded import LeastLoaded
-from plimsoll.core.policies.model.load import BrokerLoad, OverloadThreshold, Resource, ResourceThresholds
+from plimsoll.core.policies.model.load import OverloadThreshold, Resource, ResourceThresholds
 from plimsoll.core.policies.model.parameters import BalancingParameters, ImbalanceTrigger, Scope
-from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan
-from plimsoll.core.policies.model.profile import SubscriptionProfile
 from plimsoll.core.policies.padres import Padres
 from plimsoll.core.policies.random import Random
 from plimsoll.core.spec.quantities import Quantity
 from plimsoll.core.spec.types.policy import PolicySpec, PolicyType, RandomParameters
 
-
-class BalancingPolicy(Protocol):
-    """Decides which brokers to ask and what should move. `name`: as in specifications and stored plans."""
-
-    name: ClassVar[PolicyType]
-
-    @property
-    def parameters(self) -> BalancingParameters:
-        """The parameters of detection."""
-
-    def ranked(
-        self, own: BrokerLoad, actions: Sequence[BrokerAction], others: Mapping[str, BrokerLoad]
-    ) -> tuple[BrokerAction, ...]:
-        """The broker-action list in the order in which brokers are asked."""
-
-    def plan(
-        self,
-        source: BrokerLoad,
-        target: BrokerLoad,
-        profile: SubscriptionProfile,
-        action: BrokerAction,
-        staying: Mapping[str, str] | None = None,
-        most: int | None = None,
-        others: Iterable[BrokerLoad] = (),
-    ) -> OffloadPlan:
-        """What should move from the source to the target for an action.
-
-        `staying` names subscribers that may not move, each with the reason. `most` limits how many may move. `others`
-        are the loads of the remaining brokers, which the move should not take these two further away from.
-        """
-
-
-POLICIES: dict[PolicyType, type[Padres] | type[Random] | type[LeastLoaded] | type[Greedy]] = {
+POLICIES: dict[PolicyType, type[BalancingPolicy]] = {
     policy.name: policy for policy in (Padres, Random, LeastLoaded, Greedy)
 }
 

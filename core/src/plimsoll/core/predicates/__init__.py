@@ -1,8 +1,8 @@
 """Predicates and subscriptions as comparable values.
 
 `parse` reads `[class,=,'STOCK'],[high,>,25.0]`; `str` prints it back in canonical form. Subscriptions are immutable,
-hashable and equal exactly when they select the same publications; `matches`, `covers` and `overlaps` are exact for
-every operator. docs/matching.md defines each operator on each kind of value.
+hashable and equal exactly when they select the same publications; `matches` and `covers` are exact for every
+operator. docs/matching.md defines each operator on each kind of value.
 """
 
 from plimsoll.core.predicates.canonical_form import Predicate

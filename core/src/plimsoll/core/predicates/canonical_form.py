@@ -2,7 +2,8 @@
 
 Finite sets are filtered by the other predicates; number bounds are merged into one interval with holes; string
 predicates into one prefix, one suffix and the pieces that these do not already contain. Predicates that no value can
-satisfy raise `NoValueError`, which names the two or three that conflict.
+satisfy raise `NoValueError`, which names those that conflict. Work is linear in predicates and values, but for
+`contains`: each piece is compared with each other piece and value (PIECES_AT_MOST in `syntax`).
 """
 
 import math
@@ -31,6 +32,7 @@ OPERATORS: frozenset[str] = ORDER_OPERATORS | TEXT_OPERATORS | {"=", "!=", "in",
 # One empty set for all: Python makes a new one of 216 bytes each time.
 NO_NUMBERS: frozenset[float] = frozenset()
 NO_STRINGS: frozenset[str] = frozenset()
+SHOWN_AT_MOST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +113,30 @@ def _values(predicate: Predicate) -> tuple[Value, ...]:
 def _finite(finite: Sequence[Predicate], others: Sequence[Predicate], kind: Kind) -> AnyConstraint:
     left: list[Value] = list(_values(finite[0])) if finite else [False, True]
     for predicate in finite[1:]:
-        kept = [value for value in left if value in _values(predicate)]
+        allowed = frozenset(_values(predicate))
+        kept = [value for value in left if value in allowed]
         if not kept:
             raise NoValueError(f"{_written(finite[0])} and {_written(predicate)} have no value in common")
         left = kept
-    for predicate in others:
-        test = canonical([predicate]) if predicate.operator != "!=" else None
-        kept = [v for v in left if (test.accepts(v) if test else v != predicate.operand)]
-        if not kept:
-            raise NoValueError(f"{_written(predicate)} excludes every value that is left: {', '.join(map(repr, left))}")
-        left = kept
+    if others:
+        left = _filtered(left, others, kind)
     unique = frozenset(exactly(value, kind).value for value in left)
     return exactly(left[0], kind) if len(unique) == 1 else OneOf(unique, kind)
+
+
+def _filtered(values: list[Value], others: Sequence[Predicate], kind: Kind) -> list[Value]:
+    """The values that satisfy the predicates other than `=` and `in`: these are merged first, and tried once."""
+    if kind == "boolean":
+        excluded = frozenset(p.operand for p in others)
+        kept = [value for value in values if value not in excluded]
+    else:
+        test = _interval(others) if kind == "number" else _text(others)
+        kept = [value for value in values if test.accepts(value)]
+    if not kept:
+        shown = ", ".join(map(_written, others[:SHOWN_AT_MOST])) + (", ..." if len(others) > SHOWN_AT_MOST else "")
+        verb = "excludes" if len(others) == 1 else "exclude"
+        raise NoValueError(f"{shown} {verb} every value that is left: {_listed(values)}")
+    return kept
 
 
 def _number(value: Operand) -> int | float:
@@ -133,11 +147,11 @@ def _number(value: Operand) -> int | float:
 
 def _interval(predicates: Iterable[Predicate]) -> AnyConstraint:
     low, high, low_open, high_open = -math.inf, math.inf, False, False
-    holes: list[float] = []
+    holes: set[float] = set()
     for predicate in predicates:
         operator, bound = predicate.operator, _number(predicate.operand)
         if operator == "!=":
-            holes.append(bound)
+            holes.add(bound)
         elif operator in (">", ">="):
             if bound > low or (bound == low and operator == ">"):
                 low, low_open = bound, operator == ">"
@@ -180,5 +194,10 @@ def _text(predicates: Iterable[Predicate]) -> AnyConstraint:
 
 def _written(predicate: Predicate) -> str:
     operand = predicate.operand
-    shown = "(" + ",".join(map(repr, operand)) + ")" if isinstance(operand, tuple) else repr(operand)
+    shown = f"({_listed(operand)})" if isinstance(operand, tuple) else repr(operand)
     return f"{predicate.operator} {shown}"
+
+
+def _listed(values: Sequence[Value]) -> str:
+    """The first values of a list: an error goes back on the wire, and is to be read."""
+    return ", ".join(map(repr, values[:SHOWN_AT_MOST])) + (", ..." if len(values) > SHOWN_AT_MOST else "")

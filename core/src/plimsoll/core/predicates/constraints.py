@@ -1,11 +1,11 @@
 """Constraints on one attribute: the sets of values that predicates describe, in canonical form.
 
 Laws. Every value has one kind (string, number, boolean), and a constraint other than `Present` admits values of one
-kind only; a value of another kind does not satisfy it, whatever the operator. Two constraints are equal exactly when
+kind only; a value of another kind does not satisfy it, under any operator. Two constraints are equal exactly when
 they admit the same values, so canonical equality is semantic equality. Numbers are points of the extended real line:
 ints and floats compare exactly (Python's mixed comparison does not round, even beyond 2**53), the line is dense, and
 NaN is not on it and so satisfies only `Present`. Strings are sequences of code points; there are infinitely many.
-Each `covers` and `overlaps` is exact under these laws; comments give the argument where it is not obvious.
+Each `covers` is exact under these laws; comments give the argument where it is not obvious.
 """
 
 import math
@@ -56,9 +56,6 @@ class Exactly:
     def covers(self, other: "AnyConstraint") -> bool:
         return self == other
 
-    def overlaps(self, other: "AnyConstraint") -> bool:
-        return other.accepts(self.value)
-
     def predicates(self) -> list[tuple[Operator, Operand]]:
         return [("=", self.value)]
 
@@ -79,9 +76,6 @@ class OneOf:
         if isinstance(other, Exactly):
             return other.value in self.values
         return isinstance(other, OneOf) and other.values <= self.values  # the rest admit infinitely many values
-
-    def overlaps(self, other: "AnyConstraint") -> bool:
-        return any(map(other.accepts, self.values))
 
     def predicates(self) -> list[tuple[Operator, Operand]]:
         return [("in", sorted_values(self.values))]
@@ -117,13 +111,6 @@ class Interval:
         if isinstance(other, Exactly):
             return self.accepts(other.value)
         return isinstance(other, OneOf) and all(map(self.accepts, other.values))
-
-    def overlaps(self, other: "AnyConstraint") -> bool:
-        if not isinstance(other, Interval):
-            return other.overlaps(self) if isinstance(other, Exactly | OneOf | Present) else False
-        low, high = max(self.low, other.low), min(self.high, other.high)
-        # A point in common survives only if neither side excludes it; an interval in common outlives finite holes.
-        return low < high or (low == high and self.accepts(low) and other.accepts(low))
 
     def predicates(self) -> list[tuple[Operator, Operand]]:
         written: list[tuple[Operator, Operand]] = []
@@ -175,14 +162,6 @@ class Text:
             and not any(map(other.accepts, self.without))
         )
 
-    def overlaps(self, other: "AnyConstraint") -> bool:
-        if not isinstance(other, Text):
-            return other.overlaps(self) if isinstance(other, Exactly | OneOf | Present) else False
-        # By the same construction, compatible ends leave infinitely many strings, of which finitely many are excluded.
-        return (self.prefix.startswith(other.prefix) or other.prefix.startswith(self.prefix)) and (
-            self.suffix.endswith(other.suffix) or other.suffix.endswith(self.suffix)
-        )
-
     def predicates(self) -> list[tuple[Operator, Operand]]:
         written: list[tuple[Operator, Operand]] = []
         if self.prefix:
@@ -206,9 +185,6 @@ class Present:
         return True
 
     def covers(self, other: "AnyConstraint") -> bool:
-        return True
-
-    def overlaps(self, other: "AnyConstraint") -> bool:
         return True
 
     def predicates(self) -> list[tuple[Operator, Operand]]:

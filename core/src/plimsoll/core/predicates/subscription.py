@@ -1,7 +1,7 @@
 """A subscription: the conjunction of its attributes' constraints, as a value.
 
 Laws. A subscription is satisfiable, canonical and immutable: two are equal exactly when they select the same
-publications, whatever their text. An attribute that a publication lacks satisfies nothing, `!=` included.
+publications, even if their texts differ. An attribute that a publication lacks satisfies nothing, `!=` included.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from plimsoll.core.predicates.constraints import AnyConstraint, Exactly, NoValue
 Attributes = Mapping[str, Value]
 
 
-class Unsatisfiable(ValueError):  # noqa: N818 - a public name: it says what the subscription is
+class Unsatisfiable(ValueError):  # noqa: N818  # a public name: it says what the subscription is
     """No publication can match; `attribute` says where, `reason` why."""
 
     def __init__(self, attribute: str, reason: str) -> None:
@@ -61,11 +61,6 @@ class Subscription:
             if name not in theirs or not constraint.covers(theirs[name]):
                 return False
         return True
-
-    def overlaps(self, other: "Subscription") -> bool:
-        """Whether some publication is selected by both."""
-        theirs = dict(other.constraints)
-        return all(name not in theirs or constraint.overlaps(theirs[name]) for name, constraint in self.constraints)
 
     def predicates(self) -> tuple[Predicate, ...]:
         """The canonical predicates: fewest per attribute, in attribute order."""

@@ -8,6 +8,7 @@
     attribute    = letter or "_", then letters, digits, "_" "-" "." ":" "/" "$" | string
 
 White space is free between tokens. Every error names the column (from 1), what was found and what was expected.
+Reading takes time linear in the text, and what is built of it is bounded: a broker reads what strangers write.
 """
 
 import re
@@ -25,8 +26,17 @@ _TOKEN = re.compile(r"[\w.+\-]+|.", re.DOTALL)
 _ESCAPES = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
 _UNESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _CODE_POINT = re.compile(r"u\{([0-9a-fA-F]{1,6})\}")
-_WORDS = {"true": True, "false": False}
+_WORD = re.compile(r"(?:true|false)\b")
+_SPACE = re.compile(r"\s*")
+_WORD_BEHIND = re.compile(r"[\w.]")
+_PLAIN = {quote: re.compile(rf"[^{quote}\\]*") for quote in ("'", '"')}
 MAX_DIGITS = 400  # longer integers are no useful quantity and take quadratic time to parse
+PREDICATES_AT_MOST = 256
+"""Predicates of a subscription. Bounds what canonical form, covering and matching compare."""
+VALUES_AT_MOST = 2048
+"""Values of all `in` lists of a subscription, for the same reason. More go into further subscriptions."""
+PIECES_AT_MOST = 16
+"""`contains` predicates of a subscription: each is searched for in every value that might match."""
 
 interned = sys.intern
 
@@ -48,7 +58,11 @@ def parse_triples(written: str) -> Iterator[tuple[str, Operator, Operand]]:
     """The (attribute, operator, operand) triples of a text, at least one; `ParseError` at the first fault."""
     reader = _PredicateReader(written)
     yield reader.predicate()
+    count = 1
     while reader.take(","):
+        if count == PREDICATES_AT_MOST:
+            raise reader.too_many("predicates", PREDICATES_AT_MOST)
+        count += 1
         yield reader.predicate()
     if not reader.at_end():
         raise reader.error("',' or the end of the text")
@@ -60,10 +74,12 @@ class _PredicateReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.values = self.pieces = 0
 
     def space(self) -> None:
-        while self.text[self.at : self.at + 1].isspace():
-            self.at += 1
+        match = _SPACE.match(self.text, self.at)
+        if match is not None:
+            self.at = match.end()
 
     def at_end(self) -> bool:
         self.space()
@@ -74,6 +90,9 @@ class _PredicateReader:
         token = _TOKEN.match(self.text, at)
         shown = token.group()[:40] if token else ""
         return ParseError(at + 1, repr(shown) if shown else "the end of the text", expected)
+
+    def too_many(self, what: str, most: int) -> ParseError:
+        return ParseError(self.at + 1, f"more than {most} {what}", f"at most {most}; make several subscriptions of it")
 
     def take(self, mark: str) -> bool:
         self.space()
@@ -125,34 +144,44 @@ class _PredicateReader:
         start = self.at
         operand: Operand
         if operator == "in":
-            self.need("(", "'(' of a list of values")
-            values = [self.literal()]
-            while self.take(","):
-                values.append(self.literal())
-            self.need(")", "',' or ')'")
-            operand = tuple(values)
+            operand = self.list_of_values()
         else:
             operand = self.literal()
         wanted = operand_error(operator, operand)
         if wanted:
             raise self.error(f"{wanted} after {operator!r}", start)
+        if operator == "contains":
+            self.pieces += 1
+            if self.pieces > PIECES_AT_MOST:
+                raise self.too_many("'contains' predicates", PIECES_AT_MOST)
         return operand
+
+    def list_of_values(self) -> tuple[Value, ...]:
+        self.need("(", "'(' of a list of values")
+        values = [self.literal()]
+        while self.take(","):
+            values.append(self.literal())
+            if self.values + len(values) > VALUES_AT_MOST:
+                raise self.too_many("values in lists", VALUES_AT_MOST)
+        self.need(")", "',' or ')'")
+        self.values += len(values)
+        return tuple(values)
 
     def literal(self) -> Value:
         self.space()
         string = self.string()
         if string is not None:
             return string
-        for word, value in _WORDS.items():
-            if re.compile(word + r"\b").match(self.text, self.at):
-                self.at += len(word)
-                return value
+        word = _WORD.match(self.text, self.at)
+        if word is not None:
+            self.at = word.end()
+            return word.group() == "true"
         return self.number()
 
     def number(self) -> int | float:
         match = _NUMBER.match(self.text, self.at)
         # `5x` and `1.2.3` are one wrong token, not a number with something after it.
-        if match is None or re.compile(r"[\w.]").match(self.text, match.end()):
+        if match is None or _WORD_BEHIND.match(self.text, match.end()):
             raise self.error("a quoted string, a number, true or false")
         if _INTEGER.fullmatch(match.group()):
             if len(match.group()) > MAX_DIGITS:
@@ -173,14 +202,19 @@ class _PredicateReader:
         start = self.at
         parts: list[str] = []
         self.at += 1
+        plain = _PLAIN[quote]
         while True:
+            run = plain.match(self.text, self.at)
+            if run is not None and run.group():
+                parts.append(run.group())
+                self.at = run.end()
             char = self.text[self.at : self.at + 1]
             if not char:
                 raise self.error(f"the closing {quote} of the string that starts at column {start + 1}")
             self.at += 1
             if char == quote:
                 return "".join(parts)
-            parts.append(self.escape() if char == "\\" else char)
+            parts.append(self.escape())
 
     def escape(self) -> str:
         char = self.text[self.at : self.at + 1]

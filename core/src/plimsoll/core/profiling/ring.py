@@ -1,8 +1,8 @@
 """Ring: always keeps the last W publications of every publisher, each standing for its share of its publisher's rate.
 
-Where PRESS samples whatever comes next, a ring has its samples already: a query need not wait, a slow publisher is seen
-as well as a fast one, and rates are counted over minutes. A rate is counted since it last changed, as far as a change
-can be told from noise, and at most over the window.
+PRESS samples the publications that come next. A ring has its samples already: a query need not wait, a slow publisher
+is seen as well as a fast one, and rates are counted over minutes. A rate is counted since it last changed, as far as a
+change can be distinguished from noise, and at most over the window.
 
 Memory is bounded by W samples per publisher, a number of publishers, and bytes in all. Further publishers share one
 larger ring. A publisher that is silent for a window is forgotten.
@@ -37,7 +37,7 @@ SHARED_RING_FACTOR = 4
 """Size of the ring that publishers beyond the limit share, in units of W."""
 
 WIDENED_MIN_SAMPLES = 8
-"""Recent samples that suffice for a publisher whose traffic the broker has begun to take in more of."""
+"""Number of recent samples that suffices for a publisher of which the broker has begun to take in more."""
 
 CountMark = tuple[float, int]
 """A time, and the count by then."""

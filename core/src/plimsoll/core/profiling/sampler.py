@@ -162,20 +162,6 @@ class ProfileSampler:
             start += width
 
 
-def profile_of(
-    stretches: Sequence[SampleRun],
-    rows: Iterable[ProfileRow],
-    matching: MatchFunction,
-    accepting: AcceptFunction,
-    *,
-    overhead_bytes: float = 0.0,
-) -> SubscriptionProfile:
-    """Make a profile of samples and rows in one go."""
-    sampling = ProfileSampler(stretches, rows, matching, accepting)
-    sampling.advance()
-    return sampling.profile(overhead_bytes)
-
-
 class TrafficEstimator(ABC):
     """Keeps samples of publications: for a moment (`PressEstimator`) or always (`RingEstimator`)."""
 

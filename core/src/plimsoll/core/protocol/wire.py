@@ -166,7 +166,7 @@ def decode_frame(data: bytes) -> Frame:
     """
     kind = frame_kind(data)
     try:
-        return _FRAME_DECODERS[kind].decode(data)  # type: ignore[no-any-return]
+        return _FRAME_DECODERS[kind].decode(data)  # type: ignore[no-any-return]  # each decoder makes one kind of frame
     except (msgspec.MsgspecError, RecursionError, ValueError, OverflowError) as error:
         raise WireError("malformed", f"frame of kind {kind}: {error}") from error
 

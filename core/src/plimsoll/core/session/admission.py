@@ -68,7 +68,7 @@ def is_queued(context: EngineContext, session: Session) -> bool:
 
 
 def refusal(context: EngineContext, request: SessionRequest, *, by_policy: bool = False) -> SessionVerdict | None:
-    """Why a request cannot be carried out at all, whatever the fleet looks like."""
+    """Why a request cannot be carried out in any state of the fleet."""
     spec = request.spec
     if spec.source is None or (spec.action == "Rebalance" and spec.select is None and not by_policy):
         missing = "spec.source" if spec.source is None else "spec.select"

@@ -85,3 +85,14 @@ def end_by_verdict(
     if session.phase in (*MOVING_PHASES, "Stabilizing"):
         phase = "Failed" if session.has_cut else "RolledBack"
     return end_attempt(context, request, session, phase, verdict)
+
+
+def end_negotiation(
+    context: EngineContext, request: SessionRequest, session: Session, why: SessionVerdict | None
+) -> Session:
+    """Go on to the sample; or, for the reason `why`, wait until the time for negotiations is over, and end then."""
+    if why is None:
+        return session.entered("Sampling", context.now)
+    if context.now < min(context.waiting_since(session) + context.timings.negotiate, session.deadline_at):
+        return session.because(why.reason, why.message)
+    return end_by_verdict(context, request, session, why)

@@ -190,7 +190,7 @@ class EngineSettings:
     drain_limit_seconds: float = 2.0
     log_margin: float = 2.0
     drain_rounds: int = 12
-    placer: Placer = LeastLoadedPlacer()  # noqa: RUF009  a frozen value
+    placer: Placer = LeastLoadedPlacer()  # noqa: RUF009  # a frozen value
 
     @property
     def scaled(self) -> Timings:

@@ -6,21 +6,21 @@ plain mappings, with camelCase names, times in seconds since 1970, and without f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, Literal, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from plimsoll.core.policies.model.load import Metric, Resource
-from plimsoll.core.protocol.messages import Outcome
+from plimsoll.core.session.batch import LOST_BEFORE_CUT, OUTCOMES, AuditTotals, Batch, sum_audits
+from plimsoll.core.session.session_plan import Offer, PlannedPair, SessionPlan
 
 Phase = Literal[
     "Requested", "Negotiating", "Sampling", "Planned", "Preparing", "Cutting", "Draining", "Stabilizing",
     "Succeeded", "Failed", "RolledBack", "Rejected",
 ]  # fmt: skip
-PHASES: Final[tuple[Phase, ...]] = Phase.__args__  # type: ignore[attr-defined]
+PHASES: Final[tuple[Phase, ...]] = get_args(Phase)
 SessionKind = Literal["move", "balance", "drain", "spread", "shuffle", "clusters"]
 """What a session does.
 
@@ -31,12 +31,6 @@ two clusters. `clusters`: moves no subscriber itself, its edges balance with tho
 FinalPhase = Literal["Succeeded", "Failed", "RolledBack", "Rejected"]
 FINAL_PHASES: Final = ("Succeeded", "Failed", "RolledBack", "Rejected")
 MOVING_PHASES: Final = ("Preparing", "Cutting", "Draining")
-OUTCOMES: Final = ("moved", "stayed", "returned", "detached", "unknown")
-"""Outcomes of a member. `unknown`: its head has lost the batch, and neither edge lists it."""
-
-LOST_BEFORE_CUT: Final = "again"
-"""A member of a batch that a head has lost before its cut: it goes into another batch."""
-
 LOST_BATCHES_AT_MOST: Final = 3
 """Batches that heads may lose by restarts before an attempt gives up."""
 
@@ -44,212 +38,11 @@ NOTHING_TO_MOVE: Final = "NothingToMove"
 TEMPORARY_STAYS: Final = {"InAnotherSession", "MovedRecently"}
 """Reasons of a plan for which a subscriber stays now, and may move soon."""
 
-STATE_RANKS: Final = {"": 0, "preparing": 1, "ready": 2, "cutting": 3, "cut": 4, "done": 5, "aborted": 5}
-MEMBER_RANKS: Final = {"": 0, "preparing": 1, "attached": 2, "cutting": 3, "cut": 4} | dict.fromkeys(OUTCOMES, 5)
-"""OUTCOMEs may be late, repeated or out of order: a state of a lower rank than the known one is old."""
+
+_R = TypeVar("_R", bound=Struct)
 
 
-_R = TypeVar("_R", bound="_StoredStruct")
-
-
-class _StoredStruct(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    pass
-
-
-class PlannedPair(_StoredStruct, frozen=True, kw_only=True):
-    """Members that move from one edge to another, in this order. A later `wave` begins when those before have ended."""
-
-    source: str
-    target: str
-    source_head: str
-    target_head: str
-    members: list[str]
-    wave: int = 0
-
-    @property
-    def is_across(self) -> bool:
-        return self.source_head != self.target_head
-
-
-class LoadFigures(_StoredStruct, frozen=True, kw_only=True):
-    """The loads that a policy balances: utilisations as ratios, the matching delay in seconds."""
-
-    input: float
-    output: float
-    match_seconds: float
-
-
-class Forecast(_StoredStruct, frozen=True, kw_only=True):
-    """An edge before and after a plan: its higher utilisation and its subscribers, as predicted and as measured.
-
-    `before`, `after` and `measured` have its loads one by one in plans of a policy.
-    """
-
-    edge: str
-    utilization_before: float
-    utilization_after: float
-    subscribers_before: int
-    subscribers_after: int
-    utilization_measured: float | None = None
-    subscribers_measured: int | None = None
-    before: LoadFigures | None = None
-    after: LoadFigures | None = None
-    measured: LoadFigures | None = None
-
-
-class Offer(_StoredStruct, frozen=True, kw_only=True):
-    """An edge that could be the target, and the metric to balance with it, of which the two differ by `difference`.
-
-    `overloaded`: resources of the source that need relief. `answer` is empty until there is one: `OK`, or why not.
-    """
-
-    edge: str
-    metric: Metric
-    difference: float
-    overloaded: list[Resource] = []
-    asked_at: float | None = None
-    answer: str = ""
-    message: str = ""
-
-
-class MoveGroup(_StoredStruct, frozen=True, kw_only=True):
-    """The next `count` members of a plan, and why they move; `what`: their subscription."""
-
-    count: int
-    reason: str
-    what: str = ""
-
-
-class StayGroup(_StoredStruct, frozen=True, kw_only=True):
-    """Subscribers that a policy considered and did not move, and why; `kind` is the reason in a word."""
-
-    kind: str
-    reason: str
-    count: int
-    what: str = ""
-
-
-class SessionPlan(_StoredStruct, frozen=True, kw_only=True):
-    """The moves of an attempt. `hash` covers the pairs and their members in order; `rejected`: who stays, by reason.
-
-    In plans of a policy, `moves` has the reasons of the moves in the order of the members, `stays` those of the others,
-    and `stop` why the plan is not longer. A plan with `faults` is not executed.
-    """
-
-    hash: str
-    pairs: list[PlannedPair]
-    made_at: float
-    rejected: dict[str, list[str]] = {}
-    forecasts: list[Forecast] = []
-    drain_seconds: float = 0.0
-    handover: Literal["drain", "replay"] = "drain"
-    why: str = ""
-    policy: str = ""
-    metric: str = ""
-    moves: list[MoveGroup] = []
-    stays: list[StayGroup] = []
-    stop: str = ""
-    faults: list[str] = []
-
-    @property
-    def members(self) -> int:
-        return sum(len(pair.members) for pair in self.pairs)
-
-
-class AuditTotals(_StoredStruct, frozen=True, kw_only=True):
-    """Counts of deliveries by moved subscribers; `subscribers` have reported, of others nothing is known.
-
-    `lost`: due, and not given to the application. `suppressed`: delivered again, and not given to it twice.
-    """
-
-    subscribers: int = 0
-    lost: int = 0
-    duplicated: int = 0
-    reordered: int = 0
-    suppressed: int = 0
-
-
-def sum_audits(audits: Iterable[AuditTotals | None]) -> AuditTotals:
-    """The sums of all audits that are known."""
-    known = [audit for audit in audits if audit is not None]
-    return AuditTotals(**{name: sum(getattr(audit, name) for audit in known) for name in AuditTotals.__struct_fields__})
-
-
-class Batch(_StoredStruct, frozen=True, kw_only=True):
-    """One hand-over of some members: `id` is its name on the wire, EPOCH.NUMBER.
-
-    `intent` is what the mediator wants: `resolve` lists the subscribers of both edges, as the head has lost the batch.
-    `state` is that of the last OUTCOME, empty before the first; `members` has the state of each member. `since`: when
-    the intent last changed. `ready_at`: when the first member was attached. `cut_at`: when the cut was first wanted;
-    before that no member can have moved.
-    """
-
-    id: str
-    head: str
-    head_epoch: int
-    source: str
-    target: str
-    target_head: str
-    replay: bool
-    prepare_seconds: float
-    drain_seconds: float
-    begun_at: float
-    members: dict[str, str]
-    why: str = ""
-    predicted_seconds: float = 0.0
-    intent: Literal["prepare", "cut", "abort", "resolve"] = "prepare"
-    state: str = ""
-    reason: str = ""
-    since: float = 0.0
-    ready_at: float | None = None
-    cut_at: float | None = None
-    ended_at: float | None = None
-    audit: AuditTotals | None = None
-
-    @property
-    def epoch(self) -> int:
-        """The epoch of the mediator that began it."""
-        return int(self.id.partition(".")[0])
-
-    def wanting(self, intent: Literal["cut", "abort", "resolve"], now: float) -> Batch:
-        """The batch with another intent. The time of the first cut stays: from then on members may have moved."""
-        cut_at = now if intent == "cut" and self.cut_at is None else self.cut_at
-        return replace(self, intent=intent, since=now, cut_at=cut_at)
-
-    def progressed(self, outcome: Outcome, now: float) -> Batch:
-        """The batch after its head's OUTCOME; the same one if that is old or has no news."""
-        if STATE_RANKS[outcome.state] < STATE_RANKS[self.state]:
-            return self
-        members = dict(self.members)
-        for name, state in outcome.members:
-            if name in members and MEMBER_RANKS.get(state, 0) > MEMBER_RANKS.get(members[name], 0):
-                members[name] = state
-        reason = outcome.reason or self.reason
-        if (outcome.state, members, reason) == (self.state, self.members, self.reason):
-            return self
-        ready_at = now if self.ready_at is None and outcome.state == "ready" else self.ready_at
-        return replace(self, state=outcome.state, members=members, reason=reason, ready_at=ready_at)
-
-    def located(self, at_source: set[str], at_target: set[str]) -> Batch:
-        """The batch after both edges have listed their subscribers.
-
-        A member in both lists, or in neither, is under way: its outcome stays open.
-        """
-        members = dict(self.members)
-        for name, state in self.members.items():
-            if state not in OUTCOMES and (name in at_source) != (name in at_target):
-                members[name] = "moved" if name in at_target else "stayed"
-        return self if members == self.members else replace(self, members=members)
-
-    def ended(self, rest: str, now: float) -> Batch:
-        """The batch at its end. Members without an outcome get `rest`; without a cut, `unknown` means they stayed."""
-        if rest == "unknown" and self.cut_at is None:
-            rest = "stayed"
-        members = {name: state if state in OUTCOMES else rest for name, state in self.members.items()}
-        return replace(self, members=members, ended_at=now)
-
-
-class ChildSession(_StoredStruct, frozen=True, kw_only=True):
+class ChildSession(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """A session that this one owns: created by the shell as an object of this name, and known by its uid from then on.
 
     `round`: of several plans, one after the other; `wave`: of one plan.
@@ -268,7 +61,7 @@ class ChildSession(_StoredStruct, frozen=True, kw_only=True):
     audit: AuditTotals | None = None
 
 
-class PastAttempt(_StoredStruct, frozen=True, kw_only=True):
+class PastAttempt(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """An attempt that has ended, and after which there was another."""
 
     number: int
@@ -283,7 +76,7 @@ class PastAttempt(_StoredStruct, frozen=True, kw_only=True):
     audit: AuditTotals | None = None
 
 
-class SessionVerdict(_StoredStruct, frozen=True, kw_only=True):
+class SessionVerdict(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Why no further batch begins; a batch under way is still ended. `again`: another attempt may succeed."""
 
     reason: str
@@ -291,7 +84,7 @@ class SessionVerdict(_StoredStruct, frozen=True, kw_only=True):
     again: bool = False
 
 
-class Session(_StoredStruct, frozen=True, kw_only=True):
+class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """The whole state of a session.
 
     `queued_at` orders the sessions that wait for the same brokers. By `deadline_at` ends what it does now: the wait in
@@ -511,7 +304,7 @@ def encode(session: Session) -> dict[str, Any]:
     return plain
 
 
-def decode(plain: Any) -> Session:
+def decode(plain: object) -> Session:
     """Read what `encode` wrote, in this version or in the one before.
 
     Raises:

@@ -15,15 +15,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from plimsoll.core.printable import printable
-from plimsoll.core.session.state import (
-    MOVING_PHASES,
-    OUTCOMES,
-    AuditTotals,
-    Forecast,
-    LoadFigures,
-    Session,
-    SessionPlan,
-)
+from plimsoll.core.session.batch import OUTCOMES, AuditTotals
+from plimsoll.core.session.session_plan import Forecast, LoadFigures, SessionPlan
+from plimsoll.core.session.state import MOVING_PHASES, Session
 from plimsoll.core.spec.status.conditions import Condition, merge_conditions
 from plimsoll.core.verify.session_checker import SessionStateObserved
 

@@ -62,11 +62,11 @@ class SessionTable:
         return [self.sessions[uid] for uid in self._unaudited]
 
     def mark_audited(self, session: Session) -> None:
-        """Stop to await the audit of a session."""
+        """Stop awaiting the audit of a session."""
         self._unaudited.pop(session.uid, None)
 
     def release(self, session: Session) -> None:
-        """Let go the brokers of a session that is over."""
+        """Release the brokers of a session that is over."""
         self._open.pop(session.uid, None)
         self._order = None
 

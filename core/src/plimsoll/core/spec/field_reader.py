@@ -29,7 +29,7 @@ UNREADABLE: Final = UnreadableValue()
 
 
 class FieldReader:
-    """Reads one document; collects problems."""
+    """Reads one document; collects problems. What is read has the type that the field names, or is `UNREADABLE`."""
 
     def __init__(self, document: SourceDocument, subject: str) -> None:
         self.document = document
@@ -61,7 +61,7 @@ class FieldReader:
                 read[item.name] = self._missing(item, (*path, item.key))
         return UNREADABLE if any(part is UNREADABLE for part in read.values()) else kind(**read)
 
-    def value(self, hint: Any, about: FieldInfo, value: object, path: Path) -> Any:
+    def value(self, hint: object, about: FieldInfo, value: object, path: Path) -> Any:
         """Read a value as the hinted type, and check it against the field's metadata."""
         origin = typing.get_origin(hint)
         if origin in (types.UnionType, typing.Union):

@@ -78,7 +78,7 @@ class Resources:
             yield from (group[name] for name in sorted(group))
 
 
-def to_mapping(value: Any, *, defaults: bool = False) -> Any:
+def to_mapping(value: object, *, defaults: bool = False) -> Any:  # of the kind that the value is of
     """A specification as plain mappings, lists and scalars; values equal to defaults are left out unless `defaults`."""
     if isinstance(value, Quantity | Duration):
         return str(value)

@@ -48,10 +48,13 @@ class LinkLimits:
 class Link:
     """One side of a reliable link.
 
-    `flags` go with every frame. `unacked` are the frames after `acked`, in order. `on_sealed` is told how many records
-    each frame has. `is_stuck`: the round has ended and something was left. `buffer` holds encoded records that wait
-    for the end of the round; the list stays the same object for the life of the link. `identity`: whose key an accepted
+    `flags` go with every frame. `unacked` are the frames after `acked`, in order. `on_sealed` gets the number of
+    records of each frame. `is_stuck`: the round has ended and something was left. `buffer` holds encoded records until
+    the end of the round; the list stays the same object for the life of the link. `identity`: whose key an accepted
     link was opened with; without keys, `identity_of_name`.
+
+    One class for both directions and the handshake, since they share its numbers, and a call from part to part would
+    cost time on every frame.
     """
 
     __slots__ = (
@@ -73,7 +76,6 @@ class Link:
         "initiator",
         "is_stuck",
         "last_heard",
-        "last_hello",
         "last_progress",
         "limits",
         "local",
@@ -105,7 +107,6 @@ class Link:
         self.is_stuck = False
         self.on_sealed: Callable[[int], None] | None = None
         self.last_heard = self.last_progress = now
-        self.last_hello = float("-inf")
         self.stats = LinkStats()
         self.buffer: list[bytes] = []
         self._start(new_id() if initiator else 0)
@@ -244,7 +245,6 @@ class Link:
 
     def hello(self, now: float) -> bytes:
         """Initiator: who this is and what has arrived, at the start, after a reconnect or when numbers do not fit."""
-        self.last_hello = now
         self.open = False
         return wire.hello_frame(self.id, self.expected - 1, self.was_open, self.local)
 

@@ -1,7 +1,7 @@
 """Load reports (PIE in the paper) and the control sockets: a broker's reports, and their receivers.
 
 Control records are unnumbered and may be lost; each report stands for itself. An edge reports to its head, a head
-passes on what its edges say and adds its own report for every mediator and collector that has made itself known.
+passes on what its edges say and adds its own report for every mediator and collector that has identified itself.
 A collector receives load reports and may only identify itself.
 """
 
@@ -41,7 +41,7 @@ class LoadReporter:
         self.brokers: dict[str, Peer] = {}
         self.cpu_ratio = self.memory_ratio = 0.0
 
-    def on_control(self, peer: Peer, record: Any, now: float) -> Any:
+    def on_control(self, peer: Peer, record: msg.ControlRecord, now: float) -> msg.ControlRecord | None:
         """Deal with what every broker answers; returns the record if it is for the machine."""
         if isinstance(record, msg.Identify) and record.role == "mediator":
             self.mediators[peer], self.epochs[peer] = now, record.epoch
@@ -74,7 +74,7 @@ class LoadReporter:
         return now >= self.next_report
 
     def make(self, now: float, state: str, extra: Report) -> Report:
-        """The report of the interval that ends now; see design section 3 for the definitions."""
+        """The report of the interval that ends now. PADRES 2006, 3.2, has the definitions."""
         factor = self.config.time_factor
         self.next_report = now + self.config.limits.report_seconds * factor
         self.mediators = {p: at for p, at in self.mediators.items() if now - at < MEDIATOR_SILENT_SECONDS}

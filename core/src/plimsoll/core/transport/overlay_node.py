@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec import Struct
-
 from plimsoll.core.config import BrokerConfig
 from plimsoll.core.metering.bucket import TokenBucket
 from plimsoll.core.protocol import messages, wire
@@ -224,16 +222,16 @@ class OverlayNode(NodeHooks):
         link.buffer.append(record)
         self.dirty[link] = None
 
-    def say(self, link: Link, record: Struct) -> None:
+    def say(self, link: Link, record: messages.LinkMessage) -> None:
         """Queue one record for the end of the round."""
         self.count_said(record)
         self.put(link, wire.encode(record))
 
-    def count_said(self, record: Struct) -> None:
+    def count_said(self, record: messages.LinkMessage | messages.ControlRecord) -> None:
         """Count a record that is sent; deliveries and relayed publications are metered as such."""
         self.counters[_SAID[type(record)]] += 1
 
-    def say_control(self, peer: Peer, *records: Struct) -> None:
+    def say_control(self, peer: Peer, *records: messages.ControlRecord) -> None:
         for record in records:
             self.count_said(record)
         self._control_out.append((peer, wire.control_frame(*records)))

@@ -75,7 +75,7 @@ class HandoverAudit:
                 assert_never(one)
 
     def _on_owner(self, one: seen.OwnerObserved) -> None:
-        """I4: an owner epoch belongs to one edge. A guest is no owner yet: its home head still has to decide."""
+        """I4: an owner epoch belongs to one edge. The cause `guest` makes no owner yet: another head still decides."""
         self._owner_changes.setdefault(one.subscriber, []).append(OwnerChange(one.at, one.edge, one.cause))
         if one.cause == "guest":
             return

@@ -48,7 +48,7 @@ def check_publications(
         found.counts["refused"] += one.answer == "refused"
         found.counts["unknown"] += one.answer == "unknown"
         if one.published_at == FOREVER:
-            found.add("I8", subject, "came from nowhere: nobody published it", one.answered_at)
+            found.add("I8", subject, "was never published", one.answered_at)
         if one.answers > 1:
             found.add("I8", subject, f"answered {one.answers} times, at last {one.answer}", one.answered_at)
         if not one.answers and one.published_at < FOREVER:

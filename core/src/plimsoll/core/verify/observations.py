@@ -155,7 +155,7 @@ class HeadEndObserved(Observation, frozen=True, tag="head-ended"):
 class OwnerObserved(Observation, frozen=True, tag="owned"):
     """A head made `edge` the owner of the subscriber for this owner epoch.
 
-    `cause`: `cut`, `resume` or `report`; or `guest`, for a cut that another head still has to decide.
+    `cause`: `cut`, `resume` or `report`; or `guest`, for the cut of a remote member, which another head still decides.
     """
 
     subscriber: str

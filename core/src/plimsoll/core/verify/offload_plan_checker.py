@@ -43,7 +43,7 @@ class BrokerLoadView(Protocol):
     @property
     def bandwidth(self) -> float | None: ...
     @property
-    def delay(self) -> Any: ...
+    def delay(self) -> Any: ...  # a model with a type of its own, or None; the function `delay` asks it for two numbers
 
 
 class PlanMoveView(Protocol):
@@ -117,13 +117,31 @@ class ProfileRowView(Protocol):
     def subscriptions(self) -> int: ...
 
 
+class SampleBlockView(Protocol):
+    """Samples that stand for the same amount of traffic each."""
+
+    @property
+    def width(self) -> int: ...
+    @property
+    def rate(self) -> float: ...
+    @property
+    def size_bytes(self) -> float: ...
+
+
+class SampledTrafficView(Protocol):
+    """The samples of a profile, in the order of their bits."""
+
+    @property
+    def blocks(self) -> Sequence[SampleBlockView]: ...
+
+
 class SubscriptionProfileView(Protocol):
     """The subscribers at the source, and the samples of traffic that they match."""
 
     @property
-    def traffic(self) -> Any: ...
+    def traffic(self) -> SampledTrafficView: ...
     @property
-    def rows(self) -> tuple[Any, ...]: ...
+    def rows(self) -> tuple[ProfileRowView, ...]: ...
     @property
     def accepting(self) -> int: ...
     @property
@@ -183,7 +201,7 @@ def _members(plan: OffloadPlanView, profile: SubscriptionProfileView) -> Iterato
         if (move.source, move.target) != (plan.source.name, plan.target.name):
             yield f"{move.key} goes from {move.source} to {move.target}, the plan is for another pair"
         if not move.subscribers:
-            yield f"nobody moves with {move.key}"
+            yield f"no subscriber moves with {move.key}"
         for name in move.subscribers:
             if here.get(name) != move.key:
                 yield f"{name} does not ask for {move.key} at {plan.source.name}"
@@ -194,10 +212,10 @@ def _reasons(plan: OffloadPlanView, profile: SubscriptionProfileView) -> Iterato
     yield from (f"{each.key} is rejected without a reason" for each in plan.rejected if not each.reason.strip())
     if not plan.stopped.strip():
         yield "the plan does not say why it ends"
-    everybody = sum(len(row.names) for row in profile.rows)
+    total = sum(len(row.names) for row in profile.rows)
     moved, stay = sum(len(move.subscribers) for move in plan.moves), sum(each.subscribers for each in plan.rejected)
-    if moved + stay != everybody:
-        yield f"of {everybody} subscribers {moved} move and {stay} have a reason to stay"
+    if moved + stay != total:
+        yield f"of {total} subscribers {moved} move and {stay} have a reason to stay"
 
 
 def _own(load: BrokerLoadView) -> RecomputedLoad:
@@ -262,7 +280,7 @@ def delay(load: BrokerLoadView, subscriptions: int, matches: float) -> float:
     return max(0.0, now + after - float(load.delay.delay_seconds)) if now else after
 
 
-def weights(traffic: Any) -> tuple[list[float], list[float]]:
+def weights(traffic: SampledTrafficView) -> tuple[list[float], list[float]]:
     """The publications and the bytes per second that each sample stands for."""
     rates = [block.rate for block in traffic.blocks for _ in range(block.width)]
     sizes = [block.rate * block.size_bytes for block in traffic.blocks for _ in range(block.width)]

@@ -39,7 +39,7 @@ def kind(value: Value) -> str:
     return "number" if value == value else "none"
 
 
-def holds(operator: str, found: Value, wanted: Any) -> bool:
+def holds(operator: str, found: Value, wanted: Any) -> bool:  # the constant of any operator
     """Whether one predicate holds for a value that is present.
 
     Raises:

@@ -7,7 +7,7 @@ small enough to run beside a mediator: its counts are the counters of production
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from plimsoll.core.verify.observations import Observation
 from plimsoll.core.verify.verdict import LawViolation
@@ -130,7 +130,7 @@ class SessionChecker:
         if seen.phase not in (*FINAL_PHASES, "Planned"):
             self._add("I5", seen, f"ended in {seen.phase}, which is no end", seen.at)
         if told > seen.planned:
-            self._add("I8", seen, f"planned {seen.planned} and tells of {told}", seen.at)
+            self._add("I8", seen, f"planned {seen.planned} and reports {told}", seen.at)
         if gone and seen.phase in ("RolledBack", "Rejected", "Planned"):
             self._add("I8", seen, f"is {seen.phase}, and {gone} did not stay", seen.at)
         if seen.phase == "Succeeded" and told < seen.planned:
@@ -145,13 +145,3 @@ def _reachable(phase: str) -> set[str]:
         reached |= new
         new = {after for each in new for after in PHASE_TRANSITIONS[each]} - reached
     return reached
-
-
-def session_violations(
-    seen: Iterable[SessionStateObserved], now: float, slack_seconds: float = 1.0
-) -> Sequence[LawViolation]:
-    """All violations in a journal of sessions."""
-    checker = SessionChecker(slack_seconds)
-    for each in seen:
-        checker.add(each)
-    return checker.judge(now)

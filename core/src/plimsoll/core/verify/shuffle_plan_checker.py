@@ -24,13 +24,13 @@ class ShufflePlanView(Protocol):
     """What should move, in waves, and the predicted load of every broker."""
 
     @property
-    def before(self) -> Sequence[Any]: ...
+    def before(self) -> Sequence[BrokerLoadView]: ...
     @property
-    def after(self) -> Sequence[Any]: ...
+    def after(self) -> Sequence[BrokerLoadView]: ...
     @property
-    def waves(self) -> Sequence[Sequence[Any]]: ...
+    def waves(self) -> Sequence[Sequence[PlanMoveView]]: ...
     @property
-    def rejected(self) -> Sequence[Any]: ...
+    def rejected(self) -> Sequence[PlanRejectionView]: ...
     @property
     def stopped(self) -> str: ...
 
@@ -82,7 +82,7 @@ def _members(moves: Sequence[PlanMoveView], fleet: ShufflePlanContext) -> Iterat
         if move.target not in fleet.takes:
             yield f"{move.target} may not take"
         if not move.subscribers:
-            yield f"nobody moves with {move.key}"
+            yield f"no subscriber moves with {move.key}"
         for name in move.subscribers:
             if here.get(name) != (move.source, move.key):
                 yield f"{name} does not ask for {move.key} at {move.source}"
@@ -94,10 +94,10 @@ def _reasons(plan: ShufflePlanView, moves: Sequence[PlanMoveView], fleet: Shuffl
     yield from (f"{each.key} is rejected without a reason" for each in rejected if not each.reason.strip())
     if not plan.stopped.strip():
         yield "the plan does not say why it ends"
-    everybody = sum(len(row.names) for profile in fleet.profiles.values() for row in profile.rows)
+    total = sum(len(row.names) for profile in fleet.profiles.values() for row in profile.rows)
     moved, stay = sum(len(move.subscribers) for move in moves), sum(each.subscribers for each in rejected)
-    if moved + stay != everybody:
-        yield f"of {everybody} subscribers {moved} move and {stay} have a reason to stay"
+    if moved + stay != total:
+        yield f"of {total} subscribers {moved} move and {stay} have a reason to stay"
 
 
 # -- predictions, from sets of samples

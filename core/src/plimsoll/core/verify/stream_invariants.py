@@ -175,7 +175,7 @@ class StreamAudit:
             self.report("I1", f"{one} was lost", one.counts_from)
 
     def _due_until(self, one: PublicationHistory, lives: list[SubscriptionHistory]) -> float | None:
-        """Until when it was due (for ever, or until an end of the subscription); None if it was not due."""
+        """Until when it was due (without end, or until an end of the subscription); None if it was not due."""
         at = one.counts_from
         if not one.is_accepted or at >= self.reader.ended_at:
             return None

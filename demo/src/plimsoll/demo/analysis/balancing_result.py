@@ -57,7 +57,7 @@ def _with_policy_replaced(fleet: Mapping[str, Any], policy: str) -> dict[str, An
 
 
 def convergence_limits(resources: Resources) -> ConvergenceLimits:
-    """The criteria for a fleet: the paper's thresholds whatever its triggers, with its detection interval and N_f."""
+    """The criteria for a fleet: the paper's thresholds, not its own triggers, with its detection interval and N_f."""
     fleet = resources.fleet.spec
     spec = fleet.defaults.policy
     if spec is None:

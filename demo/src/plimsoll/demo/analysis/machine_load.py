@@ -1,7 +1,7 @@
 """How busy the machine was with other work during a run.
 
 A run that shares its processors with other processes still proves what was delivered. Its time to converge and its
-overhead then say more about the other processes than about Plimsoll, so those claims are not judged.
+overhead then depend more on those processes than on Plimsoll, so those claims are not judged.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class MachineLoad:
     def text(self) -> str:
         """A sentence without its full stop."""
         if not self.is_known:
-            return "this system does not tell what other processes used"
+            return "this system does not report what other processes used"
         used = f"other processes used {self.others:.2f} and the demo {self.own:.2f}"
         return f"{used} of {self.processors} processors on average"
 

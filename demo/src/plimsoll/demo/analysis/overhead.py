@@ -83,9 +83,9 @@ class MessageLedger:
         self._before: dict[str, Counter[str]] = {}
         self._watched: list[tuple[float, Counter[str]]] = []
 
-    def watch(self, heard: Mapping[str, int], seconds: float) -> None:
+    def watch(self, received: Mapping[str, int], seconds: float) -> None:
         """Note messages sent to mere watchers of the run: they are no part of the measurement."""
-        self._watched.append((seconds, Counter(heard)))
+        self._watched.append((seconds, Counter(received)))
 
     def take(self, party: str, counts: Counter[str], seconds: float, life: int = 0) -> None:
         """Note the messages that a party has sent so far."""

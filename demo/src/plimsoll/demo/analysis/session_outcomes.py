@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec.structs import asdict
 
 from plimsoll.core.session import Session, decode
-from plimsoll.core.session.state import LoadFigures
+from plimsoll.core.session.session_plan import LoadFigures
 from plimsoll.demo.analysis.convergence import StabilityStop
 
 Object = Mapping[str, Any]

@@ -38,7 +38,7 @@ def charts(report: Mapping[str, Any]) -> Figures:
     ]
     return [
         (Chart("Message overhead", "%", [ratio, *parts], 1.0),
-         "Load reports, sessions, redirects and subscriptions anew, as shares of all messages; five seconds each."),
+         "Load reports, sessions, redirects and repeated subscriptions, as shares of all messages; five seconds each."),
         (Chart("Largest difference of two edges", "ratio", widest, 0.2),
          "0.1 triggers balancing; matching delays differ by N_f. Output may differ more where the stability rule says "
          "so."),
@@ -134,7 +134,7 @@ EXPLANATION: Final = (
     "<strong>converged</strong>: for three detections running, input utilisation and matching delay of every pair of "
     "edges were within 0.1 (delays by N_f), and output, too, or the stability rule of Phase-II had ended a session of "
     "the two. Computed from the load reports, averaged over a detection interval.",
-    "<strong>overhead</strong>: load reports, sessions, redirects and subscriptions anew, as a share of all "
+    "<strong>overhead</strong>: load reports, sessions, redirects and repeated subscriptions, as a share of all "
     "messages. What a session reads again from the log are publications; acknowledgements and credit are counted "
     "apart: <code>overhead_ratio</code> of the JSON has both.",
     "<strong>accuracy</strong>: 1 - |predicted - measured| / measured, averaged over both edges of all sessions. A "

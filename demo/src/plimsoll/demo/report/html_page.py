@@ -127,7 +127,7 @@ def _load_charts(report: Mapping[str, Any]) -> list[tuple[Chart, str]]:
         (Chart("Wait before matching", "ms", lines("input_queue_delay_seconds", 1000, brokers)),
          "How long a publication waits in a broker until its turn."),
         (Chart("Subscribers", "subscribers", lines("subscribers", 1, edges)),
-         "Who is served where. " + ("All newcomers come to the weakest edge." if _is_balanced(report) else
+         "Subscribers served by each edge. " + ("All newcomers come to the weakest edge." if _is_balanced(report) else
          "The head places each newcomer on the edge that is loaded least.")),
         (Chart("Deliveries", "per second", lines("output_rate", 1, edges)), "What each edge hands to its subscribers."),
     ]  # fmt: skip

@@ -113,14 +113,14 @@ def _processor() -> str:
     """The processor's model name, which only Linux writes into a file."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
+    except FileNotFoundError:
         return platform.processor()
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.processor())
 
 
 def package_versions() -> dict[str, str]:
-    """Versions of Python and of whatever decides the figures."""
+    """Versions of Python and of the packages that affect the figures."""
     return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in _PACKAGES}}
 
 

@@ -1,6 +1,6 @@
 """The process of all publishers: replays quotes at their times and records the outcome of each.
 
-    python -m plimsoll.demo.workers.publisher_worker     (started by the demo; its orders come on standard input)
+    python -m plimsoll.demo.workers.publisher_worker     (started by the demo, which sends orders on standard input)
 
 Publishing is open-loop: the time of a publication is planned, and does not wait for earlier answers.
 """
@@ -111,7 +111,7 @@ class QuotePublishers:
                     self._note(voice, number, answer, at)
 
     def _note(self, voice: PublisherProgress, number: int, answer: client.Answered, at: float) -> None:
-        """Only the answer tells under which identity subscribers see a publication, so both are recorded together."""
+        """Only the answer has the identity that subscribers see, so publication and answer are recorded together."""
         published_at, _, attributes = voice.unanswered.pop(number)
         voice.incarnations.add(answer.incarnation)
         seq = answer.first_seq + number - answer.first

@@ -1,6 +1,6 @@
 """A process of many subscribers on one connection: each joins at its time, and all it receives is recorded.
 
-    python -m plimsoll.demo.workers.subscriber_worker     (started by the demo; its orders come on standard input)
+    python -m plimsoll.demo.workers.subscriber_worker     (started by the demo, which sends orders on standard input)
 
 The head assigns an edge to each newcomer; one link per edge serves all its subscribers.
 """

@@ -62,7 +62,7 @@ def connect(given: ClientTask, name: str) -> Iterator[client.Connection]:
 
 
 class WorkerError(RuntimeError):
-    """A worker ended before it was told to."""
+    """A worker ended before it was asked to."""
 
 
 def client_task(scenario: DemoScenario, entry: DemoAccess, journal: Path, part: int = 0, of: int = 1) -> ClientTask:
@@ -93,8 +93,8 @@ class WorkerProcess:
                 stderr=errors,
                 start_new_session=True,
             )
-        assert self._process.stdin is not None  # noqa: S101
-        assert self._process.stdout is not None  # noqa: S101
+        assert self._process.stdin is not None  # noqa: S101  # a pipe, as asked for above
+        assert self._process.stdout is not None  # noqa: S101  # a pipe, as asked for above
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
         os.set_blocking(self._stdout.fileno(), False)
         self._say(msgspec.json.encode(given))
@@ -141,7 +141,7 @@ class WorkerProcess:
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(BrokenPipeError):  # it ended without reading the last line
             self._stdin.close()
         self._stdout.close()
 

@@ -9,7 +9,7 @@ import os
 import select
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -87,7 +87,7 @@ class WorkerPipe:
         return True
 
 
-def run_worker(run: Any) -> int:
+def run_worker(run: Callable[[WorkerPipe], None]) -> int:
     """Run a worker with its orders; returns its exit code."""
     try:
         run(WorkerPipe())

@@ -80,7 +80,7 @@ class ObjectEvent:
 
 
 LOCK_SECONDS = 10.0
-"""So long a lock of another process is waited for."""
+"""How long to wait for a lock of another process."""
 
 
 class ObjectStore:
@@ -143,7 +143,7 @@ class ObjectStore:
         """All objects (of these kinds), by kind and name, and the version at which to start a watch."""
         some = f"WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         with self.transaction("DEFERRED"):
-            rows = self._db.execute(f"SELECT object FROM objects {some} ORDER BY kind, name", kinds).fetchall()  # noqa: S608
+            rows = self._db.execute(f"SELECT object FROM objects {some} ORDER BY kind, name", kinds).fetchall()  # noqa: S608  # only question marks are put in
             return self.version(), [_decoded_object(text) for (text,) in rows]
 
     def version(self) -> int:
@@ -182,7 +182,7 @@ class ObjectStore:
             return self._replace(old, new)
 
     def apply(self, new: Mapping[str, Any], now: str) -> tuple[str, Object]:
-        """Create or replace, whatever the version; returns `created`, `configured` or `unchanged`.
+        """Create or replace, without comparing versions; returns `created`, `configured` or `unchanged`.
 
         Raises `ObjectConflictError` for an object that is being deleted.
         """

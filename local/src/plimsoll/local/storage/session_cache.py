@@ -26,7 +26,7 @@ class SessionBriefCache:
                     self._known.pop(change.name, None)
                 else:
                     self._known[change.name] = session_outline(change.object)
-        except ChangesExpiredError:
+        except ChangesExpiredError:  # read all of them
             self._version, items = self._store.objects(SESSION_KIND)
             self._known = {item["metadata"]["name"]: session_outline(item) for item in items}
         return [self._known[name] for name in sorted(self._known)]

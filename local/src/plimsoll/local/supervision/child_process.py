@@ -1,4 +1,4 @@
-"""Starting and ending one broker process: its own session, its log file, and its death with ours.
+"""Starting and ending one broker process: its own session, its log file, and its end when this process ends.
 
 Each broker leads a session of its own, so a terminal's Ctrl-C reaches only the supervisor, which decides the order in
 which brokers leave.

@@ -29,7 +29,7 @@ from plimsoll.telemetry.session_rows import is_over
 from plimsoll.telemetry.snapshot import SnapshotRequirements
 
 STOP_SECONDS = 5.0
-"""A collector may take so long to write what waits."""
+"""How long a collector may take to write its pending rows."""
 
 
 def collector_command(config: Path) -> Sequence[str]:
@@ -77,7 +77,7 @@ class CollectorProcesses:
             return
         try:
             changes = store.changes(self._sent_version, SESSION) if self._sent_version else None
-        except ChangesExpiredError:
+        except ChangesExpiredError:  # send all of them: a collector counts repeats, and keeps none
             changes = None
         if changes is None:
             self._sent_version, sessions = store.objects(SESSION)
@@ -147,7 +147,7 @@ class CollectorProcesses:
     def _address(self, name: str) -> dict[str, str]:
         try:
             return {"http": json.loads(self._address_file(name).read_bytes())["http"]}
-        except (OSError, ValueError):  # it has not written its address yet
+        except FileNotFoundError:  # it has not written its address yet
             return {}
 
     def _first_address(self) -> tuple[str, int] | None:

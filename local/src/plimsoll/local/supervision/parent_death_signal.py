@@ -23,7 +23,7 @@ def main(arguments: list[str]) -> None:
             sys.exit(f"prctl: {os.strerror(ctypes.get_errno())}")
     if os.getppid() != parent:  # the parent ended before the request
         sys.exit(f"process {parent}, which started this one, has ended")
-    os.execv(arguments[1], arguments[1:])  # noqa: S606  no shell is wanted
+    os.execv(arguments[1], arguments[1:])  # noqa: S606  # no shell is wanted
 
 
 if __name__ == "__main__":

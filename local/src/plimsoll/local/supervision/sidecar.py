@@ -27,7 +27,7 @@ def mediator_command(folder: FleetFolder) -> Sequence[str]:
 
 
 class Sidecar:
-    """Keeps one process running: the mediator, unless told otherwise. `now` is seconds of one monotonic clock.
+    """Keeps one process running, by default the mediator. `now` is seconds of one monotonic clock.
 
     `kind` prefixes its events' reasons, and `name` names its log. `environment`: its whole environment; None: ours.
     """

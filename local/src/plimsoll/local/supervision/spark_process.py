@@ -1,7 +1,7 @@
 """The live job on Spark as a process of this machine: started beside the collectors, judged by its snapshot's age.
 
 If Java or PySpark is missing, one event says so and the fleet uses the collectors' fold. On one machine the job is a
-process whatever launcher the fleet names, so the resources of a cluster can be tried out unchanged.
+process under any launcher that the fleet names, so the resources of a cluster can be tried out unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SPARK_CONDITION: Final = "SparkReady"
 SPARK_PROCESS_NAME: Final = "local.spark"
 STOP_SECONDS: Final = 2.0
 CHECKPOINT_WAIT_SECONDS: Final = 10
-"""A job whose predecessor was killed waits so long for its checkpoint."""
+"""How long a job whose predecessor was killed waits for its checkpoint."""
 
 
 class SparkProcess:
@@ -52,9 +52,9 @@ class SparkProcess:
         if self._launcher == "None" or telemetry.spark is None:
             return
         if not telemetry.collectors.replicas:
-            self._missing = "NoCollectors", "nobody stores load reports: set telemetry.collectors.replicas"
+            self._missing = "NoCollectors", "no collector stores load reports: set telemetry.collectors.replicas"
         elif lack := missing():
-            self._missing = "NoSpark", f"{lack}; the fleet goes by the collectors' fold"
+            self._missing = "NoSpark", f"{lack}; the fleet uses the collectors' fold"
         else:
             launch = SparkLaunch(
                 fleet=fleet, namespace="", image="", trigger_seconds=max(1, round(telemetry.spark.trigger.seconds)),
@@ -79,10 +79,10 @@ class SparkProcess:
             self._last = known.last
         now_us = time.time_ns() // 1000
         self._health = assess_live_job(now_us, self._last, now_us - round((now - self._started) * 1e6))
-        heard = known is not None and known.chosen is not None
-        if before is not None and heard and self._health.wants_restart and now >= next_restart(self._restarts, now):
+        answered = known is not None and known.chosen is not None
+        if before is not None and answered and self._health.wants_restart and now >= next_restart(self._restarts, now):
             self._restarts = [*self._restarts[-9:], now]
-            record("Warning", "SparkRestarting", f"the live job is started anew: {self._health.message}")
+            record("Warning", "SparkRestarting", f"the live job is restarted: {self._health.message}")
             self._sidecar.restart()
 
     def stop(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +12,8 @@ from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.supervision.child_process import BrokerCommand, ChildProcess, describe_exit
 from plimsoll.local.supervision.restart_backoff import RestartBackoff
 from plimsoll.mediator.resource_status import ObservedBroker
+
+GRACE_SECONDS = 15.0
 
 RecordBrokerEvent = Callable[[str, str, str, str], None]
 """Note an event: broker, Normal or Warning, reason, message."""
@@ -67,11 +68,11 @@ class SupervisedBroker:
         """Start it at a later step."""
         self._start_at = then
 
-    def begin_drain(self, now: float, grace_seconds: float) -> None:
-        """Ask it to redirect its subscribers and exit; after the grace period it is killed."""
+    def begin_drain(self, now: float) -> None:
+        """Ask it to redirect its subscribers and exit; after GRACE_SECONDS it is killed."""
         if not self.stopping:
             self.stopping = True
-            self._kill_at = now + grace_seconds
+            self._kill_at = now + GRACE_SECONDS
             self._start_at = None
         if self._process is not None:
             self._process.terminate()
@@ -108,9 +109,9 @@ class SupervisedBroker:
     def on_load_report(self, report: Mapping[str, Any], now: float) -> None:
         """Take a load report; a repeat, or one older than the last, is ignored."""
         old = self._report
-        with contextlib.suppress(TypeError, KeyError):
-            if (report["epoch"], report["seq"]) <= (old["epoch"], old["seq"]):
-                return
+        is_numbered = {"epoch", "seq"} <= report.keys() & old.keys()
+        if is_numbered and (report["epoch"], report["seq"]) <= (old["epoch"], old["seq"]):
+            return
         self._report, self._reported_at = report, now
 
     def observed(self, now: float) -> ObservedBroker:

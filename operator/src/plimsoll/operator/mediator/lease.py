@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Coroutine
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError, Object
+from plimsoll.operator.tasks import cancel_tasks
+
+log = logging.getLogger(__name__)
 
 LEASE_KIND = "Lease"
 T = TypeVar("T")
@@ -62,16 +66,26 @@ class Lease:
                 await keeping  # it only ends by raising
             return await working
         finally:
-            for task in (working, keeping):
-                task.cancel()
-            await asyncio.gather(working, keeping, return_exceptions=True)
-            with contextlib.suppress(ApiError, ApiNotFoundError, ApiConflictError, LeaseLostError, TimeoutError):
-                async with asyncio.timeout(self._seconds / 3):
-                    await self._write(release=True)
+            await cancel_tasks(working, keeping)
+            await self._release()
+
+    async def _release(self) -> None:
+        """Give the lease back, unless another operator has it; one that stays here ends by its time."""
+        try:
+            async with asyncio.timeout(self._seconds / 3):
+                await self._write(release=True)
+        except (ApiNotFoundError, LeaseLostError):
+            return  # nothing is held any more
+        except (ApiError, ApiConflictError, TimeoutError) as error:
+            log.warning(
+                "lease %s/%s was not released, another operator waits up to %g s for it: %s",
+                self._namespace, self._name, self._seconds, str(error) or "no answer in time",
+            )  # fmt: skip
 
     async def acquire(self) -> None:
         """Wait until this operator holds the lease."""
         while True:
+            # another operator holds it, or has just written it
             with contextlib.suppress(LeaseLostError, ApiConflictError, ApiNotFoundError):
                 await self._write(release=False)
                 return
@@ -82,7 +96,7 @@ class Lease:
         while True:
             await asyncio.sleep(self._seconds / 3)
             for pause in self._api.pauses():
-                with contextlib.suppress(ApiConflictError, ApiNotFoundError):
+                with contextlib.suppress(ApiConflictError, ApiNotFoundError):  # the next try reads it again
                     await self._write(release=False)
                     break
                 await asyncio.sleep(pause)

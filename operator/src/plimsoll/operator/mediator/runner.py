@@ -31,6 +31,7 @@ from plimsoll.operator.mediator.session_store import ApiSessionStore, LoadedSess
 from plimsoll.operator.names import MEDIATOR
 from plimsoll.operator.objects.manifest import object_of_broker, owner
 from plimsoll.operator.session_metrics import SessionMetrics
+from plimsoll.operator.tasks import cancel_tasks
 
 LEASE_SECONDS = 15.0
 TICK_SECONDS = 0.05
@@ -145,8 +146,7 @@ class FleetMediator:
                         "fleet %s/%s: %s; starting a new epoch with what is stored", self._namespace, self._fleet, error
                     )
         finally:
-            writing.cancel()
-            await asyncio.gather(writing, return_exceptions=True)
+            await cancel_tasks(writing)
 
     async def _run_epoch(self, writing: asyncio.Task[None]) -> None:
         loaded = await self._start_epoch()
@@ -162,8 +162,7 @@ class FleetMediator:
                     if task.done():
                         task.result()
         finally:
-            polling.cancel()
-            await asyncio.gather(polling, return_exceptions=True)
+            await cancel_tasks(polling)
             self.brokers.close()
 
     async def _start_epoch(self) -> LoadedSessions:
@@ -194,7 +193,7 @@ class FleetMediator:
         for item in items:
             session = self.sessions.get(item["metadata"]["uid"])
             if session is not None and not session.is_over:
-                with contextlib.suppress(ApiNotFoundError):
+                with contextlib.suppress(ApiNotFoundError):  # deleted meanwhile: its watch event follows
                     await self._store.save(session, now)
         for item in items:
             await self._upsert_session(item)
@@ -230,7 +229,7 @@ class FleetMediator:
     async def _process_inbox(self) -> None:
         """Wait for input or the next tick, then hand everything received to the engine."""
         is_busy = any(not session.is_over for session in self.sessions.values())
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError):  # nothing has come: the engine still wants its tick
             async with asyncio.timeout(TICK_SECONDS if is_busy else IDLE_TICK_SECONDS):
                 await self._wake.wait()
         self._wake.clear()
@@ -338,7 +337,7 @@ class FleetMediator:
 
     async def _delete_session(self, uid: str, name: str) -> None:
         """Delete a session's object; the garbage collector deletes what it owns."""
-        with contextlib.suppress(ApiNotFoundError, ApiConflictError):
+        with contextlib.suppress(ApiNotFoundError, ApiConflictError):  # it is gone, or another object has its name
             await self._api.delete(session_objects.SESSION_KIND, self._namespace, name, uid=uid, retry=True)
         await self._session_deleted(uid)
 

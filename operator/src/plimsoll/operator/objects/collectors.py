@@ -15,7 +15,7 @@ from plimsoll.core.spec import Resources
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects import network
-from plimsoll.operator.objects.manifest import tolerations
+from plimsoll.operator.objects.manifest import container_basics, tolerations
 from plimsoll.operator.objects.pods import port_of
 from plimsoll.operator.security.keys import StoredKeys
 from plimsoll.telemetry import config as configuration
@@ -185,15 +185,7 @@ def _container(image: str, *, keyed: bool) -> Object:
             "requests": {"cpu": cpu, "memory": memory},
             "limits": {"cpu": most_cpu, "memory": most_memory},
         },
-        "startupProbe": {**_probe("/livez"), "periodSeconds": 1, "failureThreshold": 60},
-        "readinessProbe": {**_probe("/readyz"), "periodSeconds": 5, "failureThreshold": 2},
-        "livenessProbe": {**_probe("/livez"), "periodSeconds": 10, "failureThreshold": 6},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "runAsNonRoot": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        **container_basics(ready_seconds=5),
         "volumeMounts": [
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108  # a volume of the pod's own
             {"name": "config", "mountPath": names.CONFIG_FOLDER, "readOnly": True},
@@ -201,10 +193,6 @@ def _container(image: str, *, keyed: bool) -> Object:
             *keys,
         ],
     }
-
-
-def _probe(path: str) -> Object:
-    return {"httpGet": {"path": path, "port": "http"}, "timeoutSeconds": 5}
 
 
 def _volumes(resources: Resources) -> Iterator[Object]:

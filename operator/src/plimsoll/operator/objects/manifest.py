@@ -39,7 +39,7 @@ def is_leaving(item: Mapping[str, Any]) -> bool:
     return "deletionTimestamp" in item["metadata"]
 
 
-def digest(value: Any) -> str:
+def digest(value: object) -> str:
     """A short hash of a value that is written as JSON; the same for equal values."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -67,6 +67,25 @@ def tolerations(lost_node_after_seconds: float) -> list[Object]:
         }
         for trouble in ("not-ready", "unreachable")
     ]
+
+
+def container_basics(ready_seconds: int) -> Object:
+    """The probes of a container that serves `/livez` and `/readyz`, and the least privileges that it can run with.
+
+    `ready_seconds`: how often it is asked whether it is ready.
+    """
+    live, ready = ({"httpGet": {"path": path, "port": "http"}, "timeoutSeconds": 5} for path in ("/livez", "/readyz"))
+    return {
+        "startupProbe": {**live, "periodSeconds": 1, "failureThreshold": 60},
+        "readinessProbe": {**ready, "periodSeconds": ready_seconds, "failureThreshold": 2},
+        "livenessProbe": {**live, "periodSeconds": 10, "failureThreshold": 6},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "runAsNonRoot": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
 
 
 _POD_SPECS = {
@@ -111,7 +130,7 @@ def needs_write(live: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     return annotation(live, DESIRED_HASH) != annotation(wanted, DESIRED_HASH) or not is_subset(live, wanted)
 
 
-def is_subset(live: Any, wanted: Any) -> bool:
+def is_subset(live: object, wanted: object) -> bool:
     """Whether a stored value contains all of the desired one; anything else was added by defaults or other clients."""
     if live == wanted:
         return True
@@ -158,5 +177,5 @@ def _same_amount(live: Any, wanted: Any) -> bool:
         return False
     try:
         return Quantity.parse(str(live)).value == Quantity.parse(str(wanted)).value
-    except ValueError:
+    except ValueError:  # text that begins like an amount, and is none
         return False

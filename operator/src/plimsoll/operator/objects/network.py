@@ -104,7 +104,7 @@ def network_policy(fleet: str, ports: frozenset[tuple[int, int]], metadata: Obje
 def collector_policy(fleet: str, http: int, control: frozenset[int], metadata: Object) -> Object:
     """All pods may reach a collector's one port; it may reach the control ports of brokers, and nothing else.
 
-    Its volume is mounted by the node, which no policy concerns.
+    Its volume is mounted by the node, to which no network policy applies.
     """
     brokers, collectors = _pods(fleet, "plimsoll-broker"), _pods(fleet, "plimsoll-collector")
     return {

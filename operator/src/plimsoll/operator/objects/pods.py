@@ -19,7 +19,7 @@ from plimsoll.core.spec.brokers import GROUP_LABEL
 from plimsoll.core.spec.kinds import HardwareProfileSpec
 from plimsoll.operator import names
 from plimsoll.operator.names import Object
-from plimsoll.operator.objects.manifest import digest, tolerations
+from plimsoll.operator.objects.manifest import container_basics, digest, tolerations
 
 LEAVE_SECONDS = 30
 """Time for a terminated broker to let its subscribers move elsewhere."""
@@ -147,15 +147,7 @@ def _container(wanted: BrokerPodSpec) -> Object:
         "command": ["python", "-m", "plimsoll.broker", "--config", file, "--leave-seconds", str(LEAVE_SECONDS)],
         "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports.items()],
         "resources": container_resources(wanted.profile),
-        "startupProbe": {**_probe("/livez"), "periodSeconds": 1, "failureThreshold": 60},
-        "readinessProbe": {**_probe("/readyz"), "periodSeconds": 2, "failureThreshold": 2},
-        "livenessProbe": {**_probe("/livez"), "periodSeconds": 10, "failureThreshold": 6},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "runAsNonRoot": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        **container_basics(ready_seconds=2),
         "volumeMounts": [
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108  # a volume of the pod's own
             {"name": "config", "mountPath": names.CONFIG_FOLDER, "readOnly": True},
@@ -181,10 +173,6 @@ def container_resources(profile: HardwareProfileSpec) -> Object:
             "memory": str(max(1, memory // MEMORY_REQUEST_SHARE)),
         },
     }
-
-
-def _probe(path: str) -> Object:
-    return {"httpGet": {"path": path, "port": "http"}, "timeoutSeconds": 5}
 
 
 def _volumes(wanted: BrokerPodSpec) -> list[Object]:

@@ -61,7 +61,7 @@ class SparkApplications:
             live = await self._api.get(
                 _versioned_kind(wanted["apiVersion"]), self._namespace, wanted["metadata"]["name"]
             )
-        except ApiNotFoundError:
+        except ApiNotFoundError:  # it is created below
             live = None
         if live is not None and not is_ours(live, wanted):
             return SparkObstacle("NameTaken", f"{'/'.join(ref(wanted))} exists and is not managed by the operator")

@@ -26,7 +26,7 @@ from plimsoll.telemetry.snapshot import SnapshotSummary
 
 SPARK_CONDITION: Final = "SparkReady"
 RECENT_SECONDS: Final = 30.0
-"""A driver is not restarted on the word of a snapshot that is older than this."""
+"""A snapshot that is older than this is no reason to restart a driver."""
 JOB_CONTAINERS: Final = ("driver", "spark-kubernetes-driver", manifests.SIDECAR)
 """The live job's container, by who has made its pod."""
 
@@ -47,7 +47,7 @@ def launch_obstacle(resources: Resources, settings: OperatorSettings) -> SparkOb
         return SparkObstacle("NoCollectors", "no collector stores load reports: set telemetry.collectors.replicas")
     if telemetry.launcher == "Process":
         if collectors.replicas > 1:
-            text = "a process beside one collector knows its share alone: one collector, or another launcher"
+            text = "a process beside one of several collectors reads only its share: one collector, or another launcher"
             return SparkObstacle("ManyCollectors", text)
         return None
     if not settings.spark:

@@ -65,34 +65,34 @@ def drain_progress(observed: ObservedObjects, edge: str, name: str, context: Rec
     found = [session for each in names if (session := observed.get(SESSION, each)) is not None]
     if not found:
         return DrainProgress(next_session=name)
-    session, heard = found[-1], context.subscribers.get(edge) if context.subscribers is not None else None
+    session, reported = found[-1], context.subscribers.get(edge) if context.subscribers is not None else None
     if not is_over(session):
-        return _open_progress(session, heard, context)
+        return _open_progress(session, reported, context)
     reason = str(session.get("status", {}).get("phase", "ended"))
     if context.subscribers is None:
         return DrainProgress(session, True, reason)
     ended = unix_seconds(session["status"]["endedAt"]) + 1.0  # written in whole seconds
-    if heard is None or heard.at <= ended:
+    if reported is None or reported.at <= ended:
         listened = min(context.now - ended, context.mediating_seconds)
         unheard = listened > REPORT_WAIT_SECONDS
         return DrainProgress(session, unheard, f"{reason}; {edge} does not report its subscribers" if unheard else "")
-    if heard.subscribers == 0:
+    if reported.subscribers == 0:
         return DrainProgress(session, True, reason)
     if len(found) < len(names):
         return DrainProgress(
-            next_session=names[len(found)], reason=f"{heard.subscribers} subscribers are left after {reason}"
+            next_session=names[len(found)], reason=f"{reported.subscribers} subscribers are left after {reason}"
         )
     return DrainProgress(
-        session, True, f"{reason}; {heard.subscribers} subscribers are left, and resume from the head's log"
+        session, True, f"{reason}; {reported.subscribers} subscribers are left, and resume from the head's log"
     )
 
 
-def _open_progress(session: Object, heard: ReportedSubscribers | None, context: ReconcileContext) -> DrainProgress:
+def _open_progress(session: Object, reported: ReportedSubscribers | None, context: ReconcileContext) -> DrainProgress:
     """A session past the longest time is given up if no subscriber is left, or a mediator has run for that long."""
     begun, longest = session["metadata"].get("creationTimestamp"), evacuation.LONGEST_SECONDS * context.time_factor
     if begun is None or context.now - unix_seconds(begun) <= longest:
         return DrainProgress(session)
-    if heard is not None and heard.subscribers == 0:
+    if reported is not None and reported.subscribers == 0:
         return DrainProgress(session, True, "the session takes too long, and no subscriber is left")
     if context.mediating_seconds > longest:
         return DrainProgress(session, True, "the session takes too long")

@@ -26,11 +26,6 @@ def leaving_edges(observed: ObservedObjects) -> Iterator[Object]:
             yield edge
 
 
-def leaving_edge_names(observed: ObservedObjects) -> frozenset[str]:
-    """Their names."""
-    return frozenset(str(edge["metadata"]["name"]) for edge in leaving_edges(observed))
-
-
 def removal_steps(
     desired: DesiredFleet, observed: ObservedObjects, context: ReconcileContext
 ) -> Iterator[ReconcileStep]:

@@ -14,7 +14,6 @@ from time import monotonic, time
 
 from plimsoll.core.spec import InvalidResourcesError, Resources
 from plimsoll.mediator import fleet_resources, telemetry_loads
-from plimsoll.mediator.fleet_view import TelemetryLoads
 from plimsoll.operator import names, status
 from plimsoll.operator.api import Api, ApiConflictError, ApiError, ApiNotFoundError
 from plimsoll.operator.cache import Cache
@@ -42,7 +41,7 @@ STATUS_INTERVAL_SECONDS = 1.0
 DEBOUNCE_SECONDS = 0.05
 """Changes that arrive within this time of each other are reconciled together."""
 STATUS_WARMUP_SECONDS = 45.0
-"""A new mediator has this long to hear all brokers; until then the status of before stands."""
+"""A new mediator has this long to receive an answer of each broker; until then the earlier status stays."""
 FLEETLESS_GRACE_SECONDS = 3.0
 """A namespace with clusters has this long to get its fleet: `kubectl apply` writes the files one by one."""
 NO_FLEET_MESSAGE = "there is no BrokerFleet in this namespace: create one; its spec may be empty"
@@ -122,13 +121,13 @@ class FleetReconciler:
             await self._mediator.stop()
 
     async def _wait(self, seconds: float) -> None:
-        """Until something changes, or for some seconds."""
+        """Wait until something changes, at most for some seconds."""
         try:
             async with asyncio.timeout(seconds):  # `wait_for` of Python 3.11 may lose a cancellation
                 await self._woken.wait()
             await asyncio.sleep(DEBOUNCE_SECONDS)
         except TimeoutError:
-            return
+            return  # nothing has changed, and the next round is due
 
     # -- reconciliation
 
@@ -204,9 +203,6 @@ class FleetReconciler:
 
     def _other_faults(self) -> dict[Ref, Fault]:
         return {**self._orphans, **self._mediator.faults, **self._keys.faults}
-
-    def _telemetry_loads(self) -> TelemetryLoads | None:
-        return telemetry_loads.telemetry_loads(self._collectors.known, time())
 
     # -- resources
 

@@ -67,7 +67,7 @@ class FleetClient:
         kind, name = ref(item)
         try:
             changed = await self._api.patch(kind, self.namespace, name, patch)
-        except ApiNotFoundError:
+        except ApiNotFoundError:  # the cache forgets it, as its watch will say
             self._cache.note_deletion(item, monotonic())
             return
         if is_leaving(changed) and not changed["metadata"].get("finalizers"):
@@ -94,7 +94,7 @@ class FleetClient:
         self.note_write(await self._api.replace_status({**item, "status": status}))
 
     async def emit_event(self, about: Object | None, type_: EventType, reason: str, message: str) -> None:
-        """Write an Event about an object, if there is one; raises nothing, for an Event is not worth a retry."""
+        """Write an Event about an object, if there is one; raises nothing, since an Event is not worth a retry."""
         if about is None:
             return
         try:

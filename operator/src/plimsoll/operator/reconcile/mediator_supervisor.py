@@ -25,6 +25,7 @@ from plimsoll.operator.reconcile.fleet_client import FleetClient
 from plimsoll.operator.reconcile.retries import Fault
 from plimsoll.operator.security import keys
 from plimsoll.operator.session_metrics import SessionMetrics
+from plimsoll.operator.tasks import cancel_tasks
 
 log = logging.getLogger(__name__)
 
@@ -167,8 +168,7 @@ class MediatorSupervisor:
     async def stop(self) -> None:
         task, self._task, self._mediator = self._task, None, None
         if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await cancel_tasks(task)
 
 
 def _as_cordoned(item: Object, cordoned: Collection[str]) -> Object:

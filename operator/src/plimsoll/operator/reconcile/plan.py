@@ -45,7 +45,7 @@ def plan_steps(desired: DesiredFleet, observed: ObservedObjects, context: Reconc
 
 
 def lost_pod_steps(observed: ObservedObjects, context: ReconcileContext) -> Iterator[ReconcileStep]:
-    """Deletes pods of lost nodes, whatever else is desired."""
+    """Deletes pods of lost nodes; needs no desired state."""
     for pod in observed.kind("Pod"):
         ours = label(pod, "app.kubernetes.io/managed-by") == names.MANAGER
         if ours and is_lost(pod, observed.node_of(pod), context.now):

@@ -1,4 +1,4 @@
-"""Writes the status of a fleet's objects, at a rate that the API server can bear whatever the size of the fleet."""
+"""Writes the status of a fleet's objects, at a rate that the API server can bear for any size of fleet."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class StatusWriter:
             try:
                 await self._client.replace_status(item, wanted)
                 self._retries.succeeded(key)
-            except (ApiConflictError, ApiNotFoundError):
+            except (ApiConflictError, ApiNotFoundError):  # it was changed or deleted meanwhile: the watch shows it
                 self._retries.failed(key, now, CONFLICT_SECONDS, longest=interval)
                 self._client.forget_write(key)
             except ApiError as error:

@@ -83,7 +83,7 @@ class KeyManager:
         wanted = keys.new_secret(name, labels, owning(owner), self._namespace)
         try:
             return self._note_write(await self._api.create(wanted))
-        except ApiConflictError:
+        except ApiConflictError:  # it exists, and the watch has not shown it yet
             found = await self._api.get("Secret", self._namespace, name)
             return self._note_write(found) if is_ours(found, wanted) else None
 

@@ -1,1 +1,1 @@
-"""What is asked of a simulated fleet besides the laws: that queues stay bounded, and that it comes to rest."""
+"""What a run measures in the machines for the laws: the size of queues (I6), and state that is left over (I5)."""

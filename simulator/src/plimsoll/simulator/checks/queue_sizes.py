@@ -1,7 +1,6 @@
-"""Law I6 from inside: every queue of a machine against the bound that its configuration states.
+"""Law I6: the size of every queue of a machine, with the bound that its configuration sets.
 
-A bound is met to within one item, for queues are bounded in bytes and items have sizes; the slack says how large one
-item can be.
+A queue is bounded in bytes and takes whole items, so it may exceed its limit by one item; the bounds here allow for it.
 """
 
 from __future__ import annotations
@@ -26,15 +25,16 @@ def queue_sizes(name: str, node: OverlayNode, at: float, item_bytes: int) -> Ite
         yield seen.SizeObserved(name, f"bytes in flight to {link.name or link.peer!r}", link.inflight_bytes, bound, at)
     if isinstance(node, Head):
         yield seen.SizeObserved(name, "open hand-overs", len(node.coordinator.sessions), SESSIONS_AT_MOST, at)
-        yield seen.SizeObserved(name, "remembered hand-overs", len(node.coordinator.archive), REMEMBERED_SESSIONS, at)
-        yield seen.SizeObserved(name, "guests", len(node.remote_members), REMOTE_MEMBERS_AT_MOST, at)
+        remembered = len(node.coordinator.table.archive)
+        yield seen.SizeObserved(name, "remembered hand-overs", remembered, REMEMBERED_SESSIONS, at)
+        yield seen.SizeObserved(name, "remote members", len(node.remote_members), REMOTE_MEMBERS_AT_MOST, at)
         limit = node.config.limits.log_bytes + item_bytes + ENTRY_OVERHEAD_BYTES
         yield seen.SizeObserved(name, "log bytes", node.log.bytes, limit, at)
     if isinstance(node, Edge):
-        places = len(node.attachments.by_subscriber) + len(node.handover_target.slots)
-        yield seen.SizeObserved(name, "records and slots", places, node.config.limits.max_subscribers, at)
+        count = len(node.attachments.by_subscriber) + len(node.handover_target.slots)
+        yield seen.SizeObserved(name, "attachments and slots", count, node.config.limits.max_subscribers, at)
         for attachment in node.attachments.by_subscriber.values():
-            # A round's worth may come before the policy is applied at its end.
+            # Policies apply at the end of a round, so a queue may hold the records of one round more.
             limit = attachment.queue_limit_bytes + 2 * node.link_limits.window_bytes
             what = f"queue bytes of {attachment.subscriber}"
             yield seen.SizeObserved(name, what, sum(map(len, attachment.queue)), limit, at)

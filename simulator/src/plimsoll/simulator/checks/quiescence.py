@@ -1,6 +1,7 @@
-"""When a run is over: whether anything is still under way, and what is left over when nothing is.
+"""The end of a run: whether any work is still under way, and what state is left over when none is.
 
-Law I5: all has healed, so whoever lives is served by one edge, its head knows it, and nothing else is kept.
+Law I5: once all faults have healed, every subscriber is served by one edge, its head has that edge as the owner, and no
+other state is kept.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from plimsoll.simulator.world.brokers import SimulatedFleet
 
 
 def leftovers(fleet: SimulatedFleet, apps: SimulatedApplications, at: float) -> Iterator[seen.ResidueObserved]:
-    """Everything that a settled fleet does not have."""
+    """Everything that a settled fleet must not have."""
     served = _served(apps)
     for name, (edge, settled, phase) in served.items():
         if not edge:
@@ -26,19 +27,21 @@ def leftovers(fleet: SimulatedFleet, apps: SimulatedApplications, at: float) -> 
         if not settled:
             yield seen.ResidueObserved(name, "subscriptions that were never acknowledged", 1, at)
     yield from _handover_leftovers(fleet, apps, at)
-    homes: dict[str, dict[str, str]] = {}
+    served_under: dict[str, dict[str, str]] = {}
     for name, (edge, _, _) in served.items():
         if edge:
-            homes.setdefault(fleet.brokers[edge].config.head_name, {})[name] = edge
+            served_under.setdefault(fleet.brokers[edge].config.head_name, {})[name] = edge
     for broker in fleet.brokers.values():
         node = broker.host.node
         if isinstance(node, Head):
             owned = {name: entry.key.partition("#")[0] for name, entry in node.owners.entries.items()}
-            wrong = sorted(set(owned.items()) ^ set(homes.get(broker.name, {}).items()))
+            wrong = sorted(set(owned.items()) ^ set(served_under.get(broker.name, {}).items()))
             if wrong:
-                yield seen.ResidueObserved(broker.name, f"owner entries too many or too few: {wrong}", len(wrong), at)
+                what = f"owner entries that do not match the serving edges: {wrong}"
+                yield seen.ResidueObserved(broker.name, what, len(wrong), at)
             if node.startup.missing:
-                yield seen.ResidueObserved(broker.name, "unreported edges or neighbours", len(node.startup.missing), at)
+                what = "edges or neighbours that have not reported"
+                yield seen.ResidueObserved(broker.name, what, len(node.startup.missing), at)
             if node.membership.ghosts:
                 yield seen.ResidueObserved(
                     broker.name, f"covers of edges that are gone: {sorted(node.membership.ghosts)}", 1, at
@@ -50,13 +53,13 @@ def leftovers(fleet: SimulatedFleet, apps: SimulatedApplications, at: float) -> 
                 if a.state != AttachmentState.LIVE
             )
             if states:
-                yield seen.ResidueObserved(broker.name, f"records that are not live: {states}", len(states), at)
+                yield seen.ResidueObserved(broker.name, f"attachments that are not live: {states}", len(states), at)
 
 
 def _handover_leftovers(
     fleet: SimulatedFleet, apps: SimulatedApplications, at: float
 ) -> Iterator[seen.ResidueObserved]:
-    """What sessions leave behind: open ones, guests, slots, second attachments."""
+    """State of hand-overs that should be gone: open ones, remote members, slots, second attachments."""
     for broker in fleet.brokers.values():
         node = broker.host.node
         if isinstance(node, Head):
@@ -65,7 +68,7 @@ def _handover_leftovers(
                 yield seen.ResidueObserved(broker.name, f"open hand-overs: {open_ones}", len(open_ones), at)
             if len(node.remote_members):
                 yield seen.ResidueObserved(
-                    broker.name, "guests of other heads' hand-overs", len(node.remote_members), at
+                    broker.name, "remote members of other heads' hand-overs", len(node.remote_members), at
                 )
         elif isinstance(node, Edge) and node.handover_target.slots:
             slots = sorted(f"{name} of {slot.session}" for name, slot in node.handover_target.slots.items())
@@ -73,11 +76,11 @@ def _handover_leftovers(
     for process in apps.processes.values():
         for name, subscriber in (process.client.subscribers if process.client else {}).items():
             if subscriber.handover is not None:
-                yield seen.ResidueObserved(name, "a hand-over that neither ends nor is taken back", 1, at)
+                yield seen.ResidueObserved(name, "a hand-over that neither ended nor was undone", 1, at)
 
 
 def _served(apps: SimulatedApplications) -> dict[str, tuple[str, bool, str]]:
-    """Of each subscriber that lives: the edge that serves it, if one does, and whether its subscriptions count."""
+    """For each subscriber that runs: the edge that serves it, if any, whether its list is acknowledged, its phase."""
     found = {}
     for process in apps.processes.values():
         for name, subscriber in (process.client.subscribers if process.client else {}).items():
@@ -89,7 +92,7 @@ def _served(apps: SimulatedApplications) -> dict[str, tuple[str, bool, str]]:
 
 
 def is_busy(fleet: SimulatedFleet, apps: SimulatedApplications) -> bool:
-    """Whether something is being said, waits to be said or waits for its answer."""
+    """Whether a message is under way or queued, or a request waits for its answer."""
     nodes = [broker.host.node for broker in fleet.brokers.values()]
     nodes += [process.host.node for process in apps.processes.values()]
     if any(node is None or _has_traffic(node) for node in nodes):
@@ -111,7 +114,7 @@ def _has_traffic(node: OverlayNode) -> bool:
 
 
 def serving_edges(fleet: SimulatedFleet, at: float) -> Iterator[seen.ServingEdgeObserved]:
-    """Who delivers from its stream, and to whom, at this moment."""
+    """Each subscriber with the edge that delivers to it from its stream at this moment."""
     for broker in fleet.edges():
         if isinstance(node := broker.host.node, Edge):
             for attachment in node.attachments.by_subscriber.values():

@@ -1,4 +1,4 @@
-"""Virtual time: the event queue, the network with its delays and losses, hosts, and traces of frames.
+"""The event queue, the network with its delays and losses, the hosts, and readable traces of frames.
 
-The same seed gives the same run; nothing here reads a clock or an unseeded generator.
+Nothing here reads a clock or an unseeded generator: the same seed gives the same run.
 """

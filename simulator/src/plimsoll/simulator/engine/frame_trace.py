@@ -1,4 +1,4 @@
-"""Frames as a person can read them: kind, numbers, and the records by name."""
+"""Frames in readable form: kind, numbers, and the records by name."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _NAMES: dict[int, str] = {
     if issubclass(kind, msgspec.Struct) and isinstance(kind.__struct_config__.tag, int) and name != "PubOpen"
 }
 MAX_LINE_CHARS = 160
-"""So many characters of a record are shown."""
+"""A longer record is cut off in the trace."""
 
 
 def describe_frame(frame: bytes) -> str:
-    """One line for a frame, whatever is in it."""
+    """One line for a frame; bytes that cannot be decoded are described, too."""
     try:
         decoded = wire.decode_frame(frame)
     except wire.WireError as error:
-        return f"{len(frame)} bytes that are no frame: {error}"
+        return f"{len(frame)} bytes that are not a frame: {error}"
     if isinstance(decoded, wire.Data):
-        said = "; ".join(describe_message(raw) for raw in decoded.records)
-        return f"DATA {decoded.seq} ack {decoded.ack} credit {decoded.credit}: {said}"
+        records = "; ".join(describe_message(raw) for raw in decoded.records)
+        return f"DATA {decoded.seq} ack {decoded.ack} credit {decoded.credit}: {records}"
     if isinstance(decoded, wire.Control):
         return "CONTROL " + "; ".join(describe_message(raw) for raw in decoded.records)
     return str(decoded)

@@ -1,8 +1,8 @@
 """A process: one machine of the core, its sockets, and the rounds in which a shell would serve it.
 
-A round: control frames first, then data frames grouped by peer in order, then `tick`, then what the machine wants
-sent, control first. Frames that arrive close together share a round, as they do at a poll. A paused host (SIGSTOP)
-keeps its sockets and serves nothing; a host that is down has nothing.
+A round takes control frames first, then data frames grouped by peer, in order; then it polls the machine and sends
+what the machine has to send, control frames first. Frames that arrive close together share a round, as they share a
+poll in a real shell. A paused host (SIGSTOP) keeps its sockets but runs no rounds; a crashed host has neither.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from plimsoll.simulator.engine.event_queue import EventQueue
 from plimsoll.simulator.engine.network import SimulatedNetwork
 
 LEAST_WAIT_SECONDS = 0.0001
-"""A machine that wants to be woken at once is woken after this long: a poll takes time, too."""
+"""The shortest time between two rounds, since a poll takes time, too; so virtual time always advances."""
 
 Peer = Hashable
 
 
 class RoundCallback(Protocol):
-    """Who looks at a machine at the end of each of its rounds: an application at a client, or nobody."""
+    """Called in each round after the machine's poll, before frames are sent: an application reads its events then."""
 
     def __call__(self) -> None: ...
 
 
 class SimulatedHost:
-    """One process. `poll_seconds`: a round begins so long after the first frame that it serves."""
+    """One process. `poll_seconds`: the time from the arrival of a frame to the round that serves it."""
 
     def __init__(
         self, name: str, schedule: EventQueue, network: SimulatedNetwork, poll_seconds: float = 0.0002
@@ -38,7 +38,7 @@ class SimulatedHost:
         self.node: OverlayNode | None = None
         self.rounds = 0
         self.is_paused = False
-        self.keeper: RoundCallback | None = None
+        self.after_poll: RoundCallback | None = None
         self._data: deque[tuple[Peer, bytes]] = deque()
         self._control: deque[tuple[Peer, bytes]] = deque()
         self._due = self._armed = self._later = NEVER
@@ -56,7 +56,7 @@ class SimulatedHost:
     def crash(self) -> None:
         """SIGKILL."""
         self.node = None
-        self.keeper = None
+        self.after_poll = None
         self._data.clear()
         self._control.clear()
         self._due = NEVER
@@ -81,14 +81,14 @@ class SimulatedHost:
         self.wake(self.poll_seconds)
 
     def wake(self, seconds: float = 0.0) -> None:
-        """Have a round within so many seconds."""
+        """Run a round in `seconds`, or earlier if one is due."""
         at = self.schedule.now + seconds
         if at < self._due and self.node is not None and not self.is_paused:
             self._due = at
             self._arm()
 
     def _arm(self) -> None:
-        """Be called by the time of the next round. An earlier call serves as well, and so does one that is there."""
+        """Schedule a timer for the next round, unless one that is no later is pending: it re-arms when it fires."""
         if self._due < self._armed:
             self._later, self._armed = self._armed, self._due
             self.schedule.at(self._due, self._on_timer)
@@ -96,7 +96,7 @@ class SimulatedHost:
     def _on_timer(self) -> None:
         now = self.schedule.now
         if now != self._armed:
-            return  # superseded
+            return  # an earlier timer has replaced this one
         self._armed, self._later = self._later, NEVER
         if self._due > now:
             self._arm()
@@ -115,8 +115,8 @@ class SimulatedHost:
         if self._data:
             self._receive(node, now)
         node.poll(now)
-        if self.keeper is not None:
-            self.keeper()
+        if self.after_poll is not None:
+            self.after_poll()
         self._send(node, now)
         self.wake(max(node.next_poll_at() - now, LEAST_WAIT_SECONDS))
 
@@ -129,7 +129,7 @@ class SimulatedHost:
             node.receive(peer, frames, now)
 
     def _send(self, node: OverlayNode, now: float) -> None:
-        """Dials, farewells to those hung up on, control frames, data frames."""
+        """Dial and hang up first, then send control frames, then data frames."""
         dials, data = node.dials_to_make(), node.data_to_send()
         for what in dials:
             if isinstance(what, Dial):
@@ -145,7 +145,7 @@ class SimulatedHost:
                 node.gone(peer, now)
 
     def _flush_before_hangup(self, peer: Peer, data: list[tuple[Peer, bytes]]) -> list[tuple[Peer, bytes]]:
-        """Send what there is for a peer before its connection is closed; returns the rest."""
+        """Send what is queued for a peer before its connection is closed; returns the frames for other peers."""
         for to, frame in data:
             if to == peer:
                 self.network.send(self, to, frame, False)

@@ -1,13 +1,13 @@
-"""A network with the manners of ZeroMQ over TCP, so far as they matter.
+"""A network that behaves as ZeroMQ over TCP does, as far as the machines can see.
 
 - Frames of one connection and direction arrive in order, once, after a delay; a partition holds them back.
-- A connection that breaks loses in silence what was under way in both directions. The dialling side dials again by
-  itself and does not notice; what it sends meanwhile waits. The accepting side sees a stranger: a new routing id.
-- Sending to a routing id that has gone is answered `unreachable`. Nobody is told of a connection that closes.
-- Control sockets may have a weather of their own: what travels on them may be lost, doubled and overtaken by rule.
+- A connection that breaks silently loses the frames in flight, in both directions. The dialling side reconnects without
+  noticing, and the frames that it sends meanwhile wait. The accepting side sees a new peer: a new routing id.
+- Sending to a routing id that is gone fails as `unreachable`. Neither side is notified when a connection closes.
+- Control sockets may have a quality of their own, so that commands are lost, repeated and reordered.
 
-Each connection draws from a generator of its own, so what happens on one does not shift the others. Frames that are
-lost, doubled or overtaken one by one are no manners of TCP: those faults are for tests of the link alone.
+Each connection draws from its own generator, so events on one do not shift the random numbers of another. TCP never
+loses, repeats or reorders single frames: those faults are for control sockets and for tests of the link.
 """
 
 from __future__ import annotations
@@ -19,26 +19,24 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
-from plimsoll.core.protocol import wire
 from plimsoll.simulator.engine.event_queue import EventQueue
 from plimsoll.simulator.engine.frame_trace import describe_frame
 
 Peer = Hashable
-DATA_KIND = bytes((wire.DATA,))
 
 
 class NetworkParty(Protocol):
-    """What has sockets: a host."""
+    """An owner of sockets: a host."""
 
     name: str
 
     def on_frame(self, peer: Peer, frame: bytes, control: bool) -> None:
-        """A frame is at the socket."""
+        """A frame has arrived at a socket."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionQuality:
-    """How a connection behaves. Seconds, bytes per second, and chances between 0 and 1 per frame."""
+    """How a connection behaves. `drop`, `duplicate` and `reorder` are probabilities per frame."""
 
     delay_seconds: float = 0.001
     jitter_seconds: float = 0.001
@@ -49,7 +47,7 @@ class ConnectionQuality:
 
 
 class ConnectionDirection:
-    """One way of a connection."""
+    """The state of one direction. `held`: the frames that a partition has stopped."""
 
     __slots__ = ("arrives", "departs", "held", "is_held")
 
@@ -60,15 +58,15 @@ class ConnectionDirection:
 
 
 class SimulatedConnection:
-    """One dialled connection, through all its reconnects. `life` numbers them; frames of an older life are lost."""
+    """One dialled connection, through all its reconnects. `life` counts them; frames of an older life are lost."""
 
     __slots__ = (
-        "back", "closed", "control", "dialler", "draw", "endpoint", "forth", "host", "life", "local", "retry",
+        "back", "closed", "control", "dialler", "endpoint", "forth", "host", "life", "local", "retry", "rng",
         "routing_id", "waiting",
     )  # fmt: skip
 
-    def __init__(self, dialler: NetworkParty, local: str, endpoint: str, control: bool, draw: random.Random) -> None:
-        self.dialler, self.local, self.endpoint, self.control, self.draw = dialler, local, endpoint, control, draw
+    def __init__(self, dialler: NetworkParty, local: str, endpoint: str, control: bool, rng: random.Random) -> None:
+        self.dialler, self.local, self.endpoint, self.control, self.rng = dialler, local, endpoint, control, rng
         self.host: NetworkParty | None = None
         self.routing_id = b""
         self.life = 0
@@ -86,34 +84,35 @@ class SimulatedConnection:
 
 
 FrameTap = Callable[[SimulatedConnection, NetworkParty, NetworkParty, bytes], None]
-"""Told of a frame when it is sent: by whom, to whom, on which connection."""
+"""Called for each frame that is sent, with its connection, sender and receiver."""
 
 
 class SimulatedNetwork:
-    """All sockets. Who sends gives a party and its own name of the peer, as sockets do.
+    """All sockets. A sender passes itself and its own name for the peer, as with a real socket.
 
-    `control`: the weather of control sockets, where it is another one. `data_frames` counts frames of records.
+    `control`: the quality of control sockets, if it differs. `pair_qualities`: the quality between two processes, if a
+    fault has changed it.
     """
 
     def __init__(
         self,
         schedule: EventQueue,
-        draw: random.Random,
-        weather: ConnectionQuality,
+        rng: random.Random,
+        quality: ConnectionQuality,
         control: ConnectionQuality | None = None,
     ) -> None:
-        self.schedule, self.weather, self.control = schedule, weather, control
-        self.weathers: dict[frozenset[str], ConnectionQuality] = {}
+        self.schedule, self.quality, self.control = schedule, quality, control
+        self.pair_qualities: dict[frozenset[str], ConnectionQuality] = {}
         self.taps: list[FrameTap] = []
         self.digest = 0
-        self.frames = self.data_frames = self.lost = 0
-        self._salt = draw.getrandbits(32)
+        self.frames = self.lost = 0
+        self._salt = rng.getrandbits(32)
         self.trace: Callable[[str], None] | None = None
         self.connect_seconds = 0.01
         self._listening: dict[str, NetworkParty] = {}
         self._dialled: dict[tuple[str, str, bool], SimulatedConnection] = {}
         self._accepted: dict[tuple[str, bytes, bool], SimulatedConnection] = {}
-        self._walls: set[tuple[str, str]] = set()
+        self._partitions: set[tuple[str, str]] = set()
         self._routing_ids = 0
         self._dials: dict[tuple[str, str, bool], int] = {}
 
@@ -131,8 +130,8 @@ class SimulatedNetwork:
         self.hang_up(party, peer, control)
         key = (party.name, peer, control)
         count = self._dials[key] = self._dials.get(key, 0) + 1
-        draw = random.Random(zlib.crc32(f"{party.name}/{peer}/{control}/{count}".encode(), self._salt))
-        self._dialled[key] = connection = SimulatedConnection(party, peer, endpoint, control, draw)
+        rng = random.Random(zlib.crc32(f"{party.name}/{peer}/{control}/{count}".encode(), self._salt))
+        self._dialled[key] = connection = SimulatedConnection(party, peer, endpoint, control, rng)
         self._retry(connection, 0.0)
 
     def hang_up(self, party: NetworkParty, peer: str, control: bool) -> None:
@@ -142,12 +141,12 @@ class SimulatedNetwork:
             connection.closed = True
 
     def _drain(self, connection: SimulatedConnection) -> None:
-        """A socket that is closed in good order still sends what it has; then nobody is there."""
+        """A socket that is closed in good order sends what it has queued first; then the connection is gone."""
         life, at = connection.life, max(connection.forth.arrives, self.schedule.now)
         self.schedule.at(at, lambda: self._break(connection) if connection.life == life else None)
 
     def send(self, party: NetworkParty, peer: Peer, frame: bytes, control: bool) -> bool:
-        """Give a frame to a socket. False: unreachable, which only an accepting side is told."""
+        """Pass a frame to a socket. False means unreachable, which only an accepting side can see."""
         if isinstance(peer, str):
             connection = self._dialled.get((party.name, peer, control))
             if connection is None:
@@ -158,7 +157,7 @@ class SimulatedNetwork:
                 connection.waiting.append(frame)
             return True
         if not isinstance(peer, bytes):
-            raise TypeError(f"{party.name} sends to {peer!r}, which is no peer")
+            raise TypeError(f"{party.name} sends to {peer!r}, which is neither a dialled name nor a routing id")
         accepted = self._accepted.get((party.name, peer, control))
         if accepted is None:
             return False
@@ -177,8 +176,8 @@ class SimulatedNetwork:
         if connection.closed or connection.is_up:
             return
         host = self._listening.get(connection.endpoint)
-        if host is None or self._walled(connection.dialler.name, host.name):
-            self._retry(connection, self.connect_seconds * (1 + connection.draw.random()))
+        if host is None or self._is_partitioned(connection.dialler.name, host.name):
+            self._retry(connection, self.connect_seconds * (1 + connection.rng.random()))
             return
         self._routing_ids += 1
         connection.host, connection.routing_id = host, b"\0" + self._routing_ids.to_bytes(4, "big")
@@ -188,7 +187,7 @@ class SimulatedNetwork:
             self._depart(connection, connection.forth, connection.waiting.popleft())
 
     def _break(self, connection: SimulatedConnection) -> None:
-        """Lose the connection and what is under way on it."""
+        """Drop the connection and the frames in flight on it."""
         if connection.host is None:
             return
         self.trace_line(f"{connection} is lost")
@@ -201,23 +200,22 @@ class SimulatedNetwork:
             way.is_held = False
             way.departs = way.arrives = self.schedule.now
         if not connection.closed:
-            self._retry(connection, self.connect_seconds * (1 + connection.draw.random()))
+            self._retry(connection, self.connect_seconds * (1 + connection.rng.random()))
 
     def _depart(self, connection: SimulatedConnection, way: ConnectionDirection, frame: bytes) -> None:
-        assert connection.host is not None  # noqa: S101 - both callers have looked
-        now, draw = self.schedule.now, connection.draw
-        weather = self._weather(connection)
+        assert connection.host is not None  # noqa: S101  # the callers have checked that it is up
+        now, rng = self.schedule.now, connection.rng
+        quality = self._quality_of(connection)
         self.frames += 1
-        self.data_frames += frame[2:3] == DATA_KIND
-        way.departs = max(way.departs, now) + len(frame) / weather.bytes_per_second
-        at = way.departs + weather.delay_seconds + weather.jitter_seconds * draw.random()
-        if weather.drop and draw.random() < weather.drop:
+        way.departs = max(way.departs, now) + len(frame) / quality.bytes_per_second
+        at = way.departs + quality.delay_seconds + quality.jitter_seconds * rng.random()
+        if quality.drop and rng.random() < quality.drop:
             self.lost += 1
             self.trace_line(f"lost on {connection}")
         else:
-            if not (weather.reorder and draw.random() < weather.reorder):
+            if not (quality.reorder and rng.random() < quality.reorder):
                 at = way.arrives = max(way.arrives, at)
-            copies = 2 if weather.duplicate and draw.random() < weather.duplicate else 1
+            copies = 2 if quality.duplicate and rng.random() < quality.duplicate else 1
             for _ in range(copies):
                 self.schedule.at(at, self._arrive, connection, way, connection.life, frame)
         if self.taps:
@@ -225,15 +223,15 @@ class SimulatedNetwork:
             for tap in list(self.taps):
                 tap(connection, src, dst, frame)
 
-    def _weather(self, connection: SimulatedConnection) -> ConnectionQuality:
-        if self.weathers and connection.host is not None:
+    def _quality_of(self, connection: SimulatedConnection) -> ConnectionQuality:
+        if self.pair_qualities and connection.host is not None:
             pair = frozenset((connection.dialler.name, connection.host.name))
-            if (weather := self.weathers.get(pair)) is not None:
-                return weather
-        return self.control if connection.control and self.control is not None else self.weather
+            if (quality := self.pair_qualities.get(pair)) is not None:
+                return quality
+        return self.control if connection.control and self.control is not None else self.quality
 
     def _ends(self, connection: SimulatedConnection, way: ConnectionDirection) -> tuple[NetworkParty, NetworkParty]:
-        assert connection.host is not None  # noqa: S101 - only asked of one that is up
+        assert connection.host is not None  # noqa: S101  # called only for a connection that is up
         ends = connection.dialler, connection.host
         return ends if way is connection.forth else (ends[1], ends[0])
 
@@ -245,7 +243,7 @@ class SimulatedNetwork:
         if connection.closed and not forth:
             return
         src, dst = self._ends(connection, way)
-        if way.is_held or (self._walls and self._walled(src.name, dst.name)):
+        if way.is_held or (self._partitions and self._is_partitioned(src.name, dst.name)):
             way.is_held = True
             way.held.append((life, frame))
             return
@@ -257,23 +255,23 @@ class SimulatedNetwork:
     # -- faults
 
     def connections(self) -> list[SimulatedConnection]:
-        """All that is dialled, in the order of dialling."""
+        """All dialled connections, in the order of dialling."""
         return list(self._dialled.values())
 
     def reconnect(self, connection: SimulatedConnection) -> None:
-        """The connection breaks; its dialling side finds its way back."""
+        """Break the connection; its dialling side reconnects."""
         self._break(connection)
 
-    def _walled(self, src: str, dst: str) -> bool:
-        return (src, dst) in self._walls
+    def _is_partitioned(self, src: str, dst: str) -> bool:
+        return (src, dst) in self._partitions
 
-    def wall(self, src: str, dst: str) -> None:
-        """From now on nothing gets from one to the other; TCP keeps what is sent."""
-        self._walls.add((src, dst))
+    def partition(self, src: str, dst: str) -> None:
+        """Stop all frames from `src` to `dst`; as with TCP, they are held, not lost."""
+        self._partitions.add((src, dst))
 
-    def unwall(self, src: str, dst: str) -> None:
-        """What was kept arrives, in order."""
-        self._walls.discard((src, dst))
+    def rejoin(self, src: str, dst: str) -> None:
+        """End a partition: the held frames arrive, in order."""
+        self._partitions.discard((src, dst))
         for connection in self.connections():
             for way, ends in ((connection.forth, (connection.dialler, connection.host)),
                               (connection.back, (connection.host, connection.dialler))):  # fmt: skip
@@ -289,7 +287,7 @@ class SimulatedNetwork:
                         self._arrive(connection, way, life, frame)
 
     def close_all(self, party: NetworkParty) -> None:
-        """The process is gone: its sockets with it, and what waited in them."""
+        """The process has died, and with it its sockets and the frames that waited in them."""
         for endpoint in [endpoint for endpoint, host in self._listening.items() if host is party]:
             del self._listening[endpoint]
         for key in [key for key in self._dialled if key[0] == party.name]:

@@ -1,4 +1,4 @@
 """Faults: drawn at random over time, or aimed at the messages of one hand-over.
 
-Each fault has a label, so that a failing run can be shrunk to the faults that matter.
+Each fault has a label, so that a failed run can be shrunk to the faults that make it fail.
 """

@@ -1,4 +1,4 @@
-"""The mediators of a simulated fleet: one that commands hand-overs directly, one that runs the session engine.
+"""The mediators of a simulated fleet: one that commands hand-overs directly, and one that runs the session engine.
 
-They follow one another in epochs, and may be killed at any write or command.
+A run has several of them, one after another or at the same time; each has a higher epoch than those before it.
 """

@@ -1,8 +1,9 @@
-"""A mediator that drives hand-overs by their commands alone, straight from a plan.
+"""A mediator that sends the commands of planned hand-overs, without the session engine.
 
-It knows what its store holds and what heads answer. It repeats what it wants until a hand-over has a final outcome;
-started anew with a higher epoch it asks first, then goes on. Told of a mediator with a higher epoch, it stops; the
-store takes nothing from it either, as a compare-and-set would not.
+It can command hand-overs that the engine would never plan. It knows only its store and the answers of heads, and
+repeats a command until the hand-over has a final outcome. A new mediator, with a higher epoch, asks for the state of
+each open hand-over before it goes on. One that learns of a higher epoch stops; the store refuses its writes, as
+compare-and-set would.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -23,24 +24,25 @@ from plimsoll.core.verify import observations as seen
 from plimsoll.simulator.mediators.handover_plan import PlannedHandover
 from plimsoll.simulator.world.brokers import control_endpoint
 
+Step = Literal["prepare", "cut", "abort", "ask"]
 REPEAT_SECONDS = 0.15
 STATE_RANKS = {
     state: rank for rank, state in enumerate(("", "unknown", "preparing", "ready", "cutting", "cut", "done"))
 }
 FINAL_STATES = ("done", "aborted", "failed")
 GRACE_SECONDS = 2.0
-"""So much longer than its own deadlines a hand-over may take to be told of, where nothing is in the way."""
+"""How long after its own deadlines the outcome of a hand-over may arrive, when nothing disturbs it."""
 
 
 @dataclass(slots=True)
 class CommandedHandover:
-    """One hand-over, as it stands in the store: what is wanted of it, and what it has come to."""
+    """One hand-over in the store. `intent`: what the mediator wants of it; `state`: the last state it has received."""
 
     session: str
     move: PlannedHandover
     plan: msg.HandoverPlan
     head_epoch: int
-    began_at: float
+    started_at: float
     intent: Literal["prepare", "cut", "abort"] = "prepare"
     state: str = ""
     members: tuple[tuple[str, str], ...] = ()
@@ -53,33 +55,44 @@ class CommandedHandover:
 
 @dataclass(slots=True)
 class CommandedHandovers:
-    """What outlives a mediator. `epoch` is raised by each that starts."""
+    """The store, which outlives mediators. Each mediator raises `epoch` when it starts.
+
+    `started`: the numbers of the planned hand-overs that a mediator has taken up.
+    """
 
     epoch: int = 0
     handovers: dict[str, CommandedHandover] = field(default_factory=dict)
-    begun: set[int] = field(default_factory=set)
+    started: set[int] = field(default_factory=set)
 
 
 class CommandBackend:
-    """An office of mediators that command what the plan says, and nothing else."""
+    """The backend of mediators that command exactly what the plan says.
+
+    `subscribers`: all names of the run, from which `non_members` are picked. `healed_at`: when the faults end; until
+    then no hand-over has to meet its deadlines.
+    """
 
     def __init__(
-        self, heads: Sequence[str], moves: Sequence[PlannedHandover], strangers: Sequence[str], healed_at: float,
-        see: Callable[[seen.Observation], None],
+        self, heads: Sequence[str], moves: Sequence[PlannedHandover], subscribers: Sequence[str], healed_at: float,
+        observe: Callable[[seen.Observation], None],
     ) -> None:  # fmt: skip
-        self.heads, self.moves, self.strangers, self.healed_at, self.see = heads, moves, strangers, healed_at, see
+        self.heads, self.moves, self.subscribers = heads, moves, subscribers
+        self.healed_at, self.observe = healed_at, observe
         self.store = CommandedHandovers()
 
-    def mediator(self, name: str, draw: random.Random) -> CommandMediator:
-        return CommandMediator(name, self.store, self.heads, self.moves, self.strangers, self.healed_at, draw, self.see)
+    def mediator(self, name: str, rng: random.Random) -> CommandMediator:
+        return CommandMediator(
+            name, self.store, self.heads, self.moves, self.subscribers, self.healed_at, rng, self.observe
+        )
 
     def is_settled(self) -> bool:
-        return all(one.is_final for one in self.store.handovers.values()) and len(self.store.begun) == len(self.moves)
+        is_all_started = len(self.store.started) == len(self.moves)
+        return is_all_started and all(one.is_final for one in self.store.handovers.values())
 
     def leftovers(self) -> Iterator[str]:
         for one in self.store.handovers.values():
             if not one.is_final:
-                yield f"hand-over without an outcome: {one.session} wants {one.intent}, was told {one.state!r}"
+                yield f"hand-over without an outcome: {one.session} wants {one.intent}, its last state is {one.state!r}"
 
     def counts(self) -> dict[str, int]:
         count: Counter[str] = Counter()
@@ -91,7 +104,7 @@ class CommandBackend:
 
 
 class CommandMediator(OverlayNode):
-    """One life of a mediator. `strangers`: names that may be asked for though they are elsewhere."""
+    """One mediator. `subscribers`: names that a hand-over may ask for wherever they are served."""
 
     def __init__(
         self,
@@ -99,85 +112,86 @@ class CommandMediator(OverlayNode):
         store: CommandedHandovers,
         heads: Sequence[str],
         moves: Sequence[PlannedHandover],
-        strangers: Sequence[str],
+        subscribers: Sequence[str],
         healed_at: float,
-        draw: random.Random,
-        see: Callable[[seen.Observation], None],
+        rng: random.Random,
+        observe: Callable[[seen.Observation], None],
     ) -> None:
         store.epoch += 1
-        self.epoch, self.store, self.see = store.epoch, store, see
-        # A mediator has no links, only control sockets: as what it would open one is of no concern.
-        info = Info(name, "client", self.epoch)
-        super().__init__(info, LinkLimits(), lambda: draw.getrandbits(32), max_frame_bytes=10**6)
-        self.strangers, self.healed_at, self.draw = strangers, healed_at, draw
-        self.moves = {move.number: move for move in moves if move.number not in store.begun}
-        self.deposed = False
+        self.epoch, self.store, self.observe = store.epoch, store, observe
+        info = Info(name, "client", self.epoch)  # it opens no link, only control sockets, so no peer sees this role
+        super().__init__(info, LinkLimits(), lambda: rng.getrandbits(32), max_frame_bytes=10**6)
+        self.subscribers, self.healed_at, self.rng = subscribers, healed_at, rng
+        self.moves = {move.number: move for move in moves if move.number not in store.started}
+        self.is_deposed = False
         self._numbers = 0
         self._states: dict[str, str] = {}
         self._due = {session: 0.0 for session, one in store.handovers.items() if not one.is_final}
-        self._asking = {move.number: move.at for move in self.moves.values()}
+        self._query_at = {move.number: move.at for move in self.moves.values()}
         for head in heads:
             self.dial_control(head, control_endpoint(head))
 
     # -- time
 
     def wake_at(self) -> float:
-        return NEVER if self.deposed else min([NEVER, *self._due.values(), *self._asking.values()])
+        return NEVER if self.is_deposed else min([NEVER, *self._due.values(), *self._query_at.values()])
 
     def on_tick(self) -> None:
-        if self.deposed:
+        if self.is_deposed:
             return
-        for number in [number for number, at in self._asking.items() if at <= self.now]:
+        for number in [number for number, at in self._query_at.items() if at <= self.now]:
             move = self.moves[number]
-            self._asking[number] = self._later()
-            self._send_command(move.head, msg.ListSubscribers(number, move.source))
+            self._query_at[number] = self._next_repeat()
+            self._send(move.head, msg.ListSubscribers(number, move.source))
         for session in [session for session, at in self._due.items() if at <= self.now]:
             self._continue(self.store.handovers[session])
 
-    def _later(self) -> float:
-        return self.now + REPEAT_SECONDS * self.draw.uniform(0.5, 1.5)
+    def _next_repeat(self) -> float:
+        return self.now + REPEAT_SECONDS * self.rng.uniform(0.5, 1.5)
 
-    def _send_command(self, head: str, record: Any) -> None:
-        """Each frame introduces its sender: the head may have started anew since the last one."""
+    def _send(self, head: str, record: msg.Command | msg.ListSubscribers) -> None:
+        """Every frame identifies the mediator, since the head may have restarted after the last one."""
         self.say_control(head, msg.Identify(self.info.name, "mediator", self.epoch), record)
 
     # -- commands
 
     def _continue(self, one: CommandedHandover) -> None:
-        """Say once more what is wanted, or what may be wanted by now."""
+        """Repeat the command that is wanted; once the patience of the plan is over, that is the cut."""
         state = self._states.get(one.session, "")
-        if one.intent == "prepare" and self.now - one.began_at > one.move.patience_seconds and self._may_write():
+        if one.intent == "prepare" and self.now - one.started_at > one.move.patience_seconds and self._may_write():
             one.intent = "abort" if state == "unknown" else "cut"
-        self._due[one.session] = self._later()
-        step: Literal["prepare", "cut", "abort", "ask"] = one.intent
-        knows_little = not state and self._is_inherited(one)
-        if knows_little or (state in ("cutting", "cut") and self.draw.random() < 0.7):
+        self._due[one.session] = self._next_repeat()
+        step: Step = one.intent
+        is_unknown = not state and self._is_inherited(one)
+        if is_unknown or (state in ("cutting", "cut") and self.rng.random() < 0.7):
             step = "ask"
         self._command(one, step)
         if one.move.stale:
-            self._command(one, "abort" if self.draw.random() < 0.5 else "cut", self.draw.choice(((-1, 0), (0, -1))))
+            self._command(one, "abort" if self.rng.random() < 0.5 else "cut", self.rng.choice(((-1, 0), (0, -1))))
 
     def _may_write(self) -> bool:
-        """Whether the store still takes what this mediator writes; if not, there is another one."""
-        self.deposed = self.store.epoch != self.epoch
-        return not self.deposed
+        """Whether the store accepts writes of this mediator, that is, no later one has started."""
+        self.is_deposed = self.store.epoch != self.epoch
+        return not self.is_deposed
 
     def _is_inherited(self, one: CommandedHandover) -> bool:
+        """Whether an earlier mediator has started it."""
         return not one.session.startswith(f"{self.epoch}.")
 
-    def _command(self, one: CommandedHandover, step: Any, shift: tuple[int, int] = (0, 0)) -> None:
+    def _command(self, one: CommandedHandover, step: Step, shift: tuple[int, int] = (0, 0)) -> None:
+        """Send a command; `shift` is added to the epochs of the mediator and the head, to make it stale."""
         plan = one.plan if step == "prepare" else None
-        self._send_command(
+        self._send(
             one.move.head,
             msg.Command(max(0, self.epoch + shift[0]), max(0, one.head_epoch + shift[1]), one.session, step, plan),
         )
 
-    def _begin(self, move: PlannedHandover, served: msg.SubscriberPage) -> None:
-        """What is wanted is in the store before anything is commanded."""
+    def _start(self, move: PlannedHandover, served: msg.SubscriberPage) -> None:
+        """Store the hand-over, then command it: a crash in between must not leave one that the store does not know."""
         pick = random.Random(move.pick)
         there = sorted(served.subscribers)
         members = pick.sample(there, min(move.count, len(there)))
-        members += pick.sample([x for x in self.strangers if x not in members], move.strangers)
+        members += pick.sample([x for x in self.subscribers if x not in members], move.non_members)
         if not members:
             return
         self._numbers += 1
@@ -190,8 +204,8 @@ class CommandMediator(OverlayNode):
             one.intent = "abort"
         self.store.handovers[session] = one
         deadline = max(self.now, self.healed_at) + move.prepare_seconds + move.drain_seconds + GRACE_SECONDS
-        self.see(seen.SessionStartObserved(session, deadline, self.now))
-        self.see(
+        self.observe(seen.SessionStartObserved(session, deadline, self.now))
+        self.observe(
             seen.HandoverStartObserved(
                 session, move.source, move.target, members, move.replay,
                 move.drain_seconds, self.now,
@@ -201,61 +215,62 @@ class CommandMediator(OverlayNode):
 
     # -- answers
 
-    def on_control(self, peer: Peer, record: Any) -> None:
-        if self.deposed:
+    def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
+        if self.is_deposed:
             return
-        if isinstance(record, msg.SubscriberPage) and record.id in self._asking:
-            del self._asking[record.id]
-            if record.id not in self.store.begun and self._may_write():
-                self.store.begun.add(record.id)
-                self._begin(self.moves[record.id], record)
+        if isinstance(record, msg.SubscriberPage) and record.id in self._query_at:
+            del self._query_at[record.id]
+            if record.id not in self.store.started and self._may_write():
+                self.store.started.add(record.id)
+                self._start(self.moves[record.id], record)
         elif isinstance(record, msg.Outcome) and record.session in self.store.handovers:
             self._on_outcome(self.store.handovers[record.session], record)
 
-    def _on_outcome(self, one: CommandedHandover, told: msg.Outcome) -> None:
-        if told.mediator > self.epoch:
-            self.deposed = True
+    def _on_outcome(self, one: CommandedHandover, outcome: msg.Outcome) -> None:
+        if outcome.mediator > self.epoch:
+            self.is_deposed = True
         elif not self._may_write():
             return
-        elif told.state == "failed":
-            self._on_failure(one, told)
-        elif told.head_epoch != one.head_epoch:
-            self._end(one, msgspec.structs.replace(told, state="failed", reason="the head has started anew"))
-        elif told.state in FINAL_STATES:
-            self._end(one, told)
-        elif not one.is_final and STATE_RANKS[told.state] > STATE_RANKS[self._states.get(one.session, "")]:
-            self._states[one.session] = one.state = told.state
+        elif outcome.state == "failed":
+            self._on_failure(one, outcome)
+        elif outcome.head_epoch != one.head_epoch:
+            self._end(one, msgspec.structs.replace(outcome, state="failed", reason="the head has restarted"))
+        elif outcome.state in FINAL_STATES:
+            self._end(one, outcome)
+        elif not one.is_final and STATE_RANKS[outcome.state] > STATE_RANKS[self._states.get(one.session, "")]:
+            self._states[one.session] = one.state = outcome.state
             self._decide(one)
 
-    def _on_failure(self, one: CommandedHandover, told: msg.Outcome) -> None:
-        """What was sent with an old epoch has failed, as it should: that says nothing of the hand-over."""
-        code = told.reason.partition(":")[0]
-        stale = code == "mediator-epoch" or (code == "head-epoch" and told.head_epoch == one.head_epoch)
-        if not stale and code != "starting" and not one.is_final:
-            self._end(one, told)
+    def _on_failure(self, one: CommandedHandover, outcome: msg.Outcome) -> None:
+        """A command with an old epoch is meant to fail, so such a failure does not end the hand-over."""
+        code = outcome.reason.partition(":")[0]
+        is_stale = code == "mediator-epoch" or (code == "head-epoch" and outcome.head_epoch == one.head_epoch)
+        if not is_stale and code != "starting" and not one.is_final:
+            self._end(one, outcome)
 
-    def _end(self, one: CommandedHandover, told: msg.Outcome) -> None:
-        members = tuple(sorted(told.members))
-        if one.is_final and (one.state, one.members) == (told.state, members):
+    def _end(self, one: CommandedHandover, outcome: msg.Outcome) -> None:
+        """Record the outcome; one that differs from an earlier answer is recorded as well, for the audit to find."""
+        members = tuple(sorted(outcome.members))
+        if one.is_final and (one.state, one.members) == (outcome.state, members):
             return
         if not one.is_final:
-            self.see(seen.SessionEndObserved(one.session, told.state, self.now))
-        if told.state != "failed" and one.state != "failed":
-            self.see(seen.HandoverResultObserved(one.session, told.state, members, self.now))
+            self.observe(seen.SessionEndObserved(one.session, outcome.state, self.now))
+        if outcome.state != "failed" and one.state != "failed":
+            self.observe(seen.HandoverResultObserved(one.session, outcome.state, members, self.now))
         if not one.is_final:
-            one.state, one.members, one.reason = told.state, members, told.reason
+            one.state, one.members, one.reason = outcome.state, members, outcome.reason
             self._due.pop(one.session, None)
 
     def _decide(self, one: CommandedHandover) -> None:
-        """A new state: what follows, and at once."""
-        aborting = {
+        """After a new state, choose the next command and send it at once."""
+        aborts = {
             "preparing": one.move.end == "abort-preparing",
             "ready": one.move.end == "abort-ready",
             "cutting": one.move.end == "abort-late",
             "cut": one.move.end == "abort-late",
-            "unknown": one.intent == "cut",  # its preparation was lost
+            "unknown": one.intent == "cut",  # its PREPARE was lost
         }
-        if aborting.get(one.state):
+        if aborts.get(one.state):
             one.intent = "abort"
         elif one.intent == "prepare" and one.state == "ready":
             one.intent = "cut"

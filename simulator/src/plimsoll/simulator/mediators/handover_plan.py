@@ -1,8 +1,8 @@
-"""Which hand-overs a run asks for: a seeded plan, made before the run as everything else is.
+"""The hand-overs that a run asks for: a seeded plan, drawn before the run starts.
 
-Who is served by the source is not known before: a plan says how many of them move, and how they are picked. Some
-plans are unreasonable on purpose: subscribers that are not there, deadlines that nobody can keep, commands sent with
-epochs that have passed.
+Which subscribers the source will serve is not known then, so a plan says how many of them move and how they are picked.
+Some plans are unreasonable on purpose: members that are at another edge, deadlines that cannot be met, and commands
+with old epochs.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from plimsoll.simulator.world.brokers import FleetShape
 
 HandoverEnding = Literal["cut", "abort-preparing", "abort-ready", "abort-late"]
 TIGHT_SECONDS = (0.001, 0.06)
-"""Deadlines within which a hand-over may or may not get anywhere."""
+"""Deadlines that a hand-over can miss at any of its steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandoverMix:
-    """How many hand-overs, and of what kind. Shares are chances between 0 and 1 per hand-over.
+    """How many hand-overs, and of what kind. All shares are probabilities per hand-over.
 
-    `together`: begun with the one before, while that is under way. `aim`: a fault strikes at a step of it; only who is
-    `crashable` is killed by one.
-    `lives`: how often per second of the run the mediator is killed, or another one takes over while it lives.
+    `together`: it starts while the one before is under way. `non_members`: it names a subscriber of another edge.
+    `stale`: its commands are also sent with old epochs. `aim`: a fault strikes at one of its steps; such a fault kills
+    only parties that are `crashable`.
+    `lives`: how often per second of the run a mediator is killed, or replaced while it is still running.
     """
 
     handovers: int = 0
@@ -46,9 +47,10 @@ class HandoverMix:
 
 @dataclass(frozen=True, slots=True)
 class PlannedHandover:
-    """One hand-over to ask for: `count` of those at `source`, picked by the seed `pick`.
+    """One hand-over to ask for: `count` subscribers of `source`, picked with the seed `pick`.
 
-    `patience_seconds` after its begin it is cut, whoever has attached by then.
+    `patience_seconds` after its start it is cut, with the members that have attached by then. `non_members`: how many
+    members it names that may be at another edge.
     """
 
     number: int
@@ -59,7 +61,7 @@ class PlannedHandover:
     target: str
     count: int
     pick: int
-    strangers: int
+    non_members: int
     replay: bool
     end: HandoverEnding
     patience_seconds: float
@@ -73,27 +75,25 @@ class PlannedHandover:
 
 
 def draw_handovers(
-    moving: HandoverMix, shape: FleetShape, draw: random.Random, start: float, seconds: float
+    mix: HandoverMix, shape: FleetShape, rng: random.Random, start: float, seconds: float
 ) -> list[PlannedHandover]:
     """All hand-overs of a run, in time order."""
     times: list[float] = []
-    for _ in range(moving.handovers):
-        together = times and draw.random() < moving.together
-        times.append(times[-1] + draw.uniform(0.0, 0.05) if together else start + draw.uniform(0.0, seconds))
-    return [_draw_handover(moving, shape, draw, number, at) for number, at in enumerate(sorted(times))]
+    for _ in range(mix.handovers):
+        together = times and rng.random() < mix.together
+        times.append(times[-1] + rng.uniform(0.0, 0.05) if together else start + rng.uniform(0.0, seconds))
+    return [_draw_handover(mix, shape, rng, number, at) for number, at in enumerate(sorted(times))]
 
 
-def _draw_handover(
-    moving: HandoverMix, shape: FleetShape, draw: random.Random, number: int, at: float
-) -> PlannedHandover:
+def _draw_handover(mix: HandoverMix, shape: FleetShape, rng: random.Random, number: int, at: float) -> PlannedHandover:
     heads = shape.heads()
-    head = draw.choice(heads)
-    source = draw.choice(shape.edges_of(head))
-    across = len(heads) > 1 and (draw.random() < moving.across or shape.edges < 2)
-    target_head = draw.choice([each for each in heads if each != head]) if across else head
-    target = draw.choice([each for each in shape.edges_of(target_head) if each != source])
-    tight = draw.random() < moving.tight
-    kind = draw.choice(("prepare", "drain", "both")) if tight else ""
+    head = rng.choice(heads)
+    source = rng.choice(shape.edges_of(head))
+    across = len(heads) > 1 and (rng.random() < mix.across or shape.edges < 2)
+    target_head = rng.choice([each for each in heads if each != head]) if across else head
+    target = rng.choice([each for each in shape.edges_of(target_head) if each != source])
+    tight = rng.random() < mix.tight
+    kind = rng.choice(("prepare", "drain", "both")) if tight else ""
     ends: Sequence[HandoverEnding] = ("abort-preparing", "abort-ready", "abort-late")
     return PlannedHandover(
         number=number,
@@ -102,13 +102,13 @@ def _draw_handover(
         source=source,
         target_head=target_head,
         target=target,
-        count=draw.randint(1, moving.batch),
-        pick=draw.getrandbits(32),
-        strangers=int(draw.random() < moving.non_members),
-        replay=not across and draw.random() < moving.replay,
-        end=draw.choice(ends) if draw.random() < moving.abort else "cut",
-        patience_seconds=draw.choice([0.03, 0.3, 3.0, 3.0]),
-        prepare_seconds=draw.uniform(*(TIGHT_SECONDS if kind in ("prepare", "both") else moving.prepare_seconds)),
-        drain_seconds=draw.uniform(*(TIGHT_SECONDS if kind in ("drain", "both") else moving.drain_seconds)),
-        stale=draw.random() < moving.stale,
+        count=rng.randint(1, mix.batch),
+        pick=rng.getrandbits(32),
+        non_members=int(rng.random() < mix.non_members),
+        replay=not across and rng.random() < mix.replay,
+        end=rng.choice(ends) if rng.random() < mix.abort else "cut",
+        patience_seconds=rng.choice([0.03, 0.3, 3.0, 3.0]),
+        prepare_seconds=rng.uniform(*(TIGHT_SECONDS if kind in ("prepare", "both") else mix.prepare_seconds)),
+        drain_seconds=rng.uniform(*(TIGHT_SECONDS if kind in ("drain", "both") else mix.drain_seconds)),
+        stale=rng.random() < mix.stale,
     )

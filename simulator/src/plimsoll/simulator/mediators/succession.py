@@ -1,4 +1,7 @@
-"""The lives of mediators: one after another, or one that takes over while the other still believes in itself."""
+"""The mediators of a run: started one after another, or one taking over while the one before still runs.
+
+A mediator that was only taken for dead goes on sending commands; its lower epoch must make heads refuse them.
+"""
 
 from __future__ import annotations
 
@@ -15,70 +18,70 @@ from plimsoll.simulator.world.brokers import ObservationJournal
 
 
 class MediatorBackend(Protocol):
-    """What outlives mediators: what is asked for, and what is stored. It makes each of them."""
+    """What outlives a mediator: the requests and the store. It creates each mediator."""
 
-    def mediator(self, name: str, draw: random.Random) -> OverlayNode:
-        """One more life, with a higher epoch."""
+    def mediator(self, name: str, rng: random.Random) -> OverlayNode:
+        """Create the next mediator, with a higher epoch."""
 
     def is_settled(self) -> bool: ...
 
     def leftovers(self) -> Iterator[str]:
-        """What is wrong at the end."""
+        """What is wrong at the end of the run, in words."""
 
     def counts(self) -> dict[str, int]:
-        """Hand-overs by their end, and members by their outcome."""
+        """The number of hand-overs by final state, and of members by outcome."""
 
 
 class MediatorSuccession:
-    """Hosts of mediators over one office. `current` is the youngest."""
+    """The hosts of all mediators of a run, over one backend. `current` is the latest."""
 
     def __init__(
         self,
         schedule: EventQueue,
         network: SimulatedNetwork,
         journal: ObservationJournal,
-        draw: random.Random,
-        office: MediatorBackend,
+        rng: random.Random,
+        backend: MediatorBackend,
     ) -> None:
-        self.schedule, self.network, self.journal, self.office = schedule, network, journal, office
+        self.schedule, self.network, self.journal, self.backend = schedule, network, journal, backend
         self.hosts: list[SimulatedHost] = []
-        self._salt = draw.getrandbits(32)
+        self._salt = rng.getrandbits(32)
 
     @property
     def current(self) -> SimulatedHost | None:
         return self.hosts[-1] if self.hosts else None
 
     def start(self) -> None:
-        """Start one more, with a higher epoch; those before are left as they are."""
+        """Start another mediator, with a higher epoch; earlier ones are left as they are."""
         number = len(self.hosts)
         host = SimulatedHost(f"m{number}", self.schedule, self.network)
         self.hosts.append(host)
-        draw = random.Random(self._salt + number)
-        host.start(lambda: self.office.mediator(host.name, draw))
+        rng = random.Random(self._salt + number)
+        host.start(lambda: self.backend.mediator(host.name, rng))
 
     def crash(self) -> None:
-        """Kill the youngest."""
+        """Kill the latest mediator."""
         if self.current is not None and self.current.node is not None:
             self.network.trace_line(f"! mediator {self.current.name} is killed")
             self.current.crash()
 
     def restart(self) -> None:
-        """Start another if the youngest is gone."""
+        """Start another mediator if the latest is not running."""
         if self.current is None or self.current.node is None:
             self.start()
 
-    def plan(self, rate: float, draw: random.Random, start: float, until: float, wanted: Callable[[str], bool]) -> None:
-        """Draw deaths and take-overs; those whose label is not wanted do not happen."""
-        number, at = 0, start + draw.expovariate(rate) if rate else until
+    def plan(self, rate: float, rng: random.Random, start: float, until: float, wanted: Callable[[str], bool]) -> None:
+        """Draw crashes and take-overs; those whose label is not wanted are left out."""
+        number, at = 0, start + rng.expovariate(rate) if rate else until
         while at < until:
-            away, usurped = draw.uniform(0.0, 0.5), draw.random() < 0.4
+            down_seconds, is_taken_over = rng.uniform(0.0, 0.5), rng.random() < 0.4
             if wanted(f"life{number}"):
-                self.schedule.at(at, self.start if usurped else self.crash)
-                self.schedule.at(at + away, self.restart)
+                self.schedule.at(at, self.start if is_taken_over else self.crash)
+                self.schedule.at(at + down_seconds, self.restart)
             number += 1
-            at += draw.expovariate(rate)
+            at += rng.expovariate(rate)
 
     def leftovers(self) -> None:
-        """I5: every hand-over that was begun has come to something."""
-        for what in self.office.leftovers():
+        """I5: every hand-over that was started has an outcome."""
+        for what in self.backend.leftovers():
             self.journal.add(seen.ResidueObserved("mediator", what, 1, self.schedule.now))

@@ -1,4 +1,4 @@
-"""Scenarios: which fleet, workload, faults and hand-overs a seed runs under, by name.
+"""Scenarios: the fleet, workload, faults and hand-overs of a run, by name.
 
-Names are used on the command line and in the figures of docs/simulation.md; they do not change.
+The name of a scenario is part of its seed, so renaming one changes all of its runs and invalidates recorded seeds.
 """

@@ -1,4 +1,4 @@
-"""Named worlds. Those in which subscribers are moved are in `sessions`."""
+"""All scenarios by name. Those with hand-overs are defined in `handover_scenarios`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ROUGH = FaultRates(
 SIX = WorkloadSize(subscribers=6)
 
 _ALL = [
-    SimulationScenario("calm", "one cluster and no faults: nothing may be lost, late or in doubt"),
+    SimulationScenario("calm", "one cluster and no faults: no publication may be lost, late or uncertain"),
     SimulationScenario(
-        "cluster", "one cluster of three edges, all faults but crashes of brokers", FleetShape(1, 3), fault_rates=ROUGH
+        "cluster", "one cluster of three edges, all faults but broker crashes", FleetShape(1, 3), fault_rates=ROUGH
     ),
     SimulationScenario("chain", "four clusters in a row", FleetShape(4, 1), SIX, fault_rates=ROUGH, processes=4),
     SimulationScenario(
@@ -33,14 +33,14 @@ _ALL = [
         processes=4,
     ),
     SimulationScenario(
-        "star", "five clusters, one in the middle", FleetShape(5, 1, "star"), SIX, fault_rates=ROUGH, processes=4
+        "star", "five clusters, four around one", FleetShape(5, 1, "star"), SIX, fault_rates=ROUGH, processes=4
     ),
     SimulationScenario(
         "tree", "a random tree of six clusters", FleetShape(6, 1, "random"), SIX, fault_rates=ROUGH, processes=4
     ),
     SimulationScenario(
         "small-log",
-        "a log so small that who is behind loses what it has evicted, and is told",
+        "a log so small that slow subscribers lose what it evicts, and receive a gap",
         FleetShape(2, 2),
         WorkloadSize(publications=200, payload_bytes=300),
         fault_rates=replace(ROUGH, pause_edge=0.3, slow=0.4, wall=0.2),
@@ -49,19 +49,19 @@ _ALL = [
     ),
     SimulationScenario(
         "edge-restart",
-        "edges are killed and come back",
+        "edges are killed and restarted",
         FleetShape(1, 3),
         fault_rates=replace(CALM, crash_edge=0.5, pause_edge=0.1),
     ),
     SimulationScenario(
         "head-restart",
-        "heads are killed and come back with an empty log",
+        "heads are killed and restarted with an empty log",
         FleetShape(1, 2),
         fault_rates=replace(CALM, crash_head=0.3),
     ),
     SimulationScenario(
         "head-restart-tree",
-        "heads of a tree are killed and come back",
+        "heads of a tree are killed and restarted",
         FleetShape(4, 1, "random"),
         SIX,
         fault_rates=replace(CALM, crash_head=0.3),
@@ -69,26 +69,26 @@ _ALL = [
     ),
     SimulationScenario(
         "storm",
-        "all clients lose their connections, again and again",
+        "all clients lose their connections at once, again and again",
         FleetShape(2, 2),
         fault_rates=FaultRates(storm=1.5),
     ),
     SimulationScenario(
         "clients",
-        "applications are killed and come back as new incarnations",
+        "applications are killed and restarted as new incarnations",
         FleetShape(1, 2),
         fault_rates=FaultRates(crash_client=0.8, reconnect=0.2),
     ),
     SimulationScenario(
         "lossy",
-        "single frames are dropped, doubled and overtaken on every link",
+        "single frames are dropped, repeated and reordered on every link",
         FleetShape(2, 2),
         connection=ConnectionQuality(0.002, 0.02, drop=0.03, duplicate=0.03, reorder=0.05),
-        last_seconds=10.0,  # the same frame may be dropped again and again
+        last_seconds=10.0,  # the same frame may be dropped many times
     ),
     SimulationScenario(
         "everything",
-        "every fault there is, in a random tree",
+        "all faults, in a random tree",
         FleetShape(3, 2, "random"),
         SIX,
         fault_rates=replace(ROUGH, crash_edge=0.1, crash_head=0.05, pause_head=0.05),
@@ -103,13 +103,13 @@ _ALL = [
         log_bytes=20_000,
         processes=4,
         victim="edge",
-        settle_seconds=30.0,  # what it holds by then takes it seconds
+        settle_seconds=30.0,  # its queue takes seconds to drain
         last_seconds=10.0,
         undisturbed_seconds=0.25,
     ),
     SimulationScenario(
         "frozen-subscriber",
-        "one application stands still",
+        "one application is paused",
         FleetShape(1, 2),
         WorkloadSize(publications=150, payload_bytes=400, changes=0),
         log_bytes=20_000,
@@ -119,7 +119,7 @@ _ALL = [
     ),
     SimulationScenario(
         "flooding-publisher",
-        "one publisher says all that it can",
+        "one publisher publishes as fast as it can",
         FleetShape(2, 2),
         WorkloadSize(changes=0),
         victim="publisher",

@@ -1,8 +1,9 @@
-"""Worlds in which subscribers are moved: short runs, for what can go wrong in a hand-over goes wrong within seconds."""
+"""Scenarios with hand-overs. Their runs are short, since a hand-over and its faults take a few seconds."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
@@ -20,36 +21,34 @@ QUICK = msgspec.structs.replace(
 )
 
 LOAD = WorkloadSize(subscribers=5, publications=40, seconds=2.0, changes=3)
-SPOTTY = ConnectionQuality(0.001, 0.03, drop=0.15, duplicate=0.15, reorder=0.3)
-"""Control sockets on a bad day: commands are lost, repeated, late and overtaken."""
+LOSSY_CONTROL = ConnectionQuality(0.001, 0.03, drop=0.15, duplicate=0.15, reorder=0.3)
+"""The quality of control sockets: commands are lost, repeated, delayed and reordered."""
 
 BUMPY = FaultRates(reconnect=0.5, pause_client=0.2, wall=0.15, one_way=0.15, slow=0.1, seconds=(0.02, 0.8))
-STEADY = WorkloadSize(subscribers=12, publications=900, seconds=9.0, changes=0, zero_traffic=0.0)
-WATCHED = msgspec.structs.replace(QUICK, report_seconds=0.25)
+BALANCING_LOAD = WorkloadSize(subscribers=12, publications=900, seconds=9.0, changes=0, zero_traffic=0.0)
+FREQUENT_REPORTS = msgspec.structs.replace(QUICK, report_seconds=0.25)
 FAULTY = HandoverMix(3, replay=0.3, aim=0.4)
 EMULATION = HardwareEmulation(base_seconds=0.004, per_subscription_seconds=0.0004)
-QUIET_POLICY = SimulatedPolicy(look=60.0)
-"""Loads are kept and told, and nobody looks: what moves was asked for."""
+QUIET_POLICY = SimulatedPolicy(check_seconds=60.0)
+"""Edges report their loads but never start a session in a run, so only requested sessions move subscribers."""
 
-EDGES = ("subscriber", "source", "target")
-ALL_BROKERS = (*EDGES, "head", "target-head", "neighbor")
+EDGE_VICTIMS = ("subscriber", "source", "target")
+ALL_VICTIMS = (*EDGE_VICTIMS, "head", "target-head", "neighbor")
 
 
-def _handover_scenario(
-    name: str, about: str, shape: FleetShape, moving: HandoverMix, **more: object
-) -> SimulationScenario:
-    values: dict[str, object] = {"load": LOAD, "control": SPOTTY, "base": QUICK, "settle_seconds": 20.0, **more}
-    return SimulationScenario(f"sessions-{name}", about, shape, handovers=moving, **values)  # type: ignore[arg-type]
+def _handover_scenario(name: str, about: str, shape: FleetShape, mix: HandoverMix, **more: Any) -> SimulationScenario:
+    values: dict[str, Any] = {"load": LOAD, "control": LOSSY_CONTROL, "base": QUICK, "settle_seconds": 20.0, **more}
+    return SimulationScenario(f"sessions-{name}", about, shape, handovers=mix, **values)
 
 
 HANDOVER_SCENARIOS = [
     _handover_scenario(
         "calm",
-        "hand-overs by drain and by replay, and nothing else happens",
+        "hand-overs by drain and by replay, no faults",
         FleetShape(1, 3),
         HandoverMix(4, replay=0.4),
         control=None,
-        is_steady=True,
+        is_gap_free=True,
     ),
     _handover_scenario(
         "local",
@@ -57,7 +56,7 @@ HANDOVER_SCENARIOS = [
         FleetShape(1, 3),
         replace(FAULTY, replay=0.0),
         fault_rates=BUMPY,
-        is_steady=True,
+        is_gap_free=True,
     ),
     _handover_scenario(
         "replay",
@@ -65,7 +64,7 @@ HANDOVER_SCENARIOS = [
         FleetShape(1, 3),
         replace(FAULTY, replay=1.0),
         fault_rates=BUMPY,
-        is_steady=True,
+        is_gap_free=True,
     ),
     _handover_scenario(
         "across",
@@ -74,7 +73,7 @@ HANDOVER_SCENARIOS = [
         replace(FAULTY, across=0.8),
         fault_rates=BUMPY,
         processes=3,
-        is_steady=True,
+        is_gap_free=True,
     ),
     _handover_scenario(
         "tree",
@@ -83,29 +82,29 @@ HANDOVER_SCENARIOS = [
         FAULTY,
         fault_rates=BUMPY,
         processes=4,
-        is_steady=True,
+        is_gap_free=True,
     ),
     _handover_scenario(
         "batch",
-        "many at once, through small windows",
+        "many members at once, through small windows",
         FleetShape(1, 2),
         replace(FAULTY, batch=10, handovers=2),
         load=replace(LOAD, subscribers=14),
         fault_rates=BUMPY,
         window_bytes=3_000,
         processes=3,
-        is_steady=True,
+        is_gap_free=True,
     ),
     _handover_scenario(
         "drain-deadline",
-        "deadlines that cannot be kept",
+        "deadlines that cannot be met",
         FleetShape(2, 2),
         replace(FAULTY, across=0.3, tight=0.7),
         fault_rates=replace(BUMPY, pause_client=0.6),
     ),
     _handover_scenario(
         "hold",
-        "queues so small that what is held overflows",
+        "queues so small that they overflow during a hand-over",
         FleetShape(2, 2),
         replace(FAULTY, across=0.3),
         load=replace(LOAD, publications=80, payload_bytes=200, holds=4),
@@ -114,7 +113,7 @@ HANDOVER_SCENARIOS = [
     ),
     _handover_scenario(
         "lag",
-        "a log so small that gaps fall into sessions",
+        "a log so small that gaps occur during hand-overs",
         FleetShape(2, 2),
         replace(FAULTY, across=0.4),
         load=replace(LOAD, publications=120, payload_bytes=300, holds=2),
@@ -126,9 +125,9 @@ HANDOVER_SCENARIOS = [
         "edge-crash",
         "edges are killed during hand-overs",
         FleetShape(2, 2),
-        replace(FAULTY, across=0.3, aim=0.7, crashable=EDGES),
+        replace(FAULTY, across=0.3, aim=0.7, crashable=EDGE_VICTIMS),
         fault_rates=replace(BUMPY, crash_edge=0.2),
-        is_steady=True,
+        is_gap_free=True,
     ),
     _handover_scenario(
         "head-restart",
@@ -139,31 +138,31 @@ HANDOVER_SCENARIOS = [
     ),
     _handover_scenario(
         "mediator",
-        "mediators are killed, and taken for dead",
+        "mediators are killed, or replaced while they still run",
         FleetShape(2, 2),
         replace(FAULTY, across=0.3, handovers=4, lives=1.5, aim=0.2, stale=0.4),
         fault_rates=FaultRates(reconnect=0.3),
-        is_steady=True,
+        is_gap_free=True,
     ),
     _handover_scenario(
         "slow",
-        "brokers that compute slowly and send little",
+        "brokers with slow processors and little bandwidth",
         FleetShape(1, 3),
         replace(FAULTY, replay=0.6),
         load=replace(LOAD, publications=80, payload_bytes=200),
         control=None,
         slow=BrokerHardware(output_bytes_per_second=20_000, emulation=EMULATION),
-        is_steady=True,
+        is_gap_free=True,
     ),
     _handover_scenario(
         "planned",
-        "sessions of balancing, planned and driven by the mediator of the product",
+        "balancing sessions, planned and driven by the mediator of the product",
         FleetShape(2, 3),
         HandoverMix(lives=0.4),
         sessions=PlannedSessionMix(4),
         fault_rates=BUMPY,
         processes=3,
-        is_steady=True,
+        is_gap_free=True,
     ),
     _handover_scenario(
         "planned-restarts",
@@ -176,69 +175,69 @@ HANDOVER_SCENARIOS = [
     ),
     _handover_scenario(
         "balanced",
-        "a policy balances edges of unequal hardware, and nothing else happens",
+        "a policy balances edges of unequal hardware, no faults",
         FleetShape(1, 3),
         HandoverMix(),
-        load=STEADY,
+        load=BALANCING_LOAD,
         control=None,
         policy=SimulatedPolicy(),
-        base=WATCHED,
-        is_steady=True,
+        base=FREQUENT_REPORTS,
+        is_gap_free=True,
     ),
     _handover_scenario(
         "balanced-faults",
-        "the same, while mediators die, and control sockets lose, repeat and delay",
+        "the same, while mediators are killed and control sockets lose, repeat and delay commands",
         FleetShape(2, 3),
         HandoverMix(lives=0.4),
-        load=STEADY,
+        load=BALANCING_LOAD,
         policy=SimulatedPolicy(),
-        base=WATCHED,
+        base=FREQUENT_REPORTS,
         fault_rates=BUMPY,
         processes=3,
-        is_steady=True,
+        is_gap_free=True,
     ),
     _handover_scenario(
         "shuffled",
-        "clusters of unequal hardware are shuffled, and nothing else happens",
+        "clusters of unequal hardware are shuffled, no faults",
         FleetShape(1, 3),
         HandoverMix(),
-        load=STEADY,
+        load=BALANCING_LOAD,
         control=None,
         sessions=PlannedSessionMix(2, shuffle=1.0, stop=0.0),
         policy=QUIET_POLICY,
-        base=WATCHED,
-        is_steady=True,
+        base=FREQUENT_REPORTS,
+        is_gap_free=True,
     ),
     _handover_scenario(
         "shuffled-faults",
-        "the same in two clusters, while mediators die and control sockets lose, repeat and delay",
+        "the same in two clusters, while mediators are killed and control sockets lose, repeat and delay commands",
         FleetShape(2, 3),
         HandoverMix(lives=0.4),
-        load=STEADY,
+        load=BALANCING_LOAD,
         sessions=PlannedSessionMix(3, shuffle=0.9),
         policy=QUIET_POLICY,
-        base=WATCHED,
+        base=FREQUENT_REPORTS,
         fault_rates=BUMPY,
         processes=3,
-        is_steady=True,
+        is_gap_free=True,
     ),
     _handover_scenario(
         "shuffled-restarts",
         "the same in one cluster, while brokers are killed",
         FleetShape(1, 3),
         HandoverMix(lives=0.6),
-        load=STEADY,
+        load=BALANCING_LOAD,
         sessions=PlannedSessionMix(3, shuffle=0.9),
         policy=QUIET_POLICY,
-        base=WATCHED,
+        base=FREQUENT_REPORTS,
         fault_rates=replace(BUMPY, crash_edge=0.15, crash_head=0.1),
         processes=3,
     ),
     _handover_scenario(
         "everything",
-        "every fault there is, and hand-overs in a random tree",
+        "all faults, and hand-overs in a random tree",
         FleetShape(3, 2, "random"),
-        replace(FAULTY, across=0.4, handovers=4, tight=0.2, lives=0.3, crashable=ALL_BROKERS),
+        replace(FAULTY, across=0.4, handovers=4, tight=0.2, lives=0.3, crashable=ALL_VICTIMS),
         load=replace(LOAD, holds=2),
         log_bytes=30_000,
         processes=3,

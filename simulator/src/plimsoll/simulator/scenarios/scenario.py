@@ -1,4 +1,4 @@
-"""What a world is made of: how many brokers and applications, what goes wrong, and what is claimed nevertheless."""
+"""The definition of a scenario: the fleet, the workload, the faults, and the claims that hold in spite of them."""
 
 from __future__ import annotations
 
@@ -30,20 +30,21 @@ SMALL_LIMITS = BrokerLimits(
     report_seconds=4.0,
     publisher_window=16,
 )
-"""Small and quick, so that a short run meets every bound."""
+"""Small buffers and short time-outs, so that a short run reaches every bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationScenario:
-    """One kind of run. The claim `undisturbed_seconds` is about all but what `victims` names, 0 claims nothing.
+    """One kind of run.
 
-    At most `settle_seconds` pass after everything has healed, and `last_seconds` after the last publications.
-    `control`: the weather of control sockets. `slow`: the hardware of half of the brokers. `is_steady`: no bound is
-    met, so nobody is told of a gap.
+    `control`: the quality of control sockets, if it differs. `slow`: the hardware of a random half of the brokers.
+    `policy`: the balancing policy of all clusters; the first edge of each is slower, so that it has work to do.
+    `settle_seconds`: the longest time from the healing of all faults to the last publications; `last_seconds`: from
+    these to the checks.
 
-    `policy`: clusters have one, and the first edge of each is slower than the others, so that there is something to do.
-
-    `victim`: what is singled out before faults are drawn: a slow `edge`, a frozen `subscriber`, a flooding `publisher`.
+    `victim`: one party that misbehaves: a slow `edge`, a frozen `subscriber` or a flooding `publisher`. All others
+    receive each delivery within `undisturbed_seconds`; 0 makes no such claim.
+    `is_gap_free`: no bound is reached in this scenario, so a single gap breaks law I1.
     """
 
     name: str
@@ -64,17 +65,17 @@ class SimulationScenario:
     control: ConnectionQuality | None = None
     slow: BrokerHardware | None = None
     policy: SimulatedPolicy | None = None
-    is_steady: bool = False
+    is_gap_free: bool = False
     base: BrokerLimits = SMALL_LIMITS
 
     @property
-    def moves(self) -> bool:
-        """Whether anybody asks for hand-overs."""
+    def has_handovers(self) -> bool:
+        """Whether the run needs a mediator."""
         return bool(self.handovers.handovers or self.sessions.sessions or self.policy)
 
     @property
-    def is_rough(self) -> bool:
-        """Whether anything stands in the way of hand-overs."""
+    def is_disturbed(self) -> bool:
+        """Whether faults can delay hand-overs; if not, these have to meet their deadlines from the start."""
         return (
             self.fault_rates != FaultRates()
             or self.control is not None

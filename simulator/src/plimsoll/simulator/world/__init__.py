@@ -1,4 +1,4 @@
-"""What a simulated run consists of: brokers, applications, and a workload drawn from the seed.
+"""The parts of a simulated run: brokers, applications, and a workload drawn from the seed.
 
-Brokers and clients are the product's own machines; only what surrounds them is simulated.
+Brokers and clients are the machines of the product; only their surroundings are simulated.
 """

@@ -1,7 +1,7 @@
-"""The applications of a run: processes with the client machine in them, what they do and what they see.
+"""The applications of a run: processes that run the client machine, publish and subscribe, and keep the journal.
 
-An application writes into the journal what it asks for when it asks, and what it is told when it is told. A process
-that is killed comes back as a new incarnation, which asks for the same again.
+An application records each request when it makes it, and each event when its client reports it. A process that is
+killed comes back as a new incarnation, with the same publishers and the subscriptions that it started with.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from plimsoll.simulator.world.brokers import ObservationJournal, data_endpoint, 
 from plimsoll.simulator.world.workload import PlannedPublication, subscription_text
 
 INCARNATIONS_PER_LIFE = 1000
-"""Incarnations of processes are so far apart: a publisher that a head has forgotten takes the next one for itself."""
+"""The distance between the incarnations of two lives: a publisher that its head has forgotten uses the next number."""
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class SimulatedProcess:
 
 
 def client_limits(links: LinkLimits) -> c.ClientLimits:
-    """As impatient as the brokers of a run."""
+    """Time-outs as short as those of the brokers of a run."""
     return c.ClientLimits(
         backoff_seconds=0.05,
         backoff_max_seconds=0.5,
@@ -68,12 +68,13 @@ class SimulatedApplications:
         schedule: EventQueue,
         network: SimulatedNetwork,
         journal: ObservationJournal,
-        draw: random.Random,
+        rng: random.Random,
         limits: c.ClientLimits,
     ) -> None:
-        self.schedule, self.network, self.journal, self.draw, self.limits = schedule, network, journal, draw, limits
+        self.schedule, self.network, self.journal, self.rng, self.limits = schedule, network, journal, rng, limits
         self.processes: dict[str, SimulatedProcess] = {}
-        self.of: dict[str, SimulatedProcess] = {}
+        self.process_of: dict[str, SimulatedProcess] = {}
+        """The process of each publisher and subscriber."""
 
     def add(self, name: str, head: str) -> SimulatedProcess:
         process = self.processes[name] = SimulatedProcess(name, head, SimulatedHost(name, self.schedule, self.network))
@@ -84,11 +85,11 @@ class SimulatedApplications:
     def start(self, name: str) -> None:
         process = self.processes[name]
         process.lives += 1
-        new_id = id_maker(self.draw)
+        new_id = id_maker(self.rng)
         heads = [c.Address(data_endpoint(process.head))]
         client = c.Client(name, process.incarnation, new_id, heads, self.limits)
         process.host.start(lambda: client)
-        process.host.keeper = lambda: self._keep(process, client)
+        process.host.after_poll = lambda: self._record_events(process, client)
         for publisher in process.publishers:
             client.publisher(publisher)
         for subscriber, rules in process.subscribers.items():
@@ -97,17 +98,17 @@ class SimulatedApplications:
                 self._subscribe(process, client, subscriber, rule)
 
     def crash(self, name: str) -> None:
-        """SIGKILL: what the application has not been told by now, it will never be told."""
+        """SIGKILL: an answer that the application has not received by now never reaches it."""
         process, client = self.processes[name], self.processes[name].client
         if client is None:
             return
-        self._leave(process, client)
+        self._end_pending(process, client)
         process.host.crash()
         for subscriber in process.subscribers:
             self.journal.add(seen.IncarnationEndObserved(subscriber, process.incarnation, self.journal.now))
 
-    def _leave(self, process: SimulatedProcess, client: c.Client) -> None:
-        """Write down what was published and not answered."""
+    def _end_pending(self, process: SimulatedProcess, client: c.Client) -> None:
+        """Record the publications that were not answered, and the end of their publishers' incarnations."""
         for (name, number), (attributes, at) in process.pending.items():
             publisher = client.publishers.get(name)
             if publisher is not None:
@@ -121,42 +122,43 @@ class SimulatedApplications:
             self.start(name)
 
     def names(self) -> list[str]:
+        """Processes that are up."""
         return [name for name, process in self.processes.items() if process.client is not None]
 
     def host(self, name: str) -> SimulatedHost:
         return self.processes[name].host
 
-    def home(self, name: str) -> str:
-        return self.of[name].name if name in self.of else ""
+    def process_name(self, name: str) -> str:
+        return self.process_of[name].name if name in self.process_of else ""
 
-    # -- what applications do
+    # -- requests
 
-    def _able(self, name: str) -> tuple[SimulatedProcess, c.Client] | None:
-        """The process of a publisher or subscriber, if it runs."""
-        process = self.of[name]
+    def _running(self, name: str) -> tuple[SimulatedProcess, c.Client] | None:
+        """The process and client of a publisher or subscriber, unless it is down or paused."""
+        process = self.process_of[name]
         client = process.client
         return None if client is None or process.host.is_paused else (process, client)
 
-    def publish(self, saying: PlannedPublication, payload: bytes = b"") -> None:
-        able = self._able(saying.publisher)
-        if able is None:
+    def publish(self, publication: PlannedPublication, payload: bytes = b"") -> None:
+        running = self._running(publication.publisher)
+        if running is None:
             return
-        process, client = able
-        publisher = client.publishers[saying.publisher]
+        process, client = running
+        publisher = client.publishers[publication.publisher]
         now = self.schedule.now
-        confirm: c.publisher.Confirm = "edges" if saying.confirm_edges else "head"
+        confirm: c.publisher.Confirm = "edges" if publication.confirm_edges else "head"
         try:
-            number = publisher.publish(saying.attributes, payload, sent_us=int(now * 1e6), confirm=confirm)
+            number = publisher.publish(publication.attributes, payload, sent_us=int(now * 1e6), confirm=confirm)
         except c.BufferFullError:
-            return
-        process.pending[saying.publisher, number] = (saying.attributes, now)
+            return  # like an application that drops what its client has no room for: it is not due to any subscriber
+        process.pending[publication.publisher, number] = (publication.attributes, now)
         process.host.wake()
 
     def subscribe(self, subscriber: str, rule: tuple[Triple, ...]) -> None:
-        able = self._able(subscriber)
-        if able is not None and subscriber in able[1].subscribers:
-            self._subscribe(*able, subscriber, rule)
-            able[0].host.wake()
+        running = self._running(subscriber)
+        if running is not None and subscriber in running[1].subscribers:
+            self._subscribe(*running, subscriber, rule)
+            running[0].host.wake()
 
     def _subscribe(
         self, process: SimulatedProcess, client: c.Client, subscriber: str, rule: tuple[Triple, ...]
@@ -166,39 +168,39 @@ class SimulatedApplications:
 
     def withdraw(self, subscriber: str) -> None:
         """Withdraw the oldest subscription, unless it is the only one."""
-        able = self._able(subscriber)
-        if able is None or subscriber not in able[1].subscribers:
+        running = self._running(subscriber)
+        if running is None or subscriber not in running[1].subscribers:
             return
-        process, client = able
-        has = sorted(client.subscribers[subscriber].subscriptions)
-        if len(has) > 1:
-            client.subscribers[subscriber].unsubscribe(has[0])
-            self.journal.add(seen.WithdrawalObserved(subscriber, process.incarnation, [has[0]], self.journal.now))
+        process, client = running
+        numbers = sorted(client.subscribers[subscriber].subscriptions)
+        if len(numbers) > 1:
+            client.subscribers[subscriber].unsubscribe(numbers[0])
+            self.journal.add(seen.WithdrawalObserved(subscriber, process.incarnation, [numbers[0]], self.journal.now))
             process.host.wake()
 
-    def hold(self, subscriber: str, hold: bool) -> None:
-        """Let a subscriber take nothing, or go on."""
-        able = self._able(subscriber)
-        if able is not None and (one := able[1].subscribers.get(subscriber)) is not None:
-            one.pause() if hold else one.resume()
-            able[0].host.wake()
+    def set_paused(self, subscriber: str, is_paused: bool) -> None:
+        """Let a subscriber pause its deliveries, or resume them."""
+        running = self._running(subscriber)
+        if running is not None and (one := running[1].subscribers.get(subscriber)) is not None:
+            one.pause() if is_paused else one.resume()
+            running[0].host.wake()
 
-    def release(self) -> None:
-        """Nobody is held any more."""
-        for subscriber in sorted(self.of):
-            self.hold(subscriber, False)
+    def resume_all(self) -> None:
+        """Let all subscribers take deliveries again."""
+        for subscriber in sorted(self.process_of):
+            self.set_paused(subscriber, False)
 
-    # -- what applications see
+    # -- events
 
-    def _keep(self, process: SimulatedProcess, client: c.Client) -> None:
+    def _record_events(self, process: SimulatedProcess, client: c.Client) -> None:
         for owner, events in client.take_events():
             for event in events:
                 if isinstance(owner, c.ClientPublisher):
-                    self._publisher_saw(process, owner.name, event)
+                    self._record_publisher_event(process, owner.name, event)
                 else:
-                    self._subscriber_saw(process, owner.name, event)
+                    self._record_subscriber_event(process, owner.name, event)
 
-    def _publisher_saw(self, process: SimulatedProcess, name: str, event: object) -> None:
+    def _record_publisher_event(self, process: SimulatedProcess, name: str, event: object) -> None:
         if isinstance(event, c.Answered):
             for number in range(event.first, event.last + 1):
                 seq = event.first_seq + number - event.first
@@ -207,44 +209,44 @@ class SimulatedApplications:
                 self.journal.add(seen.AnswerObserved(name, event.incarnation, seq, event.answer, self.journal.now))
         elif isinstance(event, c.Failed):
             self.journal.add(seen.ResidueObserved(name, f"failure: {event.text}", 1, self.journal.now))
-        self._say(name, event)
+        self._trace(name, event)
 
-    def _subscriber_saw(self, process: SimulatedProcess, name: str, event: object) -> None:
-        at, incarnation, see = self.journal.now, process.incarnation, self.journal.add
+    def _record_subscriber_event(self, process: SimulatedProcess, name: str, event: object) -> None:
+        at, incarnation, observe = self.journal.now, process.incarnation, self.journal.add
         if isinstance(event, c.Delivery):
-            see(seen.DeliveryObserved(name, incarnation, event.identity, event.origin, at, event.token))
+            observe(seen.DeliveryObserved(name, incarnation, event.identity, event.origin, at, event.token))
         elif isinstance(event, c.GapNotice):
             gap = event.gap
-            see(
+            observe(
                 seen.GapObserved(
                     name, incarnation, gap.head, gap.low_epoch, gap.low, gap.epoch, gap.high, gap.last, gap.reason, at
                 )
             )  # fmt: skip
         elif isinstance(event, c.Acknowledged):
-            see(seen.AcknowledgementObserved(name, incarnation, event.ids, event.head, event.unreached, at))
+            observe(seen.AcknowledgementObserved(name, incarnation, event.ids, event.head, event.unreached, at))
         elif isinstance(event, c.Forgotten):
-            see(seen.RemovalObserved(name, incarnation, event.ids, at))
+            observe(seen.RemovalObserved(name, incarnation, event.ids, at))
         elif isinstance(event, c.Attached):
-            see(seen.AttachmentObserved(name, incarnation, event.edge, at))
+            observe(seen.AttachmentObserved(name, incarnation, event.edge, at))
         elif isinstance(event, c.Lapsed):
-            see(seen.LeaseEndObserved(name, incarnation, at))
+            observe(seen.LeaseEndObserved(name, incarnation, at))
         elif isinstance(event, c.SubscriptionRefused):
-            see(seen.ResidueObserved(name, f"refused subscription: {event.text}", 1, at))
+            observe(seen.ResidueObserved(name, f"refused subscription: {event.text}", 1, at))
         elif isinstance(event, c.Failed):
-            see(seen.IncarnationEndObserved(name, incarnation, at))
+            observe(seen.IncarnationEndObserved(name, incarnation, at))
             if event.code != "slow":
-                see(seen.ResidueObserved(name, f"failure: {event.text}", 1, at))
+                observe(seen.ResidueObserved(name, f"failure: {event.text}", 1, at))
         else:
-            self._say(name, event)
+            self._trace(name, event)
 
-    def _say(self, name: str, event: object) -> None:
+    def _trace(self, name: str, event: object) -> None:
         if self.journal.trace is not None:
             self.journal.trace(f"  {name} {event}")
 
-    # -- the end
+    # -- the end of a run
 
     def finish(self) -> None:
-        """Write down what is unanswered, and what each application counts itself."""
+        """Record the publications that are unanswered, and the counters of each subscriber."""
         for process in self.processes.values():
             client = process.client
             if client is None:
@@ -253,8 +255,8 @@ class SimulatedApplications:
                 _, incarnation, seq = client.publishers[name].identity(number)
                 self.journal.add(seen.PublicationObserved(name, incarnation, seq, attributes, at))
             for name, subscriber in client.subscribers.items():
-                told = subscriber.statistics()
-                for what in ("delivered", "gaps"):
+                counters = subscriber.statistics()
+                for counter in ("delivered", "gaps"):
                     self.journal.add(
-                        seen.CounterObserved(name, process.incarnation, what, told[what], self.journal.now)
+                        seen.CounterObserved(name, process.incarnation, counter, counters[counter], self.journal.now)
                     )

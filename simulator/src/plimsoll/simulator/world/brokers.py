@@ -1,7 +1,7 @@
-"""The brokers of a simulated fleet: names, configurations, hosts, and the eyes that write the journal.
+"""The brokers of a simulated fleet: names, configurations, hosts, and the observers that write the journal.
 
-Only what a broker does is watched, by looking over its log and its table of owners; nothing is asked of it that a
-process would not be asked.
+A head is observed through its log, its owner entries and the messages that it sends to edges; the machines are those of
+the product, without hooks for tests.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from plimsoll.simulator.engine.network import SimulatedNetwork
 
 @dataclass(frozen=True, slots=True)
 class FleetShape:
-    """Clusters and how their heads are joined: `chain`, `star` (the first is the middle) or `random` tree."""
+    """Clusters, and how their heads are linked: as a `chain`, a `star` around the first head, or a `random` tree."""
 
     clusters: int = 1
     edges: int = 2
@@ -36,12 +36,12 @@ class FleetShape:
     def heads(self) -> list[str]:
         return [f"h{i}" for i in range(self.clusters)]
 
-    def links(self, draw: random.Random) -> list[tuple[str, str]]:
-        return [(f"h{self._parent(i, draw)}", f"h{i}") for i in range(1, self.clusters)]
+    def links(self, rng: random.Random) -> list[tuple[str, str]]:
+        return [(f"h{self._parent(i, rng)}", f"h{i}") for i in range(1, self.clusters)]
 
-    def _parent(self, i: int, draw: random.Random) -> int:
+    def _parent(self, i: int, rng: random.Random) -> int:
         if self.tree == "random":
-            return draw.randrange(i)
+            return rng.randrange(i)
         return i - 1 if self.tree == "chain" else 0
 
     def edges_of(self, head: str) -> list[str]:
@@ -49,7 +49,7 @@ class FleetShape:
 
 
 class ObservationJournal:
-    """What is observed, in order, on the schedule's clock."""
+    """All observations of a run, in order, with times of the virtual clock."""
 
     def __init__(self, schedule: EventQueue) -> None:
         self.schedule = schedule
@@ -67,18 +67,19 @@ class ObservationJournal:
 
 
 def observe_head(head: Head, journal: ObservationJournal) -> None:
-    """Write each publication that the head logs, and each owner that it makes, into the journal.
+    """Record each publication that the head logs, and each owner that it sets, in the journal.
 
-    Others hold the same parts: they are watched where they are, not replaced.
+    Other parts of the head refer to the log and the owner table, so their methods are wrapped rather than replaced by
+    recording objects.
     """
     owners, cause = head.owners, ["cut"]
 
-    def see(subscriber: str, epoch: OwnerEpoch, edge: str, why: str) -> None:
+    def observe_owner(subscriber: str, epoch: OwnerEpoch, edge: str, why: str) -> None:
         journal.add(seen.OwnerObserved(subscriber, epoch, edge, journal.now, why))
 
     def owned(subscriber: str, why: str) -> None:
         entry = owners.entries[subscriber]
-        see(subscriber, entry.epoch, entry.key.partition("#")[0], why)
+        observe_owner(subscriber, entry.epoch, entry.key.partition("#")[0], why)
 
     def appended(position: int, entry: LogEntry) -> None:
         pub = None if entry.is_gap else msg.to_edge.decode(entry.record)
@@ -86,23 +87,23 @@ def observe_head(head: Head, journal: ObservationJournal) -> None:
             identity, origin = (pub.publisher, pub.incarnation, pub.seq), (pub.head, pub.epoch, pub.offset)
             journal.add(seen.LogEntryObserved(head.info.name, head.epoch, position, identity, origin, journal.now))
 
-    def told(_: None, __: str, source: str, record: object) -> None:
-        """The decision on a cut across clusters is what makes the guest the owner."""
+    def sent_to_edge(_: None, __: str, source: str, record: object) -> None:
+        """A cut between clusters is decided here, at the head of the source; it makes the target the owner."""
         if isinstance(record, msg.Cut) and record.across:
             target = head.coordinator.sessions[record.session].plan.target
             for member in record.members:
-                see(member.subscriber, (member.epoch[0], member.epoch[1] + 1), target, "cut")
+                observe_owner(member.subscriber, (member.epoch[0], member.epoch[1] + 1), target, "cut")
 
     _call_after(head.log, "append", appended)
     _call_after(owners, "swap", lambda _, subscriber, *__: owned(subscriber, cause[0]))
     _call_after(owners, "adopt", lambda _, subscriber, *__: owned(subscriber, "report"))
-    _call_after(head.handover_links, "send_to_edge", told)
+    _call_after(head.handover_links, "send_to_edge", sent_to_edge)
     _cause_during(head.membership, "on_resume", cause, "resume")
-    _cause_during(head.remote_members, "on_cut_request", cause, "guest")
+    _cause_during(head.remote_members, "on_cut_request", cause, "guest")  # what the journal calls a remote member
 
 
 def _call_after(part: object, name: str, then: Callable[..., None]) -> None:
-    """Call `then` with the result and the arguments after each call of a method of this one object."""
+    """After each call of a method of this one object, call `then` with the result and the arguments."""
     method = getattr(part, name)
 
     def watched(*arguments: Any) -> Any:
@@ -114,7 +115,7 @@ def _call_after(part: object, name: str, then: Callable[..., None]) -> None:
 
 
 def _cause_during(part: object, name: str, cause: list[str], why: str) -> None:
-    """Let `why` be the cause of what happens within a method of this one object."""
+    """Use `why` as the cause of owner changes while a method of this one object runs."""
     method = getattr(part, name)
 
     def watched(*arguments: Any) -> Any:
@@ -129,7 +130,7 @@ def _cause_during(part: object, name: str, cause: list[str], why: str) -> None:
 
 @dataclass(slots=True)
 class SimulatedBroker:
-    """One broker process and what it is started from."""
+    """One broker process, through all its starts. `node`: its last machine, kept after a crash for checks."""
 
     config: BrokerConfig
     host: SimulatedHost
@@ -161,12 +162,12 @@ class SimulatedFleet:
         schedule: EventQueue,
         network: SimulatedNetwork,
         journal: ObservationJournal,
-        draw: random.Random,
+        rng: random.Random,
         policy: dict[str, Any] | None = None,
     ) -> None:
         self.policy = policy
-        self.shape, self.schedule, self.network, self.journal, self.draw = shape, schedule, network, journal, draw
-        self.links = shape.links(draw)
+        self.shape, self.schedule, self.network, self.journal, self.rng = shape, schedule, network, journal, rng
+        self.links = shape.links(rng)
         self.brokers: dict[str, SimulatedBroker] = {}
         for head in shape.heads():
             for config in self._cluster(head, limits, hardware):
@@ -196,11 +197,11 @@ class SimulatedFleet:
         return [broker for broker in self.brokers.values() if not broker.is_head]
 
     def start(self, name: str) -> None:
-        """Start a process with an epoch of its own, later than all before it."""
+        """Start a process with a new epoch, higher than those of its earlier starts."""
         broker = self.brokers[name]
         broker.starts += 1
         broker.epoch = int(self.schedule.now * 1000) * 10 + broker.starts
-        new_id = id_maker(self.draw)
+        new_id = id_maker(self.rng)
         config, epoch = broker.config, broker.epoch
         make: Callable[[], OverlayNode] = (
             (lambda: self._head(config, epoch, new_id)) if broker.is_head else (lambda: Edge(config, epoch, new_id))
@@ -231,7 +232,7 @@ def peer_config(name: str) -> PeerBroker:
     return PeerBroker(name=name, data=data_endpoint(name), control=control_endpoint(name))
 
 
-def id_maker(draw: random.Random) -> Callable[[], int]:
-    """A source of ids of its own: what one machine draws does not shift what another draws."""
-    mine = random.Random(draw.getrandbits(64))
-    return lambda: mine.getrandbits(32)
+def id_maker(rng: random.Random) -> Callable[[], int]:
+    """Ids for one machine, from its own generator, so that one machine does not shift the ids of another."""
+    own = random.Random(rng.getrandbits(64))
+    return lambda: own.getrandbits(32)

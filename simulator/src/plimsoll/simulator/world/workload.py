@@ -1,7 +1,7 @@
-"""What applications do: a seeded plan of subscriptions, changes and publications, made before the run.
+"""The workload: a seeded plan of subscriptions, changes and publications, drawn before the run.
 
-The attributes are few and small, so that publications and subscriptions often meet; a stated share of the subscribers
-asks for what nobody publishes. Values of all kinds occur, and some that only look alike.
+The attributes are few and their values small, so that subscriptions often match; a stated share of the subscribers
+asks for values that no publisher sends. Values of all types occur, also such as are easily confused: 1, 1.0, "1", true.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ WORDS = ("alpha", "alp", "beta", "be", "gamma", "")
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSize:
-    """How much is asked for and said. `seconds`: from the first publication to the last."""
+    """How many publishers, subscribers and publications. `seconds`: the time over which publications are spread.
+
+    `changes`: how often subscribers change their lists. `holds`: how often one pauses its deliveries. `zero_traffic`
+    and `confirm_edges` are shares of subscribers without traffic, and of publications confirmed by the edges.
+    """
 
     publishers: int = 2
     subscribers: int = 4
@@ -32,7 +36,7 @@ class WorkloadSize:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionChange:
-    """At a time, a subscriber asks for something new, or withdraws the oldest of what it has."""
+    """At a time, a subscriber adds a subscription, or withdraws its oldest one (`predicates` is None)."""
 
     at: float
     subscriber: str
@@ -41,7 +45,7 @@ class SubscriptionChange:
 
 @dataclass(frozen=True, slots=True)
 class ReadingPause:
-    """From a time on a subscriber takes nothing for a while."""
+    """From `at` to `until` a subscriber pauses its deliveries."""
 
     at: float
     until: float
@@ -50,7 +54,7 @@ class ReadingPause:
 
 @dataclass(frozen=True, slots=True)
 class PlannedPublication:
-    """At a time, a publisher publishes."""
+    """One publication, and whether the edges confirm it."""
 
     at: float
     publisher: str
@@ -58,72 +62,72 @@ class PlannedPublication:
     confirm_edges: bool
 
 
-def draw_subscription(draw: random.Random, zero_traffic: bool = False) -> tuple[Triple, ...]:
-    """A conjunction of one to three predicates, satisfiable, at most one per attribute."""
+def draw_subscription(rng: random.Random, zero_traffic: bool = False) -> tuple[Triple, ...]:
+    """A satisfiable conjunction of one to three predicates, each on another attribute."""
     if zero_traffic:
         return (("k", "=", 99), ("v", ">=", 0))
-    number, word = draw.randrange(10), draw.choice(WORDS[:-1])
+    number, word = rng.randrange(10), rng.choice(WORDS[:-1])
     choices: list[Triple] = [
-        ("k", draw.choice(["=", "!="]), draw.randrange(3)),
-        ("v", draw.choice(["<", "<=", ">", ">="]), number if draw.random() < 0.7 else number + 0.5),
-        draw.choice(
+        ("k", rng.choice(["=", "!="]), rng.randrange(3)),
+        ("v", rng.choice(["<", "<=", ">", ">="]), number if rng.random() < 0.7 else number + 0.5),
+        rng.choice(
             [
                 ("s", "prefix", word[:2]),
                 ("s", "suffix", "a"),
                 ("s", "contains", word[1:]),
                 ("s", "=", word),
-                ("s", "in", sorted({word, draw.choice(WORDS)})),
+                ("s", "in", sorted({word, rng.choice(WORDS)})),
             ]
         ),
-        ("b", draw.choice(["=", "!="]), draw.random() < 0.5),
+        ("b", rng.choice(["=", "!="]), rng.random() < 0.5),
         ("o", "exists", None),
     ]  # fmt: skip
-    count = draw.choice([1, 1, 1, 2, 2, 3])
-    return tuple(sorted(draw.sample(choices, count), key=str))
+    count = rng.choice([1, 1, 1, 2, 2, 3])
+    return tuple(sorted(rng.sample(choices, count), key=str))
 
 
-def draw_attributes(draw: random.Random) -> dict[str, Value]:
-    """The attributes of one publication; some are missing, some of another kind than usual."""
-    said: dict[str, Value] = {"k": draw.randrange(3), "v": draw.choice([draw.randrange(10), draw.uniform(0, 10)])}
-    if draw.random() < 0.7:
-        said["s"] = draw.choice(WORDS)
-    if draw.random() < 0.5:
-        said["b"] = draw.random() < 0.5
-    if draw.random() < 0.3:
-        said["o"] = (0, "", False)[draw.randrange(3)]
-    if draw.random() < 0.1:
-        said["k"] = (True, "1", 1.0)[draw.randrange(3)]
-    return said
+def draw_attributes(rng: random.Random) -> dict[str, Value]:
+    """The attributes of one publication; some are missing, and some have another type than usual."""
+    attributes: dict[str, Value] = {"k": rng.randrange(3), "v": rng.choice([rng.randrange(10), rng.uniform(0, 10)])}
+    if rng.random() < 0.7:
+        attributes["s"] = rng.choice(WORDS)
+    if rng.random() < 0.5:
+        attributes["b"] = rng.random() < 0.5
+    if rng.random() < 0.3:
+        attributes["o"] = (0, "", False)[rng.randrange(3)]
+    if rng.random() < 0.1:
+        attributes["k"] = (True, "1", 1.0)[rng.randrange(3)]
+    return attributes
 
 
 def draw_publications(
-    load: WorkloadSize, draw: random.Random, start: float, names: list[str]
+    load: WorkloadSize, rng: random.Random, start: float, names: list[str]
 ) -> list[PlannedPublication]:
     """All publications, in time order."""
-    times = sorted(start + draw.uniform(0, load.seconds) for _ in range(load.publications))
+    times = sorted(start + rng.uniform(0, load.seconds) for _ in range(load.publications))
     return [
-        PlannedPublication(at, draw.choice(names), draw_attributes(draw), draw.random() < load.confirm_edges)
+        PlannedPublication(at, rng.choice(names), draw_attributes(rng), rng.random() < load.confirm_edges)
         for at in times
     ]
 
 
-def draw_changes(load: WorkloadSize, draw: random.Random, start: float, names: list[str]) -> list[SubscriptionChange]:
-    """Changes of mind during the run; about a third withdraws."""
-    times = sorted(start + draw.uniform(0, load.seconds) for _ in range(load.changes))
+def draw_changes(load: WorkloadSize, rng: random.Random, start: float, names: list[str]) -> list[SubscriptionChange]:
+    """All changes of subscriptions, in time order; about a third are withdrawals."""
+    times = sorted(start + rng.uniform(0, load.seconds) for _ in range(load.changes))
     return [
-        SubscriptionChange(at, draw.choice(names), None if draw.random() < 0.35 else draw_subscription(draw))
+        SubscriptionChange(at, rng.choice(names), None if rng.random() < 0.35 else draw_subscription(rng))
         for at in times
     ]
 
 
-def draw_pauses(load: WorkloadSize, draw: random.Random, start: float, names: list[str]) -> list[ReadingPause]:
-    """When subscribers take nothing."""
-    times = sorted(start + draw.uniform(0, load.seconds) for _ in range(load.holds))
-    return [ReadingPause(at, at + draw.uniform(0.05, 1.0), draw.choice(names)) for at in times]
+def draw_pauses(load: WorkloadSize, rng: random.Random, start: float, names: list[str]) -> list[ReadingPause]:
+    """All pauses of subscribers, by their start."""
+    times = sorted(start + rng.uniform(0, load.seconds) for _ in range(load.holds))
+    return [ReadingPause(at, at + rng.uniform(0.05, 1.0), rng.choice(names)) for at in times]
 
 
 def subscription_text(predicates: tuple[Triple, ...]) -> str:
-    """Predicates in the language of subscriptions."""
+    """Predicates in the subscription language."""
     return ",".join(
         f"[{name},{op}]" if op == "exists" else f"[{name},{op},{_operand(value)}]" for name, op, value in predicates
     )

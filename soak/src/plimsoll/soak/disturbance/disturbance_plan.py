@@ -10,14 +10,14 @@ from typing import Literal
 DisturbanceKind = Literal["kill-edge", "kill-head", "freeze-edge", "freeze-head", "freeze-subscribers"]
 KINDS: tuple[DisturbanceKind, ...] = ("kill-edge", "freeze-edge", "freeze-head", "freeze-subscribers", "kill-head")
 FREEZE_SECONDS = (0.5, 3.0)
-"""Shorter than the time after which a silent peer is given up, and long enough to fill windows."""
+"""Shorter than the time after which a silent peer is given up, and long enough to exhaust credit."""
 QUIET_SECONDS = 5.0
-"""No disturbance this close to the beginning or the end: subscribers join first, and recover at last."""
+"""No disturbance this close to the start or the end, so that subscribers can join and recover."""
 
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """`at` and `seconds` in seconds from the start of the traffic; a kill has no length."""
+    """`at`: seconds from the start of the traffic. `seconds`: the length of a freeze; a kill has none."""
 
     at: float
     kind: DisturbanceKind
@@ -32,7 +32,7 @@ class Disturbance:
 def plan_disturbances(
     seed: int, seconds: float, every_seconds: float, heads: Sequence[str], edges: Sequence[str], clients: int
 ) -> list[Disturbance]:
-    """Disturbances one after another, `every_seconds` apart on average, each kind in turn so that none is missed."""
+    """Disturbances `every_seconds` apart on average. Kinds take turns, so that a short run has each of them."""
     chance = random.Random(seed)  # noqa: S311  # a plan that can be repeated, not a secret
     found: list[Disturbance] = []
     at = QUIET_SECONDS + chance.uniform(0, every_seconds)

@@ -1,4 +1,4 @@
-"""The demo's traffic, disturbed."""
+"""The demo's traffic with disturbances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from plimsoll.soak.disturbance.disturbance_plan import Disturbance
 
 
 class DisturbedTraffic(DemoTraffic):
-    """`done`: the disturbances that have happened. Every frozen process is woken in any case."""
+    """Carries out a plan of disturbances while the traffic runs; `done` are those so far. The exit wakes all processes
+    that are frozen."""
 
     def __init__(
         self,

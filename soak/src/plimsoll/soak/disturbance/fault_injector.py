@@ -1,7 +1,7 @@
-"""Faults while sessions are under way: edges and clients are killed, and all but publishers are frozen for moments.
+"""Faults during sessions: edges and subscribers are killed; edges, heads and subscribers are frozen for a few seconds.
 
-One after another, each kind in turn; a killed process comes back after a second. No head is killed: state that only a
-head holds is lost with it, and here nothing may be lost.
+The kinds take turns, and a killed process is restarted after a second. Heads are not killed: a head loses the
+publications that only it holds, and a soak with this injector may lose none.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ RESTART_SECONDS: Final = 1.0
 
 
 class SoakFaultInjector:
-    """Disturbances `every_seconds` on average. `done`: the number of each kind."""
+    """One disturbance every `every_seconds` on average. `done` counts them by kind."""
 
     def __init__(
-        self, ground: FleetHarness, crowd: SoakClients, draw: random.Random, every_seconds: float, processes: int
+        self, harness: FleetHarness, clients: SoakClients, draw: random.Random, every_seconds: float, processes: int
     ) -> None:
-        self._ground, self._crowd, self._draw, self._every = ground, crowd, draw, every_seconds
+        self._harness, self._clients, self._draw, self._every = harness, clients, draw, every_seconds
         self._processes = processes
         self._next: float | None = None
         self._undo: dict[str, tuple[float, Callable[[], None]]] = {}
@@ -55,31 +55,31 @@ class SoakFaultInjector:
         return self._every * self._draw.uniform(0.5, 1.5)
 
     def _hit(self, kind: str, now: float) -> None:
-        what, _, whom = kind.partition("-")
-        targets = {"edge": self._ground.edges(), "head": self._ground.heads}.get(whom) or self._parts()
+        what, _, role = kind.partition("-")
+        targets = {"edge": self._harness.edges(), "head": self._harness.heads}.get(role) or self._parts()
         target = self._draw.choice(targets)
         if target in self._undo:
             return  # still recovering from the last disturbance
         self.done[kind] += 1
         seconds = RESTART_SECONDS if what == "kill" else self._draw.uniform(*FREEZE_SECONDS)
-        hit = self._clients if whom == "subscribers" else self._broker
+        hit = self._hit_client if role == "subscribers" else self._hit_broker
         self._undo[target] = (now + seconds, hit(what, target))
 
     def _parts(self) -> list[str]:
         return [str(part) for part in range(self._processes)]
 
-    def _clients(self, what: str, target: str) -> Callable[[], None]:
-        """Hit a process of subscribers; returns the undo action."""
+    def _hit_client(self, what: str, target: str) -> Callable[[], None]:
+        """Kill or freeze a process of subscribers; returns the action that undoes it."""
         part = int(target)
         if what == "kill":
-            self._crowd.kill(part)
-            return lambda: self._crowd.start(part)
-        self._crowd.freeze(part)
-        return lambda: self._crowd.thaw(part)
+            self._clients.kill(part)
+            return lambda: self._clients.start(part)
+        self._clients.freeze(part)
+        return lambda: self._clients.thaw(part)
 
-    def _broker(self, what: str, name: str) -> Callable[[], None]:
+    def _hit_broker(self, what: str, name: str) -> Callable[[], None]:
         if what == "kill":
-            self._ground.kill(name)
-            return lambda: self._ground.start(name)
-        self._ground.freeze(name)
-        return lambda: self._ground.thaw(name)
+            self._harness.kill(name)
+            return lambda: self._harness.start(name)
+        self._harness.freeze(name)
+        return lambda: self._harness.thaw(name)

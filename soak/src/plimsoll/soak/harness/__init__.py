@@ -1,4 +1,4 @@
-"""The fleet of a soak run: brokers, clients, a driver of hand-overs, and the search for residue.
+"""The fleet of a soak: brokers, clients, a driver of hand-overs, and a check for residue.
 
-Everything runs in one folder on loopback addresses, and is stopped and removed at the end.
+A run has one folder and loopback addresses; its processes are stopped and its state is removed at the end.
 """

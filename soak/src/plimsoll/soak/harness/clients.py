@@ -1,6 +1,6 @@
-"""The applications of a soak: a process that publishes, open-loop, and some that subscribe, and may be killed.
+"""The applications of a soak: an open-loop publishing process, and subscribing processes, which may be killed.
 
-They are the demo's, with its real quotes. Use it in a `with`: no worker is left when that ends.
+They are workers of the demo with its real quotes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LEAD_SECONDS: Final = 0.25
 
 
 class SoakClients:
-    """`subscribe_to_all`: every subscriber subscribes to everything."""
+    """The worker processes; a `with` ends all of them. `wide`: every subscriber subscribes to everything."""
 
     def __init__(
         self, scenario: DemoScenario, entry: DemoAccess, folder: Path, processes: int, *, wide: bool = False
@@ -39,7 +39,6 @@ class SoakClients:
         self._publishing: WorkerProcess | None = None
         self._frozen: set[int] = set()
         self.counters: Counter[str] = Counter()
-        self.killed = 0
         for name in ("journals", "logs"):
             (folder / name).mkdir(parents=True, exist_ok=True)
 
@@ -56,14 +55,14 @@ class SoakClients:
 
     @property
     def journals(self) -> tuple[list[Path], list[Path]]:
-        """Journals of publishers; and of subscribers, the lives of each process in order."""
+        """Journals of publishers, and of subscribers; those of one process in the order of its lives."""
         lives = [path for lives in self._lives for path in lives if _is_written(path)]
         return [self._folder / "journals" / "publishing"], lives
 
-    # -- processes that subscribe
+    # -- subscribing processes
 
     def start(self, part: int) -> None:
-        """Run one, continuing from the journals of its earlier lives."""
+        """Start a process; it resumes from the journals of its earlier lives."""
         lives = self._lives[part]
         before = tuple(str(life) for life in lives if _is_written(life))
         path = self._folder / "journals" / f"subscribing-{part}.{len(lives)}"
@@ -78,7 +77,6 @@ class SoakClients:
             worker.kill()
             self._subscribing[part] = None
             self._frozen.discard(part)
-            self.killed += 1
 
     def freeze(self, part: int) -> None:
         """SIGSTOP."""
@@ -95,25 +93,26 @@ class SoakClients:
     # -- phases, as generators: the caller does its own work between two steps
 
     def joining(self) -> Iterator[None]:
-        """Wait until every subscriber is served and acknowledged, and the publishers are connected."""
+        """Wait until every subscription is acknowledged and the publishers are connected."""
         deadline = time.monotonic() + JOIN_SECONDS
         while not (self._is_served() and self._publishing is not None and self._publishing.hear().get("ready")):
             if time.monotonic() > deadline:
-                raise WorkerError(f"after {JOIN_SECONDS:g} s {self.total('subscribers')} are served: {self._folder}")
+                raise WorkerError(
+                    f"only {self.total('subscribers')} of {self._scenario.subscribers} subscribers are served after "
+                    f"{JOIN_SECONDS:g} s; see {self._folder / 'logs'}"
+                )
             yield
 
     def begin(self) -> float:
-        """Start the publishers; returns when they have begun."""
+        """Start the publishers; returns the time of the first publication."""
         start = time.monotonic() + LEAD_SECONDS
-        assert self._publishing is not None  # noqa: S101
+        assert self._publishing is not None  # noqa: S101  # `__enter__` starts it
         self._publishing.begin(start)
         return start
 
     def ending(self) -> Iterator[None]:
-        """End the publishers, and wait until every subscriber has everything; raises `WorkerError` if that takes too
-        long.
-        """
-        assert self._publishing is not None  # noqa: S101
+        """End the publishers, and wait until deliveries have stopped; raises `WorkerError` if that takes too long."""
+        assert self._publishing is not None  # noqa: S101  # `__enter__` starts it
         self._publishing.finish()
         self._publishing.await_end(END_SECONDS)
         quiet_since, seen = time.monotonic(), -1
@@ -123,7 +122,7 @@ class SoakClients:
             if (delivered := self.total("delivered")) != seen or not self._is_served():
                 seen, quiet_since = delivered, now
             if now > deadline:
-                raise WorkerError(f"{SETTLE_SECONDS:g} s after the last publication some were still under way")
+                raise WorkerError(f"deliveries had not stopped {SETTLE_SECONDS:g} s after the last publication")
             yield
 
     def finish(self) -> None:
@@ -136,10 +135,10 @@ class SoakClients:
         for each in self._workers():
             self.counters.update(each.latest.get("counters", {}))
 
-    # -- their reports
+    # -- reports of the processes
 
     def poll(self) -> None:
-        """Take their reports; raises `WorkerError` if one has ended that was not killed."""
+        """Read the reports of all processes; raises `WorkerError` if one has ended without being killed."""
         for worker in self._workers():
             if worker is self._publishing and "counters" in worker.latest:
                 continue
@@ -152,12 +151,12 @@ class SoakClients:
                 worker.order(HOMES if wanted else COUNTS)
 
     def homes(self) -> dict[str, str]:
-        """By subscriber the edge that it has been told of; empty for those that are not served."""
+        """By subscriber the edge that its application knows; empty for a subscriber that is not served."""
         self.poll()
         found: dict[str, str] = {}
         for worker in self._subscribing:
             if worker is not None:
-                found |= worker.latest.get("homes", {"a process that has not said where its subscribers are": ""})
+                found |= worker.latest.get("homes", {"a process without a report of its subscribers": ""})
         return found
 
     def total(self, key: str) -> int:
@@ -181,5 +180,5 @@ class SoakClients:
 
 
 def _is_written(journal: Path) -> bool:
-    """A process may have been killed before it had written anything."""
+    """False for a process that was killed before it wrote anything."""
     return journal.exists() and journal.stat().st_size > 0

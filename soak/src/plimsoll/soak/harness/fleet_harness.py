@@ -1,11 +1,10 @@
-"""A fleet whose brokers this process starts itself, so that it may kill, freeze and restart each of them.
+"""A fleet whose brokers this process starts itself, so that it can kill, freeze and restart each of them.
 
-There is no supervisor: a broker comes back only when it is started. Every broker ends with this process.
+There is no supervisor: a killed broker stays down until it is started again. Every broker ends with this process.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
@@ -29,18 +28,17 @@ from plimsoll.mediator.control_plane import ClusterEdges, ControlEvent, ControlP
 READY_SECONDS = 30.0
 STOP_SECONDS = 15.0
 ASK_SECONDS = 0.5
-MIB = 1024 * 1024
 
 
 class FleetHarnessError(RuntimeError):
-    """A broker did not come up, or ended by itself."""
+    """A broker was not ready in time, or ended without being killed."""
 
 
 @dataclass(frozen=True)
 class HarnessLayout:
-    """Clusters with their numbers of edges, in a row of neighbours; and each edge's output limit, None if unlimited.
+    """A chain of clusters with their numbers of edges, and the output limit of each edge, None if unlimited.
 
-    `emulated`: seconds that a publication occupies an edge, and seconds more per subscription.
+    `emulated`: the seconds that a publication occupies an edge, and the additional seconds per subscription.
     """
 
     clusters: Mapping[str, int]
@@ -78,7 +76,7 @@ def _object(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class FleetHarness:
-    """Brokers by name, with the control plane to them. Use it in a `with`: no broker is left when that ends.
+    """Brokers by name, and the control plane to them; a `with` starts and ends them.
 
     `change`: adjusts the limits of each broker, for example to a shorter lease.
     """
@@ -115,7 +113,7 @@ class FleetHarness:
         self._ask_at = 0.0
         own = keys.key_pair(self.folder, keys.SUPERVISOR)
         self.curve = MediatorKeyPair(own.public, own.secret())
-        # An epoch of zero commands nothing: this line listens, asks, and lists the members of clusters.
+        # Epoch 0 cannot command: this connection only receives, asks, and announces the members of clusters.
         self.control = ControlPlane(keys.SUPERVISOR, self.curve, 0)
 
     def __enter__(self) -> FleetHarness:
@@ -146,12 +144,12 @@ class FleetHarness:
         return self.configs[edge].head_name
 
     def entry(self, head: str | None = None) -> DemoAccess:
-        """How clients connect."""
+        """The address and keys with which clients connect to a head."""
         peer = self.brokers[head or self.heads[0]].peer
         return DemoAccess(peer.data, peer.public_key, keys.key_pair(self.folder, keys.CLIENTS).secret())
 
     def epoch_of(self, broker: str) -> int:
-        """Its last known epoch, 0 if it has never answered."""
+        """The broker's last known epoch, 0 if it has never answered."""
         return int(self.statuses.get(broker, {}).get("epoch", 0))
 
     # -- processes
@@ -164,7 +162,7 @@ class FleetHarness:
         self.statuses.pop(name, None)
 
     def pid(self, broker: str) -> int | None:
-        """The process id, None while it has none."""
+        """The process id, None while the broker is not running."""
         process = self._processes.get(broker)
         return process.pid if process is not None and process.exit_code() is None else None
 
@@ -186,7 +184,7 @@ class FleetHarness:
         self._frozen.discard(broker)
 
     def check(self) -> None:
-        """Raise `FleetHarnessError` if a broker has ended without being told to."""
+        """Raise `FleetHarnessError` if a broker has ended without being killed."""
         for name, process in self._processes.items():
             code = process.exit_code()
             if code is not None and code != -signal.SIGKILL:
@@ -202,11 +200,11 @@ class FleetHarness:
     # -- status
 
     def cordon(self, edges: Collection[str]) -> None:
-        """From the next query on these take no newcomers."""
+        """Keep newcomers away from these edges; takes effect at the next query."""
         self._cordoned, self._ask_at = frozenset(edges), 0.0
 
     def ask(self) -> None:
-        """Ask every broker for its status; heads learn which edges are theirs."""
+        """Ask every broker for its status, and send each head the edges of its cluster."""
         for name, broker in self.brokers.items():
             members = None
             if broker.role == "head":
@@ -215,17 +213,17 @@ class FleetHarness:
             self.control.ask(name, members)
 
     def poll(self, seconds: float) -> Iterator[ControlEvent]:
-        """Answers of brokers within `seconds`; statuses are kept, and asked for repeatedly."""
+        """Events from brokers within `seconds`. Statuses are requested regularly, and kept."""
         until = time.monotonic() + seconds
         while True:
             now = time.monotonic()
             if now >= self._ask_at:
                 self._ask_at = now + ASK_SECONDS
                 self.ask()
-            for said in self.control.poll(max(0.0, until - now)):
-                if isinstance(said, StatusReceived):
-                    self.statuses[said.broker] = said.status
-                yield said
+            for event in self.control.poll(max(0.0, until - now)):
+                if isinstance(event, StatusReceived):
+                    self.statuses[event.broker] = event.status
+                yield event
             if time.monotonic() >= until:
                 return
 
@@ -243,27 +241,21 @@ class FleetHarness:
                 pass
 
     def _end_in_order(self, hurry: bool) -> None:
-        """Edges first, then heads; a broker that does not leave in time is ended."""
+        """End edges first, then heads; a broker that does not end in time is killed."""
         for broker in list(self._frozen):
             self.thaw(broker)
         for role in ("edge", "head"):
-            wave = [self._processes[name] for name in self.brokers if self.brokers[name].role == role]
-            for process in wave:
+            processes = [self._processes[name] for name in self.brokers if self.brokers[name].role == role]
+            for process in processes:
                 if hurry:
                     process.kill()
                 process.terminate()
             deadline = time.monotonic() + STOP_SECONDS
-            while any(process.exit_code() is None for process in wave) and time.monotonic() < deadline:
+            while any(process.exit_code() is None for process in processes) and time.monotonic() < deadline:
                 time.sleep(0.02)
-            for process in wave:
+            for process in processes:
                 process.kill()
 
 
 def _peer(config: BrokerConfig, public_key: str) -> PeerBroker:
     return PeerBroker(name=config.name, data=config.advertised, control=config.control, public_key=public_key)
-
-
-def remove_folder(folder: Path) -> None:
-    """Delete the leftovers of an earlier run."""
-    with contextlib.suppress(FileNotFoundError):
-        shutil.rmtree(folder)

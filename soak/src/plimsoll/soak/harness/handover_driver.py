@@ -1,8 +1,8 @@
-"""Hand-overs driven by their commands alone, as a mediator sends them, without its plans and policies.
+"""Drives hand-overs with a mediator's commands, without a mediator's plans and policies.
 
-An intent is in the book before its command is sent, is resent until the head reports a final state, and is continued by
-the next driver, which has a higher epoch. A head that has restarted has lost its sessions: they have failed, and their
-members are with the edges that serve them now.
+As in a mediator, a hand-over is stored before its command is sent, and the command is repeated until the head reports a
+final state. After a restart the next driver, with a higher epoch, continues it. A head that has restarted has lost its
+sessions: they failed, and their members are at the edges that serve them now.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ STATE_RANKS = {
 
 Step = Literal["prepare", "cut", "abort"]
 SendCommand = Callable[[str, msg.Command], None]
-"""Send a command to a head; it may be lost."""
+"""Sends a command to a head; it may be lost."""
 
 
 class DrivenHandover(msgspec.Struct, kw_only=True):
-    """One hand-over as the book has it; times by the driver's clock.
+    """One hand-over as the ledger stores it; times by the driver's clock.
 
-    `until`: the state at which it stops by itself. `waits`: seconds that the others have, from the first attached
-    member to the cut.
+    `until`: the state at which the driver stops and waits for `request_step`. `waits`: seconds from `ready` to the cut
+    that members still attaching have.
     """
 
     session: str
@@ -57,9 +57,7 @@ class DrivenHandover(msgspec.Struct, kw_only=True):
 
 
 class HandoverLedger:
-    """State that outlives a driver: hand-overs by session, in a file if there is one, written before anything relies on
-    it.
-    """
+    """The hand-overs by session, which outlive a driver. With a file, they are saved before a command is sent."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.handovers: dict[str, DrivenHandover] = {}
@@ -76,112 +74,112 @@ class HandoverLedger:
             beside.replace(self._path)
 
     def forget(self, session: str) -> None:
-        """Drop a hand-over; only books without a file may."""
+        """Drop a hand-over; only in a ledger without a file, which would keep it."""
         del self.handovers[session]
 
 
 class HandoverDriver:
-    """One life of a driver; its `epoch` exceeds those before it. `on_state` is called at each new state."""
+    """One life of a driver; its `epoch` is higher than those before. `on_state` is called at each new state."""
 
     def __init__(
         self,
         epoch: int,
-        book: HandoverLedger,
-        tell: SendCommand,
-        moved_on: Callable[[DrivenHandover], None] = lambda one: None,
+        ledger: HandoverLedger,
+        send: SendCommand,
+        on_state: Callable[[DrivenHandover], None] = lambda one: None,
     ) -> None:
-        self.epoch, self.book = epoch, book
-        self._tell, self._moved_on = tell, moved_on
+        self.epoch, self.ledger = epoch, ledger
+        self._send, self._on_state = send, on_state
         self._number = 0
-        self._due = {one.session: 0.0 for one in book.handovers.values() if not one.is_final}
-        self._heard: set[str] = set()
+        self._due = {one.session: 0.0 for one in ledger.handovers.values() if not one.is_final}
+        self._answered: set[str] = set()
 
     def begin(
         self, head: str, head_epoch: int, plan: msg.HandoverPlan, now: float, *,
         until: Literal["ready", "done"] = "done", waits: float = 1.0,
     ) -> DrivenHandover:  # fmt: skip
-        """Begin a hand-over."""
+        """Store a new hand-over and send its first command."""
         self._number += 1
         one = DrivenHandover(
             session=f"{self.epoch}.{self._number}", head=head, head_epoch=head_epoch, plan=plan, began_at=now,
             until=until, waits=waits,
         )  # fmt: skip
-        self.book.save(one)
+        self.ledger.save(one)
         self._send_command(one, now)
         return one
 
     def request_step(self, session: str, step: Step, now: float) -> None:
-        """Continue a hand-over: cut, or abort if it can still be undone."""
-        one = self.book.handovers[session]
+        """Continue a hand-over: cut, or abort if it is not cut yet."""
+        one = self.ledger.handovers[session]
         if not one.is_final:
             one.wanted = step
-            self.book.save(one)
+            self.ledger.save(one)
             self._send_command(one, now)
 
     def tick(self, now: float) -> None:
         """Resend the commands that are due."""
         for session in [session for session, at in self._due.items() if at <= now]:
-            one = self.book.handovers[session]
+            one = self.ledger.handovers[session]
             if self._may_cut(one, now):
                 one.wanted = "cut"
-                self.book.save(one)
+                self.ledger.save(one)
             self._send_command(one, now)
 
-    def on_outcome(self, head: str, told: msg.Outcome, now: float) -> None:
-        """Take a head's report of a hand-over. A report on an older command of another driver is ignored."""
-        one = self.book.handovers.get(told.session)
+    def on_outcome(self, head: str, outcome: msg.Outcome, now: float) -> None:
+        """Take a head's report. An error that leaves the hand-over undecided, and an outdated state, are ignored."""
+        one = self.ledger.handovers.get(outcome.session)
         if one is None or one.is_final or one.head != head:
             return
-        if told.state == "failed":
-            code = told.reason.partition(":")[0]
+        if outcome.state == "failed":
+            code = outcome.reason.partition(":")[0]
             if code not in ("starting", "mediator-epoch"):
-                self._end(one, "failed", told, now)
-        elif told.head_epoch != one.head_epoch:
-            self._end(one, "failed", told, now)
-        elif told.state == "unknown":
+                self._end(one, "failed", outcome, now)
+        elif outcome.head_epoch != one.head_epoch:
+            self._end(one, "failed", outcome, now)
+        elif outcome.state == "unknown":
             if one.wanted != "prepare" or one.state:
-                self._end(one, "failed", told, now)
-        elif STATE_RANKS[told.state] >= STATE_RANKS[one.state]:
-            self._advance(one, told, now)
+                self._end(one, "failed", outcome, now)
+        elif STATE_RANKS[outcome.state] >= STATE_RANKS[one.state]:
+            self._advance(one, outcome, now)
 
-    def _advance(self, one: DrivenHandover, told: msg.Outcome, now: float) -> None:
-        was, one.state, one.members = one.state, told.state, list(told.members)
-        one.reason = told.reason or one.reason
+    def _advance(self, one: DrivenHandover, outcome: msg.Outcome, now: float) -> None:
+        was, one.state, one.members = one.state, outcome.state, list(outcome.members)
+        one.reason = outcome.reason or one.reason
         if one.is_final:
-            self._end(one, told.state, told, now)
+            self._end(one, outcome.state, outcome, now)
             return
-        if told.state == "ready" and one.ready_at is None:
+        if outcome.state == "ready" and one.ready_at is None:
             one.ready_at = now
-        self._heard.add(one.session)
+        self._answered.add(one.session)
         if self._may_cut(one, now):
             self.request_step(one.session, "cut", now)
         if one.state != was:
-            self._moved_on(one)
+            self._on_state(one)
 
     def _may_cut(self, one: DrivenHandover, now: float) -> bool:
-        """Whether it is time to cut: all are attached, or the rest have had their time."""
+        """Whether all members are attached, or the others have had their time."""
         if one.wanted != "prepare" or one.until == "ready" or one.state != "ready":
             return False
         waiting = any(state == "preparing" for _, state in one.members)
         return not waiting or now >= (one.ready_at or now) + one.waits
 
-    def _end(self, one: DrivenHandover, state: str, told: msg.Outcome, now: float) -> None:
-        one.state, one.ended_at, one.reason = state, now, told.reason or one.reason
-        one.members = list(told.members) or one.members
+    def _end(self, one: DrivenHandover, state: str, outcome: msg.Outcome, now: float) -> None:
+        one.state, one.ended_at, one.reason = state, now, outcome.reason or one.reason
+        one.members = list(outcome.members) or one.members
         self._due.pop(one.session, None)
-        self.book.save(one)
-        self._moved_on(one)
+        self.ledger.save(one)
+        self._on_state(one)
 
     def _send_command(self, one: DrivenHandover, now: float) -> None:
         self._due[one.session] = now + REPEAT_SECONDS
-        inherited = not one.session.startswith(f"{self.epoch}.") and one.session not in self._heard
+        inherited = not one.session.startswith(f"{self.epoch}.") and one.session not in self._answered
         step: Literal["prepare", "cut", "abort", "ask"] = "ask" if inherited else one.wanted
         plan = one.plan if step == "prepare" else None
-        self._tell(one.head, msg.Command(self.epoch, one.head_epoch, one.session, step, plan))
+        self._send(one.head, msg.Command(self.epoch, one.head_epoch, one.session, step, plan))
 
 
 class SoakListings:
-    """Lists the subscribers of edges page by page. `send`: sends a LIST_SUBSCRIBERS to a head."""
+    """Lists the subscribers of edges page by page. `send` sends a LIST_SUBSCRIBERS to a head."""
 
     def __init__(self, send: Callable[[str, msg.ListSubscribers], None]) -> None:
         self._send = send
@@ -190,7 +188,7 @@ class SoakListings:
         self.complete: dict[str, list[str]] = {}
 
     def request(self, head: str, edge: str, now: float) -> None:
-        """Ask again from the start; the answer will be in `complete`."""
+        """Request the list of an edge from its start; the answer will be in `complete`."""
         self.complete.pop(edge, None)
         self._asked = {number: asked for number, asked in self._asked.items() if asked[1] != edge}
         self._request_page(head, edge, [], now)
@@ -210,7 +208,7 @@ class SoakListings:
             self.complete[served.edge] = names
 
     def tick(self, now: float) -> None:
-        """Repeat the requests that are unanswered."""
+        """Repeat unanswered requests."""
         for number, (head, edge, names, at) in list(self._asked.items()):
             if now - at > REPEAT_SECONDS:
                 del self._asked[number]

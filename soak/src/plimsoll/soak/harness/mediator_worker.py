@@ -1,9 +1,9 @@
-"""A mediator in a process of its own, which may be killed: a driver, its book in a file, and its link to the heads.
+"""A mediator as a process that may be killed: a driver of hand-overs, its ledger in a file, and the control plane.
 
     python -m plimsoll.soak.harness.mediator_worker     (started by the soak; its orders come on standard input)
 
-It obeys orders, one hand-over at a time, and reports the state of each. The next life has a higher epoch and resumes
-from the book. `Mediator` is the process as its controller sees it.
+It takes orders for one hand-over at a time and reports its state. After a kill the next life has a higher epoch and
+continues from the ledger. `SoakMediatorProcess` starts it and sends the orders.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GREET_SECONDS = 0.5
 
 
 class SoakMediatorTask(WorkerTask, frozen=True, kw_only=True):
-    """The heads to connect to, and its own identity. `journal`: the book."""
+    """The heads to connect to, and the worker's own identity. `journal` is the file of the ledger."""
 
     heads: list[PeerBroker]
     public_key: str
@@ -40,7 +40,7 @@ class SoakMediatorTask(WorkerTask, frozen=True, kw_only=True):
 
 
 class HandoverOrder(msgspec.Struct, kw_only=True):
-    """Begin a hand-over, or request a step of the one begun last."""
+    """An order: begin a hand-over, or request a step of the last one."""
 
     begin: msg.HandoverPlan | None = None
     head: str = ""
@@ -50,23 +50,21 @@ class HandoverOrder(msgspec.Struct, kw_only=True):
 
 
 class SoakMediatorWorker:
-    """One life."""
+    """One life of the mediator process."""
 
-    def __init__(self, mandate: SoakMediatorTask, orders: WorkerPipe) -> None:
+    def __init__(self, task: SoakMediatorTask, orders: WorkerPipe) -> None:
         self._orders = orders
-        self._control = ControlPlane(
-            keys.MEDIATOR, MediatorKeyPair(mandate.public_key, mandate.secret_key), mandate.epoch
-        )
-        self._heads = [peer.name for peer in mandate.heads]
-        for peer in mandate.heads:
+        self._control = ControlPlane(keys.MEDIATOR, MediatorKeyPair(task.public_key, task.secret_key), task.epoch)
+        self._heads = [peer.name for peer in task.heads]
+        for peer in task.heads:
             self._control.dial(peer, "head")
-        self._book = HandoverLedger(Path(mandate.journal))
-        self._driver = HandoverDriver(mandate.epoch, self._book, self._control.send)
-        self._said: bytes = b""
+        self._ledger = HandoverLedger(Path(task.journal))
+        self._driver = HandoverDriver(task.epoch, self._ledger, self._control.send)
+        self._last_line: bytes = b""
         self._status_request_at = 0.0
 
     def run(self) -> None:
-        """Run until told to finish."""
+        """Run until the order to finish."""
         try:
             while (line := self._orders.wait(0.0)) != FINISH:
                 if line is not None:
@@ -79,8 +77,8 @@ class SoakMediatorWorker:
         now = time.monotonic()
         if order.begin is not None:
             self._driver.begin(order.head, order.head_epoch, order.begin, now, until=order.until)
-        elif self._book.handovers:
-            self._driver.request_step(next(reversed(self._book.handovers)), order.step, now)
+        elif self._ledger.handovers:
+            self._driver.request_step(next(reversed(self._ledger.handovers)), order.step, now)
 
     def _round(self) -> None:
         now = time.monotonic()
@@ -88,54 +86,54 @@ class SoakMediatorWorker:
             self._status_request_at = now + GREET_SECONDS
             for head in self._heads:
                 self._control.ask(head)
-        for said in self._control.poll(ROUND_SECONDS):
-            if isinstance(said, HeadMessageReceived) and isinstance(said.said, msg.Outcome):
-                self._driver.on_outcome(said.head, said.said, time.monotonic())
+        for event in self._control.poll(ROUND_SECONDS):
+            if isinstance(event, HeadMessageReceived) and isinstance(event.said, msg.Outcome):
+                self._driver.on_outcome(event.head, event.said, time.monotonic())
         self._driver.tick(time.monotonic())
-        if self._book.handovers:
-            self._send_state(self._book.handovers[next(reversed(self._book.handovers))])
+        if self._ledger.handovers:
+            self._send_state(self._ledger.handovers[next(reversed(self._ledger.handovers))])
 
     def _send_state(self, one: DrivenHandover) -> None:
         line = msgspec.json.encode(one)
-        if line != self._said:
-            self._said = line
+        if line != self._last_line:
+            self._last_line = line
             self._orders.say({"handover": msgspec.to_builtins(one)})
 
 
 class SoakMediatorProcess:
-    """The mediator of a fleet, through all its lives."""
+    """The mediator of a fleet as its parent sees it, through all its lives."""
 
-    def __init__(self, ground: FleetHarness, book: Path, logs: Path) -> None:
-        self._ground, self._book, self._logs = ground, book, logs
+    def __init__(self, harness: FleetHarness, ledger: Path, logs: Path) -> None:
+        self._harness, self._ledger, self._logs = harness, ledger, logs
         self._worker: WorkerProcess | None = None
         self._lives = 0
         self._is_frozen = False
 
     def start(self) -> None:
         self._lives += 1
-        own = keys.key_pair(self._ground.folder, keys.MEDIATOR)
-        mandate = SoakMediatorTask(
-            journal=str(self._book),
-            heads=[self._ground.brokers[head].peer for head in self._ground.heads],
+        own = keys.key_pair(self._harness.folder, keys.MEDIATOR)
+        task = SoakMediatorTask(
+            journal=str(self._ledger),
+            heads=[self._harness.brokers[head].peer for head in self._harness.heads],
             public_key=own.public,
             secret_key=own.secret(),
             epoch=self._lives,
         )
         log = self._logs / f"mediating.{self._lives}.log"
-        self._worker = WorkerProcess("plimsoll.soak.harness.mediator_worker", mandate, log)
+        self._worker = WorkerProcess("plimsoll.soak.harness.mediator_worker", task, log)
 
     def begin(self, head: str, plan: msg.HandoverPlan, until: Literal["ready", "done"]) -> None:
-        self._order(HandoverOrder(begin=plan, head=head, head_epoch=self._ground.epoch_of(head), until=until))
+        self._order(HandoverOrder(begin=plan, head=head, head_epoch=self._harness.epoch_of(head), until=until))
 
     def request_step(self, step: Step) -> None:
         self._order(HandoverOrder(step=step))
 
     def handover(self) -> DrivenHandover | None:
-        """Its last report."""
+        """The hand-over as last reported; None before a report, and while the process is down."""
         if self._worker is None:
             return None
-        said: Any = self._worker.hear().get("handover")
-        return None if said is None else msgspec.convert(said, DrivenHandover)
+        report: Any = self._worker.hear().get("handover")
+        return None if report is None else msgspec.convert(report, DrivenHandover)
 
     def kill(self) -> None:
         """SIGKILL."""

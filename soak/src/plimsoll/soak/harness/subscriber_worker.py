@@ -1,11 +1,11 @@
-"""A process of subscribers that may be killed: deliveries are in the file before anything else happens.
+"""A process of subscribers that may be killed: a delivery is in the journal before anything else is done with it.
 
     python -m plimsoll.soak.harness.subscriber_worker     (started by the soak; its orders come on standard input)
 
-The successor of a killed process is given the files of those before it. Its subscribers resume from their contents
-under the same names, so that to the audit they are the same readers. Beside its journal each process keeps a file of
-tokens, written at each state and each second: a subscriber without a delivery, or without one since it came to another
-head, has nothing else to resume from.
+The successor of a killed process gets the journals of its earlier lives. Its subscribers resume from them under the
+same names, so that the audit sees the same subscribers. Beside its journal each process keeps a file of tokens, written
+at each change of state and every second: a subscriber without a delivery, or without one from its current head, has
+nothing else to resume from.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from plimsoll.demo.workers.worker_protocol import FINISH, WorkerPipe, run_worker
 
 EVERYTHING = (("class", "=", "STOCK"),)
 HOMES, COUNTS = b"homes", b"counts"
-"""Orders: begin to report each subscriber's edge, or stop."""
+"""Orders: start or stop to report the edge of each subscriber."""
 NOTE_SECONDS = 1.0
 JOINS_PER_ROUND = 50
 """Subscribers that join between two rounds."""
 
 
 class SoakSubscriberTask(ClientTask, frozen=True, kw_only=True):
-    """A worker's task. `wide`: its subscribers ask for everything. `before`: journals of its earlier lives."""
+    """The task of a worker. `wide`: its subscribers subscribe to everything. `before`: journals of earlier lives."""
 
     wide: bool = False
     before: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class SoakSubscriberTask(ClientTask, frozen=True, kw_only=True):
 
 @dataclass
 class ResumePoint:
-    """The position of a subscriber of an earlier life: its token, and the last offset of each origin."""
+    """Where a subscriber of an earlier life resumes: its token, and the last offset of each origin."""
 
     token: tuple[str, int, int] | None = None
     marks: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -64,7 +64,7 @@ TokenNote = tuple[float, str, tuple[str, int, int], Sequence[tuple[str, int, int
 
 
 def resume_points(journals: Sequence[str]) -> dict[str, ResumePoint]:
-    """Positions of the subscribers of earlier lives, by name."""
+    """The resume points of the subscribers of earlier lives, by name."""
     found: dict[str, ResumePoint] = {}
     noted: list[TokenNote] = []
     for path in journals:
@@ -82,7 +82,7 @@ def resume_points(journals: Sequence[str]) -> dict[str, ResumePoint]:
 
 
 def read_tokens(journal: Path) -> Iterator[TokenNote]:
-    """The contents of the token file beside a journal; the last line may have been cut off by a kill."""
+    """The lines of the token file beside a journal; without the last one if a kill has cut it off."""
     path = token_file(journal)
     if path.exists():
         for line in path.read_bytes().splitlines(keepends=True):
@@ -96,7 +96,7 @@ def token_file(journal: Path) -> Path:
 
 
 class RestartableSubscribers(JournaledSubscribers):
-    """Subscribers that write a delivery before anything else, and may resume from an earlier life."""
+    """Subscribers that flush each delivery to the journal, and may resume from an earlier life."""
 
     def __init__(
         self,
@@ -113,18 +113,18 @@ class RestartableSubscribers(JournaledSubscribers):
         self.reports_homes = False
 
     def state(self) -> dict[str, Any]:
-        """Counts; and, on request, the edge of each subscriber."""
+        """Counts, and on request the edge of each subscriber."""
         return {**super().state(), **({"homes": dict(self._homes)} if self.reports_homes else {})}
 
     def join_some(self) -> bool:
-        """Start a few; False if all have joined."""
+        """Start some subscribers; False when all have joined."""
         for _ in range(min(JOINS_PER_ROUND, len(self._plan))):
             self._join(self._plan.pop())
         self._journal.flush()
         return bool(self._plan)
 
     def close(self) -> dict[str, int]:
-        """As in the demo; subscribers with an earlier life know only their counts in this one."""
+        """As in the demo, but without counts if there was an earlier life: they would be of this life only."""
         self._tokens.close()
         if not self._places:
             return super().close()
@@ -135,7 +135,7 @@ class RestartableSubscribers(JournaledSubscribers):
     def _join(self, plan: workload.PlannedSubscriber) -> None:
         name, predicates = plan.name, EVERYTHING if self._wide else plan.predicates
         before = self._places.get(name, ResumePoint())
-        with self._lock:  # so that the subscription is recorded before anything of it
+        with self._lock:  # so that the subscription is in the journal before its first delivery
             at = time.monotonic()
             one = client.Subscriber(
                 self._connection,
@@ -153,7 +153,7 @@ class RestartableSubscribers(JournaledSubscribers):
             self._named[name] = one
 
     def save_tokens(self, names: Iterable[str] = ()) -> None:
-        """Write the positions of these, or of all."""
+        """Write the tokens of these subscribers; of all, if none is named."""
         if self._tokens.closed:
             return
         lines = []

@@ -1,4 +1,4 @@
-"""The kill matrix: each party killed at each state of a hand-over, under load, with every delivery audited.
+"""The kill matrix: each process of a hand-over killed or frozen at each step, with an audit of every delivery.
 
-A cell is one kill; its result is stored, so that a run can go on where it stopped.
+A cell is one process, signal and step. Its result is stored, so that an interrupted run can be resumed.
 """

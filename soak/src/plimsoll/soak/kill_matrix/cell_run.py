@@ -1,4 +1,4 @@
-"""One cell of the kill matrix, in a fleet of its own: hold the step, send the signal, let go, judge the result."""
+"""One cell of the kill matrix, in a fleet of its own: hold the step, send the signal, release it, audit the run."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.verify import Observation
 from plimsoll.core.verify import observations as seen
+from plimsoll.demo.leftovers import remove_folder
 from plimsoll.demo.workload import DemoScenario
 from plimsoll.mediator.control_plane import HeadMessageReceived
 from plimsoll.soak.handover_audit import SoakAudit, audit_handovers
 from plimsoll.soak.harness.clients import SoakClients
-from plimsoll.soak.harness.fleet_harness import FleetHarness, HarnessLayout, remove_folder
+from plimsoll.soak.harness.fleet_harness import FleetHarness, HarnessLayout
 from plimsoll.soak.harness.handover_driver import DrivenHandover, SoakListings
 from plimsoll.soak.harness.mediator_worker import SoakMediatorProcess
 from plimsoll.soak.harness.residue import await_no_residue
 from plimsoll.soak.kill_matrix.cells import STOP_SECONDS, KillMatrixCell, KillMatrixResult
+from plimsoll.soak.kill_matrix.parties import CellParties
 from plimsoll.soak.session_series.lanes import handover_plan
 
 SOURCE, HEAD, FAR_HEAD = "east-1", "east-head", "west-head"
 SUBSCRIBERS, MEMBERS = 24, 16
 LEASE_SECONDS = 16.0
-"""Longer than any freeze: by replay it begins at the cut, and a subscriber that comes back later gets a gap."""
+"""Longer than any freeze. By replay it starts at the cut; a subscriber that resumes after its end gets a gap."""
 PREPARE_SECONDS, DRAIN_SECONDS = 10.0, 12.0
 RESTART_SECONDS = 1.0
-"""Seconds until a killed process comes back, as under a supervisor."""
+"""Seconds until a killed process is restarted, as by a supervisor."""
 LEAD_SECONDS = 1.0
 TRAIL_SECONDS = 2.0
 WAIT_SECONDS = 10.0
@@ -41,15 +41,11 @@ RESIDUE_SECONDS = 30.0
 
 
 class KillMatrixCellError(RuntimeError):
-    """The step was not reached, or the hand-over has not ended."""
+    """The step was not reached, or the hand-over did not end."""
 
 
 class KillMatrixCellRun:
-    """One cell, from its first process to its last.
-
-    It has more than 25 methods: each waits for, causes or checks one step of a hand-over that a process is killed in,
-    over the same fleet, driver and clients.
-    """
+    """One cell, from the start of its fleet to its audit: a hand-over, held at the step at which a process is hit."""
 
     def __init__(self, cell: KillMatrixCell, folder: Path) -> None:
         self._cell, self._folder = cell, folder
@@ -59,75 +55,77 @@ class KillMatrixCellRun:
         self._members: list[str] = []
         self._last_outcome: msg.Outcome | None = None
         self._state_at_signal = ""
-        self._ends: list[Observation] = []
         self._due: list[tuple[float, Callable[[], None]]] = []
 
     def run(self) -> KillMatrixResult:
-        """Run it."""
+        """Run the cell. Its journals are kept if it failed."""
         for name in ("journals", "fleet", "logs"):
             remove_folder(self._folder / name)
         fleet = self._folder / "fleet" / "kills"
         scenario = DemoScenario(seconds=3600.0, publishers=8, subscribers=SUBSCRIBERS, seed=11, rate_factor=8.0)
         shape = HarnessLayout({"east": 2, "west": 2} if self._is_across else {"east": 3})
-        with FleetHarness(fleet, shape, _short_lease) as ground:
-            self._ground = ground
-            ground.cordon([edge for edge in ground.edges() if edge != SOURCE])
-            self._await(lambda: all(head in ground.statuses for head in ground.heads), "the heads answer")
-            self._listings = SoakListings(ground.control.send)
-            with SoakClients(scenario, ground.entry(), self._folder, 2, wide=True) as crowd:
-                self._crowd = crowd
-                self._mediator = SoakMediatorProcess(ground, self._folder / "journals" / "book", self._folder / "logs")
+        with FleetHarness(fleet, shape, _short_lease) as harness:
+            self._harness = harness
+            harness.cordon([edge for edge in harness.edges() if edge != SOURCE])
+            self._await(lambda: all(head in harness.statuses for head in harness.heads), "the heads answer")
+            self._listings = SoakListings(harness.control.send)
+            with SoakClients(scenario, harness.entry(), self._folder, 2, wide=True) as clients:
+                self._clients = clients
+                self._mediator = SoakMediatorProcess(
+                    harness, self._folder / "journals" / "ledger", self._folder / "logs"
+                )
+                self._parties = CellParties(harness, clients, self._mediator, self._brokers)
                 try:
                     found = self._play()
                 finally:
                     self._mediator.kill()
-        ground.keep_logs(self._folder / "logs")
+        harness.keep_logs(self._folder / "logs")
         if found.is_passed:
             shutil.rmtree(self._folder / "journals")
         return found
 
     def _play(self) -> KillMatrixResult:
-        ground, crowd = self._ground, self._crowd
+        harness, clients = self._harness, self._clients
         self._mediator.start()
-        for _ in crowd.joining():
+        for _ in clients.joining():
             self._poll()
-        ground.cordon([])
+        harness.cordon([])
         self._choose()
-        begun = crowd.begin()
+        begun = clients.begin()
         self._run_until(begun + LEAD_SECONDS)
         self._hold_and_hit()
         hit_at = time.monotonic()
         one = self._await_end()
         self._run_until(time.monotonic() + TRAIL_SECONDS)
         ended_at = time.monotonic()
-        for _ in crowd.ending():
+        for _ in clients.ending():
             self._poll()
         settling = time.monotonic()
-        crowd.report_homes(True)
-        left = await_no_residue(ground, self._listings, crowd.homes, RESIDUE_SECONDS, self._hear_outcome)
+        clients.report_homes(True)
+        left = await_no_residue(harness, self._listings, clients.homes, RESIDUE_SECONDS, self._on_outcome)
         settled = time.monotonic() - settling
-        homes = crowd.homes()
-        crowd.finish()
+        homes = clients.homes()
+        clients.finish()
         watched = dict.fromkeys(self._members, (hit_at - LEAD_SECONDS / 2, ended_at))
         residue = [seen.ResidueObserved("fleet", what, 1, settling) for what in left]
         links = [seen.HeadTreeObserved([(HEAD, FAR_HEAD)])] if self._is_across else []
-        others = [*links, *self._ends, *residue]
-        judgement = audit_handovers(*crowd.journals, [one], others, watched, disturbed=self._may_miss_outcome)
-        return self._result(one, judgement, left, settled, Counter(homes.get(name, "") for name in self._members))
+        others = [*links, *self._parties.ends, *residue]
+        audit = audit_handovers(*clients.journals, [one], others, watched, disturbed=self._may_miss_outcome)
+        return self._result(one, audit, left, settled, Counter(homes.get(name, "") for name in self._members))
 
     # -- holding a step
 
     def _choose(self) -> None:
-        """Pick members from both processes, as far as possible."""
+        """Take the first subscribers of the source as members; they are of both processes."""
         self._listings.request(HEAD, SOURCE, time.monotonic())
-        self._await(lambda: SOURCE in self._listings.complete, "the head says whom the source serves")
+        self._await(lambda: SOURCE in self._listings.complete, "the head lists the subscribers of the source")
         names = self._listings.complete[SOURCE]
         if len(names) < SUBSCRIBERS:
-            raise KillMatrixCellError(f"the source serves {len(names)} of {SUBSCRIBERS}")
+            raise KillMatrixCellError(f"the source serves {len(names)} of {SUBSCRIBERS} subscribers")
         self._members = names[:MEMBERS]
 
     def _hold_and_hit(self) -> None:
-        """Reach the step, and hit while the processes whose answer would end it are frozen."""
+        """Reach the step and send the signal, while the processes whose answers would end the step are frozen."""
         step = self._cell.step
         holders = {
             "prepare sent": ["target"], "slots taken": ["first", "second"], "attached": [], "done": [],
@@ -136,11 +134,11 @@ class KillMatrixCellRun:
         }[step]  # fmt: skip
         early = step in ("prepare sent", "slots taken")
         if early:
-            self._freeze(holders)
+            self._parties.freeze(holders)
         self._begin(until="done" if early else "ready")
         if not early:
             self._await_attached()
-            self._freeze(holders)
+            self._parties.freeze(holders)
             if step != "attached":
                 self._mediator.request_step("cut")
         self._await_step()
@@ -148,12 +146,11 @@ class KillMatrixCellRun:
         self._hit()
         for holder in holders:
             if not self._is_hit(holder):
-                self._thaw(holder)
+                self._parties.thaw(holder)
         if step == "attached":
             self._schedule(0.0, lambda: self._mediator.request_step("cut"))
-            self._schedule(
-                RESTART_SECONDS, lambda: self._mediator.request_step("cut")
-            )  # to the next one, if that one was killed
+            # Again for the restarted mediator, if it was the victim.
+            self._schedule(RESTART_SECONDS, lambda: self._mediator.request_step("cut"))
 
     @property
     def _is_replay(self) -> bool:
@@ -161,12 +158,13 @@ class KillMatrixCellRun:
 
     @property
     def _may_miss_outcome(self) -> bool:
-        """By replay a member has moved when the head says so; it, or the target, may be given up before it hears."""
+        """By replay a member has moved when the head has its RESUME. The member or the target may be killed or given up
+        before the member learns of it."""
         return self._is_replay and self._cell.signal != "STOP" and self._cell.victim in ("target", "subscribers")
 
     def _begin(self, until: str) -> None:
         plan = handover_plan(
-            self._ground, SOURCE, self._target, self._members, replay=self._is_replay,
+            self._harness, SOURCE, self._target, self._members, replay=self._is_replay,
             prepare_seconds=PREPARE_SECONDS, drain_seconds=DRAIN_SECONDS,
         )  # fmt: skip
         self._mediator.begin(HEAD, plan, "ready" if until == "ready" else "done")
@@ -179,7 +177,7 @@ class KillMatrixCellRun:
         if step == "prepare sent":
             self._await(lambda: self._all_members_are("preparing"), step)
         elif step == "slots taken":
-            self._await(lambda: self._ground.statuses.get(self._target, {}).get("slots") == MEMBERS, step)
+            self._await(lambda: self._harness.statuses.get(self._target, {}).get("slots") == MEMBERS, step)
         elif step == "cut sent":
             self._await(lambda: self._all_members_are("cut" if self._is_replay else "cutting"), step)
         elif step == "cut done":
@@ -204,53 +202,17 @@ class KillMatrixCellRun:
         victim, kill = self._cell.victim, self._cell.signal == "KILL"
         if victim is None:
             return
-        who = "first" if victim == "subscribers" else victim
+        process = "first" if victim == "subscribers" else victim
         if kill:
-            self._kill(who)
-            self._schedule(RESTART_SECONDS, lambda: self._start(who))
+            self._parties.kill(process)
+            self._schedule(RESTART_SECONDS, lambda: self._parties.start(process))
         else:
-            self._freeze([who])
-            self._schedule(STOP_SECONDS[self._cell.signal], lambda: self._thaw(who))
+            self._parties.freeze([process])
+            self._schedule(STOP_SECONDS[self._cell.signal], lambda: self._parties.thaw(process))
 
     def _is_hit(self, holder: str) -> bool:
         victim = self._cell.victim
         return holder == ("first" if victim == "subscribers" else victim)
-
-    def _kill(self, who: str) -> None:
-        if who == "mediator":
-            self._mediator.kill()
-        elif who in _CLIENT_PROCESSES:
-            self._crowd.kill(_CLIENT_PROCESSES[who])
-        else:
-            broker = self._brokers[who]
-            if who in ("head", "far head"):
-                self._ends.append(seen.HeadEndObserved(broker, self._ground.epoch_of(broker), time.monotonic()))
-            self._ground.kill(broker)
-
-    def _start(self, who: str) -> None:
-        if who == "mediator":
-            self._mediator.start()
-        elif who in _CLIENT_PROCESSES:
-            self._crowd.start(_CLIENT_PROCESSES[who])
-        else:
-            self._ground.start(self._brokers[who])
-
-    def _freeze(self, parties: list[str]) -> None:
-        for who in parties:
-            if who == "mediator":
-                self._mediator.freeze()
-            elif who in _CLIENT_PROCESSES:
-                self._crowd.freeze(_CLIENT_PROCESSES[who])
-            else:
-                self._ground.freeze(self._brokers[who])
-
-    def _thaw(self, who: str) -> None:
-        if who == "mediator":
-            self._mediator.thaw()
-        elif who in _CLIENT_PROCESSES:
-            self._crowd.thaw(_CLIENT_PROCESSES[who])
-        else:
-            self._ground.thaw(self._brokers[who])
 
     # -- time
 
@@ -258,22 +220,22 @@ class KillMatrixCellRun:
         self._due.append((time.monotonic() + seconds, do))
 
     def _poll(self) -> None:
-        """Read from all processes, and do what is due."""
-        for said in self._ground.poll(0.01):
-            if isinstance(said, HeadMessageReceived):
-                if isinstance(said.said, msg.SubscriberPage):
-                    self._listings.on_page(said.head, said.said, time.monotonic())
-                elif isinstance(said.said, msg.Outcome):
-                    self._hear_outcome(said.head, said.said)
+        """Read the control plane, and carry out scheduled actions that are due."""
+        for event in self._harness.poll(0.01):
+            if isinstance(event, HeadMessageReceived):
+                if isinstance(event.said, msg.SubscriberPage):
+                    self._listings.on_page(event.head, event.said, time.monotonic())
+                elif isinstance(event.said, msg.Outcome):
+                    self._on_outcome(event.head, event.said)
         if self._cell.step == "slots taken" and not self._state_at_signal:
-            self._ground.control.ask(self._target)
+            self._harness.control.ask(self._target)
         now = time.monotonic()
         for item in [item for item in self._due if item[0] <= now]:
             self._due.remove(item)
             item[1]()
 
-    def _hear_outcome(self, head: str, told: msg.Outcome) -> None:
-        self._last_outcome = told
+    def _on_outcome(self, head: str, outcome: msg.Outcome) -> None:
+        self._last_outcome = outcome
 
     def _run_until(self, then: float) -> None:
         while time.monotonic() < then:
@@ -284,12 +246,12 @@ class KillMatrixCellRun:
         while not what():
             if time.monotonic() > deadline:
                 raise KillMatrixCellError(
-                    f"{self._cell}: not within {WAIT_SECONDS:g} s: {meaning}; told {self._last_outcome}"
+                    f"{self._cell}: not within {WAIT_SECONDS:g} s: {meaning}; last outcome: {self._last_outcome}"
                 )
             self._poll()
 
     def _await_end(self) -> DrivenHandover:
-        """Wait until the mediator, in any of its lives, knows the outcome, and every subscriber is back."""
+        """Wait until the mediator, in any of its lives, knows the outcome, and all scheduled actions are done."""
         deadline = time.monotonic() + END_SECONDS
         while time.monotonic() < deadline:
             self._poll()
@@ -297,10 +259,10 @@ class KillMatrixCellRun:
             if one is not None and one.is_final and not self._due:
                 return one
         raise KillMatrixCellError(
-            f"{self._cell}: the hand-over has not ended after {END_SECONDS:g} s; told {self._last_outcome}"
+            f"{self._cell}: the hand-over has not ended after {END_SECONDS:g} s; last outcome: {self._last_outcome}"
         )
 
-    # -- judgement
+    # -- the result
 
     def _members_by_place(self, homes: Counter[str]) -> dict[str, int]:
         found: Counter[str] = Counter()
@@ -310,14 +272,14 @@ class KillMatrixCellRun:
         return dict(found)
 
     def _result(
-        self, one: DrivenHandover, judgement: SoakAudit, left: list[str], settled: float, homes: Counter[str]
+        self, one: DrivenHandover, audit: SoakAudit, left: list[str], settled: float, homes: Counter[str]
     ) -> KillMatrixResult:
-        verdict = judgement.verdict
-        broken = judgement.violations
+        verdict = audit.verdict
+        broken = audit.violations
         if verdict.gaps and not self._cell.may_gap:
-            broken.append(f"{verdict.gaps} gaps were told")
+            broken.append(f"{verdict.gaps} gaps were reported")
         if not verdict.expected:
-            broken.append("nothing had to be delivered, so nothing was shown")
+            broken.append("no delivery was expected, so nothing was tested")
         return KillMatrixResult(
             cell=self._cell,
             at=self._state_at_signal,
@@ -325,7 +287,7 @@ class KillMatrixCellRun:
             reason=one.reason,
             outcomes=dict(Counter(state for _, state in one.members)),
             homes=self._members_by_place(homes),
-            silence_seconds=max(judgement.silence.values()),
+            silence_seconds=max(audit.silence.values()),
             session_seconds=one.seconds,
             delivered=verdict.delivered,
             lost=verdict.lost,
@@ -337,9 +299,6 @@ class KillMatrixCellRun:
             settle_seconds=settled,
             broken=broken[:20],
         )  # fmt: skip
-
-
-_CLIENT_PROCESSES: Final = {"first": 0, "second": 1}
 
 
 def _short_lease(limits: BrokerLimits) -> BrokerLimits:

@@ -1,6 +1,6 @@
-"""The kill matrix: which process is hit, with which signal, at which step of a hand-over, and how a step is held.
+"""The cells of the kill matrix: each process that is hit, each signal, each step of a hand-over.
 
-A step lasts while the process whose answer it waits for is frozen, so hitting it does not depend on luck.
+A step is held by freezing the process whose answer it waits for, so that hitting it does not depend on timing.
 """
 
 from __future__ import annotations
@@ -14,40 +14,39 @@ Mode = Literal["drain", "replay", "across"]
 """By drain or by replay within a cluster, or by drain across clusters."""
 Step = Literal["prepare sent", "slots taken", "attached", "cut sent", "cut done", "draining", "done"]
 Victim = Literal["mediator", "subscribers", "source", "target", "head", "far head"]
-"""Head: that of the source. Far head: that of the target, across clusters."""
+"""`head` is that of the source, `far head` that of the target across clusters."""
 Signal = Literal["KILL", "STOP", "HANG"]
-"""SIGKILL; SIGSTOP for a moment; SIGSTOP for longer than others wait for an answer, so that it is given up."""
+"""SIGKILL; a short SIGSTOP; a SIGSTOP so long that other processes give the victim up."""
 
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
-STEPS: Final[tuple[Step, ...]] = get_args(Step)
 VICTIMS: Final[tuple[Victim, ...]] = get_args(Victim)[:-1]
 SIGNALS: Final[tuple[Signal, ...]] = get_args(Signal)
 STOP_SECONDS: Final[dict[Signal, float]] = {"STOP": 3.0, "HANG": 13.0}
-"""A silent client or broker is given up by brokers after 10 s, a silent edge by its clients after 5 s."""
+"""Brokers give up a silent client or broker after 10 s, clients a silent edge after 5 s."""
 
 MEANINGS: Final[dict[Mode, dict[Step, str]]] = {
     "drain": {
-        "prepare sent": "the head knows of the session, the target has not answered",
-        "slots taken": "the target has places for all members, none of them has been heard of",
-        "attached": "all members have a second attachment, at the target; the cut has not been asked for",
-        "cut sent": "the head has said INSTALL, the target has not asked for the cut",
-        "cut done": "the target owns all members, none of them has answered to END",
-        "draining": "half of the members are served by the target, the others have not answered to END",
+        "prepare sent": "the head has the session, the target has not answered",
+        "slots taken": "the target has slots for all members, none of which has attached yet",
+        "attached": "all members have a second attachment, at the target; the cut has not been commanded",
+        "cut sent": "the head has sent INSTALL, the target has not sent CUT_REQUEST",
+        "cut done": "the target owns all members, none of them has answered END",
+        "draining": "half of the members are served by the target, the others have not answered END",
         "done": "all members are served by the target",
     },
     "across": {
-        "prepare sent": "the source's head knows of the session, the target has not answered",
-        "slots taken": "the target has places for all members, none of them has been heard of",
-        "attached": "all members have a second attachment, at the target; the cut has not been asked for",
-        "cut sent": "the source's head has said INSTALL, the target has not asked for the cut",
-        "cut done": "the marker has come to the source's head, none of the members has answered to END",
-        "draining": "half of the members are served by the target, the others have not answered to END",
+        "prepare sent": "the source's head has the session, the target has not answered",
+        "slots taken": "the target has slots for all members, none of which has attached yet",
+        "attached": "all members have a second attachment, at the target; the cut has not been commanded",
+        "cut sent": "the source's head has sent INSTALL, the target has not sent CUT_REQUEST",
+        "cut done": "the source's head has the MARKER, none of the members has answered END",
+        "draining": "half of the members are served by the target, the others have not answered END",
         "done": "all members are served by the target",
     },
     "replay": {
-        "prepare sent": "the head knows of the session, the target has not answered",
-        "attached": "the target has places for all members; the cut has not been asked for",
-        "cut sent": "the cut is decided, the source has not taken the REVOKE",
+        "prepare sent": "the head has the session, the target has not answered",
+        "attached": "the target has slots for all members; the cut has not been commanded",
+        "cut sent": "the cut is decided, the source has not received REVOKE",
         "cut done": "the source has revoked all members, none of them has resumed",
         "draining": "half of the members have resumed at the target, the others have not",
         "done": "all members are served by the target",
@@ -56,7 +55,7 @@ MEANINGS: Final[dict[Mode, dict[Step, str]]] = {
 
 
 class KillMatrixCell(msgspec.Struct, frozen=True):
-    """One run. The one without a victim is the baseline for the others."""
+    """One run. A cell without a victim is the baseline of its mode."""
 
     mode: Mode
     step: Step
@@ -70,16 +69,16 @@ class KillMatrixCell(msgspec.Struct, frozen=True):
 
     @property
     def may_gap(self) -> bool:
-        """Only state that a head alone held is lost with it, and this is reported."""
+        """Whether gaps are allowed: a killed head loses publications that only it held, and reports gaps for them."""
         return self.victim in ("head", "far head") and self.signal == "KILL"
 
 
 class KillMatrixResult(msgspec.Struct, kw_only=True):
     """The result of a cell.
 
-    `at`: the state that the head had reported when the signal was sent. `homes`: where the members were served in the
-    end. `silence_seconds`: the longest time in which a member had no delivery, from just before the signal on;
-    publications come much more often. `broken`: broken promises, in words.
+    `at`: the state that the head had reported when the signal was sent. `homes`: where the members were served at the
+    end. `silence_seconds`: the longest time without a delivery for a member, from just before the signal on.
+    `broken`: why the cell failed.
     """
 
     cell: KillMatrixCell
@@ -106,17 +105,17 @@ class KillMatrixResult(msgspec.Struct, kw_only=True):
 
 
 def signal_name(signal: Signal) -> str:
-    """The name in reports."""
+    """The signal as reports show it."""
     return f"SIGSTOP for {STOP_SECONDS[signal]:g} s" if signal in STOP_SECONDS else f"SIG{signal}"
 
 
 def victims_of(mode: Mode) -> tuple[Victim, ...]:
-    """All possible victims of a cell."""
+    """All victims in this mode."""
     return (*VICTIMS, "far head") if mode == "across" else VICTIMS
 
 
 def all_cells() -> Iterator[KillMatrixCell]:
-    """Every cell, after one of each mode without a victim."""
+    """Every cell; those of a mode follow its baseline."""
     for mode in MODES:
         yield KillMatrixCell(mode, "done", None, "KILL")
         for step in MEANINGS[mode]:

@@ -1,4 +1,4 @@
-"""The kill matrix as a page of documentation, from the results of its cells."""
+"""The page docs/kill-matrix.md, from the results of the cells."""
 
 from __future__ import annotations
 
@@ -19,24 +19,29 @@ from plimsoll.soak.kill_matrix.cells import (
 )
 
 PAGE_HEAD = """\
-<!-- Written by `python -m plimsoll.soak.kill_matrix.runner --write docs/kill-matrix.md` from a run; not by hand. -->
+<!-- Written by `python -m plimsoll.soak.kill_matrix.runner --write docs/kill-matrix.md` from a run. Do not edit. -->
 # Kill matrix of a hand-over
 
-Real processes on one machine: a head and three edges (across clusters: two heads with two edges each), a mediator, a
-publishing process, and two processes with 12 subscribers each, all of which are served by the source and want
-everything; about 30 publications a second. 16 of them, of both processes, are handed over to the target. A step is held
-by freezing the process whose answer it waits for; then the signal is sent, and the others go on. What is killed comes
-back a second later. What is frozen wakes after 3 s, when nobody has given it up, or after 13 s, when everybody has:
-edges and heads wait 10 s for a sign of life, clients 5 s. Leases last 16 s. *subscribers* is the first of the two
-processes: killed, it goes on behind the last delivery that stands in its file.
+Each process of a hand-over is killed or frozen at each of its steps, while publications flow, and every delivery is
+audited.
 
-Each cell says what the members came to by the head's final outcome, and the longest time in which a member had nothing
-delivered. A cell is kept if the audit of every delivery found none lost, repeated or out of order, the hand-over ended
-by its deadline with outcomes that are what applications saw, and nothing was left over in brokers: slots, records that
-are not live, open sessions, guests, owner entries of somebody who is elsewhere. Nobody may be told of a gap, but where
-a head is killed: there every loss has to lie inside a gap that was told. The sessions of the source's head are lost
-with it, so the cell says where the members were served in the end. Whoever is frozen for 13 s while nothing else can
-serve it has nothing for as long; `detached` is who was not through within the 12 s for draining.
+The processes run on one machine: a head and three edges (across clusters: two heads with two edges each), a mediator, a
+publisher, and two client processes with 12 subscribers each, which are all served by the source and subscribe to
+everything, at about 30 publications a second. 16 of the subscribers, of both client processes, are handed over to the
+target. A step is held by freezing the process whose answer it waits for; then the signal is sent, and the frozen
+process is woken. A killed process is restarted after a second. A frozen one wakes after 3 s, before any other process
+has given it up, or after 13 s, when all others have: edges and heads give up a silent peer after 10 s, clients after
+5 s. Leases last 16 s. *subscribers* is the first of the two client processes; after a kill it resumes behind the last
+delivery in its journal.
+
+Each cell has the members' results in the head's final outcome, and the longest time in which a member received no
+delivery. A cell has passed if the audit found no delivery lost, repeated or out of order, the hand-over ended by its
+deadline with outcomes that agree with what the applications saw, and nothing was left over in brokers: no slots,
+attachments that are not live, open sessions, remote members, or owner entries of subscribers that are served elsewhere.
+Gaps are allowed only if a head is killed, and then every loss must lie within a reported gap. A killed head loses its
+sessions, so the cell of the source's head shows where the members were served at the end. A process that is frozen for
+13 s and that no other can replace causes a silence as long. `detached` are members that did not complete the hand-over
+within the 12 s for draining.
 """
 
 
@@ -48,24 +53,24 @@ TITLES: Final[dict[Mode, str]] = {
 
 
 def kill_matrix_page(found: Mapping[KillMatrixCell, KillMatrixResult]) -> str:
-    """The whole page."""
+    """The page as Markdown."""
     return "\n".join([PAGE_HEAD, *_sums(found), *(line for mode in MODES for line in _of_mode(found, mode))]) + "\n"
 
 
 def _sums(found: Mapping[KillMatrixCell, KillMatrixResult]) -> Iterator[str]:
     hit = [one for cell, one in found.items() if cell.victim is not None]
-    kept = sum(one.is_passed for one in hit)
+    passed = sum(one.is_passed for one in hit)
     delivered = sum(one.delivered for one in hit)
     yield (
-        f"{len(hit)} cells, {kept} kept, {len(hit) - kept} broken; {delivered:,} deliveries, "
+        f"{len(hit)} cells, {passed} passed, {len(hit) - passed} failed; {delivered:,} deliveries, "
         f"{sum(one.lost for one in hit)} lost, {sum(one.duplicated for one in hit)} repeated, "
         f"{sum(one.reordered for one in hit)} out of order, {sum(one.orphaned for one in hit)} left over; "
-        f"{sum(one.excused for one in hit):,} lost inside gaps that were told.\n"
+        f"{sum(one.excused for one in hit):,} lost within reported gaps.\n"
     )
     for cell, one in found.items():
         if cell.victim is None:
             yield (
-                f"{TITLES[cell.mode]}, with nobody hit: {members_text(one)}; the hand-over took "
+                f"{TITLES[cell.mode]}, without a signal: {members_text(one)}; the hand-over took "
                 f"{one.session_seconds:.2f} s, and the longest silence was {one.silence_seconds:.2f} s.\n"
             )
 
@@ -90,13 +95,13 @@ def _cells(found: Mapping[KillMatrixCell, KillMatrixResult], mode: Mode, step: S
         if one is None:
             yield "not run"
         else:
-            broken = f"**broken: {'; '.join(one.broken)}** " if one.broken else ""
-            told = f", {one.gaps} gaps" if one.gaps else ""
-            yield f"{broken}{members_text(one)}, {one.silence_seconds:.1f} s{told}"
+            failed = f"**failed: {'; '.join(one.broken)}** " if one.broken else ""
+            gaps = f", {one.gaps} gaps" if one.gaps else ""
+            yield f"{failed}{members_text(one)}, {one.silence_seconds:.1f} s{gaps}"
 
 
 def members_text(one: KillMatrixResult) -> str:
-    """The outcomes of the members; of a lost session, where they were served in the end."""
+    """The outcomes of the members; if the session was lost, where the members were served at the end."""
     if one.state == "failed":
         return "session lost: " + _counted({f"at the {edge}": count for edge, count in one.homes.items()})
     return _counted(one.outcomes) or one.state

@@ -1,4 +1,4 @@
-"""Thousands of sessions in slices: losses, duplicates, reordering and delays while subscribers keep moving.
+"""Thousands of sessions in slices: losses, duplicates, reordering and latency while subscribers are moved.
 
-Each slice runs a fresh fleet, so that one failing slice does not hide the results of the others.
+Each slice has a fleet of its own, so that a failed slice does not affect the results of the others.
 """

@@ -1,6 +1,6 @@
-"""Sessions back to back between random pairs of edges, a few at a time; each broker takes part in at most one.
+"""Sessions back to back between random pairs of edges, one in each lane; an edge is in at most one session at a time.
 
-Sessions of a fixed size move a herd back and forth: their source is an edge that serves enough subscribers.
+A session of a fixed size needs an edge that serves enough subscribers as its source, so one herd moves back and forth.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ DRAIN_SECONDS: Final = 10.0
 
 @dataclass(frozen=True)
 class SessionMix:
-    """The mix of sessions. `members` of each, 0 for various small sizes.
+    """The mix of sessions. `members`: of each session; 0 for a random choice of `SIZES`.
 
-    `replay_share`: of the sessions within a cluster; between clusters there is only drain. `abort_share`: of all, when
-    ready.
+    `replay_share`: by replay, of the sessions within a cluster; between clusters there is only drain. `abort_share`:
+    aborted when ready, of all sessions.
     """
 
     members: int = 0
@@ -37,19 +37,19 @@ class SessionMix:
 
 @dataclass
 class PeakLoads:
-    """The highest values that brokers have reported of themselves, by broker and measure."""
+    """The highest loads that brokers have reported, by broker and measure."""
 
     highest: dict[str, dict[str, float]] = field(default_factory=dict)
     sums: Counter[tuple[str, str]] = field(default_factory=Counter)
     reports: Counter[str] = field(default_factory=Counter)
 
-    def take(self, said: LoadReportReceived) -> None:
-        of = self.highest.setdefault(said.broker, {})
-        self.reports[said.broker] += 1
+    def take(self, event: LoadReportReceived) -> None:
+        of = self.highest.setdefault(event.broker, {})
+        self.reports[event.broker] += 1
         for name in ("input_utilization", "output_utilization", "cpu_ratio"):
-            value = float(said.report.get(name, 0.0))
+            value = float(event.report.get(name, 0.0))
             of[name] = max(of.get(name, 0.0), value)
-            self.sums[said.broker, name] += value  # type: ignore[assignment]
+            self.sums[event.broker, name] += value  # type: ignore[assignment]  # typeshed has a Counter of whole numbers
 
     def as_dict(self) -> dict[str, dict[str, float]]:
         """By broker: the highest and the mean of each measure."""
@@ -64,20 +64,20 @@ class PeakLoads:
 
 @dataclass
 class SessionLane:
-    """One session after another. `pair`: source and target of the one that is under way."""
+    """Runs one session after another. `pair`: source and target of the current one."""
 
     pair: tuple[str, str] | None = None
     session: str = ""
 
 
 class SessionLanes:
-    """`done`: finished hand-overs, in order."""
+    """Runs sessions in some lanes at a time. `done`: finished hand-overs, in order."""
 
-    def __init__(self, ground: FleetHarness, draw: random.Random, lanes: int, mix: SessionMix, epoch: int = 1) -> None:
-        self._ground, self._draw, self._mix = ground, draw, mix
+    def __init__(self, harness: FleetHarness, draw: random.Random, lanes: int, mix: SessionMix, epoch: int = 1) -> None:
+        self._harness, self._draw, self._mix = harness, draw, mix
         self._lanes = [SessionLane() for _ in range(lanes)]
-        self.listings = SoakListings(ground.control.send)
-        self.driver = HandoverDriver(epoch, HandoverLedger(), ground.control.send, self._on_state)
+        self.listings = SoakListings(harness.control.send)
+        self.driver = HandoverDriver(epoch, HandoverLedger(), harness.control.send, self._on_state)
         self.loads = PeakLoads()
         self.done: list[DrivenHandover] = []
 
@@ -87,44 +87,44 @@ class SessionLanes:
 
     @property
     def counted(self) -> list[DrivenHandover]:
-        """The finished hand-overs that the soak measures."""
+        """The finished hand-overs that count as sessions of the soak."""
         return self.done
 
     def step(self, seconds: float, begin: int) -> None:
-        """One step; free lanes begin new sessions while fewer than `begin` are under way."""
+        """Read the control plane for `seconds`. Free lanes begin sessions while fewer than `begin` are running."""
         now = time.monotonic()
         for lane in self._lanes:
             if lane.pair is None and begin > self._active():
                 self._choose(lane, now)
             elif lane.pair is not None and not lane.session:
                 self._begin(lane, now)
-        for said in self._ground.poll(seconds):
-            if isinstance(said, LoadReportReceived):
-                self._on_load_report(said)
-            elif isinstance(said, HeadMessageReceived):
-                self._on_reply(said)
+        for event in self._harness.poll(seconds):
+            if isinstance(event, LoadReportReceived):
+                self._on_load_report(event)
+            elif isinstance(event, HeadMessageReceived):
+                self._on_reply(event)
         self.driver.tick(time.monotonic())
         self.listings.tick(time.monotonic())
 
     def on_outcome(self, head: str, outcome: msg.Outcome) -> None:
-        """An outcome that another reader has taken from the line."""
+        """Take an outcome; also for callers that read the control plane themselves."""
         self.driver.on_outcome(head, outcome, time.monotonic())
 
-    def _on_load_report(self, said: LoadReportReceived) -> None:
-        self.loads.take(said)
+    def _on_load_report(self, event: LoadReportReceived) -> None:
+        self.loads.take(event)
 
     def _active(self) -> int:
         return sum(lane.pair is not None for lane in self._lanes)
 
-    def _on_reply(self, said: HeadMessageReceived) -> None:
-        if isinstance(said.said, msg.SubscriberPage):
-            self.listings.on_page(said.head, said.said, time.monotonic())
-        elif isinstance(said.said, msg.Outcome):
-            self.on_outcome(said.head, said.said)
+    def _on_reply(self, event: HeadMessageReceived) -> None:
+        if isinstance(event.said, msg.SubscriberPage):
+            self.listings.on_page(event.head, event.said, time.monotonic())
+        elif isinstance(event.said, msg.Outcome):
+            self.on_outcome(event.head, event.said)
 
     def _choose(self, lane: SessionLane, now: float) -> None:
         busy = {edge for other in self._lanes for edge in other.pair or ()}
-        free = [edge for edge in self._ground.edges() if edge not in busy]
+        free = [edge for edge in self._harness.edges() if edge not in busy]
         sources = [edge for edge in free if self._served_count(edge) >= self._mix.members]
         if not sources or len(free) < 2:
             return
@@ -133,15 +133,15 @@ class SessionLanes:
 
     def _reserve(self, lane: SessionLane, source: str, target: str, now: float) -> None:
         lane.pair = (source, target)
-        self.listings.request(self._ground.head_of(source), source, now)
+        self.listings.request(self._harness.head_of(source), source, now)
 
     def _served_count(self, edge: str) -> int:
         """The number of subscribers in its last status."""
-        return int(self._ground.statuses.get(edge, {}).get("subscribers", {}).get("live", 0))
+        return int(self._harness.statuses.get(edge, {}).get("subscribers", {}).get("live", 0))
 
     def _begin(self, lane: SessionLane, now: float) -> None:
-        """Once the head has listed the subscribers of the source."""
-        assert lane.pair is not None  # noqa: S101
+        """Begin the session of a lane, once the head has listed the subscribers of the source."""
+        assert lane.pair is not None  # noqa: S101  # lanes without a pair do not come here
         source, target = lane.pair
         served = self.listings.complete.get(source)
         if served is None:
@@ -151,23 +151,23 @@ class SessionLanes:
             lane.pair = None
             return
         members = self._draw.sample(served, size)
-        plan = handover_plan(self._ground, source, target, members, replay=self._is_replay(source, target))
-        head = self._ground.head_of(source)
+        plan = handover_plan(self._harness, source, target, members, replay=self._is_replay(source, target))
+        head = self._harness.head_of(source)
         aborted = self._draw.random() < self._mix.abort_share
-        one = self.driver.begin(head, self._ground.epoch_of(head), plan, now, until="ready" if aborted else "done")
+        one = self.driver.begin(head, self._harness.epoch_of(head), plan, now, until="ready" if aborted else "done")
         lane.session = one.session
 
     def _size(self, served: int) -> int:
         return self._mix.members or min(served, self._draw.choice(SIZES))
 
     def _is_replay(self, source: str, target: str) -> bool:
-        local = self._ground.head_of(source) == self._ground.head_of(target)
+        local = self._harness.head_of(source) == self._harness.head_of(target)
         return local and self._draw.random() < self._mix.replay_share
 
     def _on_state(self, one: DrivenHandover) -> None:
         if one.is_final:
             self.done.append(one)
-            self.driver.book.forget(one.session)
+            self.driver.ledger.forget(one.session)
             for lane in self._lanes:
                 if lane.session == one.session:
                     lane.pair, lane.session = None, ""
@@ -176,9 +176,9 @@ class SessionLanes:
 
 
 def handover_plan(
-    ground: FleetHarness, source: str, target: str, members: Iterable[str], *, replay: bool,
+    harness: FleetHarness, source: str, target: str, members: Iterable[str], *, replay: bool,
     prepare_seconds: float = PREPARE_SECONDS, drain_seconds: float = DRAIN_SECONDS,
 ) -> msg.HandoverPlan:  # fmt: skip
-    """A plan on the wire."""
-    head = ground.head_of(target)
+    """A plan as a command carries it."""
+    head = harness.head_of(target)
     return msg.HandoverPlan(source, target, head, list(members), replay, prepare_seconds, drain_seconds)

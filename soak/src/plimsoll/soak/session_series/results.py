@@ -1,4 +1,4 @@
-"""The results of many slices, in a file from which a long series resumes, and in a report."""
+"""The results of slices: in a file from which a long series is resumed, and summed up in a report."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from plimsoll.demo.analysis.delays import percentile
 from plimsoll.soak.added_latency import DurationHistogram
 
 SUMMED = ("sessions", "published", "expected", "delivered", "lost", "duplicated", "reordered", "gaps", "orphaned")
-FAULTS = ("lost", "duplicated", "reordered", "orphaned")
 
 
 class SliceResult(msgspec.Struct, kw_only=True):
-    """One slice. Histograms as dictionaries; `session_seconds` of the sessions that were done."""
+    """The result of one slice. Histograms are dictionaries; `session_seconds` are those of sessions that were done."""
 
     seed: int
     sessions: int
@@ -50,12 +49,12 @@ class SliceResult(msgspec.Struct, kw_only=True):
 
     @property
     def is_clean(self) -> bool:
-        """No loss, duplicate, reordering, residue or false report; and something was measured."""
+        """No violation, contradiction, residue or gap, and at least one delivery was expected."""
         return not (self.violated or self.contradictions or self.orphaned or self.gaps) and self.expected > 0
 
 
 class SliceSeries(msgspec.Struct, kw_only=True):
-    """Slices from seed `first` on, of equal size and load, identified by `what`."""
+    """Slices from seed `first` on, all of the size and load described by `what`."""
 
     what: str
     first: int
@@ -118,10 +117,10 @@ def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def load_series(path: Path, what: str, first: int) -> SliceSeries:
-    """Resume a series, or begin one if there is no such file.
+    """The series in a file, or an empty one if the file does not exist.
 
     Raises:
-        ValueError: the file is of another series, or no series at all.
+        ValueError: the file is of another series, or is no series.
 
     """
     if not path.exists():
@@ -129,16 +128,16 @@ def load_series(path: Path, what: str, first: int) -> SliceSeries:
     try:
         series = msgspec.json.decode(path.read_bytes(), type=SliceSeries)
     except msgspec.MsgspecError as error:
-        raise ValueError(f"{path} holds no series of sessions: {error}") from error
+        raise ValueError(f"{path} holds no series of sessions, delete it: {error}") from error
     if (series.what, series.first) != (what, first):
         raise ValueError(
-            f"{path} is of another series: {series.what}, from seed {series.first} on; ask for the same, or delete it"
+            f"{path} is of another series: {series.what}, from seed {series.first}; use the same options, or delete it"
         )
     return series
 
 
 def save_series(path: Path, series: SliceSeries) -> None:
-    """Write it atomically."""
+    """Replace the file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(path.name + ".new")
     beside.write_bytes(msgspec.json.encode(series))

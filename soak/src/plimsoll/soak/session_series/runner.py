@@ -1,4 +1,4 @@
-"""Many sessions in slices: each has its own fleet and its own verdict, and the series resumes from a file."""
+"""Runs a series of sessions slice by slice. Each slice has its own fleet and audit; a file allows to resume."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FAULTS: Final = ("lost", "duplicated", "reordered", "orphaned")
 
 @dataclass(frozen=True)
 class SliceSeriesRequest:
-    """`sessions` in all, including those in the file of an earlier run, `slice_size` of them to a fleet."""
+    """`sessions`: in all, including those of earlier runs in the file. `slice_size`: sessions for each fleet."""
 
     sessions: int
     slice_size: int
@@ -45,20 +45,20 @@ class SliceSeriesRequest:
 
 
 def run_series(wanted: SliceSeriesRequest, say: Callable[[str], None]) -> int:
-    """Run what is missing; returns the exit code: 0 if every law has held, in this run and those before."""
+    """Run the missing slices; returns the exit code: 0 if all slices are clean, those of earlier runs included."""
     state = wanted.folder / STATE
     so_far = results.load_series(state, wanted.description, wanted.seed)
     if so_far.sessions:
-        say(f"{so_far.sessions:,} sessions are in {state}")
+        say(f"resuming: {so_far.sessions:,} sessions are in {state}")
     while so_far.sessions < wanted.sessions and so_far.is_clean:
         seed, began = so_far.next_seed, time.monotonic()
         count = min(wanted.slice_size, wanted.sessions - so_far.sessions)
-        one, judgement = SliceRun(wanted.folder, seed, count, wanted.load, wanted.mix, wanted.lanes, say).run()
+        one, audit = SliceRun(wanted.folder, seed, count, wanted.load, wanted.mix, wanted.lanes, say).run()
         so_far.slices.append(one)
         results.save_series(state, so_far)
         took = f"{time.monotonic() - began:.0f} s"
         say(f"seed {seed}: {one.sessions} sessions {one.states}, members {one.outcomes}, {took}")
-        for violation in judgement.violations[:10]:
+        for violation in audit.violations[:10]:
             say(f"  {violation}")
     report = so_far.report()
     path = wanted.folder / REPORT

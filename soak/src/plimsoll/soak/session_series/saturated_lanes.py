@@ -1,9 +1,9 @@
 """Sessions by replay away from a saturated edge, one after another, in a fleet of one cluster.
 
-The first edge of three is emulated hardware that all subscribers together overload. Once publications wait there, some
-subscribers are moved to the second by replay, in one session or in several small ones, until the first is relieved;
-when its queue is empty, those are drained back. The third serves a few that never move, for comparison. Only moves by
-replay count.
+The first of three edges is emulated hardware that all subscribers together overload. When publications wait there,
+subscribers are moved to the second edge by replay, in one session or in several small ones, until the first is
+relieved; when its queue is empty, they are drained back. The third edge serves a few subscribers that never move, for
+comparison. Only sessions by replay count.
 """
 
 from __future__ import annotations
@@ -21,30 +21,31 @@ from plimsoll.soak.session_series.lanes import SessionLane, SessionLanes, Sessio
 SOURCE, TARGET, BESIDE = "east-1", "east-2", "east-3"
 BYSTANDER_SHARE: Final = 0.1
 UTILIZATION: Final = 1.3
-"""Use of the source with all movable subscribers."""
+"""Utilization of the source while it serves all subscribers but those of the third edge."""
 MAX_MOVED_SHARE: Final = 0.5
-"""Share of the subscribers at the second edge, which keeps it from ever being saturated."""
+"""Largest share of subscribers at the second edge: it must not be saturated as well."""
 MAX_BATCH: Final = 1000
 WAITING_SECONDS: Final = 0.5
 EMPTY_SECONDS: Final = 0.05
 
 
 def saturated_layout(scenario: DemoScenario) -> HarnessLayout:
-    """Edges of which one is overloaded by all subscribers except those at the other two."""
+    """Emulated edges that all subscribers but those of the third edge would overload."""
     here = scenario.subscribers * (1 - BYSTANDER_SHARE)
     return HarnessLayout({"east": 3}, emulated=(0.0, UTILIZATION / (publications_per_second(scenario) * here)))
 
 
 def publications_per_second(scenario: DemoScenario) -> float:
-    """Publications of all publishers."""
+    """The rate of all publishers together."""
     return sum(one.rate_per_minute for one in workload.plan_workload(scenario, quotes.load()).publishers) / 60
 
 
 class SaturatedLanes(SessionLanes):
-    """Moves in turn: once to the third edge; then to the second when the first is behind, and back."""
+    """Moves some subscribers to the third edge once; then others to the second edge when the first has a queue, and
+    back when it is empty."""
 
-    def __init__(self, ground: FleetHarness, draw: random.Random, mix: SessionMix, subscribers: int) -> None:
-        super().__init__(ground, draw, 1, mix)
+    def __init__(self, harness: FleetHarness, draw: random.Random, mix: SessionMix, subscribers: int) -> None:
+        super().__init__(harness, draw, 1, mix)
         self._beside = round(subscribers * BYSTANDER_SHARE)
         self._most = round(subscribers * MAX_MOVED_SHARE)
         self._queue_delays: dict[str, float] = {}
@@ -54,9 +55,9 @@ class SaturatedLanes(SessionLanes):
     def counted(self) -> list[DrivenHandover]:
         return [one for one in self.done if one.plan.replay]
 
-    def _on_load_report(self, said: LoadReportReceived) -> None:
-        super()._on_load_report(said)
-        self._queue_delays[said.broker] = float(said.report["input_queue_delay_seconds"])
+    def _on_load_report(self, event: LoadReportReceived) -> None:
+        super()._on_load_report(event)
+        self._queue_delays[event.broker] = float(event.report["input_queue_delay_seconds"])
 
     def _choose(self, lane: SessionLane, now: float) -> None:
         waits, away = self._queue_delays.get(SOURCE, 0.0), self._moved_count
@@ -71,7 +72,7 @@ class SaturatedLanes(SessionLanes):
 
     @property
     def _moved_count(self) -> int:
-        """The number of subscribers at the second edge."""
+        """The number of subscribers that are at the second edge now."""
         moved = [(one.plan, sum(outcome == "moved" for _, outcome in one.members)) for one in self.done]
         there = sum(count for plan, count in moved if plan.target == TARGET)
         return there - sum(count for plan, count in moved if plan.source == TARGET)

@@ -1,4 +1,4 @@
-"""A slice of sessions: a fleet of its own, load, a number of sessions, rest, and a verdict over every delivery."""
+"""A slice: a fleet of its own under load, a number of sessions, a check for residue, and an audit of every delivery."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from plimsoll.core.verify import observations as seen
+from plimsoll.demo.leftovers import remove_folder
 from plimsoll.demo.workload import DemoScenario
 from plimsoll.soak.disturbance.fault_injector import SoakFaultInjector
 from plimsoll.soak.handover_audit import SoakAudit, audit_handovers
 from plimsoll.soak.harness.clients import SoakClients
-from plimsoll.soak.harness.fleet_harness import FleetHarness, HarnessLayout, remove_folder
+from plimsoll.soak.harness.fleet_harness import FleetHarness, HarnessLayout
 from plimsoll.soak.harness.residue import await_no_residue
 from plimsoll.soak.session_series import saturated_lanes
 from plimsoll.soak.session_series.lanes import SessionLanes, SessionMix
@@ -28,17 +29,18 @@ CLIENT_POLL_SECONDS: Final = 0.25
 LEAST_SECONDS: Final = 3.0
 """Traffic before the first session and after the last one, as the baseline."""
 RESIDUE_SECONDS: Final = 45.0
-"""Longer than the longest lease: residue after it is permanent."""
+"""Longer than any lease: residue that is left after it is permanent."""
 LONGEST_SECONDS: Final = 3600.0
 CLUSTERS: Final = {"east": 3, "west": 2}
 
 
 @dataclass(frozen=True)
 class SoakLoad:
-    """`publishers` of the demo's quotes, at up to 4 a second times `speed`; `processes` that subscribe.
+    """The load of a slice. `publishers` publish the demo's quotes, each at up to 4 a second times `speed`.
 
-    `saturated`: sessions are by replay, from an overloaded source. `disturbed`: seconds between faults, 0 for none.
-    `utilization`: of the input of each edge, were it to get all publications; if not 0, edges are emulated hardware.
+    `processes`: of subscribers. `saturated`: sessions are by replay, from an overloaded edge. `disturbed`: seconds
+    between faults, 0 for none. `utilization`: edges are emulated so that all publications would use an edge's input to
+    this share; 0 for edges that are not emulated.
     """
 
     subscribers: int = 300
@@ -64,7 +66,7 @@ class SoakLoad:
 
 
 class SliceRun:
-    """One slice, from its first process to its last."""
+    """One slice, from the start of its fleet to its audit."""
 
     def __init__(
         self,
@@ -78,97 +80,97 @@ class SliceRun:
     ) -> None:
         self._folder, self._seed, self._sessions, self._load, self._lanes = folder, seed, sessions, load, lanes
         self._mix, self._print = mix, say
-        self._hear_at = self._say_at = 0.0
+        self._poll_clients_at = self._print_at = 0.0
         self._disturbing: SoakFaultInjector | None = None
         self._faults: dict[str, int] = {}
 
     def run(self) -> tuple[SliceResult, SoakAudit]:
-        """Run it; raises whatever a misbehaving fleet or worker raises."""
+        """Run the slice; raises `FleetHarnessError` or `WorkerError` if a process fails."""
         for name in ("journals", "fleet"):
             remove_folder(self._folder / name)
         began = time.monotonic()
         fleet = self._folder / "fleet" / "soak"
         scenario = self._load.scenario(self._seed)
         with (
-            FleetHarness(fleet, self._load.shape(self._seed)) as ground,
-            SoakClients(scenario, ground.entry(), self._folder, self._load.processes) as crowd,
+            FleetHarness(fleet, self._load.shape(self._seed)) as harness,
+            SoakClients(scenario, harness.entry(), self._folder, self._load.processes) as clients,
         ):
-            moving = self._moving(ground)
-            seconds = self._traffic(ground, crowd, moving)
-            left = self._await_rest(ground, crowd, moving)
-            crowd.finish()
-        ground.keep_logs(self._folder / "logs")
+            lanes = self._new_lanes(harness)
+            seconds = self._traffic(harness, clients, lanes)
+            left = self._await_rest(harness, clients, lanes)
+            clients.finish()
+        harness.keep_logs(self._folder / "logs")
         residue = [seen.ResidueObserved("fleet", what, 1, time.monotonic()) for what in left]
         links = seen.HeadTreeObserved([("east-head", "west-head")])
         others = [links, *residue]
-        judgement = audit_handovers(
-            *crowd.journals, moving.done, others,
+        audit = audit_handovers(
+            *clients.journals, lanes.done, others,
             saturated=self._load.saturated, disturbed=self._load.disturbed > 0,
         )  # fmt: skip
-        result = self._slice(moving, judgement, left, crowd, seconds)
+        result = self._slice(lanes, audit, left, clients, seconds)
         result.seconds = time.monotonic() - began
-        if judgement.is_clean:
+        if audit.is_clean:
             shutil.rmtree(self._folder / "journals")
-        return result, judgement
+        return result, audit
 
-    def _moving(self, ground: FleetHarness) -> SessionLanes:
-        draw = random.Random(self._seed)  # noqa: S311  a plan that can be repeated, no secret
+    def _new_lanes(self, harness: FleetHarness) -> SessionLanes:
+        draw = random.Random(self._seed)  # noqa: S311  # a plan that can be repeated, no secret
         if self._load.saturated:
-            return SaturatedLanes(ground, draw, self._mix, self._load.subscribers)
-        return SessionLanes(ground, draw, self._lanes, self._mix)
+            return SaturatedLanes(harness, draw, self._mix, self._load.subscribers)
+        return SessionLanes(harness, draw, self._lanes, self._mix)
 
-    def _traffic(self, ground: FleetHarness, crowd: SoakClients, moving: SessionLanes) -> float:
-        """All subscribers join, then sessions under load; returns how long those took."""
-        if self._mix.members or self._load.saturated:  # a herd begins at one edge
-            ground.cordon(ground.edges()[1:])
-        for _ in crowd.joining():
-            moving.step(ROUND_SECONDS, begin=0)
-        ground.cordon([])
-        first = crowd.begin() + LEAST_SECONDS
+    def _traffic(self, harness: FleetHarness, clients: SoakClients, lanes: SessionLanes) -> float:
+        """Let all subscribers join, then run the sessions under load; returns the seconds that sessions took."""
+        if self._mix.members or self._load.saturated:  # all subscribers start at one edge
+            harness.cordon(harness.edges()[1:])
+        for _ in clients.joining():
+            lanes.step(ROUND_SECONDS, begin=0)
+        harness.cordon([])
+        first = clients.begin() + LEAST_SECONDS
         while time.monotonic() < first:
-            self._poll(ground, crowd, moving, begin=0)
+            self._poll(harness, clients, lanes, begin=0)
         if self._load.disturbed:
-            draw = random.Random(self._seed)  # noqa: S311  a plan that can be repeated, no secret
-            self._disturbing = SoakFaultInjector(ground, crowd, draw, self._load.disturbed, self._load.processes)
-        while len(moving.counted) < self._sessions:
-            self._poll(ground, crowd, moving, begin=self._sessions - len(moving.counted))
+            draw = random.Random(self._seed)  # noqa: S311  # a plan that can be repeated, no secret
+            self._disturbing = SoakFaultInjector(harness, clients, draw, self._load.disturbed, self._load.processes)
+        while len(lanes.counted) < self._sessions:
+            self._poll(harness, clients, lanes, begin=self._sessions - len(lanes.counted))
         seconds = time.monotonic() - first
         self._stop_faults()
-        while not moving.is_idle or time.monotonic() < first + seconds + LEAST_SECONDS:
-            self._poll(ground, crowd, moving, begin=0)
+        while not lanes.is_idle or time.monotonic() < first + seconds + LEAST_SECONDS:
+            self._poll(harness, clients, lanes, begin=0)
         return seconds
 
-    def _await_rest(self, ground: FleetHarness, crowd: SoakClients, moving: SessionLanes) -> list[str]:
-        """Wait until all has arrived and nothing is left over; returns the residue."""
-        for _ in crowd.ending():
-            moving.step(ROUND_SECONDS, begin=0)
-        crowd.report_homes(True)
-        return await_no_residue(ground, moving.listings, crowd.homes, RESIDUE_SECONDS, moving.on_outcome)
+    def _await_rest(self, harness: FleetHarness, clients: SoakClients, lanes: SessionLanes) -> list[str]:
+        """Wait until deliveries have stopped and brokers are clean; returns the residue."""
+        for _ in clients.ending():
+            lanes.step(ROUND_SECONDS, begin=0)
+        clients.report_homes(True)
+        return await_no_residue(harness, lanes.listings, clients.homes, RESIDUE_SECONDS, lanes.on_outcome)
 
     def _stop_faults(self) -> None:
         if self._disturbing is not None:
             self._disturbing.heal()
             self._faults, self._disturbing = dict(self._disturbing.done), None
 
-    def _poll(self, ground: FleetHarness, crowd: SoakClients, moving: SessionLanes, begin: int) -> None:
-        moving.step(ROUND_SECONDS, begin)
+    def _poll(self, harness: FleetHarness, clients: SoakClients, lanes: SessionLanes, begin: int) -> None:
+        lanes.step(ROUND_SECONDS, begin)
         now = time.monotonic()
         if self._disturbing is not None:
             self._disturbing.step(now)
-        if now >= self._hear_at:
-            self._hear_at = now + CLIENT_POLL_SECONDS
-            crowd.poll()
-            ground.check()
-        if now >= self._say_at:
-            self._say_at = now + 10.0
-            done, had = len(moving.counted), crowd.total("delivered")
-            self._print(f"  seed {self._seed}: {done} of {self._sessions} sessions, {had:,} deliveries")
+        if now >= self._poll_clients_at:
+            self._poll_clients_at = now + CLIENT_POLL_SECONDS
+            clients.poll()
+            harness.check()
+        if now >= self._print_at:
+            self._print_at = now + 10.0
+            done, delivered = len(lanes.counted), clients.total("delivered")
+            self._print(f"  seed {self._seed}: {done} of {self._sessions} sessions, {delivered:,} deliveries")
 
     def _slice(
-        self, moving: SessionLanes, judgement: SoakAudit, left: list[str], crowd: SoakClients, seconds: float
+        self, lanes: SessionLanes, audit: SoakAudit, left: list[str], clients: SoakClients, seconds: float
     ) -> SliceResult:
-        verdict, added = judgement.verdict, judgement.added
-        counted = moving.counted
+        verdict, added = audit.verdict, audit.added
+        counted = lanes.counted
         outcomes = Counter(state for one in counted for _, state in one.members)
         return SliceResult(
             seed=self._seed,
@@ -185,9 +187,9 @@ class SliceRun:
             reordered=verdict.reordered,
             gaps=verdict.gaps,
             orphaned=len(left),
-            violations=judgement.violations[:20],
+            violations=audit.violations[:20],
             violated=dict(verdict.violated),
-            contradictions=len(judgement.contradictions),
+            contradictions=len(audit.contradictions),
             session_seconds=[round(one.seconds, 4) for one in counted if one.state == "done"],
             added=(added.beside_source if self._load.saturated else added.during).as_dict(),
             beside_source=added.beside_source.as_dict(),
@@ -195,7 +197,7 @@ class SliceRun:
             raw=added.raw_during.as_dict(),
             raw_outside=added.raw_outside.as_dict(),
             held_up=added.held_up.as_dict(),
-            loads=moving.loads.as_dict(),
-            counters=dict(crowd.counters),
+            loads=lanes.loads.as_dict(),
+            counters=dict(clients.counters),
             faults=self._faults,
         )  # fmt: skip

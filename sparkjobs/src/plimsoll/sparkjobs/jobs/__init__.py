@@ -1,4 +1,4 @@
-"""The jobs, a module for each, as `python -m plimsoll.sparkjobs NAME` starts them: live, batch, and the oracle.
+"""The jobs, one module each; `python -m plimsoll.sparkjobs NAME` starts them.
 
-A job reads, transforms and writes. Transformations are functions from DataFrames to DataFrames, tested by themselves.
+A job reads, transforms and writes. Transformations are functions from DataFrames to DataFrames, tested on their own.
 """

@@ -1,8 +1,8 @@
-"""`python -m plimsoll.sparkjobs accuracy`: what sessions promised beside what came, by action and by estimator.
+"""`python -m plimsoll.sparkjobs accuracy`: forecasts of sessions compared with measurement, by metric and estimator.
 
-An action is what a session relieved (input, match or output); an estimator is how it foresaw the effect (Press, Ring).
-Accuracy is 1 - |measured - predicted| / measured, as PADRES 2006 (section 6) tells of its estimation; where next to
-nothing was measured it says nothing, and only the error in the unit of the quantity is told.
+The metric is what a session relieved (input, match or output); the estimator made the forecast (Press, Ring). Accuracy
+is 1 - |measured - predicted| / measured, as in PADRES 2006, section 6. It means nothing where the measured value is
+close to 0; there only the error is reported, in the unit of the quantity.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.sparkjobs import telemetry_source
 from plimsoll.sparkjobs.spark_session import make_spark_session
@@ -28,11 +28,11 @@ QUANTITIES: Final = {
     "matchSeconds": ("match_predicted_seconds", "match_measured_seconds"),
 }
 LEAST_MEASURED: Final = {"utilization": 0.01, "input": 0.01, "output": 0.01, "matchSeconds": 1e-7}
-"""Below that a measured value is next to nothing."""
+"""For smaller measured values no accuracy is computed."""
 
 
 def executed_sessions(sessions: DataFrame, fleet: str) -> DataFrame:
-    """One row for each session of the fleet that was carried out: of several that tell of it, the newest."""
+    """One row for each executed session of the fleet that succeeded; of several rows the one received last."""
     newest = Window.partitionBy("uid").orderBy(F.desc("received_us"), "collector")
     return (
         sessions.where((F.col("schema") == MAJOR) & (F.col("fleet") == fleet) & (F.col("mode") == "Execute"))
@@ -45,7 +45,7 @@ def executed_sessions(sessions: DataFrame, fleet: str) -> DataFrame:
 def predicted_and_measured(sessions: DataFrame) -> DataFrame:
     """uid, metric, estimator, policy, quantity, predicted, measured: a row for each edge and quantity that has both.
 
-    The drain's time is a quantity of the session, told once.
+    The time of a drain is a quantity of the session and has one row.
     """
     quantities = F.array(
         *(
@@ -70,7 +70,7 @@ def predicted_and_measured(sessions: DataFrame) -> DataFrame:
 
 
 def accuracy_table(found: DataFrame) -> DataFrame:
-    """metric, estimator, quantity, sessions, n, error, bias, p95_error, accuracy (null: nothing was measured)."""
+    """metric, estimator, quantity, sessions, n, error, bias, p95_error, accuracy (null: measured values close to 0)."""
     least = F.lit(0.001)
     for name, value in LEAST_MEASURED.items():
         least = F.when(F.col("quantity") == name, F.lit(value)).otherwise(least)
@@ -93,7 +93,7 @@ def accuracy_table(found: DataFrame) -> DataFrame:
 
 
 def run(spark: SparkSession, root: Path, fleet: str, output: Path) -> list[dict[str, Any]]:
-    """Reads the session rows below the root; writes the table as JSON."""
+    """Read the session rows below the root; write the table as JSON."""
     sessions = telemetry_source.read_files(
         spark, telemetry_source.finished_files(root / SESSIONS), telemetry_source.outcomes_schema()
     )
@@ -107,8 +107,8 @@ def run(spark: SparkSession, root: Path, fleet: str, output: Path) -> list[dict[
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m plimsoll.sparkjobs accuracy", description=__doc__)
     parser.add_argument("root", type=Path, help="folder that has raw/")
-    parser.add_argument("output", type=Path, help="a file of JSON")
-    parser.add_argument("--fleet", required=True)
+    parser.add_argument("output", type=Path, help="file for the table, as JSON")
+    parser.add_argument("--fleet", required=True, help="name of the fleet")
     asked = parser.parse_args(arguments)
     with make_spark_session("plimsoll-accuracy") as spark:
         run(spark, asked.root, asked.fleet, asked.output)

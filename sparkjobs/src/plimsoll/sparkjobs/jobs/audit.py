@@ -1,9 +1,9 @@
-"""`python -m plimsoll.sparkjobs audit`: what had to come against what came, over tables of any size.
+"""`python -m plimsoll.sparkjobs audit`: compares due deliveries with actual ones, over tables of any size.
 
-Joins what publishers had accepted, which subscriptions were in force and what was delivered (`journals` says what is in
-the tables), and counts loss, duplicates and order. The rules are those of `plimsoll.core.verify`, which judges a run in
-one process; whether a filter matches is asked of its oracle. What was due and may still have been under way when its
-subscription ended is counted as undecided, never as delivered; what was not surely due is not counted at all.
+It joins accepted publications, subscriptions in force and deliveries (`audit_tables` describes the tables), and counts
+losses, duplicates and disorder. The rules are those of `plimsoll.core.verify`, which audits a run in one process; its
+oracle decides whether a filter matches. A delivery that may still have been in flight when its subscription ended is
+counted as undecided. A delivery that may not have been due is not counted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.core.printable import printable_lines
 from plimsoll.core.verify.oracle import FilterTable
@@ -29,24 +29,23 @@ PUBLICATION_KEY: Final = ["publisher", "publisher_incarnation", "seq"]
 DELIVERY_KEY: Final = [*SUBSCRIBER_KEY, *PUBLICATION_KEY]
 ORIGIN_COLUMNS: Final = ["head", "head_epoch"]
 MATCH_COLUMNS: Final = "publisher STRING, publisher_incarnation BIGINT, seq BIGINT, predicates STRING"
-NAMED_AT_MOST: Final = 20
 
 
 def matching_publications(accepted: DataFrame, subscriptions: DataFrame) -> DataFrame:
-    """MATCHED: each accepted publication with every distinct filter that matches it."""
+    """MATCH_COLUMNS: each accepted publication with every distinct filter that matches it."""
     distinct = [row["predicates"] for row in subscriptions.select("predicates").distinct().collect()]
     asked = accepted.select("publisher", F.col("incarnation").alias("publisher_incarnation"), "seq", "attributes")
     return asked.mapInArrow(filter_matcher(sorted(distinct)), MATCH_COLUMNS)
 
 
 def filter_matcher(predicates: Sequence[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Asks the oracle, batch by batch. It decides by the definition of the operators alone."""
+    """Matches batches of publications by the audit's oracle, which uses only the definition of the operators."""
     schema = audit_tables.arrow_schema(MATCH_COLUMNS)
 
     def match(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         filters = FilterTable()
         texts: dict[int, list[str]] = {}
-        for text in predicates:  # two texts may be one filter, as 1 and 1.0 of a list are not
+        for text in predicates:  # different texts may be the same filter
             texts.setdefault(filters.number(msgspec.json.decode(text)), []).append(text)
         for batch in batches:
             found: list[dict[str, Any]] = []
@@ -60,7 +59,7 @@ def filter_matcher(predicates: Sequence[str]) -> Callable[[Iterator[pa.RecordBat
 
 
 def due_deliveries(accepted: DataFrame, subscriptions: DataFrame, matched: DataFrame) -> DataFrame:
-    """PAIR, origin, due_until: what had to come to whom, and until when it may have been under way."""
+    """DELIVERY_KEY, origin, due_until: the deliveries that are due, and until when each may have been in flight."""
     items = accepted.withColumnRenamed("incarnation", "publisher_incarnation").drop("attributes")
     in_force = (F.col("at") >= F.col("live_from")) & (F.col("at") < F.col("live_until"))
     reached = F.col("head").isNull() & (F.size("not_from") == 0) | ~F.array_contains("not_from", F.col("head"))
@@ -74,7 +73,7 @@ def due_deliveries(accepted: DataFrame, subscriptions: DataFrame, matched: DataF
 
 
 def first_deliveries(delivered: DataFrame, accepted: DataFrame) -> DataFrame:
-    """PAIR, place, at, copies, origin: what came to whom for the first time, and how often in all."""
+    """DELIVERY_KEY, place, at, copies, origin: each delivery's first time, and the number of its copies."""
     items = accepted.select(
         "publisher", F.col("incarnation").alias("publisher_incarnation"), "seq", *ORIGIN_COLUMNS, "origin_offset",
         F.col("at").alias("accepted_at"),
@@ -86,7 +85,7 @@ def first_deliveries(delivered: DataFrame, accepted: DataFrame) -> DataFrame:
 
 
 def reordered_deliveries(came: DataFrame) -> DataFrame:
-    """What came after something later of the same origin, or of the same publisher at that origin."""
+    """Deliveries that came after a later one of the same origin, or of the same publisher at that origin."""
     by_origin = (
         Window.partitionBy(*SUBSCRIBER_KEY, *ORIGIN_COLUMNS).orderBy("place").rowsBetween(Window.unboundedPreceding, -1)
     )
@@ -104,7 +103,7 @@ def reordered_deliveries(came: DataFrame) -> DataFrame:
 
 
 def unwanted_deliveries(came: DataFrame, subscriptions: DataFrame, matched: DataFrame) -> DataFrame:
-    """What came though no subscription of that time asks for it."""
+    """Deliveries that match no subscription of their time."""
     lives = subscriptions.select(*SUBSCRIBER_KEY, "predicates", "requested_at", "forgotten_at").distinct()
     soon = F.least("at", F.coalesce("accepted_at", F.lit(float("inf"))))
     could = (
@@ -118,19 +117,19 @@ def unwanted_deliveries(came: DataFrame, subscriptions: DataFrame, matched: Data
 
 
 def missing_deliveries(owed: DataFrame, came: DataFrame, gaps: DataFrame) -> DataFrame:
-    """PAIR, origin, verdict of what did not come: `excused` by a gap that was told of, `lost`, or `undecided`.
+    """DELIVERY_KEY, origin, verdict of missing deliveries: `excused` by a reported gap, `lost`, or `undecided`.
 
-    It may still have been under way when its subscription ended, unless something later of the same origin had come
-    before: then order says that it could no longer come.
+    A missing delivery is undecided if it may still have been in flight when its subscription ended. It was not if a
+    later delivery of the same origin had come before that: deliveries of an origin keep their order.
     """
     absent = owed.join(came.select(*DELIVERY_KEY), DELIVERY_KEY, "left_anti")
     reads = came.where("head is not null").select(
         *SUBSCRIBER_KEY, *ORIGIN_COLUMNS, "place", F.col("at").alias("came_at"), F.col("origin_offset").alias("reached")
     )
-    told = _excusing_gaps(gaps, reads)
+    reported = _excusing_gaps(gaps, reads)
     origin = [*SUBSCRIBER_KEY, *ORIGIN_COLUMNS]
     excused = (
-        absent.join(told, origin)
+        absent.join(reported, origin)
         .where("origin_offset <= last_offset and (reached is null or reached < origin_offset)")
         .select(*DELIVERY_KEY)
         .distinct()
@@ -148,14 +147,14 @@ def missing_deliveries(owed: DataFrame, came: DataFrame, gaps: DataFrame) -> Dat
         .when((F.col("due_until") == float("inf")) | F.col("is_overtaken"), "lost")
         .otherwise("undecided")
     )
-    judged = (
+    decided = (
         absent.join(excused, DELIVERY_KEY, "left").join(overtaken, DELIVERY_KEY, "left").withColumn("verdict", verdict)
     )
-    return judged.select(*DELIVERY_KEY, *ORIGIN_COLUMNS, "origin_offset", "verdict")
+    return decided.select(*DELIVERY_KEY, *ORIGIN_COLUMNS, "origin_offset", "verdict")
 
 
 def _excusing_gaps(gaps: DataFrame, reads: DataFrame) -> DataFrame:
-    """Each gap with the highest offset of its origin that had come before it."""
+    """Each gap with the highest offset of its origin that was delivered before it."""
     before = reads.select(*SUBSCRIBER_KEY, *ORIGIN_COLUMNS, "place", "reached")
     keys = [*SUBSCRIBER_KEY, *ORIGIN_COLUMNS, "after", "last_offset"]
     inside = (F.col("g.after") > F.col("b.place")) & _columns_equal("g", "b", [*SUBSCRIBER_KEY, *ORIGIN_COLUMNS])
@@ -173,7 +172,7 @@ def _columns_equal(one: str, other: str, names: Sequence[str]) -> Column:
 def audit_counts(
     accepted: DataFrame, subscriptions: DataFrame, delivered: DataFrame, gaps: DataFrame
 ) -> tuple[dict[str, int], DataFrame]:
-    """Counts over everything, and the pairs that were lost, excused or undecided."""
+    """The counts, and the missing deliveries with their verdicts."""
     matched = matching_publications(accepted, subscriptions).cache()
     owed = due_deliveries(accepted, subscriptions, matched).cache()
     came = first_deliveries(delivered, accepted).cache()
@@ -198,7 +197,7 @@ def audit_counts(
 
 
 def run(spark: SparkSession, folder: Path, output: Path) -> dict[str, int]:
-    """Reads the tables below a folder; writes `audit.json` and `missing` (Parquet)."""
+    """Read the tables below a folder; write `audit.json` and `missing` (Parquet)."""
     frames = [tables.read_table(spark, folder / name, columns) for name, columns in audit_tables.TABLES.items()]
     counts, absent = audit_counts(*frames)
     absent.write.mode("overwrite").parquet(str(output / "missing"))
@@ -208,8 +207,8 @@ def run(spark: SparkSession, folder: Path, output: Path) -> dict[str, int]:
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m plimsoll.sparkjobs audit", description=__doc__)
-    parser.add_argument("folder", type=Path, help="of the tables accepted, subscriptions, delivered and gaps")
-    parser.add_argument("output", type=Path)
+    parser.add_argument("folder", type=Path, help="folder of the tables accepted, subscriptions, delivered and gaps")
+    parser.add_argument("output", type=Path, help="folder for audit.json and missing")
     asked = parser.parse_args(arguments)
     with make_spark_session("plimsoll-audit") as spark:
         counts = run(spark, asked.folder, asked.output)

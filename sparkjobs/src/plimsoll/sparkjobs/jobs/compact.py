@@ -1,13 +1,14 @@
-"""`python -m plimsoll.sparkjobs compact`: many small files become few large ones, by day and hour, and no row is lost.
+"""`python -m plimsoll.sparkjobs compact`: merges many small files into one for each hour, without losing a row.
 
-Rows are written beside, counted again, and only then named in a manifest; from there on the new files are the true ones
-and the old ones go. Whoever finds a manifest that is not done, finishes it; what was written without one is thrown
-away. Copies of a row stay copies: what they are worth is for readers to say.
+Rows are written to a staging folder and counted again; then a manifest names the new files. From that moment the new
+files are valid: they are put in place, and the old ones are deleted. A run finishes every manifest that an interrupted
+run has left, and deletes staging folders without one. Copies of a row are kept; readers decide which one counts.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
 import sys
 import time
@@ -17,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.core.printable import printable_lines
 from plimsoll.sparkjobs import telemetry_source
@@ -28,15 +29,15 @@ from plimsoll.telemetry.schema import INCOMING, MAJOR
 HOURLY_FOLDER: Final = f"raw/v{MAJOR}/loads"
 MANIFEST_FOLDER: Final = f"raw/v{MAJOR}/compactions"
 FILES_AT_MOST: Final = 20_000
-"""A run takes so many files; what is left is for the next one."""
+"""Files for one run; the next one takes the others."""
 
 
 class CompactionError(RuntimeError):
-    """What was written is not what was read; nothing has been deleted."""
+    """Rows or files were lost; no source has been deleted."""
 
 
 class CompactionManifest(msgspec.Struct):
-    """`sources` and `targets` are paths below the root; a target lies in the staging folder under the same name."""
+    """`sources` are paths below the root, `targets` paths below both the staging folder and the hourly folder."""
 
     id: str
     rows: int
@@ -45,22 +46,22 @@ class CompactionManifest(msgspec.Struct):
 
 
 def with_hour_columns(loads: DataFrame) -> DataFrame:
-    """With dt (YYYY-MM-DD) and hr (HH) of `at_us`; what has no time goes to 1970."""
+    """Add dt (YYYY-MM-DD) and hr (HH) of `at_us`; rows without a time go to 1970."""
     at = F.timestamp_micros(F.coalesce("at_us", F.lit(0).cast("bigint")))
     return loads.withColumn("dt", F.date_format(at, "yyyy-MM-dd")).withColumn("hr", F.date_format(at, "HH"))
 
 
 def settled_files(root: Path, older_than_seconds: float, now: float) -> list[Path]:
-    """Files that collectors wrote so long ago that the live job has had them, the oldest first."""
+    """Files old enough for the live job to have read them, the oldest first."""
     found = [(path.stat().st_mtime, path) for path in telemetry_source.finished_files(root / INCOMING)]
     return [path for at, path in sorted(found) if at <= now - older_than_seconds][:FILES_AT_MOST]
 
 
 def compact(spark: SparkSession, root: Path, files: Sequence[Path], name: str) -> int:
-    """Make these files into one for each hour that they are about; how many rows they had.
+    """Merge these files into one for each hour of their rows; returns the number of rows.
 
     Raises:
-        CompactionError: rows were lost on the way; nothing has changed.
+        CompactionError: rows were lost; nothing has changed.
 
     """
     if not files:
@@ -73,7 +74,7 @@ def compact(spark: SparkSession, root: Path, files: Sequence[Path], name: str) -
     written = spark.read.schema(telemetry_source.loads_schema()).parquet(str(staging)).count()
     if written != rows:
         shutil.rmtree(staging)
-        raise CompactionError(f"{rows} rows were read and {written} written: nothing is deleted")
+        raise CompactionError(f"{rows} rows were read and {written} written: nothing was deleted")
     targets = _number(staging, name)
     manifest = CompactionManifest(name, rows, [str(path.relative_to(root)) for path in files], targets)
     write_json(root / MANIFEST_FOLDER / f"{name}.json", msgspec.to_builtins(manifest))
@@ -86,7 +87,7 @@ def _staging(root: Path, name: str) -> Path:
 
 
 def _number(staging: Path, name: str) -> list[str]:
-    """Give the files of a staging folder names that nothing else has; their paths below it."""
+    """Give the files of a staging folder unique names; returns their paths below it."""
     targets = []
     for number, path in enumerate(sorted(staging.rglob("*.parquet"))):
         renamed = path.with_name(f"{name}-{number:05}.parquet")
@@ -96,7 +97,7 @@ def _number(staging: Path, name: str) -> list[str]:
 
 
 def finish_compaction(root: Path, manifest: CompactionManifest) -> None:
-    """Put the files of a manifest in place and delete their sources; as often as one likes."""
+    """Put the files of a manifest in place and delete their sources. It can be repeated."""
     staging = _staging(root, manifest.id)
     for name in manifest.targets:
         target = root / HOURLY_FOLDER / name
@@ -104,15 +105,16 @@ def finish_compaction(root: Path, manifest: CompactionManifest) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             (staging / name).replace(target)
         elif not target.exists():
-            raise CompactionError(f"{name} of compaction {manifest.id} is gone: its sources are kept")
+            raise CompactionError(f"{name} of compaction {manifest.id} is missing: its sources are kept")
     for source in manifest.sources:
         (root / source).unlink(missing_ok=True)
-    shutil.rmtree(staging, ignore_errors=True)
+    with contextlib.suppress(FileNotFoundError):  # deleted before an interruption
+        shutil.rmtree(staging)
     (root / MANIFEST_FOLDER / f"{manifest.id}.json").unlink(missing_ok=True)
 
 
 def recover_compactions(root: Path) -> int:
-    """Finish what was begun, throw away what was not; how many compactions were finished."""
+    """Finish interrupted compactions that have a manifest and delete the others; returns the number finished."""
     folder = root / MANIFEST_FOLDER
     if not folder.exists():
         return 0
@@ -122,12 +124,12 @@ def recover_compactions(root: Path) -> int:
     for manifest in manifests:
         finish_compaction(root, manifest)
     for staging in folder.glob(".*"):
-        shutil.rmtree(staging, ignore_errors=True) if staging.is_dir() else staging.unlink()
+        shutil.rmtree(staging) if staging.is_dir() else staging.unlink()
     return len(manifests)
 
 
 def expire_days(root: Path, before: str) -> list[str]:
-    """Delete the days before this one (YYYY-MM-DD)."""
+    """Delete the days before this one (YYYY-MM-DD); returns them."""
     days = [path for path in sorted((root / HOURLY_FOLDER).glob("dt=*")) if path.name.removeprefix("dt=") < before]
     for path in days:
         shutil.rmtree(path)
@@ -135,7 +137,7 @@ def expire_days(root: Path, before: str) -> list[str]:
 
 
 def run(spark: SparkSession, root: Path, older_than_seconds: float, retain_days: int, now: float) -> dict[str, Any]:
-    """One compaction, after whatever an earlier one has left."""
+    """Finish earlier compactions, run one, and delete expired days."""
     recovered = recover_compactions(root)
     files = settled_files(root, older_than_seconds, now)
     rows = compact(spark, root, files, f"c{time.time_ns() // 1000:016}")
@@ -146,8 +148,8 @@ def run(spark: SparkSession, root: Path, older_than_seconds: float, retain_days:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m plimsoll.sparkjobs compact", description=__doc__)
     parser.add_argument("root", type=Path, help="folder that has raw/")
-    parser.add_argument("--older-than", type=float, default=7200.0, metavar="SECONDS", help="leave newer files alone")
-    parser.add_argument("--retain-days", type=int, default=90)
+    parser.add_argument("--older-than", type=float, default=7200.0, metavar="SECONDS", help="skip newer files")
+    parser.add_argument("--retain-days", type=int, default=90, help="delete older days (default %(default)s)")
     asked = parser.parse_args(arguments)
     with make_spark_session("plimsoll-compact") as spark:
         done = run(spark, asked.root, asked.older_than, asked.retain_days, time.time())

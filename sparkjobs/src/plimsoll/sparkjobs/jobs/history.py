@@ -1,9 +1,9 @@
-"""`python -m plimsoll.sparkjobs history`: what is usual at this hour, where it goes, and how far that may be trusted.
+"""`python -m plimsoll.sparkjobs history`: baselines of each hour, the trend, a forecast of the next day and its error.
 
-The series is one value per cluster, metric and hour: the mean over its edges. A forecast is what is usual at an hour of
-the week (of the day, while there are less than two weeks), moved on by the trend.
-Its error is measured on the last day, which it is not shown, beside that of the naive forecast: as it was at the last
-hour. A forecast that is not better than naive says so by its own numbers.
+The series has one value per cluster, metric and hour: the mean over the cluster's edges. A forecast is the level of the
+hour of the week (of the day, with less than two weeks of history) plus the trend. Its error is measured on the last
+day, with a forecast made without that day. The error of the naive forecast, which repeats the value of the last hour,
+is reported beside it: a forecast that is not better than that is not worth using.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.core.printable import printable_lines
 from plimsoll.sparkjobs import telemetry_source
@@ -68,7 +68,7 @@ def _weekday() -> Column:
 
 
 def _season(hours: Column) -> Column:
-    """The hour of the week; of the day, where the series is too short to know weeks."""
+    """The hour of the week, or the hour of the day if the series has less than two weeks."""
     return F.when(hours >= TWO_WEEKS_HOURS, F.col("hour") % 168).otherwise(F.col("hour") % 24 + 1000)
 
 
@@ -76,8 +76,8 @@ def fit_trends(series: DataFrame) -> tuple[DataFrame, DataFrame]:
     """Lines: cluster, metric, slope (per hour), level, first, last, hours, last_value; and seasons: cluster, metric,
     season, level. A value is slope x hours since the first + the level of its season.
 
-    The slope is that within seasons, of values that differ by whole days or weeks: else the time of day at which a
-    series happens to end would be taken for a trend. Less than two days have none.
+    The slope is estimated within seasons, from values that are whole days or weeks apart: otherwise the time of day at
+    which a series happens to end would look like a trend. A series of less than two days has the slope 0.
     """
     key = ["cluster", "metric"]
     spans = series.groupBy(*key).agg(
@@ -104,7 +104,7 @@ def fit_trends(series: DataFrame) -> tuple[DataFrame, DataFrame]:
 
 
 def forecast(lines: DataFrame, seasons: DataFrame, hours: int = HELD_BACK_HOURS) -> DataFrame:
-    """cluster, metric, hour, forecast, naive: for so many hours after the last one. Nothing is foreseen below zero."""
+    """cluster, metric, hour, forecast, naive: for `hours` hours after the last one. No forecast is below zero."""
     key = ["cluster", "metric"]
     ahead = (
         lines.withColumnRenamed("level", "any_level")
@@ -124,9 +124,9 @@ def forecast_errors(series: DataFrame, held_back_hours: int = HELD_BACK_HOURS) -
     dated = series.join(last, ["cluster", "metric"])
     known = dated.where(F.col("hour") <= F.col("end") - held_back_hours).drop("end")
     lines, seasons = fit_trends(known)
-    told = forecast(lines, seasons, held_back_hours)
+    predicted = forecast(lines, seasons, held_back_hours)
     return (
-        dated.join(told, ["cluster", "metric", "hour"])
+        dated.join(predicted, ["cluster", "metric", "hour"])
         .groupBy("cluster", "metric")
         .agg(
             F.count(F.lit(1)).alias("n"),
@@ -137,15 +137,15 @@ def forecast_errors(series: DataFrame, held_back_hours: int = HELD_BACK_HOURS) -
 
 
 def run(spark: SparkSession, root: Path, fleet: str, day: str) -> dict[str, Any]:
-    """Reads the compacted hours; writes baselines, forecasts and their errors as `model/v1/<day>.json`.
+    """Read the compacted hours; write baselines, forecasts and their errors to `model/v1/<day>.json`.
 
     Raises:
-        TableError: nothing has been compacted yet.
+        JobTableError: there are no compacted hours yet.
 
     """
     files = sorted((root / HOURLY_FOLDER).rglob("*.parquet"))
     if not files:
-        raise JobTableError(f"there is no history below {root / HOURLY_FOLDER}: `compact` makes it")
+        raise JobTableError(f"there is no history below {root / HOURLY_FOLDER}: run `compact` first")
     series = hourly_means(
         telemetry_source.report_points(
             telemetry_source.read_files(spark, files, telemetry_source.loads_schema()), fleet
@@ -178,7 +178,7 @@ def run(spark: SparkSession, root: Path, fleet: str, day: str) -> dict[str, Any]
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m plimsoll.sparkjobs history", description=__doc__)
     parser.add_argument("root", type=Path, help="folder that has raw/")
-    parser.add_argument("--fleet", required=True)
+    parser.add_argument("--fleet", required=True, help="name of the fleet")
     asked = parser.parse_args(arguments)
     try:
         with make_spark_session("plimsoll-history") as spark:

@@ -1,9 +1,9 @@
-"""`python -m plimsoll.sparkjobs live`: snapshots of the fleet, one for each micro-batch, from files as they come.
+"""`python -m plimsoll.sparkjobs live`: a snapshot of the fleet for each micro-batch, from files as they arrive.
 
-One stateful operator, keyed by cluster, keeps the last five minutes of rows (`rings`) and says in every batch how each
-cluster is, whether or not there was news of it: silence is reported, too. Windows end `lag` before the batch, so that
-they are complete when the collectors' files have come by then. What has become of every row is kept with the rows, in
-the same transaction: after a crash each row has been counted once.
+One stateful operator, keyed by cluster, keeps the last five minutes of rows (`report_buffer`). In every batch it emits
+the state of each cluster, with or without new rows, so that silence is reported as well. Windows end `lag` before the
+batch: by then the collectors have written their files. The counts of rows are stored with the rows in one transaction,
+so that a crash does not count a row twice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
@@ -40,19 +40,19 @@ from plimsoll.telemetry.schema import INCOMING
 from plimsoll.telemetry.snapshot import SEEN_SECONDS, WINDOWS_SECONDS, ClusterSnapshot, ReportCounts, TelemetrySnapshot
 
 TTL_MS: Final = 600_000
-"""A slice that nothing has touched for so long is forgotten, should pruning have missed it."""
+"""Spark drops slices that have not changed for this long, in case pruning has missed them."""
 FILES_AT_MOST: Final = 600
 START_ATTEMPTS: Final = 5
 WORKER_START_TIMEOUT: Final = "Python worker failed to connect back"
 COUNTS: Final = ("rows_in", "counted", "duplicate", "late", "invalid")
 COUNTS_DDL: Final = ", ".join(f"{name} BIGINT" for name in COUNTS)
 SUMMARY_COLUMNS: Final = f"cluster STRING, end_us BIGINT, body BINARY, {COUNTS_DDL}"
-"""What the operator says of a cluster in a batch: `body` is `rings.Seen`, the counts are since the run began."""
+"""What the operator emits for a cluster in a batch: `body` is a `ClusterSummary`, counts are since the run began."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveJobSettings:
-    """Where and how a live job works."""
+    """The settings of a live job."""
 
     root: Path
     fleet: str
@@ -66,7 +66,7 @@ class LiveJobSettings:
 
 
 class ClusterProcessor(StatefulProcessor):
-    """The state of each cluster: its slices, and what has become of its rows. It is handed rows of `packing.PACKED`."""
+    """Keeps the slices and the counts of each cluster. Its input are rows of `block_encoder.BLOCK_COLUMNS`."""
 
     def __init__(self, lag_us: int) -> None:
         self.lag_us = lag_us
@@ -76,41 +76,41 @@ class ClusterProcessor(StatefulProcessor):
         self.slices = handle.getMapState("slices", "number BIGINT", "rows BINARY", TTL_MS)
         self.counts = handle.getValueState("counts", COUNTS_DDL)
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803  # Spark's name
         yield self._summarize(key[0], rows, timerValues)
 
-    def handleExpiredTimer(  # noqa: N802
+    def handleExpiredTimer(  # noqa: N802  # Spark's name
         self,
         key: Any,
-        timerValues: TimerValues,  # noqa: N803
-        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
+        timerValues: TimerValues,  # noqa: N803  # Spark's name
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803  # Spark's name
     ) -> Iterator[Row]:
         yield self._summarize(key[0], iter(()), timerValues)
 
     def close(self) -> None:
-        """Nothing is held beside the state."""
+        """Nothing to close: the processor has only the state."""
 
     def _summarize(self, cluster: str, rows: Iterator[Row], times: TimerValues) -> Row:
         now_ms = times.getCurrentProcessingTimeInMs()
         end_us = now_ms * 1000 - self.lag_us
         stored = {number: blob for (number,), (blob,) in self.slices.iterator()}
-        ring = ReportBuffer.load(stored.values())
-        news = list(rows)
-        fresh, changed = ring.add((row["rows"] for row in news if row["rows"] is not None), end_us)
-        ring.prune(end_us)
+        buffer = ReportBuffer.load(stored.values())
+        given = list(rows)
+        fresh, changed = buffer.add((row["rows"] for row in given if row["rows"] is not None), end_us)
+        buffer.prune(end_us)
         for number in changed:
-            if (blob := ring.encode_slice(number)) is not None:
+            if (blob := buffer.encode_slice(number)) is not None:
                 self.slices.updateValue((number,), (blob,))
         for number in stored:
             if (number + 1) * SLICE_US <= end_us - HORIZON_US:
                 self.slices.removeKey((number,))
-        late, invalid = (sum(row[name] for row in news) for name in ("late", "invalid"))
+        late, invalid = (sum(row[name] for row in given) for name in ("late", "invalid"))
         total = self._add_counts(fresh, late, invalid)
-        # The next batch, whenever it is, finds this timer expired and tells of the cluster again.
+        # This timer has expired by the next batch, which then emits the cluster even without new rows.
         for timer in list(self.handle.listTimers()):
             self.handle.deleteTimer(timer)
         self.handle.registerTimer(now_ms + 1)
-        body = msgspec.msgpack.encode(ring.summarize(end_us))
+        body = msgspec.msgpack.encode(buffer.summarize(end_us))
         return Row(cluster=cluster, end_us=end_us, body=body, **dict(zip(COUNTS, total, strict=True)))
 
     def _add_counts(self, fresh: ReportCounts, late: int, invalid: int) -> tuple[int, ...]:
@@ -123,9 +123,9 @@ class ClusterProcessor(StatefulProcessor):
 
 
 def cluster_summaries(points: DataFrame, lag_seconds: float) -> DataFrame:
-    """Rows of TOLD: every cluster that was ever heard of, in every batch."""
+    """Rows of SUMMARY_COLUMNS: in every batch one for each cluster that has ever had a row."""
     lag_us = int(lag_seconds * 1e6)
-    # The time of the batch, as timers have it, and the same when it is done again.
+    # The time of the batch, which timers use as well; it is the same when the batch is run again.
     late_us = F.unix_micros(F.current_timestamp()) - F.lit(lag_us + HORIZON_US)
     return (
         block_encoder.encode_blocks(points, late_us)
@@ -143,19 +143,19 @@ def snapshot_of(
     rows: Sequence[Row], expected: Mapping[str, Sequence[str]], fleet: str, order: tuple[int, int],
     written_us: int,
 ) -> TelemetrySnapshot:  # fmt: skip
-    """What the clusters say together. `rows` are of TOLD, at least one, all of one batch.
+    """The snapshot of a batch from its rows of SUMMARY_COLUMNS, of which there is at least one.
 
     Raises:
-        ValueError: they are not of one moment.
+        ValueError: the rows are not of one moment.
 
     """
     ends = {row["end_us"] for row in rows}
     if len(ends) != 1:
-        raise ValueError(f"one batch tells of {len(ends)} moments: {sorted(ends)[:3]}")
-    # A cluster may be told of twice in a batch, with news and by its timer: what has counted more is the later word.
+        raise ValueError(f"one batch has rows of {len(ends)} moments: {sorted(ends)[:3]}")
+    # A batch may emit a cluster twice, for new rows and by its timer: the row that has counted more is the later one.
     last = {row["cluster"]: row for row in sorted(rows, key=lambda row: row["rows_in"])}
-    told_of = {name: msgspec.msgpack.decode(row["body"], type=ClusterSummary) for name, row in last.items()}
-    present = {name: seen for name, seen in told_of.items() if seen.is_present or name in expected}
+    summaries = {name: msgspec.msgpack.decode(row["body"], type=ClusterSummary) for name, row in last.items()}
+    present = {name: seen for name, seen in summaries.items() if seen.is_present or name in expected}
     for name in expected:
         present.setdefault(name, ReportBuffer().summarize(0))
     header = SnapshotHeader(
@@ -175,12 +175,12 @@ def _cluster(seen: ClusterSummary, expected: Sequence[str]) -> ClusterSnapshot:
 
 
 def snapshot_writer(settings: LiveJobSettings, run_us: int) -> Callable[[DataFrame, int], None]:
-    """What is done with each batch. Doing it twice does no harm."""
+    """Publishes the snapshot of each batch. A batch that is run twice publishes the same."""
 
     def write(frame: DataFrame, batch: int) -> None:
         rows = frame.collect()
         if not rows:
-            return  # nobody was ever heard of
+            return  # no cluster has sent a report yet
         expected = telemetry_source.read_expected(settings.root, settings.fleet)
         now_us = time.time_ns() // 1000
         publish_snapshot(settings.root, snapshot_of(rows, expected, settings.fleet, (run_us, batch), now_us))
@@ -189,8 +189,8 @@ def snapshot_writer(settings: LiveJobSettings, run_us: int) -> Callable[[DataFra
 
 
 def start_query(spark: SparkSession, settings: LiveJobSettings, *, available_now: bool = False) -> StreamingQuery:
-    """The query, started. With `available_now` it ends when all files that are there have been read."""
-    # Clusters are told of in every batch, also without news. Where it is to end, that would be without end.
+    """Start the query. With `available_now` it ends when all existing files have been read."""
+    # Batches without new files emit the clusters, too. With `available_now` they would keep the query from ending.
     spark.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", str(not available_now).lower())
     folder = settings.root / INCOMING
     folder.mkdir(parents=True, exist_ok=True)
@@ -216,8 +216,8 @@ def start_query(spark: SparkSession, settings: LiveJobSettings, *, available_now
 def run_query(spark: SparkSession, settings: LiveJobSettings, *, available_now: bool = False) -> None:
     """Run the query to its end.
 
-    Spark gives a Python worker ten seconds to come up when a query starts, whatever else the machine does. A query that
-    has ended for that alone is started anew, some times.
+    When a query starts, Spark gives a Python worker ten seconds to connect, however busy the machine is. A query that
+    failed only for that reason is restarted a few times.
 
     Raises:
         StreamingQueryException: the query has failed.
@@ -235,18 +235,18 @@ def run_query(spark: SparkSession, settings: LiveJobSettings, *, available_now: 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m plimsoll.sparkjobs live", description=__doc__)
-    parser.add_argument("root", type=Path, help="folder that collectors write raw/ into; agg/ goes there")
-    parser.add_argument("--fleet", required=True)
+    parser.add_argument("root", type=Path, help="folder with the collectors' raw/; snapshots go to agg/ in it")
+    parser.add_argument("--fleet", required=True, help="name of the fleet")
     parser.add_argument("--trigger", type=float, default=5.0, metavar="SECONDS", help="interval of micro-batches")
     parser.add_argument("--lag", type=float, default=10.0, metavar="SECONDS",
-                        help="how long before a batch its windows end: the collectors' interval")  # fmt: skip
-    parser.add_argument("--available-now", action="store_true", help="read what is there, and end")
+                        help="windows end this long before a batch: the collectors' interval")  # fmt: skip
+    parser.add_argument("--available-now", action="store_true", help="read the existing files and end")
     parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS",
-                        help="how long to wait for another one on this checkpoint to end")  # fmt: skip
+                        help="time to wait for another live job on this checkpoint to end")  # fmt: skip
     asked = parser.parse_args(arguments)
     settings = LiveJobSettings(asked.root, asked.fleet, asked.trigger, asked.lag)
     name = f"plimsoll-live-{asked.fleet}"
-    # Who may wait for another to end is ready to work as soon as it has.
+    # A driver that may have to wait makes its session first, so that it can start as soon as the lock is free.
     early = make_spark_session(name, quick=True) if asked.wait else None
     try:
         with checkpoints.checkpoint_lock(settings.checkpoint, asked.wait):

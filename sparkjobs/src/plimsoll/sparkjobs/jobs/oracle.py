@@ -1,7 +1,7 @@
-"""`python -m plimsoll.sparkjobs oracle`: the snapshot's numbers once more, by a bounded batch that keeps nothing.
+"""`python -m plimsoll.sparkjobs oracle`: computes a snapshot in a batch without state, to check those of the live job.
 
-It shares with the live job the definition of a figure's last step, and nothing else: rows become sums and ranks in SQL.
-Tests and an hourly run hold the live job's snapshots against it; by hand it makes a snapshot when there is no live job.
+It shares only the last step of each statistic with the live job; sums and ranks are computed in SQL. Tests and an
+hourly run compare it with the live job's snapshots. Started by hand it makes a snapshot without a live job.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 from pyspark.sql import DataFrame, Row, SparkSession, Window
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.core.printable import printable_lines
 from plimsoll.sparkjobs import telemetry_source
@@ -33,13 +33,13 @@ HORIZON_SECONDS: Final = max(*WINDOWS_SECONDS, SEEN_SECONDS)
 
 
 def first_copies(points: DataFrame) -> DataFrame:
-    """Valid points, one for each key: the one that was received first."""
+    """The valid points, without copies: of each key the one received first."""
     key = Window.partitionBy("cluster", "broker", "epoch", "seq").orderBy("received_us", "collector")
     return points.where("valid").withColumn("_copy", F.row_number().over(key)).where("_copy = 1").drop("_copy", "valid")
 
 
 def long_form(rows: DataFrame, end_us: int) -> DataFrame:
-    """cluster, seconds, broker, metric, value: a row for each window and metric that an edge's point counts in."""
+    """cluster, seconds, broker, metric, value: a row for each window and metric of each point of an edge."""
     windows = F.filter(
         F.array(*(F.lit(seconds) for seconds in WINDOWS_SECONDS)),
         lambda seconds: F.col("at_us") > F.lit(end_us) - seconds * 1_000_000,
@@ -56,7 +56,7 @@ def long_form(rows: DataFrame, end_us: int) -> DataFrame:
 def metric_sums(long: DataFrame) -> DataFrame:
     """cluster, seconds, metric, n, total, three parts of the sum of squares, largest, and the percentiles by rank.
 
-    A square has up to 38 digits, and the sum of many more than a decimal holds: v = h x 10^9 + l, squared in parts.
+    A square has up to 38 digits, so their sum would overflow a decimal: with v = h x 10^9 + l it is computed in parts.
     """
     parts = long.withColumn("h", F.expr("value div 1000000000").cast("decimal(20,0)")).withColumn(
         "l", F.expr("value % 1000000000").cast("decimal(20,0)")
@@ -89,7 +89,7 @@ def broker_sums(long: DataFrame) -> DataFrame:
 
 
 def broker_states(rows: DataFrame, end_us: int) -> DataFrame:
-    """cluster, broker, is_seen, state: of every broker with a row in the longest window; a head has no state."""
+    """cluster, broker, is_seen, state: for each broker with a row in the longest window; a head has no state."""
     inside = rows.where((F.col("at_us") <= end_us) & (F.col("at_us") > end_us - HORIZON_SECONDS * 1_000_000))
     edge = F.when(F.col("role") == "edge", F.struct("epoch", "seq"))
     return inside.groupBy("cluster", "broker").agg(
@@ -101,20 +101,20 @@ def broker_states(rows: DataFrame, end_us: int) -> DataFrame:
 def compute_clusters(
     points: DataFrame, expected: Mapping[str, Sequence[str]], end_us: int
 ) -> dict[str, ClusterSnapshot]:
-    """Every cluster at `end_us`, from points of any order with any copies."""
+    """Every cluster at `end_us`, from points in any order, with copies."""
     rows = first_copies(points).cache()
     long = long_form(rows, end_us).cache()
     try:
-        standings, metrics, brokers = (
+        states, metrics, brokers = (
             list(frame.toLocalIterator())
             for frame in (broker_states(rows, end_us), metric_sums(long), broker_sums(long))
         )
     finally:
         long.unpersist()
         rows.unpersist()
-    named = {row["cluster"] for row in standings} | set(expected)
+    named = {row["cluster"] for row in states} | set(expected)
     windows = _windows(metrics, brokers)
-    return {name: _cluster(name, expected.get(name, ()), standings, windows) for name in sorted(named)}
+    return {name: _cluster(name, expected.get(name, ()), states, windows) for name in sorted(named)}
 
 
 def _windows(metrics: list[Row], brokers: list[Row]) -> dict[tuple[str, int], snapshots.LoadWindow]:
@@ -143,9 +143,9 @@ def _windows(metrics: list[Row], brokers: list[Row]) -> dict[tuple[str, int], sn
 
 
 def _cluster(
-    name: str, expected: Sequence[str], standings: list[Row], windows: Mapping[tuple[str, int], snapshots.LoadWindow]
+    name: str, expected: Sequence[str], states: list[Row], windows: Mapping[tuple[str, int], snapshots.LoadWindow]
 ) -> ClusterSnapshot:
-    mine = [row for row in standings if row["cluster"] == name]
+    mine = [row for row in states if row["cluster"] == name]
     seen = {row["broker"] for row in mine if row["is_seen"]} & set(expected)
     nothing = snapshots.LoadWindow(n=0, brokers=0, metrics={}, over=[], under=[])
     return ClusterSnapshot(
@@ -158,37 +158,39 @@ def _cluster(
 
 
 def count_rows(points: DataFrame) -> ReportCounts:
-    """What became of every row, by a batch that knows them all: nothing is late to it."""
+    """The counts of all rows. To a batch that reads all of them no row is late."""
     keys = F.countDistinct(F.when(F.col("valid"), F.struct("cluster", "broker", "epoch", "seq")))
     valid = F.count(F.when(F.col("valid"), 1))
     row = points.agg(F.count(F.lit(1)).alias("rows"), valid.alias("valid"), keys.alias("keys")).first()
-    assert row is not None  # noqa: S101 - an aggregate has a row
+    assert row is not None  # noqa: S101  # an aggregate has a row
     return ReportCounts(
         rows_in=row["rows"], counted=row["keys"], duplicate=row["valid"] - row["keys"],
         invalid=row["rows"] - row["valid"],
     )  # fmt: skip
 
 
-def snapshot_differences(found: Mapping[str, ClusterSnapshot], told: Mapping[str, ClusterSnapshot]) -> Iterator[str]:
-    """Where two accounts of the same moment differ, place by place."""
-    yield from _value_differences("", msgspec.to_builtins(found), msgspec.to_builtins(told))
+def snapshot_differences(
+    found: Mapping[str, ClusterSnapshot], published: Mapping[str, ClusterSnapshot]
+) -> Iterator[str]:
+    """The differences of two snapshots of the same moment, each with its path."""
+    yield from _value_differences("", msgspec.to_builtins(found), msgspec.to_builtins(published))
 
 
 def _value_differences(place: str, one: Any, other: Any) -> Iterator[str]:
     if isinstance(one, dict) and isinstance(other, dict):
         for key in sorted({*one, *other}):
             if key not in one or key not in other:
-                yield f"{place}/{key}: only {'here' if key in one else 'there'}"
+                yield f"{place}/{key}: only in the {'oracle' if key in one else 'snapshot'}"
             else:
                 yield from _value_differences(f"{place}/{key}", one[key], other[key])
     elif one != other:
-        yield f"{place}: {one!r} here, {other!r} there"
+        yield f"{place}: oracle {one!r}, snapshot {other!r}"
 
 
 def compute_snapshot(
     spark: SparkSession, root: Path, fleet: str, end_us: int, files: Sequence[Path]
 ) -> TelemetrySnapshot:
-    """The snapshot of a moment from these files."""
+    """The snapshot at `end_us` from these files."""
     points = telemetry_source.report_points(
         telemetry_source.read_files(spark, files, telemetry_source.loads_schema()), fleet
     )
@@ -205,26 +207,26 @@ def compute_snapshot(
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m plimsoll.sparkjobs oracle", description=__doc__)
     parser.add_argument("root", type=Path, help="folder that has raw/ and agg/")
-    parser.add_argument("--fleet", required=True)
-    parser.add_argument("--output", type=Path, help="where the snapshot goes; standard output if not given")
+    parser.add_argument("--fleet", required=True, help="name of the fleet")
+    parser.add_argument("--output", type=Path, help="file for the snapshot (default: standard output)")
     parser.add_argument(
-        "--against", type=Path, help="a snapshot of the live job: same moment, same files; say what differs"
+        "--against", type=Path, help="a snapshot of the live job: compute that moment again and print the differences"
     )
-    parser.add_argument("--checkpoint", type=Path, help="of the live job, which has the list of files it had read")
+    parser.add_argument("--checkpoint", type=Path, help="checkpoint of the live job: read the same files as it had")
     asked = parser.parse_args(arguments)
-    files, end_us, told = telemetry_source.finished_files(asked.root / INCOMING), time.time_ns() // 1000, None
+    files, end_us, published = telemetry_source.finished_files(asked.root / INCOMING), time.time_ns() // 1000, None
     if asked.against is not None:
-        told = snapshots.decode_snapshot(asked.against.read_bytes())
-        end_us = told.window_end_us
+        published = snapshots.decode_snapshot(asked.against.read_bytes())
+        end_us = published.window_end_us
         if asked.checkpoint is not None:
-            files = checkpoints.files_until(asked.checkpoint, told.batch)
+            files = checkpoints.files_until(asked.checkpoint, published.batch)
     with make_spark_session("plimsoll-oracle") as spark:
         found = compute_snapshot(spark, asked.root, asked.fleet, end_us, files)
     if asked.output is not None:
         write_snapshot(asked.output, found)
-    elif told is None:
+    elif published is None:
         sys.stdout.write(snapshots.encode_snapshot(found).decode() + "\n")
-    different = [] if told is None else list(snapshot_differences(found.clusters, told.clusters))
+    different = [] if published is None else list(snapshot_differences(found.clusters, published.clusters))
     sys.stdout.write(printable_lines("".join(f"{line}\n" for line in different[:50])))
     return 1 if different else 0
 

@@ -1,8 +1,8 @@
-"""`python -m plimsoll.sparkjobs shuffle`: where every subscriber of a fleet would best be, and what that takes.
+"""`python -m plimsoll.sparkjobs shuffle`: a fleet-wide placement of all subscribers, and the moves that it needs.
 
-Spark groups subscribers that take the same and counts them by broker: a million subscribers become some ten thousand
-groups. The plan is made from those in the driver (`shuffle_plan`), and Spark then says it for each subscriber. It is a
-proposal: sessions move subscribers, and check what they are asked to move.
+Spark groups subscribers with the same items and counts them by broker: a million subscribers become some ten thousand
+groups. The driver makes the plan from these (`placement_solver`), and Spark turns it into moves of subscribers. It is a
+proposal: sessions move subscribers, and check each request.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.sparkjobs import tables
 from plimsoll.sparkjobs.placement_solver import (
@@ -45,14 +45,14 @@ _QUOTAS_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class LoadCosts:
-    """Load of a publication taken in, and of one delivered, in the unit of the capacities."""
+    """The load of a publication as input, and of one delivery, in the unit of the capacities."""
 
     input: float = 1.0
     output: float = 1.0
 
 
 def group_subscribers(subscribers: DataFrame) -> DataFrame:
-    """items, broker, number: how many subscribers of a broker take exactly these items."""
+    """items, broker, number: the number of subscribers of a broker that take exactly these items."""
     return (
         subscribers.select(F.array_sort(F.array_distinct("items")).alias("items"), "broker")
         .groupBy("items", "broker")
@@ -63,10 +63,10 @@ def group_subscribers(subscribers: DataFrame) -> DataFrame:
 def placement_problem(
     groups: DataFrame, items: DataFrame, brokers: DataFrame, costs: LoadCosts
 ) -> tuple[PlacementProblem, list[str]]:
-    """What is to be placed, and the names of the brokers by number.
+    """The placement problem, and the names of the brokers by number.
 
     Raises:
-        TableError: a subscriber is at a broker, or takes an item, that no table has.
+        JobTableError: a subscriber has a broker or an item that is missing from its table.
 
     """
     names, capacities = _columns(brokers.orderBy("broker"), "broker", "capacity")
@@ -77,10 +77,10 @@ def placement_problem(
     for takes, broker, number in zip(*_columns(groups, "items", "broker", "number"), strict=True):
         if broker not in numbers:
             raise tables.JobTableError(
-                f"subscribers are at broker {broker!r}, which the table of brokers does not have"
+                f"subscribers are at broker {broker!r}, which is missing from the table of brokers"
             )
         if unknown := [item for item in takes if item not in places]:
-            raise tables.JobTableError(f"subscribers take item {unknown[0]}, which the table of items does not have")
+            raise tables.JobTableError(f"subscribers take item {unknown[0]}, which is missing from the table of items")
         found.setdefault(tuple(places[item] for item in takes), []).append((numbers[broker], number))
     listed = tuple(SubscriberGroup(takes, tuple(sorted(at))) for takes, at in sorted(found.items()))
     problem = PlacementProblem(np.array(rates, float), np.array(capacities, float), listed, costs.input, costs.output)
@@ -88,7 +88,7 @@ def placement_problem(
 
 
 def _columns(frame: DataFrame, *names: str) -> list[list[Any]]:
-    """Columns of a frame as lists, by way of Arrow: row objects of a million rows take minutes."""
+    """Columns of a frame as lists. Through Arrow: row objects for a million rows take minutes."""
     table = frame.select(*names).toArrow()
     return [table.column(name).to_pylist() for name in names]
 
@@ -96,8 +96,8 @@ def _columns(frame: DataFrame, *names: str) -> list[list[Any]]:
 def placement_quotas(
     problem: PlacementProblem, placement: SubscriberPlacement, names: Sequence[str], known: Sequence[int]
 ) -> list[tuple[Any, ...]]:
-    """Rows of QUOTAS: of the subscribers of a group at a broker, in order of their names, numbers low+1 to high go to
-    target. Who can stay stays, and comes first."""
+    """Rows of QUOTA_COLUMNS: of the subscribers of a group at a broker, in order of their names, numbers low+1 to high
+    go to target. Those that stay come first."""
     rows: list[tuple[Any, ...]] = []
     for group, placed in zip(problem.groups, placement.placed, strict=True):
         items = [known[place] for place in group.items]
@@ -121,13 +121,13 @@ def placement_quotas(
 
 
 def quota_table(rows: Sequence[tuple[Any, ...]]) -> pa.Table:
-    """Rows of QUOTAS by column: Spark takes a million tuples in minutes, and a table in a second."""
+    """Rows of QUOTA_COLUMNS as an Arrow table: Spark takes a second for it, and minutes for a million tuples."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(_QUOTAS_TYPES)
     return pa.table({name: pa.array(columns[i], kind) for i, (name, kind) in enumerate(_QUOTAS_TYPES.items())})
 
 
 def subscriber_moves(subscribers: DataFrame, quota: DataFrame) -> DataFrame:
-    """subscriber, source, target of all who move."""
+    """subscriber, source, target of every move."""
     order = Window.partitionBy("items", "broker").orderBy("subscriber")
     ranked = subscribers.select(
         "subscriber", "broker", F.array_sort(F.array_distinct("items")).alias("items")
@@ -142,7 +142,7 @@ def subscriber_moves(subscribers: DataFrame, quota: DataFrame) -> DataFrame:
 def placement_report(
     problem: PlacementProblem, placement: SubscriberPlacement, bound: float, seconds: float
 ) -> dict[str, Any]:
-    """A plan in figures; utilisations as ratios of capacity."""
+    """The figures of a plan; utilisations are ratios of capacity."""
     loads = placement.utilizations(problem)
     return {
         "highest": float(loads.max()),
@@ -155,12 +155,12 @@ def placement_report(
 
 
 def current_placement(problem: PlacementProblem) -> SubscriberPlacement:
-    """Where everybody is now."""
+    """The placement as it is now."""
     return SubscriberPlacement([dict(group.count_by_broker) for group in problem.groups])
 
 
 def run(spark: SparkSession, folder: Path, output: Path, plan: str, costs: LoadCosts) -> Mapping[str, Any]:
-    """Reads `subscribers`, `items`, `brokers` below the folder; writes `moves` (Parquet) and `plan.json`."""
+    """Read `subscribers`, `items` and `brokers` below the folder; write `moves` (Parquet) and `plan.json`."""
     started = time.monotonic()
     subscribers = tables.read_table(spark, folder / "subscribers", tables.SUBSCRIBERS)
     items = tables.read_table(spark, folder / "items", tables.ITEMS)
@@ -180,12 +180,12 @@ def run(spark: SparkSession, folder: Path, output: Path, plan: str, costs: LoadC
         "plans": {"now": placement_report(problem, current_placement(problem), bound, 0.0)},
     }
     chosen = None
-    for name in dict.fromkeys(("lpt", plan)):  # plain LPT beside it always
+    for name in dict.fromkeys(("lpt", plan)):  # LPT always, for comparison
         began = time.monotonic()
         placement = PLACEMENT_METHODS[name](problem, bound)
         found["plans"][name] = placement_report(problem, placement, bound, time.monotonic() - began)
         chosen = placement if name == plan else chosen
-    assert chosen is not None  # noqa: S101 - `plan` is in the loop
+    assert chosen is not None  # noqa: S101  # `plan` is in the loop
     quota = spark.createDataFrame(
         quota_table(placement_quotas(problem, chosen, names, known)), tables.struct_type(QUOTA_COLUMNS)
     )
@@ -197,10 +197,13 @@ def run(spark: SparkSession, folder: Path, output: Path, plan: str, costs: LoadC
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m plimsoll.sparkjobs shuffle", description=__doc__)
-    parser.add_argument("folder", type=Path, help="with tables subscribers, items and brokers")
-    parser.add_argument("output", type=Path, help="for moves and plan.json")
-    parser.add_argument("--plan", choices=sorted(PLACEMENT_METHODS), default="keep")
-    parser.add_argument("--input-cost", type=float, default=1.0, help="load of a publication taken in")
+    parser.add_argument("folder", type=Path, help="folder with the tables subscribers, items and brokers")
+    parser.add_argument("output", type=Path, help="folder for moves and plan.json")
+    parser.add_argument(
+        "--plan", choices=sorted(PLACEMENT_METHODS), default="keep",
+        help="`keep` moves few subscribers, `sharing` has the lowest load, `lpt` is plain LPT (default %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--input-cost", type=float, default=1.0, help="load of a publication as input")
     parser.add_argument("--output-cost", type=float, default=1.0, help="load of a delivery")
     asked = parser.parse_args(arguments)
     costs = LoadCosts(asked.input_cost, asked.output_cost)

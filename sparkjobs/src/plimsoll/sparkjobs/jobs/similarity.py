@@ -1,9 +1,9 @@
-"""`python -m plimsoll.sparkjobs similarity`: who takes nearly the same, and what is published together.
+"""`python -m plimsoll.sparkjobs similarity`: pairs of subscribers, brokers and publishers that overlap.
 
-Overlap is that of bit vectors, weighed by rate: of what two take together, the share that both take. Subscribers that
-overlap much cost a broker less together (PADRES 2006, 4.1); brokers that do are where a subscriber moves cheaply (BAD
-2019, similarity-based migration). Between all pairs of a large fleet that is asked by MinHash, which finds a pair the
-more surely the more alike it is; the job says of a sample how many of the pairs that are there it has found.
+Overlap is that of bit vectors, weighted by rate: the rate of the items that both take, divided by the rate of all items
+that either takes. Subscribers that overlap cost one broker less than two (PADRES 2006, 4.1), and a subscriber moves
+cheaply between brokers that overlap (BAD 2019, similarity-based migration). Pairs of subscribers in a large fleet are
+found by MinHash, which finds similar pairs with a higher probability; recall is measured on a sample.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ import pyarrow as pa
 from pyspark.ml.feature import CountVectorizerModel, MinHashLSH
 from pyspark.ml.functions import vector_to_array
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.sparkjobs import tables
 from plimsoll.sparkjobs.spark_session import make_spark_session
 
 SEED: Final = 20060101
 HASH_TABLES: Final = 8
-"""A pair of Jaccard similarity s is found with 1 - (1 - s)^8: 0.996 at one half."""
+"""A pair of Jaccard similarity s is found with probability 1 - (1 - s)^8: 0.996 at one half."""
 OVERLAP_SCHEMA: Final = pa.schema(
     [("a", pa.string()), ("b", pa.string()), ("shared", pa.int64()), ("united", pa.int64())]
     + [(name, pa.float64()) for name in ("jaccard", "shared_rate", "united_rate", "overlap")]
 )
-"""What is said of a pair, by those two functions that judge pairs exactly."""
+"""The columns of a pair, as `exact_overlaps` and `dense_overlaps` compute them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarityOptions:
-    """`threshold`: the least Jaccard similarity of a pair; `sample`: how many sets recall is measured with."""
+    """`threshold`: the least Jaccard similarity of a pair; `sample`: the number of sets to measure recall with."""
 
     threshold: float = 0.5
     sample: int = 500
@@ -46,7 +46,7 @@ class SimilarityOptions:
 
 
 def distinct_sets(subscribers: DataFrame) -> DataFrame:
-    """name, items, subscribers: each set that is asked for, named by its first subscriber. Empty ones are like none."""
+    """name, items, subscribers: each distinct set, named by its first subscriber. Empty sets are left out."""
     return (
         subscribers.select("subscriber", F.array_sort(F.array_distinct("items")).alias("items"))
         .where(F.size("items") > 0)
@@ -56,15 +56,15 @@ def distinct_sets(subscribers: DataFrame) -> DataFrame:
 
 
 def broker_sets(subscribers: DataFrame) -> DataFrame:
-    """name, items: what each broker takes in, which is what any of its subscribers takes."""
+    """name, items: the input of each broker, the union of its subscribers' items."""
     taken = subscribers.select(F.col("broker").alias("name"), F.explode("items").alias("item"))
     return taken.groupBy("name").agg(F.array_sort(F.collect_set("item")).alias("items"))
 
 
 def exact_overlaps(sets: DataFrame, items: DataFrame, others: DataFrame | None = None) -> DataFrame:
-    """a, b, shared, united, jaccard, shared_rate, united_rate, overlap of every pair that shares an item, exactly.
+    """a, b, shared, united, jaccard, shared_rate, united_rate, overlap of every pair with a common item, exactly.
 
-    `overlap` is shared_rate / united_rate. With `others`, a is of `sets` and b is of them.
+    `overlap` is shared_rate / united_rate. With `others`, a is from `sets` and b from `others`.
     """
     one, other = _weighted_items(sets, items), _weighted_items(sets if others is None else others, items)
     sums = [F.count(F.lit(1)).alias("size"), F.sum("rate").alias("total")]
@@ -98,9 +98,9 @@ def _weighted_items(sets: DataFrame, items: DataFrame) -> DataFrame:
 
 
 def dense_overlaps(sets: DataFrame, items: DataFrame) -> pa.Table:
-    """The same as `overlaps` for few sets of many items, as brokers are: there, nearly all pairs share an item.
+    """The same as `exact_overlaps`, for few sets of many items, like those of brokers: nearly all pairs share an item.
 
-    A join would have a row for each pair and shared item, a thousand million of them at 1,000 brokers.
+    A join would have a row for each pair and shared item: a thousand million at 1,000 brokers.
     """
     known = items.select("item", "rate").toArrow().to_pandas().sort_values("item")
     taken = sets.select("name", F.explode("items").alias("item")).toArrow().to_pandas()
@@ -125,10 +125,10 @@ def dense_overlaps(sets: DataFrame, items: DataFrame) -> pa.Table:
 
 
 def similar_pairs(sets: DataFrame, asked: SimilarityOptions) -> DataFrame:
-    """a, b, jaccard of pairs at or above the threshold, found by MinHash: none that is wrong, and not surely all.
+    """a, b, jaccard of pairs at or above the threshold, found by MinHash: each is correct, but some may be missing.
 
-    Spark's own join of hashed sets carries whole vectors with each pair that meets in a table, and both orders of it.
-    Here pairs are names until each is known once, and are then judged by their items.
+    Spark's own join of hashed sets carries whole vectors for each candidate pair, in both orders. Here candidates are
+    names until duplicates are removed; only then are they compared by their items.
     """
     vocabulary = sorted(row["item"] for row in sets.select(F.explode("items").alias("item")).distinct().collect())
     if not vocabulary:
@@ -144,9 +144,9 @@ def similar_pairs(sets: DataFrame, asked: SimilarityOptions) -> DataFrame:
         .select("name", "size", "table", vector_to_array(F.col("hash"))[0].alias("hash"))
         .cache()
     )
-    # Sets of too different a size are not alike whatever is in them, and most that meet are that.
+    # Sets of very different sizes cannot reach the threshold, and most candidates are such pairs.
     fits = F.least("x.size", "y.size") + 1e-9 >= F.lit(asked.threshold) * F.greatest("x.size", "y.size")
-    meeting = (
+    candidates = (
         hashes.alias("x").join(hashes.alias("y"), ["table", "hash"]).where(F.expr("x.name < y.name") & fits)
         .select(F.col("x.name").alias("a"), F.col("y.name").alias("b")).distinct()
     )  # fmt: skip
@@ -154,7 +154,7 @@ def similar_pairs(sets: DataFrame, asked: SimilarityOptions) -> DataFrame:
     shared = F.size(F.array_intersect("items_a", "items_b"))
     jaccard = shared / (F.size("items_a") + F.size("items_b") - shared)
     return (
-        meeting.join(F.broadcast(one), "a").join(F.broadcast(other), "b")
+        candidates.join(F.broadcast(one), "a").join(F.broadcast(other), "b")
         .select("a", "b", jaccard.alias("jaccard")).where(F.col("jaccard") >= asked.threshold)
     )  # fmt: skip
 
@@ -162,8 +162,8 @@ def similar_pairs(sets: DataFrame, asked: SimilarityOptions) -> DataFrame:
 def sampled_recall(
     sets: DataFrame, items: DataFrame, found: DataFrame, asked: SimilarityOptions
 ) -> tuple[int, int, int]:
-    """Of the pairs that a sample of the sets is in, by exact overlap: how many are alike, how many of those were found,
-    and how many were found that are not."""
+    """Counts for a sample of the sets, by exact overlap: similar pairs, those of them that were found, and wrong pairs
+    that were found."""
     sample = sets.orderBy(F.xxhash64("name", F.lit(SEED))).limit(asked.sample).cache()
     exact = (
         exact_overlaps(sample, items.withColumn("rate", F.lit(1.0)), sets)
@@ -173,18 +173,18 @@ def sampled_recall(
         .cache()
     )
     names = sample.select("name")
-    told = found.join(names, found["a"] == names["name"], "left_semi").union(
+    sampled = found.join(names, found["a"] == names["name"], "left_semi").union(
         found.join(names, found["b"] == names["name"], "left_semi")
     )
-    wrong = told.select("a", "b").distinct().join(exact, ["a", "b"], "left_anti").count()
+    wrong = sampled.select("a", "b").distinct().join(exact, ["a", "b"], "left_anti").count()
     return exact.count(), exact.join(found, ["a", "b"], "left_semi").count(), wrong
 
 
 def item_cooccurrence(sets: DataFrame, least: int = 2) -> DataFrame:
-    """a, b, both, lift of pairs of items: how much oftener the same subscriber takes both than chance would have it."""
+    """a, b, both, lift of pairs of items: how much more often subscribers take both than they would by chance."""
     rows = sets.select("name", "subscribers", F.explode("items").alias("item"))
-    everyone = sets.agg(F.sum("subscribers")).first()
-    total = int(everyone[0] or 0) if everyone else 0
+    all_subscribers = sets.agg(F.sum("subscribers")).first()
+    total = int(all_subscribers[0] or 0) if all_subscribers else 0
     alone = rows.groupBy("item").agg(F.sum("subscribers").alias("takers"))
     pairs = (
         rows.alias("x").join(rows.alias("y"), "name").where("x.item < y.item")
@@ -201,7 +201,7 @@ def item_cooccurrence(sets: DataFrame, least: int = 2) -> DataFrame:
 
 
 def publisher_correlations(rates: DataFrame, bucket_seconds: int, publishers_at_most: int = 500) -> DataFrame:
-    """a, b, correlation, n of pairs of publishers: Pearson, of their mean rates per bucket in which both spoke."""
+    """a, b, correlation, n of pairs of publishers: Pearson, of their mean rates in buckets in which both published."""
     bucketed = (
         rates.withColumn("bucket", F.expr(f"at_us div {bucket_seconds * 1_000_000}"))
         .groupBy("publisher", "bucket")
@@ -217,13 +217,13 @@ def publisher_correlations(rates: DataFrame, bucket_seconds: int, publishers_at_
 
 
 def publisher_rates(loads: DataFrame) -> DataFrame:
-    """RATES, from the load reports of heads."""
+    """The table RATES from the load reports of heads."""
     each = loads.where("role = 'head'").select("at_us", F.explode("publisher_rates").alias("one"))
     return each.select("one.publisher", "at_us", "one.publications_per_second")
 
 
 def run(spark: SparkSession, folder: Path, output: Path, asked: SimilarityOptions) -> dict[str, Any]:
-    """Reads `subscribers` and `items`; writes `alike`, `brokers` and `together` (Parquet) and `similarity.json`."""
+    """Read `subscribers` and `items`; write `alike`, `brokers` and `together` (Parquet) and `similarity.json`."""
     started = time.monotonic()
     subscribers = tables.read_table(spark, folder / "subscribers", tables.SUBSCRIBERS)
     items = tables.read_table(spark, folder / "items", tables.ITEMS)
@@ -235,12 +235,12 @@ def run(spark: SparkSession, folder: Path, output: Path, asked: SimilarityOption
     spark.createDataFrame(dense).write.mode("overwrite").parquet(str(output / "brokers"))
     item_cooccurrence(sets).write.mode("overwrite").parquet(str(output / "together"))
     rest_seconds = time.monotonic() - started
-    there, of_them, wrong = sampled_recall(sets, items, found, asked)
+    similar, hits, wrong = sampled_recall(sets, items, found, asked)
     report = {
         "subscribers": subscribers.count(), "sets": sets.count(), "threshold": asked.threshold,
-        "hashTables": asked.hash_tables, "pairs": found.count(), "sampledPairs": there, "sampledFound": of_them,
-        "recall": of_them / there if there else 1.0, "sampledWrong": wrong,
-        "precision": of_them / (of_them + wrong) if of_them + wrong else 1.0, "hashSeconds": round(hashed_seconds, 3),
+        "hashTables": asked.hash_tables, "pairs": found.count(), "sampledPairs": similar, "sampledFound": hits,
+        "recall": hits / similar if similar else 1.0, "sampledWrong": wrong,
+        "precision": hits / (hits + wrong) if hits + wrong else 1.0, "hashSeconds": round(hashed_seconds, 3),
         "checkSeconds": round(time.monotonic() - started - rest_seconds, 3),
         "seconds": round(time.monotonic() - started, 3),
     }  # fmt: skip
@@ -250,11 +250,11 @@ def run(spark: SparkSession, folder: Path, output: Path, asked: SimilarityOption
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m plimsoll.sparkjobs similarity", description=__doc__)
-    parser.add_argument("folder", type=Path, help="with tables subscribers and items")
-    parser.add_argument("output", type=Path)
+    parser.add_argument("folder", type=Path, help="folder with the tables subscribers and items")
+    parser.add_argument("output", type=Path, help="folder for the results")
     parser.add_argument("--threshold", type=float, default=0.5, help="least Jaccard similarity of a pair")
-    parser.add_argument("--hash-tables", type=int, default=HASH_TABLES)
-    parser.add_argument("--sample", type=int, default=500, help="sets that recall is measured with")
+    parser.add_argument("--hash-tables", type=int, default=HASH_TABLES, help="more find more pairs, and take longer")
+    parser.add_argument("--sample", type=int, default=500, help="number of sets to measure recall with")
     asked = parser.parse_args(arguments)
     with make_spark_session("plimsoll-similarity") as spark:
         run(spark, asked.folder, asked.output, SimilarityOptions(asked.threshold, asked.sample, asked.hash_tables))

@@ -1,7 +1,7 @@
-"""`python -m plimsoll.sparkjobs.launch.liveness_probe FOLDER`: the exit code says whether the live job works.
+"""`python -m plimsoll.sparkjobs.launch.liveness_probe FOLDER`: exits with 1 and a reason if the live job is dead.
 
-For a kubelet, where the job shares a pod with a collector and nobody else can start it anew alone: 0 while the last
-snapshot is not dead, else 1 and why.
+For the kubelet, where the job is a container in a collector's pod: only the kubelet can restart it without the
+collector. The exit code is 0 while the job is not `Dead`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from plimsoll.telemetry.snapshot import SnapshotError, TelemetrySnapshot, decode
 
 
 def main(arguments: Sequence[str]) -> int:
-    # A probe begins when a start may be over: what is not there by now is not about to come.
+    # The first probe comes after START_SECONDS, so a missing snapshot is an error: hence a start at 0.
     found = assess_live_job(time.time_ns() // 1000, _read(Path(arguments[0]) / LATEST), 0)
     if found.wants_restart:
         sys.stderr.write(printable_lines(f"{found.message}\n"))
@@ -29,7 +29,10 @@ def main(arguments: Sequence[str]) -> int:
 def _read(path: Path) -> TelemetrySnapshot | None:
     try:
         return decode_snapshot(path.read_bytes())
-    except (OSError, SnapshotError):
+    except FileNotFoundError:
+        return None
+    except (OSError, SnapshotError) as error:
+        sys.stderr.write(printable_lines(f"{path}: {error}\n"))
         return None
 
 

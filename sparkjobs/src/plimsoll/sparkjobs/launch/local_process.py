@@ -1,4 +1,4 @@
-"""Jobs as processes beside a fleet of processes: a command line and its environment."""
+"""Jobs as local processes: their command lines and environment."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from pathlib import Path
 from plimsoll.sparkjobs.launch.spec import SparkLaunch, live_arguments
 
 QUICK_START_JVM_OPTIONS = "-Duser.timezone=UTC -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""Options of a virtual machine that has little to compute and is to be back soon: the optimising compiler would take
-40 % of the CPU of a start."""
+"""Options of a Java virtual machine for a fast start: the optimising compiler would take 40 % of the CPU of a start."""
 PASSED_VARIABLES = ("PATH", "HOME", "JAVA_HOME", "LANG", "PYTHONPATH", "TMPDIR")
 
 
 def missing_requirement(environment: Mapping[str, str] = os.environ) -> str:
-    """What Spark lacks on this machine, in a sentence; empty if nothing."""
+    """What Spark lacks on this machine, as a sentence; empty if it lacks nothing."""
     home = environment.get("JAVA_HOME", "")
     java = home and (Path(home) / "bin" / "java").exists()
     if not java and shutil.which("java", path=environment.get("PATH")) is None:
@@ -26,29 +25,24 @@ def missing_requirement(environment: Mapping[str, str] = os.environ) -> str:
     if importlib.util.find_spec("pyspark") is None:
         return "PySpark is not installed: pip install 'plimsoll-operator[spark]'"
     if not _is_found("google.protobuf"):
-        return "the Python package protobuf is not installed, which Spark's stateful streams speak in"
+        return "the Python package protobuf is not installed; Spark's stateful streams need it"
     return ""
 
 
 def _is_found(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # not even the package that it would be in
+    except ModuleNotFoundError:  # its parent package is not installed
         return False
 
 
 def live_command(launch: SparkLaunch, root: Path, python: str = sys.executable) -> list[str]:
-    """Start this for snapshots below `root`. It ends with 2 if another one works there, and with 3 without Java."""
+    """The command of the live job. It exits with 2 if another one works below `root`, and with 3 without Java."""
     return [python, "-m", "plimsoll.sparkjobs", *live_arguments(launch, str(root))]
 
 
-def job_command(job: str, arguments: list[str], python: str = sys.executable) -> list[str]:
-    """Start this for a job that ends."""
-    return [python, "-m", "plimsoll.sparkjobs", job, *arguments]
-
-
 def job_environment(outer: Mapping[str, str], python: str = sys.executable) -> dict[str, str]:
-    """What of the outer environment a job needs; settings of a Spark that is installed elsewhere are not passed on."""
+    """The environment of a job. Settings of a Spark that is installed elsewhere are not passed on."""
     kept = {name: outer[name] for name in PASSED_VARIABLES if name in outer}
     return {
         **kept,

@@ -1,13 +1,14 @@
-"""Jobs as plain objects of Kubernetes: the driver is a pod of ours, which asks for its executors itself (client mode).
+"""Jobs as plain Kubernetes objects, without an operator for Spark. The driver pod creates its executors (client mode).
 
-- live: a Deployment of one, `Recreate`, so that never two drivers work on a checkpoint. If the driver's pod goes, its
-  executors go; the next one goes on from the checkpoint.
-- oracle and compact each hour, history and accuracy each day: CronJobs of one pod, which need no rights at all.
-- Spark's local folders are left as they are: it gives each executor a volume for them, which may not lie over /tmp.
-- Without a volume that collectors and jobs share, live can only be a container in the collector's own pod (`sidecar`),
+- live: a Deployment of one replica with the strategy `Recreate`, so that two drivers never work on one checkpoint. The
+  executors end with the driver's pod; its successor continues from the checkpoint.
+- oracle and compact hourly, history and accuracy daily: CronJobs of one pod, which need no rights.
+- Spark's local folders keep their defaults: Spark mounts a volume for them into each executor, which must not be over
+  /tmp.
+- Without a volume shared by collectors and jobs, live can only be a container in the collector's pod (`live_sidecar`),
   with two cores and no executors.
 
-The driver's rights are pods of its namespace and nothing else; settings below keep Spark from asking for more.
+The driver may only manage pods of its namespace; settings below keep Spark from requesting other objects.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ POD_VERBS: Final = ["get", "list", "watch", "create", "delete", "deletecollectio
 SCHEDULES: Final = {"oracle": "7 * * * *", "compact": "22 * * * *", "history": "37 1 * * *", "accuracy": "47 1 * * *"}
 SIDECAR: Final = "spark-live"
 WAIT_SECONDS: Final = 60
-"""A driver whose predecessor has not ended yet waits so long for its checkpoint; it prepares itself meanwhile."""
+"""A driver waits this long for its predecessor to release the checkpoint; meanwhile it makes its Spark session."""
 CRON_NAME_LENGTH: Final = 52
-"""A CronJob's name has to leave room for the time of each run."""
+"""Kubernetes appends the time of each run to a CronJob's name, which needs room for it."""
 TEMPLATE_FILE: Final = "executor.yaml"
 TEMPLATE_FOLDER: Final = "/opt/templates"
 
@@ -54,21 +55,21 @@ def all_objects(launch: SparkLaunch) -> list[Object]:
     """All objects of a fleet's jobs, to be applied in this order.
 
     Raises:
-        ValueError: no volume is named; then `sidecar` is the way.
+        ValueError: no volume is named; use `live_sidecar` then.
 
     """
     if not launch.claim:
-        raise ValueError("jobs in pods of their own read what collectors wrote: name the claim of the shared volume")
+        raise ValueError("jobs in pods of their own need the collectors' files: name the claim of the shared volume")
     return [*service_account_objects(launch), executor_template(launch), live_deployment(launch), *cron_jobs(launch)]
 
 
 def cron_jobs(launch: SparkLaunch) -> list[Object]:
-    """The jobs that run by the clock, whoever runs the live one."""
+    """The scheduled jobs; they are the same with every launcher of the live job."""
     return [cron_job(launch, job, schedule) for job, schedule in SCHEDULES.items()]
 
 
 def service_account_objects(launch: SparkLaunch) -> list[Object]:
-    """Who the driver is, and what it may: its executors' pods."""
+    """The driver's ServiceAccount and its rights to the executors' pods."""
     named = metadata(launch, launch.name, "live")
     group = "rbac.authorization.k8s.io"
     return [
@@ -99,7 +100,7 @@ def executor_pod(launch: SparkLaunch) -> Object:
                 {
                     "name": "executor",
                     "securityContext": container_security(),
-                    "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 - inside the pod
+                    "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108  # inside the pod
                 }
             ],
             "volumes": [{"name": "tmp", "emptyDir": {}}],
@@ -109,7 +110,7 @@ def executor_pod(launch: SparkLaunch) -> Object:
 
 
 def executor_template(launch: SparkLaunch) -> Object:
-    """The executors' template, where the driver reads it. JSON is YAML."""
+    """The ConfigMap from which the driver reads the executors' template. JSON is valid YAML."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -123,7 +124,7 @@ def _executor_template_text(launch: SparkLaunch) -> str:
 
 
 def driver_settings(launch: SparkLaunch) -> dict[str, str]:
-    """How the driver finds its cluster and makes its executors, with rights to pods alone."""
+    """Spark settings with which the driver finds its cluster and creates executors, with rights to pods only."""
     volume = "spark.kubernetes.executor.volumes.persistentVolumeClaim.data"
     pulled = {"spark.kubernetes.container.image.pullSecrets": ",".join(launch.pull_secrets)}
     return {
@@ -132,17 +133,17 @@ def driver_settings(launch: SparkLaunch) -> dict[str, str]:
         "spark.kubernetes.namespace": launch.namespace,
         "spark.kubernetes.container.image": launch.image,
         "spark.kubernetes.container.image.pullPolicy": "IfNotPresent",
-        "spark.kubernetes.driver.pod.name": "$(POD_NAME)",  # owner of the executors: they go with it
+        "spark.kubernetes.driver.pod.name": "$(POD_NAME)",  # owner of the executors, which are deleted with it
         "spark.driver.port": "7078",
         "spark.driver.memory": f"{launch.driver_memory_mb}m",
         "spark.executor.instances": str(launch.executors),
         "spark.executor.cores": "1",
         "spark.executor.memory": f"{launch.executor_memory_mb}m",
-        "spark.executor.memoryOverhead": "400m",  # the Python workers live in it
+        "spark.executor.memoryOverhead": "400m",  # for the Python workers
         "spark.kubernetes.executor.request.cores": "200m",
         "spark.driver.extraJavaOptions": QUICK_START_JVM_OPTIONS,
         "spark.executor.extraJavaOptions": QUICK_START_JVM_OPTIONS,
-        # The driver plans the query while executors come up, instead of waiting for them first.
+        # The driver plans the query while executors start, instead of waiting for them first.
         "spark.scheduler.minRegisteredResourcesRatio": "0",
         "spark.kubernetes.executor.podTemplateFile": f"{TEMPLATE_FOLDER}/{TEMPLATE_FILE}",
         "spark.kubernetes.executor.podTemplateContainerName": "executor",
@@ -150,7 +151,7 @@ def driver_settings(launch: SparkLaunch) -> dict[str, str]:
         f"{volume}.mount.path": DATA_PATH,
         "spark.ui.enabled": "false",
         "spark.log.level": "WARN",
-        # Each of these would ask for rights to config maps, services or claims.
+        # Without these, Spark would need rights to config maps, services or claims.
         "spark.kubernetes.executor.disableConfigMap": "true",
         "spark.kubernetes.driver.service.deleteOnTermination": "false",
         "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
@@ -158,7 +159,7 @@ def driver_settings(launch: SparkLaunch) -> dict[str, str]:
 
 
 def live_deployment(launch: SparkLaunch) -> Object:
-    """The live job."""
+    """The Deployment of the live job's driver."""
     conf = [part for name, value in driver_settings(launch).items() for part in ("--conf", f"{name}={value}")]
     container: Object = {
         "name": "driver",
@@ -185,8 +186,10 @@ def live_deployment(launch: SparkLaunch) -> Object:
         **scheduling(launch),
     }
     selected = {"plimsoll.dev/fleet": launch.fleet, "plimsoll.dev/job": "live", PART_LABEL: DRIVER_PART}
-    # A driver reads the template once: another one wants another driver.
-    told = {"plimsoll.dev/executor-hash": hashlib.sha256(_executor_template_text(launch).encode()).hexdigest()[:16]}
+    # A driver reads the template once, so a changed template must replace the driver's pod.
+    annotations = {
+        "plimsoll.dev/executor-hash": hashlib.sha256(_executor_template_text(launch).encode()).hexdigest()[:16]
+    }
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -197,7 +200,7 @@ def live_deployment(launch: SparkLaunch) -> Object:
             "revisionHistoryLimit": 2,
             "selector": {"matchLabels": selected},
             "template": {
-                "metadata": {"labels": {**labels(launch, "live"), PART_LABEL: DRIVER_PART}, "annotations": told},
+                "metadata": {"labels": {**labels(launch, "live"), PART_LABEL: DRIVER_PART}, "annotations": annotations},
                 "spec": pod,
             },
         },
@@ -205,7 +208,7 @@ def live_deployment(launch: SparkLaunch) -> Object:
 
 
 def cron_job(launch: SparkLaunch, job: str, schedule: str) -> Object:
-    """A job that ends, again and again, one at a time."""
+    """A scheduled job; its runs do not overlap."""
     return {
         "apiVersion": "batch/v1",
         "kind": "CronJob",
@@ -226,7 +229,7 @@ def cron_job(launch: SparkLaunch, job: str, schedule: str) -> Object:
 
 
 def cron_arguments(launch: SparkLaunch, job: str) -> list[str]:
-    """Of the jobs that run by the clock."""
+    """The arguments of a scheduled job."""
     fleet = ["--fleet", launch.fleet]
     checkpoint = f"{DATA_PATH}/checkpoints/live-v1"
     return {
@@ -235,16 +238,6 @@ def cron_arguments(launch: SparkLaunch, job: str) -> list[str]:
         "history": [DATA_PATH, *fleet],
         "accuracy": [DATA_PATH, f"{DATA_PATH}/model/v1/accuracy.json", *fleet],
     }[job]
-
-
-def single_job(launch: SparkLaunch, name: str, job_name: str, given: Sequence[str]) -> Object:
-    """One run of a job, by hand: audit, similarity, shuffle."""
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": metadata(launch, name, job_name),
-        "spec": _job_spec(launch, job_name, given),
-    }
 
 
 def _job_spec(launch: SparkLaunch, job_name: str, given: Sequence[str]) -> Object:
@@ -275,18 +268,18 @@ def _job_spec(launch: SparkLaunch, job_name: str, given: Sequence[str]) -> Objec
 
 
 def live_sidecar(launch: SparkLaunch, volume: str) -> Object:
-    """The live job as a container of the collector's pod, which shares the volume of this name with it.
+    """The live job as a container of the collector's pod; the two share the volume of this name.
 
-    The pod has a volume SIDECAR for it besides, an emptyDir: Spark unpacks libraries to /tmp.
+    The pod also needs an emptyDir named SIDECAR for /tmp, where Spark unpacks libraries.
     """
-    tmp = {"name": SIDECAR, "mountPath": "/tmp"}  # noqa: S108 - inside the pod
+    tmp = {"name": SIDECAR, "mountPath": "/tmp"}  # noqa: S108  # inside the pod
     return {
         "name": SIDECAR,
         "image": launch.image,
         "imagePullPolicy": "IfNotPresent",
         "args": ["python3", "-m", "plimsoll.sparkjobs", *live_arguments(launch), "--wait", str(WAIT_SECONDS)],
         "resources": _resources(1500),
-        # Restarted by its kubelet, after pauses that grow: nobody else can, without its collector.
+        # Only the kubelet can restart this container without the collector; its restarts back off.
         "livenessProbe": {
             "exec": {"command": ["python3", "-m", "plimsoll.sparkjobs.launch.liveness_probe", DATA_PATH]},
             "initialDelaySeconds": int(START_SECONDS),
@@ -300,5 +293,5 @@ def live_sidecar(launch: SparkLaunch, volume: str) -> Object:
 
 
 def _resources(memory_mb: int, cpu: str = "250m") -> Object:
-    """A JVM that is throttled is slow, one that is out of memory is dead: memory has a limit, CPU has none."""
+    """Memory has a limit, CPU has none: it would throttle the start of the JVM."""
     return {"requests": {"cpu": cpu, "memory": f"{memory_mb}Mi"}, "limits": {"memory": f"{memory_mb}Mi"}}

@@ -1,8 +1,7 @@
-"""The live job as an object of an operator for Spark, where a cluster has one: Kubeflow's, or Apache's.
+"""The live job as an object of an operator for Spark: Kubeflow's or Apache's.
 
-Both submit in cluster mode: they make the driver's pod, and it makes the executors'. What they are given is the same
-image, file, arguments and restrictions as in `kubernetes`. `fields` says which fields they have; neither operator is
-needed to render or check an object.
+Both submit in cluster mode: they create the driver's pod, and it creates the executors' pods. Image, file, arguments
+and restrictions are those of `manifests`. Neither operator is needed to render an object.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from plimsoll.sparkjobs.launch.spec import (
 RESTART_AFTER_SECONDS: Final = 30
 RESTARTS: Final = 3
 RESTART_RESET_SECONDS: Final = 3600
-"""A driver that has worked so long begins to count its restarts anew."""
+"""After this time without a restart the count of restarts is reset."""
 
 
 def kubeflow_application(launch: SparkLaunch) -> Object:
@@ -49,7 +48,7 @@ def kubeflow_application(launch: SparkLaunch) -> Object:
             "mainApplicationFile": f"local://{JOB_FILE}",
             "arguments": live_arguments(launch),
             "sparkConf": _operator_settings(),
-            # It restarts without counting: whether it helps is seen by the age of the snapshot.
+            # `Always` has no limit; the age of the snapshot shows whether a restart has helped.
             "restartPolicy": {
                 "type": "Always",
                 "onFailureRetries": RESTARTS,
@@ -125,7 +124,7 @@ def _operator_settings() -> dict[str, str]:
         "spark.driver.extraJavaOptions": QUICK_START_JVM_OPTIONS,
         "spark.executor.extraJavaOptions": QUICK_START_JVM_OPTIONS,
         "spark.scheduler.minRegisteredResourcesRatio": "0",
-        # The driver's account is good for pods alone; what else there is belongs to the driver's pod, and goes with it.
+        # The driver has rights to pods only; other objects are owned by its pod and deleted with it.
         "spark.kubernetes.executor.disableConfigMap": "true",
         "spark.kubernetes.driver.service.deleteOnTermination": "false",
         "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
@@ -133,7 +132,7 @@ def _operator_settings() -> dict[str, str]:
 
 
 def _pod_template(launch: SparkLaunch, container: str) -> Object:
-    """A pod template: Spark and the operator add what they have fields for, and find the container by its name."""
+    """A pod template. Spark and the operator add what has fields of its own, and find the container by its name."""
     restricted: Object = {
         "name": container,
         "securityContext": container_security(),

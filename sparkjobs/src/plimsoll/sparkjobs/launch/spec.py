@@ -1,4 +1,4 @@
-"""What a launch is told, and what all ways of launching share: names, labels, the job's own arguments, restrictions."""
+"""The settings of a launch, and what all launchers share: names, labels, arguments of the job, restrictions of pods."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ VolumeAccess = Literal["ReadWriteOnce", "ReadWriteMany"]
 
 SPARK_VERSION: Final = "4.3.0"
 JOB_FILE: Final = "/opt/plimsoll/job.py"
-"""In the image: the file that `spark-submit` is given; its first argument names the job."""
+"""The file for `spark-submit` in the image; its first argument is the job."""
 DATA_PATH: Final = "/data"
 UID: Final = 185
 COMPONENT: Final = "spark"
 PART_LABEL, DRIVER_PART = "plimsoll.dev/part", "driver"
-"""The label of a driver's pod, whoever has made it."""
+"""The label of a driver's pod, whichever launcher created it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkLaunch:
-    """One fleet's jobs. `claim`: the volume that collectors write to and jobs read.
+    """Settings of one fleet's jobs. `claim`: the volume that collectors write and jobs read.
 
-    With `access` ReadWriteOnce all pods that use it are kept on one node, the collectors'; across nodes it has to be
-    ReadWriteMany. `owner`: the object that goes with them, as an owner reference. `lag_seconds`: the collectors'
+    With `access` ReadWriteOnce all pods that use it are kept on the collectors' node; across nodes it must be
+    ReadWriteMany. `owner`: an owner reference, with which the objects are deleted. `lag_seconds`: the collectors'
     interval.
     """
 
@@ -52,12 +52,12 @@ class SparkLaunch:
 
 
 def live_name(fleet: str) -> str:
-    """The object that runs a fleet's live job, whatever its kind."""
+    """The name of the object that runs a fleet's live job; the same for all kinds."""
     return f"{fleet}-spark-live"
 
 
 def live_arguments(launch: SparkLaunch, root: str = DATA_PATH) -> list[str]:
-    """Of the live job, behind its file."""
+    """The arguments of the live job, after its file."""
     return [
         "live", root, "--fleet", launch.fleet, "--trigger", str(launch.trigger_seconds), "--lag",
         str(launch.lag_seconds),
@@ -84,7 +84,7 @@ def metadata(launch: SparkLaunch, name: str, job: str) -> Object:
 
 
 def pod_security() -> Object:
-    """What the level `restricted` of pod security asks of a pod, and a group that may write to the volume."""
+    """A pod's part of the pod security level `restricted`, and a group that may write to the volume."""
     return {
         "runAsNonRoot": True, "runAsUser": UID, "runAsGroup": UID, "fsGroup": UID,
         "fsGroupChangePolicy": "OnRootMismatch", "seccompProfile": {"type": "RuntimeDefault"},
@@ -98,7 +98,7 @@ def container_security() -> Object:
 
 
 def volumes(launch: SparkLaunch) -> list[Object]:
-    """Spark unpacks libraries and spills to /tmp; all else is read-only."""
+    """The data, and /tmp, where Spark unpacks libraries and spills; everything else is read-only."""
     found: list[Object] = [{"name": "tmp", "emptyDir": {}}]
     if launch.claim:
         found.append({"name": "data", "persistentVolumeClaim": {"claimName": launch.claim}})
@@ -106,14 +106,14 @@ def volumes(launch: SparkLaunch) -> list[Object]:
 
 
 def mounts(launch: SparkLaunch) -> list[Object]:
-    found: list[Object] = [{"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108 - inside the pod
+    found: list[Object] = [{"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108  # inside the pod
     if launch.claim:
         found.append({"name": "data", "mountPath": DATA_PATH})
     return found
 
 
 def scheduling(launch: SparkLaunch) -> Object:
-    """Where pods may run: beside the collectors, if one node alone can have the volume."""
+    """Where pods may run: on the collectors' node, if only one node can mount the volume."""
     tolerated: Object = {"tolerations": list(launch.tolerations)} if launch.tolerations else {}
     if not launch.claim or launch.access == "ReadWriteMany":
         return tolerated

@@ -1,4 +1,4 @@
-"""What the live job keeps between triggers: buffers of reports by cluster, checkpoints, and snapshot files.
+"""The state of the live job between micro-batches: buffers of reports by cluster, checkpoints, and snapshot files.
 
-One stateful operator per cluster; its state is bounded, and a restart goes on from the checkpoint.
+One stateful operator keeps a bounded state for each cluster, and a restarted job continues from the checkpoint.
 """

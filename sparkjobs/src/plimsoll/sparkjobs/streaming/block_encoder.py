@@ -1,9 +1,8 @@
-"""Rows on their way to the stateful operator, put together: of each batch of rows one block for each cluster.
+"""Encodes rows for the stateful operator: one block for each cluster in each batch of rows.
 
-The operator is handed Python objects, one by one, at some ninety microseconds each; arrays are handed over whole. So
-rows are turned into blocks (`rings`) where they are read, by columns, and the operator meets some blocks and never a
-row. What is not valid ends here, as a number, and so does what is late for long: after an hour without a driver that is
-nearly all there is to read.
+Spark passes rows to the operator as Python objects, at some ninety microseconds each, but arrays as a whole. So rows
+are encoded into blocks (`report_buffer`) by columns where they are read, and the operator gets a few blocks. Invalid
+rows, and rows that are late already, are only counted here: after an hour without a driver nearly all rows are late.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - its name everywhere
+from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.sparkjobs.streaming.report_buffer import WIDTH, Ints, encode_block
 from plimsoll.telemetry.schema import METRICS
 
 BLOCK_COLUMNS: Final = "cluster STRING, invalid BIGINT, late BIGINT, rows BINARY"
-"""`rows` is a block, null if all are invalid or late."""
+"""`rows` is a block, or null if all rows are invalid or late."""
 _SCHEMA: Final = pa.schema(
     [("cluster", pa.string()), ("invalid", pa.int64()), ("late", pa.int64()), ("rows", pa.binary())]
 )
@@ -30,12 +29,12 @@ _NUMBERS: Final = {"epoch": 3, "seq": 4, "received_us": 5, "at_us": 7, **{n: 8 +
 
 
 def encode_blocks(points: DataFrame, late_us: Column) -> DataFrame:
-    """Rows of PACKED from points (`reading.points`). What was made at `late_us` or before is late."""
+    """Rows of BLOCK_COLUMNS from points (`telemetry_source.report_points`). Rows from `late_us` or before are late."""
     return points.withColumn("late", F.col("at_us") <= late_us).mapInArrow(encode_batches, BLOCK_COLUMNS)
 
 
 def encode_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same, batch by batch, of points that also say whether each is `late`."""
+    """The same for Arrow batches of points with a column `late`."""
     for batch in batches:
         if batch.num_rows:
             yield _encode_batch(batch)
@@ -60,7 +59,7 @@ def _encode_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _integer_rows(batch: pa.RecordBatch) -> tuple[list[str], Ints]:
-    """All rows as `rings` has them; what a row that is not valid lacks is anything."""
+    """All rows as a `ReportBuffer` stores them; null values of invalid rows become arbitrary numbers."""
     rows = np.empty((batch.num_rows, WIDTH), dtype=np.int64)
     names: list[str] = []
     for name, place in _TEXTS.items():

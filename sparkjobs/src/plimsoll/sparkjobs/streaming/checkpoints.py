@@ -1,7 +1,7 @@
-"""What the live job's checkpoint says beside Spark's own state: when its run began, and which files a batch had read.
+"""The checkpoint of the live job beside Spark's own state: the start of its run, and the files that a batch has read.
 
-A run lasts as long as its checkpoint: a driver that comes back goes on with the same run and the next batch. Its start
-is kept inside the checkpoint, so that both are lost together and never one of them.
+A run lasts as long as its checkpoint: a restarted driver continues the same run with the next batch. The start of the
+run is stored inside the checkpoint, so that neither can be lost without the other.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ POLL_SECONDS: Final = 0.1
 
 
 class CheckpointBusyError(RuntimeError):
-    """Another driver works on this checkpoint; two would spoil it."""
+    """Another driver works on this checkpoint; two would corrupt it."""
 
 
 def run_start_us(checkpoint: Path, now_us: int) -> int:
-    """When the run of this checkpoint began; now, if it begins now."""
+    """When the run of this checkpoint began; a new checkpoint gets `now_us`."""
     path = checkpoint / RUN_FILE
     if path.exists():
         return int(json.loads(path.read_bytes())["run_us"])
@@ -39,10 +39,10 @@ def run_start_us(checkpoint: Path, now_us: int) -> int:
 
 @contextmanager
 def checkpoint_lock(checkpoint: Path, wait_seconds: float = 0.0) -> Iterator[None]:
-    """Hold the checkpoint for this process. It is free again when the process ends, in whatever way.
+    """Lock the checkpoint for this process. The lock ends with the process, even if that is killed.
 
     Raises:
-        CheckpointBusyError: another process holds it, and has for `wait_seconds`.
+        CheckpointBusyError: another process still holds the lock after `wait_seconds`.
 
     """
     checkpoint.mkdir(parents=True, exist_ok=True)
@@ -60,10 +60,10 @@ def checkpoint_lock(checkpoint: Path, wait_seconds: float = 0.0) -> Iterator[Non
 
 
 def files_until(checkpoint: Path, batch: int) -> list[Path]:
-    """The files that batches up to this one have read, from the log of the file source.
+    """The files that all batches up to this one have read, from the log of the file source.
 
     Raises:
-        FileNotFoundError: there is no such log.
+        FileNotFoundError: the checkpoint has no log of this batch.
 
     """
     folder = checkpoint / "sources" / "0"
@@ -79,6 +79,6 @@ def files_until(checkpoint: Path, batch: int) -> list[Path]:
 
 
 def _log_offset(checkpoint: Path, batch: int) -> int:
-    """How far into the source's log a batch reads: batches without new files leave that as it was."""
+    """The entry of the source's log up to which a batch has read; a batch without files repeats the last one."""
     lines = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
     return -1 if lines[-1] == "-" else int(json.loads(lines[-1])["logOffset"])

@@ -1,10 +1,10 @@
-"""The last minutes of one cluster, as arrays: rows come in once, whatever their order, and windows come out.
+"""The last minutes of one cluster as arrays: rows are added in any order, and windows are computed from them.
 
-This is what the live job keeps. Rows come and are stored as blocks of whole numbers; those that are kept lie in slices
-of ten seconds, so that a batch rewrites the one or two newest and not all five minutes. A row belongs to the slice of
-its `at_us`; its key is (broker, epoch, seq), and of rows with equal keys the one that was received first counts, by the
-smaller collector's name among equals. Figures are those of `plimsoll.telemetry.metric_statistics`, by whole numbers
-only, so that they equal the oracle's to the last bit.
+This is the state of the live job. Rows are added and stored as blocks of whole numbers, in slices of ten seconds, so
+that a batch rewrites only the newest one or two and not all five minutes. A row belongs to the slice of its `at_us`.
+Its key is (broker, epoch, seq); of rows with equal keys the one received first counts, and of those received at the
+same time the one of the collector first by name. Statistics are those of `plimsoll.telemetry.metric_statistics`,
+computed from whole numbers only, so that they equal the oracle's to the last bit.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ BROKER, ROLE, STATE, EPOCH, SEQ, RECEIVED, COLLECTOR, AT, FIRST_METRIC = range(9
 WIDTH: Final = FIRST_METRIC + len(METRICS)
 _NAME_COLUMNS: Final = (BROKER, ROLE, STATE, COLLECTOR)
 _INPUT, _OUTPUT = METRICS.index("input_utilization"), METRICS.index("output_utilization")
-_CHUNK: Final = 1 << 20  # products of 21-bit limbs, so many of them, stay below 2^63
+_CHUNK: Final = 1 << 20  # a sum of this many products of 21-bit limbs stays below 2^63
 
 
 class _ReportBlock(msgspec.Struct, array_like=True):
@@ -51,7 +51,7 @@ class _ReportBlock(msgspec.Struct, array_like=True):
 
 
 def encode_block(names: Sequence[str], rows: Ints) -> bytes:
-    """Rows to be stored or sent, with those of the names that are in them."""
+    """Rows to be stored or sent, together with the names that they use."""
     used, inverse = np.unique(rows[:, _NAME_COLUMNS], return_inverse=True)
     own = rows.copy()
     own[:, _NAME_COLUMNS] = inverse.reshape(len(rows), len(_NAME_COLUMNS))
@@ -59,9 +59,9 @@ def encode_block(names: Sequence[str], rows: Ints) -> bytes:
 
 
 class ClusterSummary(msgspec.Struct, frozen=True):
-    """A cluster as it is told of: `seen` are the brokers, heads too, that have a row in the last SEEN_SECONDS.
+    """The state of a cluster. `seen`: brokers, heads included, with a row in the last SEEN_SECONDS.
 
-    `is_present`: any broker has a row in the longest window.
+    `is_present`: a broker has a row in the longest window.
     """
 
     is_present: bool
@@ -72,15 +72,15 @@ class ClusterSummary(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class ReportBuffer:
-    """Rows of one cluster, as whole numbers: names by their place in `names`, metrics in billionths."""
+    """Rows of one cluster as whole numbers: names by their index in `names`, metrics in billionths."""
 
     names: list[str] = field(default_factory=list)
     rows: Ints = field(default_factory=lambda: np.empty((0, WIDTH), dtype=np.int64))
 
     @classmethod
     def load(cls, blobs: Iterable[bytes]) -> ReportBuffer:
-        """From blocks, in any order."""
-        ring, parts = cls(), []
+        """A buffer from its blocks, in any order."""
+        buffer, parts = cls(), []
         known: dict[str, int] = {}
         for blob in blobs:
             stored = msgspec.msgpack.decode(blob, type=_ReportBlock)
@@ -89,44 +89,44 @@ class ReportBuffer:
             for column in _NAME_COLUMNS:
                 rows[:, column] = places[rows[:, column]]
             parts.append(rows)
-        ring.names = list(known)
+        buffer.names = list(known)
         if parts:
-            ring.rows = np.concatenate(parts)
-        return ring
+            buffer.rows = np.concatenate(parts)
+        return buffer
 
     def slices(self) -> list[int]:
         return [int(number) for number in np.unique(self.rows[:, AT] // SLICE_US)]
 
     def encode_slice(self, number: int) -> bytes | None:
-        """One slice, to be stored; None if nothing is in it."""
+        """The block of one slice; None if the slice is empty."""
         rows = self.rows[self.rows[:, AT] // SLICE_US == number]
         return encode_block(self.names, rows) if len(rows) else None
 
     def prune(self, end_us: int) -> None:
-        """Forget what is in no window that ends at `end_us` or later."""
+        """Drop rows that are in no window that ends at `end_us` or later."""
         self.rows = self.rows[self.rows[:, AT] > end_us - HORIZON_US]
 
     def add(self, blocks: Iterable[bytes], end_us: int) -> tuple[ReportCounts, set[int]]:
-        """Take rows in that are valid; what became of them, and the slices that have changed.
+        """Add valid rows; returns their counts, and the slices that have changed.
 
-        Late is what no window that ends at `end_us` or later can hold.
+        A row is late if it is in no window that ends at `end_us` or later.
         """
-        came = ReportBuffer.load(blocks)
-        fresh = came.rows[came.rows[:, AT] > end_us - HORIZON_US]
-        late = len(came.rows) - len(fresh)
+        given = ReportBuffer.load(blocks)
+        fresh = given.rows[given.rows[:, AT] > end_us - HORIZON_US]
+        late = len(given.rows) - len(fresh)
         if not len(fresh):
             return ReportCounts(rows_in=late, late=late), set()
-        before, both = len(self.rows), np.concatenate([self.rows, self._translate_names(fresh, came.names)])
+        before, both = len(self.rows), np.concatenate([self.rows, self._translate_names(fresh, given.names)])
         counts = self._first_copies(both)
         gone, new = both[:before][~counts[:before]], both[before:][counts[before:]]
         self.rows = both[counts]
         counted = len(self.rows) - before
         changed = np.unique(np.concatenate([gone[:, AT], new[:, AT]]) // SLICE_US)
-        outcome = ReportCounts(rows_in=len(came.rows), counted=counted, duplicate=len(fresh) - counted, late=late)
+        outcome = ReportCounts(rows_in=len(given.rows), counted=counted, duplicate=len(fresh) - counted, late=late)
         return outcome, {int(number) for number in changed}
 
     def _translate_names(self, rows: Ints, names: Sequence[str]) -> Ints:
-        """The rows by this ring's names, which become more where they have to."""
+        """The rows with indexes into this buffer's names; new names are appended."""
         places = {name: place for place, name in enumerate(self.names)}
         here = np.array([places.setdefault(name, len(places)) for name in names], dtype=np.int64)
         self.names = list(places)
@@ -134,7 +134,7 @@ class ReportBuffer:
         return rows
 
     def _first_copies(self, rows: Ints) -> npt.NDArray[np.bool_]:
-        """Which of the rows count: of each key the one that was received first."""
+        """For each row whether it counts: of each key the row received first does."""
         alphabetic = np.empty(len(self.names), dtype=np.int64)
         alphabetic[sorted(range(len(self.names)), key=self.names.__getitem__)] = np.arange(len(self.names))
         collectors = alphabetic[rows[:, COLLECTOR]]
@@ -147,7 +147,7 @@ class ReportBuffer:
         return counts
 
     def summarize(self, end_us: int) -> ClusterSummary:
-        """The cluster at `end_us`."""
+        """The state of the cluster at `end_us`."""
         at = self.rows[:, AT]
         rows = self.rows[(at > end_us - HORIZON_US) & (at <= end_us)]
         lately = rows[rows[:, AT] > end_us - SEEN_SECONDS * 1_000_000]
@@ -167,7 +167,7 @@ class ReportBuffer:
         )
 
     def _window(self, rows: Ints) -> LoadWindow:
-        """Of rows that are ordered by broker."""
+        """A window of rows that are ordered by broker."""
         if not len(rows):
             return LoadWindow(n=0, brokers=0, metrics={}, over=[], under=[])
         starts = np.flatnonzero(np.diff(rows[:, BROKER], prepend=-1) != 0)
@@ -187,7 +187,7 @@ class ReportBuffer:
 
 
 def rank_candidates(loads: Mapping[str, float]) -> tuple[list[LoadCandidate], list[LoadCandidate]]:
-    """The most loaded, most first, and the least loaded, least first; by name among equals."""
+    """The most loaded brokers, highest load first, and the least loaded, lowest first; ties by name."""
     over = sorted(loads, key=lambda name: (-loads[name], name))[:CANDIDATES_AT_MOST]
     under = sorted(loads, key=lambda name: (loads[name], name))[:CANDIDATES_AT_MOST]
     return (
@@ -197,7 +197,7 @@ def rank_candidates(loads: Mapping[str, float]) -> tuple[list[LoadCandidate], li
 
 
 def _sums(values: Ints, starts: Ints) -> list[int]:
-    """Exact sums of runs: halves of a value, so many as there may be, stay below 2^63."""
+    """Exact sums of runs. Values are split into halves, whose sums stay below 2^63."""
     high = np.add.reduceat(values >> 31, starts).tolist()
     low = np.add.reduceat(values & ((1 << 31) - 1), starts).tolist()
     return [(a << 31) + b for a, b in zip(high, low, strict=True)]
@@ -213,7 +213,7 @@ def _figures(values: Ints, broker_means: Sequence[tuple[int, int]]) -> MetricSta
 
 
 def _squares(values: Ints) -> Iterator[int]:
-    """The exact sum of squares, chunk by chunk, from limbs of 21 bits."""
+    """The exact sum of squares of each chunk, from limbs of 21 bits."""
     for start in range(0, len(values), _CHUNK):
         chunk = values[start : start + _CHUNK]
         mask = (1 << 21) - 1

@@ -1,7 +1,7 @@
-"""Where snapshots go: one file for each batch, and `latest.json`, which only moves forward.
+"""The files of snapshots: one for each batch, and `latest.json`, which only moves forward.
 
-A batch may be done twice, by a driver that was killed between writing and committing. It then writes its own file again
-and `latest.json` not backwards, so doing it twice changes nothing for a reader. Files are put in place whole.
+A batch is run twice if the driver was killed between writing and committing it. It then writes the same file again and
+does not move `latest.json` back, so a reader sees no difference. Files are replaced atomically.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from plimsoll.telemetry.snapshot import SnapshotError, TelemetrySnapshot, decode
 
 LIVE: Final = f"agg/v{MAJOR}/live"
 KEEP_BATCHES: Final = 720
-"""Files of batches that are kept: an hour of them at a trigger of five seconds, for whoever compares."""
+"""Files of batches that are kept, for comparison with the oracle: an hour of them at a trigger of five seconds."""
 
 
 def batch_path(root: Path, batch: int) -> Path:
@@ -26,7 +26,7 @@ def batch_path(root: Path, batch: int) -> Path:
 
 
 def write_snapshot(path: Path, snapshot: TelemetrySnapshot) -> None:
-    """The whole file or none of it; on the disk before it has its name."""
+    """Replace the file atomically; its data is on disk before the rename."""
     _write_file(path, encode_snapshot(snapshot))
 
 
@@ -41,7 +41,7 @@ def _write_file(path: Path, data: bytes) -> None:
 
 
 def publish_snapshot(root: Path, snapshot: TelemetrySnapshot) -> bool:
-    """Write a batch's snapshot; whether `latest.json` is it now, which it is unless that was ahead."""
+    """Write a batch's snapshot; returns whether it is `latest.json` now. It is not if that one is newer."""
     data = encode_snapshot(snapshot)
     _write_file(batch_path(root, snapshot.batch), data)
     batch_path(root, snapshot.batch - KEEP_BATCHES).unlink(missing_ok=True)
@@ -52,25 +52,17 @@ def publish_snapshot(root: Path, snapshot: TelemetrySnapshot) -> bool:
 
 
 class _SnapshotOrder(Struct):
-    """Of a snapshot what orders it, which is read at a hundredth of the cost of all of it."""
+    """The fields that order snapshots: reading them alone costs a hundredth of decoding all."""
 
     run_us: int
     batch: int
 
 
 def _is_ahead(path: Path, snapshot: TelemetrySnapshot) -> bool:
-    """Whether what is there comes after this; what only says so and is not whole does not."""
+    """Whether the file has a newer snapshot. A damaged file is never newer, whatever its order fields are."""
     try:
         data = path.read_bytes()
-        said = msgspec.json.decode(data, type=_SnapshotOrder)
-        return (said.run_us, said.batch) > snapshot.order and decode_snapshot(data).order > snapshot.order
+        order = msgspec.json.decode(data, type=_SnapshotOrder)
+        return (order.run_us, order.batch) > snapshot.order and decode_snapshot(data).order > snapshot.order
     except (FileNotFoundError, msgspec.MsgspecError, SnapshotError):
         return False
-
-
-def read_latest(root: Path) -> TelemetrySnapshot | None:
-    """What `latest.json` says; None if there is none or it cannot be read, in which case anything is better."""
-    try:
-        return decode_snapshot((root / LATEST).read_bytes())
-    except (FileNotFoundError, SnapshotError):
-        return None

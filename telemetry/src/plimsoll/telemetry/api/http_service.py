@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import logging
 from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
@@ -27,6 +28,8 @@ from plimsoll.telemetry.collector import TelemetryCollector
 from plimsoll.telemetry.credentials import bearer_token
 from plimsoll.telemetry.http_server import HttpRequest, HttpResponse, HttpServer
 from plimsoll.telemetry.snapshot import SnapshotError, SnapshotSummary
+
+log = logging.getLogger(__name__)
 
 BODY_BYTES: Final = 4 * 1024 * 1024
 REQUEST_SECONDS: Final = 10.0
@@ -46,6 +49,7 @@ class CollectorService:
     def __init__(self, collector: TelemetryCollector, clock: Callable[[], float], clock_us: Callable[[], int]) -> None:
         self.collector, self.clock, self.clock_us = collector, clock, clock_us
         self.metrics = CollectorMetrics(collector, clock_us)
+        self._token_fault = ""
         self._server = HttpServer(
             collector.config.address, self.answer, methods=("GET", "POST"), body_bytes=BODY_BYTES,
             seconds=REQUEST_SECONDS,
@@ -133,6 +137,12 @@ class CollectorService:
         said = {"counted": counted, "duplicate": duplicate, "invalid": len(refused), "why": refused[:3]}
         return HttpResponse(HTTPStatus.OK, json.dumps(said).encode(), JSON)
 
+    def _note_token_fault(self, fault: str) -> None:
+        """Log once why the token cannot be read: every sender is refused meanwhile."""
+        if fault and fault != self._token_fault:
+            log.error("no sessions are accepted, the bearer token cannot be read: %s", fault)
+        self._token_fault = fault
+
     def _is_known(self, token: str) -> bool:
         config = self.collector.config
         name, key = config.token_file, config.security.secret_key_file
@@ -141,6 +151,8 @@ class CollectorService:
                 wanted = Path(name).read_text(encoding="ascii").strip()
             else:
                 wanted = bearer_token(Path(key).read_text(encoding="ascii")) if key else ""
-        except (OSError, UnicodeDecodeError):
-            wanted = ""
+        except (OSError, UnicodeDecodeError) as error:
+            self._note_token_fault(str(error))
+            return False
+        self._note_token_fault("")
         return bool(wanted) and hmac.compare_digest(token.encode(), wanted.encode())

@@ -39,18 +39,18 @@ class CollectorMetrics(Source):
 
     def _rows(self) -> Iterator[Metric]:
         intake = self._collector.intake
-        rows = _counter("rows", "Load reports, by what became of them.", "outcome")
+        rows = _counter("rows", "Load reports, by result.", "outcome")
         for outcome in ("counted", "duplicate", "late", "invalid"):
             rows.add_metric([outcome], getattr(intake.counts, outcome))
         yield rows
-        invalid = _counter("rows_invalid", "Load reports that were refused, by why.", "reason")
+        invalid = _counter("rows_invalid", "Load reports that were refused, by reason.", "reason")
         for reason in ("malformed", "schema", "misplaced", "future", "full"):
             invalid.add_metric([reason], intake.reasons[reason])
         yield invalid
-        yield _single(_counter("rows_skewed", "Reports that windows take by the time they came."), intake.skewed)
-        yield _single(_counter("rows_dropped", "Rows given up as they could not be written."), intake.dropped)
-        yield _single(_gauge("rows_waiting", "Rows that wait to be written."), len(intake.pending_rows))
-        yield _single(_gauge("brokers_known", "Brokers whose numbers are remembered."), intake.brokers)
+        yield _single(_counter("rows_skewed", "Reports that are dated by the time of their arrival."), intake.skewed)
+        yield _single(_counter("rows_dropped", "Rows dropped because they could not be written."), intake.dropped)
+        yield _single(_gauge("rows_waiting", "Rows waiting to be written."), len(intake.pending_rows))
+        yield _single(_gauge("brokers_known", "Brokers whose report numbers are remembered."), intake.brokers)
 
     def _written(self) -> Iterator[Metric]:
         files = self._collector.files
@@ -58,11 +58,11 @@ class CollectorMetrics(Source):
         yield _single(_counter("rows_written", "Rows in them."), files.rows)
         yield _single(_counter("written_bytes", "Bytes in them."), files.size_bytes)
         yield _single(_counter("write_failures", "Files that could not be written; rows were kept."), files.failures)
-        yield _single(_counter("files_removed", "Files removed as they were too old."), files.removed)
+        yield _single(_counter("files_removed", "Files removed because of their age."), files.removed)
 
     def _sessions(self) -> Iterator[Metric]:
         outcomes = self._collector.outcomes
-        sessions = _counter("sessions", "Sessions that were sent, by what became of them.", "outcome")
+        sessions = _counter("sessions", "Sessions that were received, by result.", "outcome")
         for name, count in (
             ("counted", outcomes.counted), ("duplicate", outcomes.duplicates), ("invalid", outcomes.refused),
         ):  # fmt: skip
@@ -77,12 +77,16 @@ class CollectorMetrics(Source):
         usable = _gauge("snapshot_usable", "1 if the snapshot of this source may be used now.", "source")
         usable.add_metric(["fold"], 1)
         usable.add_metric(["spark"], int("spark" in found))
-        age = _gauge("snapshot_age_seconds", "Since the end of the snapshot's window, where it may be used.", "source")
-        seen = _gauge("brokers_seen_ratio", "Brokers seen of those expected.", "source")
+        age = _gauge(
+            "snapshot_age_seconds",
+            "Seconds since the end of the snapshot's window; absent if it may not be used.",
+            "source",
+        )
+        seen = _gauge("brokers_seen_ratio", "Share of the expected brokers that were seen.", "source")
         for source, snapshot in found.items():
             age.add_metric([source], max(0.0, snapshot.age_seconds(now_us)))
             seen.add_metric([source], snapshot.coverage)
-        refused = _counter("snapshots_refused", "Times that Spark's snapshot could not be used, by why.", "fault")
+        refused = _counter("snapshots_refused", "How often Spark's snapshot could not be used, by reason.", "fault")
         for fault, count in sorted(self._collector.faults.items()):
             refused.add_metric([fault], count)
         yield from (usable, age, seen, refused)

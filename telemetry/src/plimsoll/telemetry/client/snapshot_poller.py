@@ -7,6 +7,7 @@ again, since anything may sit between them and us.
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -27,6 +28,8 @@ from plimsoll.telemetry.snapshot import (
     TelemetrySnapshot,
     decode_snapshot,
 )
+
+log = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 5.0
@@ -76,6 +79,7 @@ class SnapshotPoller:
         self._choice = SnapshotChooser(wanted)
         self._start_us, self._rounds = time.time_ns() // 1000, 0
         self._end = threading.Event()
+        self._faults: dict[tuple[str, int], str] = {}
         self.result: PollResult | None = None
         self._thread = threading.Thread(target=self._run, name="polls collectors", daemon=True)
         self._thread.start()
@@ -100,8 +104,12 @@ class SnapshotPoller:
                 fold = decode_snapshot(fetch(place, "/v1/fold"))
                 if isinstance(spark, SnapshotError):
                     spark = _fetch_spark(place)
-            except (OSError, HTTPException, ValueError):
+            except OSError:
                 continue  # counted as silent
+            except (HTTPException, ValueError) as error:
+                self._note_fault(place, str(error))
+                continue
+            self._note_fault(place, "")
             if fold.fleet == self._fleet:
                 folds.append(fold)
         now_us = time.time_ns() // 1000
@@ -115,6 +123,12 @@ class SnapshotPoller:
         )  # fmt: skip
         chosen = self._choice.choose(spark, merge_folds(folds, header), now_us)
         return PollResult(now_us, chosen, silent, _summary_of(spark))
+
+    def _note_fault(self, place: tuple[str, int], fault: str) -> None:
+        """Log once why an answer is of no use: the collector counts as silent, and does answer."""
+        if fault and self._faults.get(place) != fault:
+            log.warning("the answer of collector %s:%d cannot be used: %s", *place, fault)
+        self._faults[place] = fault
 
 
 def _fetch_spark(place: tuple[str, int]) -> bytes | SnapshotError:
@@ -130,7 +144,7 @@ def _summary_of(spark: bytes | SnapshotError) -> SnapshotSummary | None:
     try:
         return SnapshotSummary.of(decode_snapshot(spark))
     except SnapshotError:
-        return None
+        return None  # the chooser has refused it by the same check, and says why
 
 
 def _summary_in_refusal(path: str, said: dict[str, Any]) -> SnapshotSummary | None:
@@ -161,6 +175,8 @@ def fetch(place: tuple[str, int], path: str) -> bytes:
     if answer.status == HTTPStatus.OK:
         return body
     said = json.loads(body)
+    if not isinstance(said, dict):  # the answer of a proxy
+        raise ValueError(f"{path}: {answer.status} {said!r:.100}")
     if answer.status == HTTPStatus.SERVICE_UNAVAILABLE and said.get("fault") in SNAPSHOT_FAULTS:
         raise SnapshotError(said["fault"], str(said.get("message", "")), _summary_in_refusal(path, said))
     raise ValueError(f"{path}: {answer.status} {said}")

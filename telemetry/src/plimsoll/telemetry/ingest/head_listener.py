@@ -145,7 +145,7 @@ class HeadListener:
         self._connections[cluster].has_answered = True
         reports: list[Mapping[str, Any]] = []
         refused = 0
-        with contextlib.suppress(zmq.Again):
+        with contextlib.suppress(zmq.Again):  # all that has come is read
             for _ in range(FRAMES_PER_HEAD):
                 found = decode_load_reports(socket.recv(zmq.NOBLOCK))
                 if found is None:

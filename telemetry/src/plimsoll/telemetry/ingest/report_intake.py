@@ -17,12 +17,12 @@ from msgspec import Meta, Struct
 from plimsoll.telemetry.fold import ReportPoint
 from plimsoll.telemetry.ingest.report_sequence import ReportSequence, SequenceVerdict
 from plimsoll.telemetry.metric_statistics import to_billionths
-from plimsoll.telemetry.schema import LOADS, MAJOR, METRICS, SKEW_SECONDS
+from plimsoll.telemetry.schema import LOADS, MAJOR, METRICS, SKEW_SECONDS, TableRow
 from plimsoll.telemetry.snapshot import ReportCounts
 
 ReportOutcome = Literal["counted", "duplicate", "late", "invalid"]
 RefusalReason = Literal["malformed", "schema", "misplaced", "future", "full"]
-ReportRow = tuple[Any, ...]
+ReportRow = TableRow
 """Values of the columns of `loads`, in their order."""
 
 FUTURE_SECONDS: Final = 3600.0
@@ -133,7 +133,7 @@ class ReportIntake:
             return self.refuse("schema")
         try:
             report = msgspec.convert(said, IncomingReport)
-        except msgspec.ValidationError:
+        except msgspec.ValidationError:  # counted under its reason, as everything that is refused
             return self.refuse("malformed")
         if any(math.isnan(value) for value in _float_values(report)):
             return self.refuse("malformed")

@@ -1,4 +1,4 @@
-"""Tells a broker's new reports from duplicates and from those too late to tell: pure, bounded, per broker.
+"""Separates a broker's new reports from duplicates and from those too old to decide: pure, bounded, per broker.
 
 A report is identified by (epoch, seq). Reports may overtake each other a little, so the last WINDOW numbers of an epoch
 are remembered one by one; older ones are late. A lower epoch is late, too, unless the higher one has been silent for a

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final
 
-from plimsoll.telemetry.schema import OUTCOMES
+from plimsoll.telemetry.schema import OUTCOMES, TableRow
 from plimsoll.telemetry.session_rows import session_row
 
 REMEMBERED_AT_MOST: Final = 20_000
@@ -22,7 +22,7 @@ class SessionOutcomes:
     def __init__(self, fleet: str, collector: str) -> None:
         self.fleet, self.collector = fleet, collector
         self.counted = self.duplicates = self.refused = self.dropped = 0
-        self.pending_rows: list[tuple[Any, ...]] = []
+        self.pending_rows: list[TableRow] = []
         self._known: OrderedDict[str, None] = OrderedDict()
 
     def take_session(self, item: Mapping[str, Any], received_us: int) -> bool:
@@ -45,12 +45,12 @@ class SessionOutcomes:
         self.return_rows([])
         return True
 
-    def take_rows(self) -> list[tuple[Any, ...]]:
+    def take_rows(self) -> list[TableRow]:
         """The pending rows; a caller that cannot write them returns them with `return_rows`."""
         rows, self.pending_rows = self.pending_rows, []
         return rows
 
-    def return_rows(self, rows: list[tuple[Any, ...]]) -> None:
+    def return_rows(self, rows: list[TableRow]) -> None:
         """Queue rows again that could not be written. Beyond the limit the oldest are dropped."""
         self.pending_rows = [*rows, *self.pending_rows]
         self.dropped += max(0, len(self.pending_rows) - WAITING_AT_MOST)

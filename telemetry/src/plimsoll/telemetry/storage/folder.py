@@ -12,23 +12,22 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from plimsoll.telemetry.schema import EXPECTED, INCOMING, LATEST, SESSIONS, ExpectedBrokers, TelemetryTable
+from plimsoll.telemetry.schema import EXPECTED, INCOMING, LATEST, SESSIONS, ExpectedBrokers, TableRow, TelemetryTable
 from plimsoll.telemetry.storage import parquet
 
-_NAME: Final = re.compile(r"(?P<collector>.+)-(?P<first>\d+)-(?P<last>\d+)-(?P<number>\d+)\.parquet")
+_NAME: Final = re.compile(r"(?P<collector>.+)-\d+-(?P<last>\d+)-\d+\.parquet")
 
 
 @dataclass(frozen=True)
 class TelemetryFile:
-    """A file as its name describes it; times in milliseconds since 1970."""
+    """A file as its name describes it. `last_ms`: in milliseconds since 1970."""
 
     path: Path
     collector: str
-    first_ms: int
     last_ms: int
 
 
@@ -55,9 +54,7 @@ class TelemetryFolder:
                 partial.unlink(missing_ok=True)
         (self.root / LATEST).parent.mkdir(parents=True, exist_ok=True)
 
-    def write(
-        self, folder: str, table: TelemetryTable, rows: Sequence[tuple[Any, ...]], first_us: int, last_us: int
-    ) -> bool:
+    def write(self, folder: str, table: TelemetryTable, rows: Sequence[TableRow], first_us: int, last_us: int) -> bool:
         """Write one file; false if that failed: then `fault` says why, and there is no file."""
         self._number += 1
         name = f"{self.collector}-{first_us // 1000}-{last_us // 1000}-{self._number}.parquet"
@@ -80,7 +77,7 @@ class TelemetryFolder:
             partial.write_bytes(msgspec.json.encode(expected))
             partial.replace(path)
         except OSError as error:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # the disk that fails; what is reported is its first fault
                 partial.unlink(missing_ok=True)
             self.failures += 1
             self.fault = f"{path}: {error.strerror or error}"
@@ -114,14 +111,4 @@ class TelemetryFolder:
         for path in (self.root / folder).iterdir():
             named = _NAME.fullmatch(path.name)
             if named is not None and not path.name.startswith("."):
-                yield TelemetryFile(path, named["collector"], int(named["first"]), int(named["last"]))
-
-
-def read_expected_file(path: Path) -> ExpectedBrokers:
-    """The brokers that should report.
-
-    Raises:
-        OSError: there is no such file. msgspec.MsgspecError: it has another content.
-
-    """
-    return msgspec.json.decode(path.read_bytes(), type=ExpectedBrokers)
+                yield TelemetryFile(path, named["collector"], int(named["last"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from plimsoll.telemetry.schema import MAJOR, TelemetryColumn, TelemetryTable
+from plimsoll.telemetry.schema import MAJOR, TableRow, TelemetryColumn, TelemetryTable
 
 COMPRESSION: Final = "zstd"
 PARTIAL: Final = ".partial"
@@ -37,12 +37,7 @@ def file_version(table: TelemetryTable) -> bytes:
     return f"plimsoll.{table.name}/{MAJOR}".encode()
 
 
-def write_rows(path: Path, table: TelemetryTable, rows: Sequence[Mapping[str, Any]]) -> int:
-    """The same as `write_values` for rows by name of column."""
-    return write_values(path, table, [tuple(row[name] for name in table.names) for row in rows])
-
-
-def write_values(path: Path, table: TelemetryTable, rows: Sequence[tuple[Any, ...]]) -> int:
+def write_values(path: Path, table: TelemetryTable, rows: Sequence[TableRow]) -> int:
     """Write rows as one Parquet file, which appears at `path` whole or not at all; returns its size in bytes.
 
     A row has the values of the table's columns in their order.

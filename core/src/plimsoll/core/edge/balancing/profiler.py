@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from plimsoll.core import predicates
 from plimsoll.core.config import BrokerConfig
@@ -130,7 +130,7 @@ class Profiler:
         for piece in self._answer:
             self.host.to_head(piece)
 
-    def _matching(self, keys: Mapping[EdgeAttachment, str], attributes: Any) -> Iterable[str]:
+    def _matching(self, keys: Mapping[EdgeAttachment, str], attributes: Attributes) -> Iterable[str]:
         holders = self.host.subscription_table.holders
         return {keys.get(holders[number], "") for number in self.host.subscription_table.index.match(attributes)}
 

@@ -12,7 +12,7 @@ from typing import Literal
 from plimsoll.core.protocol import messages as msg
 
 LONGEST_SECONDS = 600.0
-"""Longest time that one RESERVATION holds, whatever it asks for."""
+"""Longest time that one RESERVATION holds, even if it asks for more."""
 
 ReservationChange = Literal["began", "moved", "ended", ""]
 """What a RESERVATION changes: a session began, ended with load moved, ended without; or nothing."""

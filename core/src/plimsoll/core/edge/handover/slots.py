@@ -21,7 +21,7 @@ class SlotTable(dict[str, ReservedSlot]):
     """The slots of an edge, by subscriber. A subscriber has at most one, so two sessions cannot both move it here."""
 
     def free(self, subscriber: str, session: str) -> None:
-        """Give a slot up, if it is this session's: a late word of another session must not take it."""
+        """Give a slot up, if it is this session's: a late message of another session must not free it."""
         if (slot := self.get(subscriber)) is not None and slot.session == session:
             del self[subscriber]
 

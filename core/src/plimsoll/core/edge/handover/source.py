@@ -5,7 +5,7 @@ Rules (docs/handover.md, 3 to 5):
 - CUT is a point in the stream. What came before it reaches the subscriber ahead of END, from its queue or from the
   head's log; nothing after it does.
 - Within a cluster the cut ends the subscriber's place here. Across clusters it stays in the cover until RELEASE: if the
-  subscriber has to resume at this head, the log must not have a hole.
+  subscriber has to resume at this head, the log must have everything for it.
 """
 
 from __future__ import annotations

@@ -12,13 +12,14 @@ Rules (docs/handover.md, 3 to 5):
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from plimsoll.core.edge.attachment import REFUSALS, TOO_LONG, AttachmentState, EdgeAttachment, out_of_bounds
 from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
 from plimsoll.core.edge.handover.arrivals import ArrivalReports
 from plimsoll.core.edge.handover.delivery_audit import DeliveryAuditRelay
 from plimsoll.core.edge.handover.slots import ReservedSlot, SlotTable
+from plimsoll.core.edge.list_change import reading_units
 from plimsoll.core.edge.name_claims import NameClaims
 from plimsoll.core.permissions import NOT_PERMITTED
 from plimsoll.core.protocol import messages as msg
@@ -90,35 +91,36 @@ class HandoverTarget:
 
     # -- attaching
 
-    def on_attach(self, link: Link, attach: msg.Attach) -> None:
-        held = [
-            msg.HeldItem(item.attachment, item.version)
-            for item in attach.members
-            if self._attach(link, item, attach.session)
-        ]
+    def on_attach(self, link: Link, attach: msg.Attach) -> Iterator[int]:
+        """Attach the members that have a slot here; yields the units of work of each part."""
+        came = []
+        for item in attach.members:
+            if (attachment := self._open(link, item, attach.session)) is not None:
+                came.append(attachment)
+                yield from self._take_all(attachment, item.subscriptions)
+        held = [a for a in came if a.state is AttachmentState.STANDBY]
+        for attachment in held:
+            self.reports.attached(attach.session, attachment.subscriber)
         if held:
-            self.host.say(link, msg.Held(held))
+            self.host.say(link, msg.Held([msg.HeldItem(a.id, a.version) for a in held]))
 
-    def _attach(self, link: Link, item: msg.AttachItem, session: str) -> bool:
-        """Attach a subscriber on standby, if it has a slot here and its whole list can be taken."""
+    def _open(self, link: Link, item: msg.AttachItem, session: str) -> EdgeAttachment | None:
+        """Attach a subscriber on standby, with nothing in its list, if it has a slot here."""
         self.attachments.vacate(link, item.attachment)
         if code := self._refusal(link, item, session):
             self.host.say(link, msg.AttachmentClosed(item.attachment, code, REFUSALS[code]))
             self._reject(item.subscriber, session, REFUSALS[code])
-            return False
+            return None
         if (foreign := self.claims.refusal(item.subscriber, link.identity)) is not None:
             # The place is kept: it is for the subscriber of another identity.
             self.host.say(link, msg.AttachmentClosed(item.attachment, *foreign))
-            return False
+            return None
         attachment = self.attachments.open(link, item)
         slot = self.slots.get(item.subscriber)
         attachment.is_verified = slot is not None and bool(slot.identity)
         # No place of its own yet: until INSTALL the subscriber's place is at the source, and this ends with its link.
         attachment.state, attachment.incoming_session, attachment.keeps_place = AttachmentState.STANDBY, session, False
-        if not self._take_all(attachment, item.subscriptions):
-            return False
-        self.reports.attached(session, item.subscriber)
-        return True
+        return attachment
 
     def _refusal(self, link: Link, item: msg.AttachItem, session: str) -> str:
         if not link.grant.subscribes:
@@ -130,31 +132,38 @@ class HandoverTarget:
             return "session"
         return out_of_bounds(item)
 
-    def _take_all(self, attachment: EdgeAttachment, items: Iterable[msg.SubscriptionItem]) -> bool:
+    def _take_all(
+        self, attachment: EdgeAttachment, items: Iterable[msg.SubscriptionItem], leaving: Collection[int] = ()
+    ) -> Iterator[int]:
         """Take subscriptions. The first that cannot be taken ends the attachment: at the source all of them count."""
+        table = self.attachments.subscription_table
         for item in items:
+            if attachment.state is not AttachmentState.STANDBY:
+                return
             try:
-                self.attachments.subscription_table.take(attachment, item)
+                table.take(attachment, item, leaving)
             except ValueError as error:
                 self.host.counters["subscriptions_refused"] += 1
                 text = f"subscription {item.id} cannot be taken here: {error}"
                 self.attachments.close_and_notify(attachment, "session", text)
                 self._reject(attachment.subscriber, attachment.incoming_session, text)
-                return False
-        return True
+                return
+            yield reading_units(item)
+        if attachment.state is AttachmentState.STANDBY:
+            table.confirm(attachment, leaving)
 
     def _reject(self, x: str, session: str, why: str) -> None:
-        """Tell the head that a subscriber will not attach here, unless it has already."""
+        """Report to the head that a subscriber will not attach here, unless it has already."""
         slot = self.slots.get(x)
         if slot is not None and slot.session == session and not self._is_arriving(x, session, *AttachmentState):
             del self.slots[x]
             self.host.up(msg.HandoverRejected(session, [x], why))
 
-    def on_subs(self, attachment: EdgeAttachment, subs: msg.Subs) -> None:
+    def on_subs(self, attachment: EdgeAttachment, subs: msg.Subs) -> Iterator[int]:
         """Change the list of an attachment on standby, which is not matched yet."""
-        attachment.version = subs.version
-        self.attachments.subscription_table.remove(attachment, subs.removes)
-        if self._take_all(attachment, subs.adds):
+        yield from self._take_all(attachment, subs.adds, set(subs.removes))
+        if attachment.state is AttachmentState.STANDBY:
+            attachment.version = subs.version
             self.host.say(attachment.link, msg.Held([msg.HeldItem(attachment.id, subs.version)]))
 
     # -- the cut
@@ -218,7 +227,7 @@ class HandoverTarget:
         """Close it: the subscriber drains the source, and resumes at END from the cut (docs/handover.md, 9)."""
         self.host.counters["holds_full"] += 1
         self.attachments.close_and_notify(
-            attachment, "hold", "more was held than your queue may have; go on where you are until END"
+            attachment, "hold", "more was held than your queue may have; stay at the source until END"
         )
 
     # -- ends

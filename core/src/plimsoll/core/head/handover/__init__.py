@@ -2,6 +2,6 @@
 
 Laws of the place (docs/handover.md proves them):
 - The head of the source alone decides, member by member; the first of cut and abort holds.
-- Whatever defines a point in a stream travels in that stream. Only commands, outcomes and REVOKE do not.
+- Everything that defines a point in a stream travels in that stream. Only commands, outcomes and REVOKE do not.
 - Edges never go back on their own: a target waits for INSTALLED or ABORT.
 """

@@ -7,7 +7,7 @@ another epoch of this head, or while the head does not know yet what its edges h
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -21,7 +21,7 @@ SUBSCRIBERS_PER_PAGE = 1000
 
 
 class Mediators(Protocol):
-    """`mediators`: the control connections that mediators have made themselves known on."""
+    """`mediators`: the control connections on which mediators have identified themselves."""
 
     mediators: dict[Peer, float]
 
@@ -47,7 +47,7 @@ class CommandContext(Protocol):
     def reporter(self) -> Mediators: ...
     @property
     def is_starting(self) -> bool: ...
-    def say_control(self, peer: Peer, *said: Any) -> None: ...
+    def say_control(self, peer: Peer, *said: msg.Outcome | msg.SubscriberPage) -> None: ...
 
 
 class MediatorCommands:
@@ -74,9 +74,9 @@ class MediatorCommands:
     def _refusal(self, command: msg.Command) -> str:
         fenced_at = self.host.mediator_fence.epoch
         if command.mediator < fenced_at:
-            return f"mediator-epoch: a mediator of epoch {fenced_at} has spoken since"
+            return f"mediator-epoch: a mediator of epoch {fenced_at} has sent a command since"
         if self.host.is_starting:
-            return "starting: the head waits for what its edges and neighbours hold"
+            return "starting: the head waits for the reports of its edges and neighbours"
         if command.head_epoch != self.host.epoch and command.step != "ask":
             return f"head-epoch: this head is in epoch {self.host.epoch}"
         if command.step == "prepare" and command.plan is None:
@@ -91,7 +91,7 @@ class MediatorCommands:
             return coordinator.cut(command.session)
         if command.step == "abort":
             return coordinator.abort(command.session)
-        return coordinator.outcome(command.session)
+        return coordinator.table.outcome(command.session)
 
     def broadcast(self, outcome: msg.Outcome) -> None:
         """Send every mediator how a session stands."""

@@ -3,7 +3,7 @@
 The log of this head has all that is due to a member on its way: before the cut the source is in the cover; across
 clusters it stays there until the RELEASE that follows DONE; within a cluster the target is in it from the cut on.
 So a member must have been given what the log has for it from where it began to count up to its DONE, and within a
-cluster up to some time later, at whatever edge.
+cluster up to some time later, at any edge.
 
 - The log is read in slices with pauses between them: publications do not wait for the audit.
 - Entries that are evicted, gaps, and passes that take longer than `READ_SECONDS` are not audited.

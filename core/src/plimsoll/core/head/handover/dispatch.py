@@ -85,7 +85,7 @@ class HandoverDispatch:
         host.covers.apply(outbox, request.cover)
         token = (host.name, host.epoch, host.log.last)
         if request.session in host.coordinator.sessions:
-            good = host.coordinator.cut_members(request.session, request.members, outbox.key, token)
+            good = host.coordinator.cut_decision.cut_members(request.session, request.members, outbox.key, token)
         else:
             good = host.remote_members.on_cut_request(request, outbox.key, token)
         cut = set(good)
@@ -122,7 +122,7 @@ class HandoverDispatch:
         if not self.host.handover_links.has_edge(edge):
             return f"{edge} is not an edge of {self.host.name}, or is down"
         if isinstance(message, msg.Prepare) and not self.host.remote_members.reserve(message, edge, source):
-            return f"{self.host.name} has as many guests as it may have"
+            return f"{self.host.name} has as many remote members as it may have"
         return ""
 
     # -- for the coordinator here
@@ -136,14 +136,14 @@ class HandoverDispatch:
             case msg.TargetAttached():
                 coordinator.on_attached(message)
             case msg.Marker():
-                coordinator.on_marker(message)
+                coordinator.cut_decision.on_marker(message)
             case msg.Done():
                 coordinator.on_done(message)
                 self._audit(source, message)
             case msg.HandoverRejected():
                 coordinator.on_rejected(message)
             case msg.AuditSummary():
-                coordinator.delivery_audit.counted(message, coordinator.moved(message.session))
+                coordinator.table.delivery_audit.counted(message, coordinator.table.moved(message.session))
             case _:
                 assert_never(message)
 
@@ -151,7 +151,7 @@ class HandoverDispatch:
         """Work out what was due to those members of a DONE that have counted their deliveries."""
         if done.checks:
             coordinator = self.host.coordinator
-            coordinator.delivery_audit.done(target_head, done, coordinator.moved(done.session))
+            coordinator.table.delivery_audit.done(target_head, done, coordinator.table.moved(done.session))
 
     # -- neighbours
 

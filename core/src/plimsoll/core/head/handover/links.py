@@ -6,7 +6,7 @@ socket: it must overtake a queue that does not drain.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from plimsoll.core.head.outbox import Outbox
 from plimsoll.core.head.outboxes import Outboxes
@@ -26,7 +26,7 @@ class HandoverLinksContext(Protocol):
     reporter: LoadReporter
     router: TreeRouter
 
-    def say_control(self, peer: Peer, *said: Any) -> None: ...
+    def say_control(self, peer: Peer, *said: msg.Revoke) -> None: ...
 
 
 class HandoverLinks:

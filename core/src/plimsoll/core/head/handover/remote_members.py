@@ -14,8 +14,8 @@ from plimsoll.core.permissions import INCARNATIONS_BELOW
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import OwnerEpoch, Token
 
-KEPT_SECONDS = 60.0
-"""How long a member that is not cut is known beyond its time to prepare."""
+KEPT_SECONDS = 20.0
+"""How long a member that is not cut is known beyond its time to prepare: twice the silence that ends a link."""
 
 REMOTE_MEMBERS_AT_MOST = 65_536
 

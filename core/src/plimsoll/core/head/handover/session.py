@@ -28,11 +28,14 @@ class HandoverMember:
 
 @dataclass(slots=True)
 class Handover:
-    """One hand-over. `decides_at`: until then there may be a cut; `drains_until`: after one."""
+    """One hand-over. `is_across`: to an edge of another head. `decides_at`: until then there may be a cut;
+    `drains_until`: after one.
+    """
 
     id: str
     plan: msg.HandoverPlan
     members: dict[str, HandoverMember]
+    is_across: bool
     decides_at: float
     state: str = "preparing"
     drains_until: float = float("inf")

@@ -1,6 +1,6 @@
 """Two brokers while moves between them are considered: which subscribers are where, and what each broker would measure.
 
-Predictions start from the two load reports, corrected where a report cannot show the truth: an overloaded broker
+Predictions start from the two load reports, corrected where a report is misleading: an overloaded broker
 reports what it sends, not what is demanded of it, and one without subscriptions has no matching delay to learn from.
 """
 
@@ -12,7 +12,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from plimsoll.core.policies.model.load import RESOURCES, BrokerLoad, LoadChange, LoadMeasures, Metric
+from plimsoll.core.policies.model.load import BrokerLoad, LoadChange, LoadMeasures, Metric
 from plimsoll.core.policies.model.match_delay import LinearMatchDelay, MatchDelayModel, MatchLoadChange
 from plimsoll.core.policies.model.parameters import BalancingParameters, ImbalanceTrigger
 from plimsoll.core.policies.model.profile import ProfileRow, SubscriptionProfile
@@ -180,19 +180,9 @@ class BrokerPair:
         """How far the two may differ before balancing is due."""
         return self.trigger.delay if metric == "match" else self.trigger.ratio
 
-    def overload(self, measures: LoadMeasures) -> float:
-        """How far a broker's resources are above their lower overload thresholds, summed up."""
-        limits = self.parameters.thresholds
-        return sum(max(0.0, measures.of_resource(each) - limits.of(each).lower) for each in RESOURCES)
-
     def predicted(self) -> tuple[BrokerLoad, BrokerLoad]:
         """Both brokers as they would be after the chosen moves."""
         return self.source.after(self.gone), self.target.after(self.come)
-
-    @property
-    def has_moved(self) -> bool:
-        """Whether anything has been chosen."""
-        return self.come.subscribers > 0
 
 
 class UniqueSamples:

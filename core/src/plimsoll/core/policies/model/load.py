@@ -80,7 +80,7 @@ class BrokerLoad:
     """The load report of one broker, PIE in the paper. Rates are per second; a utilisation of 1.0 is all there is.
 
     `bandwidth` is in bytes per second, None if output is not limited. `delay` predicts the matching delay; None means
-    eq. 4 from the report. Whatever the model, a prediction starts from the measured delay. `memory_per_subscriber` and
+    eq. 4 from the report. With either, a prediction starts from the measured delay. `memory_per_subscriber` and
     `cpu_per_input` are the slopes of these ratios.
     """
 

@@ -19,7 +19,7 @@ PRIOR = 0.02
 deviation of matches is this fraction of their root mean square."""
 
 OUTLIER = 10.0
-"""A time that exceeds the expected one by this factor was not the broker's doing, and is capped at that."""
+"""A time above this multiple of the expected one was not caused by the broker, and is capped there."""
 
 
 @dataclass(frozen=True, slots=True)

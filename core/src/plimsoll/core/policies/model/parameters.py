@@ -30,7 +30,7 @@ class BalancingParameters:
     between its overload thresholds gives load away like any other.
     """
 
-    thresholds: ResourceThresholds = ResourceThresholds()  # noqa: RUF009  a frozen value
+    thresholds: ResourceThresholds = ResourceThresholds()  # noqa: RUF009  # a frozen value
     local_trigger: ImbalanceTrigger = ImbalanceTrigger()
     global_trigger: ImbalanceTrigger = ImbalanceTrigger(0.15, 0.15)
     normalization_seconds: float = 0.1

@@ -1,6 +1,6 @@
 """What a policy proposes: steps that are carried out whole or not at all, and the candidates that it rejected.
 
-Each move and each rejection states its reason in words, so that one can tell later why a subscriber went or stayed.
+Each move and each rejection states its reason in words, so that it is known later why a subscriber went or stayed.
 """
 
 from __future__ import annotations

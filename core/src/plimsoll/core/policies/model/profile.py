@@ -7,7 +7,7 @@ Rows know no time; the profiler decides what the samples of its `SampledTraffic`
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from plimsoll.core.policies.model.traffic import SampledTraffic, union_bits
 
@@ -28,11 +28,6 @@ class ProfileRow:
     def count(self) -> int:
         """Subscribers in this row."""
         return len(self.names)
-
-    def without(self, names: Iterable[str]) -> ProfileRow:
-        """The row without these subscribers."""
-        gone = set(names)
-        return replace(self, names=tuple(name for name in self.names if name not in gone))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,26 +53,9 @@ class SubscriptionProfile:
         """Publications per second that match a row. PADRES 2006, eq. 2."""
         return self.traffic.rate(row.bits)
 
-    def extra_rate(self, row: ProfileRow) -> float:
-        """Publications per second that the target would take in for this row alone. PADRES 2006, eq. 3."""
-        return self.traffic.rate(row.bits & ~self.accepting)
-
-    def saved_rate(self, row: ProfileRow) -> float:
-        """Publications per second that the source would no longer take in if the whole row went."""
-        others = self.rest | union_bits(other.bits for other in self.rows if other.key != row.key)
-        return self.traffic.rate(row.bits & ~others)
-
     def output_bytes_per_second(self, row: ProfileRow) -> float:
         """Output that one subscriber of a row costs a broker, in bytes per second."""
         return self.traffic.bytes_per_second(row.bits) + self.traffic.rate(row.bits) * self.overhead_bytes
-
-    def towards(self, target: str) -> SubscriptionProfile:
-        """The profile for one of several targets; to an unknown target everything is new."""
-        return replace(self, accepting=dict(self.takers).get(target, 0))
-
-    def accepted(self, row: ProfileRow) -> SubscriptionProfile:
-        """The profile once the target takes in this row. PADRES 2006, 4.1: merged by OR, without sampling again."""
-        return replace(self, accepting=self.accepting | row.bits)
 
 
 def profile_rows(asked: Iterable[tuple[str, str, int, int]]) -> tuple[ProfileRow, ...]:

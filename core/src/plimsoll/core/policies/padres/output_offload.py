@@ -3,8 +3,8 @@
 PADRES 2006, 5.3. Phase-I takes sets that the target covers, in three types: I saves the source their input; II would
 save it if all could go; III does not, as the source needs the input for others. Phase-II takes the rest and brings the
 target new input, so it ends when the input utilisations are balanced: otherwise it and the input algorithm would undo
-each other's work for ever. An output-overloaded source goes on until it is below its lower threshold: it is then N/A to
-brokers that would give the load back.
+each other's work without end. An output-overloaded source goes on until it is below its lower threshold: it is then
+N/A to brokers that would give the load back.
 """
 
 from __future__ import annotations

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from plimsoll.core.policies.model.broker_pair import BrokerPair
-from plimsoll.core.policies.model.load import BrokerLoad, Resource
-from plimsoll.core.policies.model.parameters import BalancingParameters, Scope
-from plimsoll.core.policies.model.plan import BrokerAction, OffloadPlan
+from plimsoll.core.policies.balancing_policy import BalancingPolicy
+from plimsoll.core.policies.model.load import Resource
+from plimsoll.core.policies.model.plan import BrokerAction
 from plimsoll.core.policies.model.plan_builder import PlanBuilder, PlanEnd
-from plimsoll.core.policies.model.profile import SubscriptionProfile
 from plimsoll.core.policies.padres import input_offload as by_input
 from plimsoll.core.policies.padres import match_offload, output_offload
 from plimsoll.core.policies.padres.report_cards import OffloadGoal
@@ -22,42 +19,18 @@ RELIEVED_BY_MATCH: tuple[Resource, ...] = ("cpu", "input", "memory")  # PADRES 2
 
 
 @dataclass(frozen=True)
-class Padres:
+class Padres(BalancingPolicy):
     """PADRES 2006, section 5."""
 
     name: ClassVar[PolicyType] = "Padres"
 
-    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  a frozen value
-    scope: Scope = "Local"
-
-    def ranked(
-        self, own: BrokerLoad, actions: Sequence[BrokerAction], others: Mapping[str, BrokerLoad]
-    ) -> tuple[BrokerAction, ...]:
-        """The order of detection: the largest difference first. PADRES 2006, 3.2."""
-        return tuple(actions)
-
-    def plan(
-        self,
-        source: BrokerLoad,
-        target: BrokerLoad,
-        profile: SubscriptionProfile,
-        action: BrokerAction,
-        staying: Mapping[str, str] | None = None,
-        most: int | None = None,
-        others: Iterable[BrokerLoad] = (),
-    ) -> OffloadPlan:
-        """What should move from the source to the target for an action.
-
-        `staying` names subscribers that may not move, each with the reason. `most` limits how many may move. `others`
-        are the loads of the remaining brokers, which the move should not take these two further away from.
-        """
-        trigger = self.parameters.trigger(self.scope)
-        pair = BrokerPair(source, target, profile, self.parameters, trigger, staying or {}, most, others)
-        draft = PlanBuilder(pair, action)
+    def choose(self, draft: PlanBuilder) -> PlanEnd:
+        """Run the algorithm of the metric."""
+        action = draft.action
         end = ALGORITHMS[action.metric](draft, goal_of(action))
         if action.metric == "input" and "input" in action.overloaded and end.kind != "Limit":
             end = with_match_relief(draft, end)
-        return draft.plan(end)
+        return end
 
 
 def with_match_relief(draft: PlanBuilder, end: PlanEnd) -> PlanEnd:

@@ -32,7 +32,7 @@ class Shuffle:
 
     name: ClassVar[str] = "Shuffle"
 
-    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  a frozen value
+    parameters: BalancingParameters = BalancingParameters()  # noqa: RUF009  # a frozen value
     scope: Scope = "Local"
 
     def plan(
@@ -123,13 +123,17 @@ class _LevelSearch:
     def run(self) -> tuple[LevelPacker, ShuffleEnding, str]:
         """The best packing, and why there is no better one."""
         if len(self.brokers) < 2 or not self.takes:
-            return self.best, "Nothing", "there are no two brokers between which anybody could move"
+            return self.best, "Nothing", "there are no two brokers between which a subscriber could move"
         for _ in range(ROUNDS_AT_MOST):
             open_ = [name for name in self.brokers if name not in self.given_up]
             top = max((self.best.high(name) for name in open_), default=0.0)
             low = min(self.best.high(name) for name in self.takes)
             if top - low <= self.trigger:
-                return self.best, "Balanced", f"whoever can be lowered is within {self.trigger:g} of the lowest"
+                return (
+                    self.best,
+                    "Balanced",
+                    f"every broker that can be lowered is within {self.trigger:g} of the lowest",
+                )
             failed = self._lowered(open_, top, low)
             if failed.is_limited:
                 return self.best, "Limit", f"{self.most} may move, which is the limit"

@@ -145,7 +145,6 @@ from plimsoll.core.protocol.wire import WireError
 
 __all__ = [
     "COUNTED_MARKS_AT_MOST",
-    "PUB_TAG",
     "Abort",
     "Accepted",
     "ActionItem",
@@ -194,6 +193,7 @@ __all__ = [
     "Forget",
     "FromClient",
     "FromEdge",
+    "FromHead",
     "Gap",
     "Go",
     "GoItem",
@@ -208,6 +208,7 @@ __all__ = [
     "JoinFor",
     "Leave",
     "Leaving",
+    "LinkMessage",
     "ListSubscribers",
     "LoadReport",
     "LoadUpdate",
@@ -298,6 +299,8 @@ ToEdge = (
     Install | Installed | Cut | Abort | ForceDetach | Orphan | MediatorEpoch | ExpectedDeliveries
 )  # fmt: skip
 BetweenHeads = Pub | Gap | Cover | CoverAck | NeighborReport | Confirmed | Route | MediatorEpoch
+FromHead = ToEdge | BetweenHeads
+LinkMessage = FromClient | ToClient | FromEdge | FromHead
 Routed = (
     Prepare | Install | Abort | ForceDetach | Slot | TargetAttached | Marker | Done | HandoverRejected | JoinFor |
     PlacedFor | ExpectedDeliveries | AuditSummary
@@ -317,8 +320,6 @@ routed: Final = msgspec.msgpack.Decoder(Routed)
 control: Final = msgspec.msgpack.Decoder(ControlRecord)
 body: Final = msgspec.msgpack.Decoder(Body)
 profile: Final = msgspec.msgpack.Decoder(ProfileBody)
-
-PUB_TAG: Final = 2
 
 
 _T = TypeVar("_T")

@@ -17,8 +17,8 @@ PREFIX_BYTES: Final = 7
 
 _ARRAY_OF_3: Final = 0x93
 _UINT32: Final = 0xCE
-_DELIVER_TAG: Final[int] = Deliver.__struct_config__.tag  # type: ignore[assignment]
-_EPOCH_TAG: Final[int] = Epoch.__struct_config__.tag  # type: ignore[assignment]
+_DELIVER_TAG: Final[int] = Deliver.__struct_config__.tag  # type: ignore[assignment]  # tags of this protocol are numbers
+_EPOCH_TAG: Final[int] = Epoch.__struct_config__.tag  # type: ignore[assignment]  # tags of this protocol are numbers
 
 
 def deliver_prefix(attachment_id: int) -> bytes:

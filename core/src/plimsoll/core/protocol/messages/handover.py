@@ -51,7 +51,7 @@ class Slot(Struct, array_like=True, frozen=True, tag=71):
 
 
 class StartMove(Struct, array_like=True, frozen=True, tag=72):
-    """Tell these to attach to the target as well."""
+    """Ask these to attach to the target as well."""
 
     session: Name
     members: list[MemberItem]

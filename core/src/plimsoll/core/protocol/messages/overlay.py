@@ -110,7 +110,7 @@ class OwnedItem(Struct, array_like=True, frozen=True):
 
 
 class EdgeReport(Struct, array_like=True, frozen=True, tag=59):
-    """The first record of an edge on a new link to its head: where clients reach it, and whom it serves.
+    """The first record of an edge on a new link to its head: its address for clients, and its subscribers.
 
     With `more` another EDGE_REPORT continues it; the cover is in the last one, after any parts of its own.
     `mediator` is the highest mediator epoch that the edge knows.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Raw, Struct
 
 from plimsoll.core.protocol.wire import U32, U63, Name, Scalar, Text, Token
@@ -15,6 +17,25 @@ class Body(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
 
     attributes: dict[str, Scalar]
     payload: bytes = b""
+
+
+ATTRIBUTES_AT_MOST = 1024
+ATTRIBUTE_CHARACTERS_AT_MOST = 16_384
+"""Of all names and strings of a publication together. Every broker on its way looks at each of them for matching."""
+SMALL_BODY_BYTES = 2048
+"""A body of at most so many bytes keeps both limits."""
+
+
+def attributes_fault(attributes: Mapping[str, Scalar]) -> str:
+    """Why a publication has too much in its attributes; an empty string if it has not."""
+    if len(attributes) > ATTRIBUTES_AT_MOST:
+        return f"a publication with {len(attributes)} attributes; at most {ATTRIBUTES_AT_MOST} are taken"
+    strings = sum(len(value) for value in attributes.values() if isinstance(value, str))
+    characters = strings + sum(map(len, attributes))
+    if characters <= ATTRIBUTE_CHARACTERS_AT_MOST:
+        return ""
+    most = ATTRIBUTE_CHARACTERS_AT_MOST
+    return f"{characters} characters in attributes; at most {most} are taken: put into the payload what nothing matches"
 
 
 class Publish(Struct, array_like=True, frozen=True, tag=1):

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from plimsoll.core.protocol.messages import Command, HandoverPlan
+from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.events import CreateSession, DeleteSession, EmitEvent, HeadQuery, SendMessage
 from plimsoll.core.session.inputs import Timings
-from plimsoll.core.session.state import Batch, Session
+from plimsoll.core.session.state import Session
 
 
 class CommandOutbox:

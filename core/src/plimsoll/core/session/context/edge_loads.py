@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from plimsoll.core.policies.balancing_policy import BalancingPolicy
 from plimsoll.core.policies.model.load import BrokerLoad
 from plimsoll.core.policies.model.match_delay import FittedMatchDelay
-from plimsoll.core.policies.registry import BalancingPolicy, policy_of_spec
+from plimsoll.core.policies.registry import policy_of_spec
 from plimsoll.core.session.context.reservations import AnsweredReservation
 from plimsoll.core.session.inputs import EngineSettings, FleetView
-from plimsoll.core.session.state import LoadFigures, Session
+from plimsoll.core.session.session_plan import LoadFigures
+from plimsoll.core.session.state import Session
 
 LEAST_ANSWER_SECONDS = 1.0
 """Machines do not answer faster where the clock of a fleet runs faster."""

@@ -2,7 +2,7 @@
 
 The head of an edge knows the covering sets of its other edges. Those of edges behind other heads are queried from
 these heads first, and sent with the query; a set that does not come in time is left out, and the input of its edge
-is overrated.
+is overestimated.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class PendingProfileQuery:
     """The query of one session: the input of the subscribers of `edge`, and the part that `target` takes in already.
 
     With `targets`, each of them is meant. `covers`: their covering sets, if one of them is behind another head; the
-    edges of one session share what is known of a target.
+    edges of one session share what is known of a target. `fault`: why the last profile could not be read.
     """
 
     edge: str
@@ -65,6 +65,7 @@ class PendingProfileQuery:
     covers: dict[str, PendingCoverQuery] = field(default_factory=dict)
     assembly: ProfileAssembly = field(default_factory=ProfileAssembly)
     profile: SubscriptionProfile | None = None
+    fault: str = ""
 
 
 class ProfileQueries:
@@ -102,9 +103,15 @@ class ProfileQueries:
                 return
             try:
                 query.profile = decode_profile(whole)
-            except WireError:
+            except WireError as error:
+                query.fault = f"{query.edge}: {error}"
                 query.id, query.assembly = self._outbox.next_query_id(), ProfileAssembly()
             return
+
+    def fault_of(self, uid: str) -> str:
+        """Why the last profile of an edge of this session could not be read; empty if none came, or all can be."""
+        pending = (query for key, query in self._pending.items() if key[0] == uid and query.profile is None)
+        return next((query.fault for query in pending if query.fault), "")
 
     def receive_cover(self, reply: msg.CoverReply) -> None:
         """Take a part of the covering set of an edge."""

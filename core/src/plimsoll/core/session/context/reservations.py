@@ -35,10 +35,9 @@ class SentReservation:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredReservation:
-    """The last answer of an edge: to which state, its own state, and its load."""
+    """The last answer of an edge: its own state, and its load."""
 
     session: str
-    sent_state: ReservedState
     state: msg.BrokerState
     report: Mapping[str, Any]
     at: float
@@ -67,9 +66,7 @@ class SessionReservations:
         if not sent.first_number <= reply.number <= sent.last_number:
             return
         sent.is_answered = True
-        self.answered[reply.edge] = AnsweredReservation(
-            reply.session, sent.state, reply.state, reply.report, self._outbox.now
-        )
+        self.answered[reply.edge] = AnsweredReservation(reply.session, reply.state, reply.report, self._outbox.now)
 
     def send(self, fleet: FleetView, table: SessionTable) -> None:
         """Send every edge its wanted state."""

@@ -15,6 +15,6 @@ class WatchedCluster:
     """
 
     memory: DetectorState = field(default_factory=DetectorState)
-    finding: DetectionResult = DetectionResult("OK", (), "no detection yet")  # noqa: RUF009  a frozen value
+    finding: DetectionResult = DetectionResult("OK", (), "no detection yet")  # noqa: RUF009  # a frozen value
     session: str = ""
     looks: int = 0

@@ -12,8 +12,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from plimsoll.core.protocol.messages import Outcome
+from plimsoll.core.session.batch import LOST_BEFORE_CUT, OUTCOMES, STATE_RANKS, Batch
 from plimsoll.core.session.context.engine_context import EngineContext
-from plimsoll.core.session.state import LOST_BEFORE_CUT, OUTCOMES, STATE_RANKS, Batch
 
 CUT_AFTER_SHARE: Final = 0.7
 """Share of the prepare time after which the attached members are cut over without the rest."""

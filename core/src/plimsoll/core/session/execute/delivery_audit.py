@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from plimsoll.core.protocol.messages import Outcome
+from plimsoll.core.session.batch import AuditTotals, Batch
 from plimsoll.core.session.context.engine_context import EngineContext
-from plimsoll.core.session.state import AuditTotals, Batch, Session
+from plimsoll.core.session.state import Session
 
 AUDIT_WAIT_SECONDS = 10.0
 """How long after a batch its head is asked for the audit. Not scaled: clients count at the speed of real time."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from plimsoll.core.session import admission
+from plimsoll.core.session.batch import Batch
 from plimsoll.core.session.completion import closing_seconds, end_attempt, end_by_verdict
 from plimsoll.core.session.context import edge_loads
 from plimsoll.core.session.context.engine_context import EngineContext
@@ -18,7 +19,8 @@ from plimsoll.core.session.execute import batches
 from plimsoll.core.session.inputs import SessionRequest
 from plimsoll.core.session.request import lifecycle
 from plimsoll.core.session.request.planner import placer_port
-from plimsoll.core.session.state import Batch, Forecast, PlannedPair, Session, SessionVerdict
+from plimsoll.core.session.session_plan import Forecast, PlannedPair
+from plimsoll.core.session.state import Session, SessionVerdict
 
 BATCH_BYTES = 256 * 1024
 """The most bytes that the names of a batch may take: a command is one frame of a control socket."""

@@ -9,11 +9,12 @@ from typing import Literal
 from msgspec.structs import replace
 
 from plimsoll.core.session import admission
-from plimsoll.core.session.completion import closing_seconds, end_attempt, end_by_verdict
+from plimsoll.core.session.completion import closing_seconds, end_attempt, end_by_verdict, end_negotiation
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import EdgeView, FleetView, SessionRequest
 from plimsoll.core.session.request import handover_method, planner, policy_plan, session_kind, shuffle_plan
-from plimsoll.core.session.state import ChildSession, Session, SessionKind, SessionPlan, SessionVerdict
+from plimsoll.core.session.session_plan import SessionPlan
+from plimsoll.core.session.state import ChildSession, Session, SessionKind, SessionVerdict
 from plimsoll.core.spec.resources import to_mapping
 
 FINGERPRINTED_FIELDS = ("scope", "source", "target", "action", "select", "candidates", "exclusions", "handover")
@@ -110,11 +111,7 @@ def _begin_attempt(context: EngineContext, request: SessionRequest, session: Ses
 def step_negotiating(context: EngineContext, request: SessionRequest, session: Session) -> Session:
     """Check that all edges are ready, and choose a target where the request names none."""
     session, why = _agree_on_target(context, request, session)
-    if why is None:
-        return session.entered("Sampling", context.now)
-    if context.now < min(context.waiting_since(session) + context.timings.negotiate, session.deadline_at):
-        return session.because(why.reason, why.message)
-    return end_by_verdict(context, request, session, why)
+    return end_negotiation(context, request, session, why)
 
 
 def _agree_on_target(
@@ -183,6 +180,8 @@ def step_sampling(context: EngineContext, request: SessionRequest, session: Sess
     message = f"the subscribers of {planner.shorten_names(session.sources)} were not listed in time"
     if served is not None:
         message = f"the subscription profiles of {planner.shorten_names(session.sources)} did not come in time"
+        if fault := context.profile_queries.fault_of(session.uid):
+            message += f"; the last one cannot be read: {fault}"
     return end_by_verdict(context, request, session, SessionVerdict(reason="NoSample", message=message, again=True))
 
 

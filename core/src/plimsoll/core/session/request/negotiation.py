@@ -10,15 +10,16 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
+from plimsoll.core.policies.balancing_policy import BalancingPolicy
 from plimsoll.core.policies.detection import Detector, DetectorState
 from plimsoll.core.policies.model.load import METRICS, RESOURCES, BrokerLoad, Metric
 from plimsoll.core.policies.model.plan import BrokerAction
-from plimsoll.core.policies.registry import BalancingPolicy
 from plimsoll.core.session import admission
 from plimsoll.core.session.completion import end_by_verdict
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import SessionRequest
-from plimsoll.core.session.state import Offer, Session, SessionVerdict
+from plimsoll.core.session.session_plan import Offer
+from plimsoll.core.session.state import Session, SessionVerdict
 from plimsoll.core.spec.kinds import CandidateSpec
 
 OFFERS_AT_MOST = 64
@@ -132,7 +133,7 @@ def _action_list(
 
 
 def _earliest_report(own: BrokerLoad, others: Mapping[str, BrokerLoad]) -> float:
-    """A time before all of these reports: they are fresh, whatever the clocks of their brokers say."""
+    """A time before all of these reports: so they are fresh, even if their brokers' clocks are wrong."""
     return min(each.time for each in (own, *others.values()))
 
 

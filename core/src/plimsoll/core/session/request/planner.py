@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from plimsoll.core.policies import PlacementTarget, PlacementUnit, Placer
 from plimsoll.core.policies.placement import place_units
 from plimsoll.core.session.inputs import EdgeView, SessionRequest
-from plimsoll.core.session.state import Forecast, PlannedPair, SessionPlan
+from plimsoll.core.session.session_plan import Forecast, PlannedPair, SessionPlan
 
 STAY_REASONS = {
     "Excluded": "is excluded by the session",

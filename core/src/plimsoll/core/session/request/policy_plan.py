@@ -6,16 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 
 from msgspec.structs import replace
 
+from plimsoll.core.policies.balancing_policy import BalancingPolicy
 from plimsoll.core.policies.least_loaded import LeastLoaded
 from plimsoll.core.policies.model import plan as steps
 from plimsoll.core.policies.model.load import RESOURCES, BrokerLoad
 from plimsoll.core.policies.model.profile import SubscriptionProfile
-from plimsoll.core.policies.registry import BalancingPolicy
 from plimsoll.core.session.context import edge_loads
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import EdgeView, SessionRequest
 from plimsoll.core.session.request import planner
-from plimsoll.core.session.state import Forecast, MoveGroup, PlannedPair, Session, SessionPlan, StayGroup
+from plimsoll.core.session.session_plan import Forecast, MoveGroup, PlannedPair, SessionPlan, StayGroup
+from plimsoll.core.session.state import Session
 from plimsoll.core.spec.types.policy import PressParameters
 from plimsoll.core.verify import offload_plan_checker
 

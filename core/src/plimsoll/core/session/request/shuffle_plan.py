@@ -13,11 +13,12 @@ from plimsoll.core.policies.model.load import RESOURCES, BrokerLoad
 from plimsoll.core.policies.model.profile import SubscriptionProfile
 from plimsoll.core.policies.shuffle import Shuffle, ShufflePlan
 from plimsoll.core.session import admission
-from plimsoll.core.session.completion import end_by_verdict
+from plimsoll.core.session.completion import end_negotiation
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import EdgeView, FleetView, SessionRequest
 from plimsoll.core.session.request import planner, policy_plan
-from plimsoll.core.session.state import PlannedPair, Session, SessionPlan, SessionVerdict, StayGroup
+from plimsoll.core.session.session_plan import PlannedPair, SessionPlan, StayGroup
+from plimsoll.core.session.state import Session, SessionVerdict
 from plimsoll.core.verify import shuffle_plan_checker
 
 EDGES_AT_MOST = 50
@@ -60,11 +61,7 @@ def step_negotiating(context: EngineContext, request: SessionRequest, session: S
         why = SessionVerdict(reason="NoTarget", message="a shuffle needs at least two edges")
     if why is None and not _ready_targets(context, session):
         why = SessionVerdict(reason="NoTarget", message="no edge can take subscribers now", again=True)
-    if why is None:
-        return session.entered("Sampling", context.now)
-    if context.now < min(context.waiting_since(session) + context.timings.negotiate, session.deadline_at):
-        return session.because(why.reason, why.message)
-    return end_by_verdict(context, request, session, why)
+    return end_negotiation(context, request, session, why)
 
 
 def _ready_targets(context: EngineContext, session: Session) -> frozenset[str]:

@@ -9,7 +9,7 @@ longer each time.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from plimsoll.core.protocol import messages as msg
@@ -140,7 +140,7 @@ def _note_if_new(context: EngineContext, trigger: msg.Trigger) -> bool:
     return True
 
 
-def _is_outdated(report: Any, trigger: msg.Trigger) -> bool:
+def _is_outdated(report: Mapping[str, Any], trigger: msg.Trigger) -> bool:
     """Whether the edge has sent many reports since, or has restarted."""
     epoch, seq = report.get("epoch"), report.get("seq")
     if not isinstance(epoch, int) or not isinstance(seq, int):
@@ -178,7 +178,7 @@ def _could_accept(context: EngineContext, edge: str, trigger: msg.Trigger) -> bo
 def _earliest_next(sessions: list[Session], pause: float) -> float:
     """When the next session may be created: `pause` seconds after one that moved no subscriber, longer after several.
 
-    An empty plan does not count: its edge is told so and triggers for something else. Busy targets count once: they
+    An empty plan does not count: its edge learns of it and triggers for something else. Busy targets count once: they
     may be free soon, so a longer pause would not help.
     """
     failed = refused = 0

@@ -2,7 +2,7 @@
 
 A cluster is compared with those one hop away; a head without edges is no hop, so clusters behind it count as near. A
 cluster is N/A while one of its edges is: that edge turns to its own cluster first. Detector states last for one life of
-the mediator; a new one detects afresh before it creates a session.
+the mediator; a new one runs detection again before it creates a session.
 """
 
 from __future__ import annotations

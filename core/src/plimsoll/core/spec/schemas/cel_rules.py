@@ -45,7 +45,7 @@ def _unchanged(field: str) -> CelRule:
     return CelRule(
         f"!has(oldSelf.status) || !has(oldSelf.status.planHash) || (has({new}) ? has({old}) && {new} == {old}"
         f" : !has({old}))",
-        "there is a plan (status.planHash), and what it is made from does not change: stop this session, or create"
+        "there is a plan (status.planHash), so the fields it is made from cannot change: stop this session, or create"
         " another one",
         f".spec.{name}",
     )
@@ -152,7 +152,7 @@ ROOT_RULES: dict[str, tuple[CelRule, ...]] = {
         *(_unchanged(field) for field in IMMUTABLE_FIELDS),
         CelRule(
             "self.spec.approval.planHash in ['', oldSelf.spec.approval.planHash, self.?status.?planHash.orValue('')]",
-            "this is not the plan that stands now (status.planHash): look at it, and approve that one",
+            "this is not the present plan (status.planHash): look at that one, and approve it",
             ".spec.approval.planHash",
         ),
     ),

@@ -85,7 +85,7 @@ def default_text(item: DescribedField) -> str:
     return "" if default in (None, "", [], {}) or isinstance(default, dict) else str(default)
 
 
-def bounds_text(hint: Any, about: FieldInfo) -> str:
+def bounds_text(hint: object, about: FieldInfo) -> str:
     """In words: the bounds, or else the unit; the kind that a name refers to; the form of a text."""
     unit = " s" if hint is Duration else f" {about.unit}" if about.unit else ""
     words = [

@@ -75,7 +75,7 @@ def _default(item: DescribedField) -> Any:
     return to_mapping(item.default)
 
 
-def value_schema(hint: Any, about: FieldInfo, *, in_list: bool = False, status: bool = False) -> Schema:
+def value_schema(hint: object, about: FieldInfo, *, in_list: bool = False, status: bool = False) -> Schema:
     """The schema of a value, from its type and metadata."""
     origin = typing.get_origin(hint)
     if origin in (types.UnionType, typing.Union):

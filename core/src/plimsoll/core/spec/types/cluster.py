@@ -1,6 +1,6 @@
 """Clusters, their edges, listeners and maintenance windows, and the hardware of brokers."""
 
-# ruff: noqa: RUF009  quantities and durations are immutable values, safe as defaults
+# ruff: noqa: RUF009  # quantities and durations are immutable values, safe as defaults
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Settings of a whole fleet: security, defaults, telemetry, pods, balancing between clusters."""
 
-# ruff: noqa: RUF009  quantities and durations are immutable values, safe as defaults
+# ruff: noqa: RUF009  # quantities and durations are immutable values, safe as defaults
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class TimingDefaults:
         Duration.parse("10s")
     )
     progress: Annotated[
-        Duration, FieldInfo("Interval at which idle subscribers are told the position of the stream.", above=0)
+        Duration, FieldInfo("Interval at which idle subscribers are sent the position of the stream.", above=0)
     ] = Duration.parse("250ms")
 
 

@@ -4,7 +4,7 @@ Detection and estimation are the same for every type, so that policies can be co
 (PADRES 2006, 3.2, 4.1 and 5.1) if it has one. Ratios are quantities: `900m` is 0.9.
 """
 
-# ruff: noqa: RUF009  quantities and durations are immutable values, safe as defaults
+# ruff: noqa: RUF009  # quantities and durations are immutable values, safe as defaults
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Balancing sessions: source and target, how many subscribers, how fast, and whose approval."""
+"""Balancing sessions: source and target, how many subscribers, how fast, and how the plan is approved."""
 
-# ruff: noqa: RUF009  quantities and durations are immutable values, safe as defaults
+# ruff: noqa: RUF009  # quantities and durations are immutable values, safe as defaults
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def _selection(session: Resource[LoadBalancingSessionSpec]) -> Iterator[Resource
 
 
 def _names(resources: Resources) -> Iterator[ResourceProblem]:
-    """Broker names are unique in the fleet: they are objects of one namespace, and identities on the wire."""
+    """Broker names are unique in the fleet: they name objects of one namespace, and identities on the wire."""
     counts = Counter(place.name for place in brokers.declared_brokers(resources))
     for place in brokers.declared_brokers(resources):
         if len(place.name) > 63:

@@ -1,8 +1,8 @@
-"""Which fields the objects of two operators have, as far as we might use them, and whether an object keeps to that.
+"""The fields of the two operators' objects that Plimsoll might use, and a check of an object against them.
 
-A subset, written down from their sources (Kubeflow `api/v1beta2`, Apache `spark-operator-api`). A field that is not
-here is refused: an API server drops what it does not know without a word. Pod templates are Kubernetes' own and not
-looked into.
+They are a subset, taken from the operators' sources (Kubeflow `api/v1beta2`, Apache `spark-operator-api`). A field that
+is not listed is refused, since an API server drops unknown fields silently. Pod templates are Kubernetes' own and not
+checked.
 """
 
 from __future__ import annotations
@@ -110,10 +110,10 @@ FIELDS_BY_API_VERSION: Final = {
 
 
 def object_faults(item: Mapping[str, Any]) -> list[str]:
-    """What the operator of an object would not understand, place by place; none if all is well."""
+    """The faults of an object, each with its path; empty if the operator knows all of its fields."""
     fields = FIELDS_BY_API_VERSION.get(str(item.get("apiVersion")))
     if fields is None or item.get("kind") != "SparkApplication":
-        return [f"{item.get('apiVersion')} {item.get('kind')} is of no operator that is known here"]
+        return [f"{item.get('apiVersion')} {item.get('kind')} is of no known operator"]
     return list(_value_faults("spec", fields, item.get("spec")))
 
 
@@ -122,14 +122,14 @@ def _value_faults(place: str, wanted: Any, found: Any) -> Iterator[str]:
         yield from _object_faults(place, wanted, found)
     elif isinstance(wanted, AllowedWords):
         if found not in wanted:
-            yield f"{place}: {found!r} is none of {', '.join(sorted(wanted))}"
+            yield f"{place}: {found!r} is not one of {', '.join(sorted(wanted))}"
     elif not _has_type(wanted, found):
-        yield f"{place}: wants {wanted}, found {found!r}"
+        yield f"{place}: must be {wanted}, found {found!r}"
 
 
 def _object_faults(place: str, wanted: ObjectFields, found: Any) -> Iterator[str]:
     if not isinstance(found, Mapping):
-        yield f"{place}: wants an object, found {found!r}"
+        yield f"{place}: must be an object, found {found!r}"
         return
     names = {name.removesuffix("!"): kind for name, kind in wanted.items()}
     for name in wanted:

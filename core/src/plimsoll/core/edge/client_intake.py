@@ -1,0 +1,126 @@
+"""What clients send, in turns: no link's work delays the others by more than its turn.
+
+Rules:
+- A round does a bounded amount of work for clients. What does not fit waits, by link and in order, and goes on in the
+  next round, a turn for each link that waits.
+- A frame's credit is returned once all of it is done, so a link has at most its window waiting. What waits in all is
+  bounded by `inbox_bytes`: above it the link with the most is ended.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator
+from typing import Protocol
+
+from plimsoll.core.config import BrokerConfig
+from plimsoll.core.edge.client_requests import ClientRequests
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.wire import WireError
+from plimsoll.core.transport.link import Link
+
+ROUND_UNITS = 8_000
+"""Work for clients in one round, two milliseconds of it; a unit is some quarter of a microsecond."""
+TURN_UNITS = 2_000
+RECORD_UNITS = 20
+"""Of a record that changes no list."""
+
+
+class IntakeContext(Protocol):
+    """What taking in requests needs of its edge."""
+
+    config: BrokerConfig
+    counters: Counter[str]
+
+    def took(self, link: Link, /) -> None: ...
+    def close(self, link: Link, reason: str, /) -> None: ...
+
+
+class LinkIntake:
+    """The frames of one link that are not done yet, and the work on the first of them."""
+
+    __slots__ = ("frames", "waiting_bytes", "work")
+
+    def __init__(self) -> None:
+        self.frames: deque[tuple[wire.Data, int]] = deque()
+        self.waiting_bytes = 0
+        self.work: Iterator[int] | None = None
+
+
+class ClientIntake:
+    """Hands the records of clients' frames to `ClientRequests`."""
+
+    def __init__(self, host: IntakeContext, client_requests: ClientRequests) -> None:
+        self.host, self.client_requests = host, client_requests
+        self.waiting: dict[Link, LinkIntake] = {}
+        self.waiting_bytes = 0
+        self._left = ROUND_UNITS
+
+    def on_frame(self, link: Link, frame: wire.Data, size: int) -> None:
+        """Take a frame; deal with it now if nothing of its link waits, and the round has time left."""
+        intake = self.waiting.get(link)
+        if intake is None:
+            intake = LinkIntake()
+            intake.frames.append((frame, size))
+            intake.waiting_bytes = size
+            if self._left > 0 and self._turn(link, intake):
+                return
+            self.waiting[link] = intake
+            self.waiting_bytes += intake.waiting_bytes
+        else:
+            intake.frames.append((frame, size))
+            intake.waiting_bytes += size
+            self.waiting_bytes += size
+        if self.waiting_bytes > self.host.config.limits.inbox_bytes:
+            self._end_largest()
+
+    def tick(self) -> None:
+        """Begin a round: a turn for each link that waits, as long as the round has time left."""
+        self._left = ROUND_UNITS
+        for link in list(self.waiting):
+            if self._left <= 0:
+                break
+            intake = self.waiting.pop(link)
+            self.waiting_bytes -= intake.waiting_bytes
+            if not self._turn(link, intake):
+                self.waiting[link] = intake  # behind the others
+                self.waiting_bytes += intake.waiting_bytes
+
+    def drop(self, link: Link) -> None:
+        """The link is over: forget what waits."""
+        intake = self.waiting.pop(link, None)
+        if intake is not None:
+            self.waiting_bytes -= intake.waiting_bytes
+            intake.work = None  # ends it; what it has begun is undone there
+
+    def _turn(self, link: Link, intake: LinkIntake) -> bool:
+        """Work on a link's frames for one turn. Whether all of them are done."""
+        units = 0
+        while intake.frames:
+            frame, size = intake.frames[0]
+            work = intake.work = intake.work or self._records(link, frame)
+            for spent in work:
+                units += spent
+                self._left -= spent
+                if units >= TURN_UNITS or self._left <= 0:
+                    return False
+            intake.work = None
+            intake.frames.popleft()
+            intake.waiting_bytes -= size
+            self.host.took(link)
+        return True
+
+    def _records(self, link: Link, frame: wire.Data) -> Iterator[int]:
+        for raw in frame.records:
+            try:
+                yield from self.client_requests.handle(link, msg.decode(msg.from_client, raw))
+            except WireError as error:
+                self.host.counters[f"records_refused_{error.code}"] += 1
+            yield RECORD_UNITS
+
+    def _end_largest(self) -> None:
+        link = max(self.waiting, key=lambda each: self.waiting[each].waiting_bytes)
+        self.host.counters["links_ended_for_backlog"] += 1
+        self.drop(link)
+        self.host.close(link, "more of your requests wait here than there is room for; connect again later")

@@ -1,0 +1,94 @@
+"""A change of a subscriber's list, in parts of bounded work: read, installed and announced, and at last confirmed.
+
+Rules:
+- Whatever the list had is matched until all that replaces it is: additions first, in as many parts as they take, and
+  removals with the last part. A subscription that has arrived and is not confirmed stands in the list under its number
+  with a minus sign.
+- Every part is a covering update of its own (P4 in docs/handover.md, 1). SUBACK waits for the last.
+- A subscriber that is closed, or cut, in the middle of a change keeps what has been installed until its place ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from plimsoll.core.edge.attachment import AttachmentState, EdgeAttachment
+from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
+from plimsoll.core.edge.subscription_table import Numbered
+from plimsoll.core.protocol import messages as msg
+
+PART_UNITS = 2_000
+"""Work after which a part ends; a unit is some quarter of a microsecond."""
+
+
+class ListChange:
+    """Makes the changes of lists at one edge."""
+
+    def __init__(self, host: EdgeContext, attachments: AttachmentTable) -> None:
+        self.host, self.attachments, self.table = host, attachments, attachments.subscription_table
+
+    def apply(
+        self,
+        attachment: EdgeAttachment,
+        adds: Sequence[msg.SubscriptionItem],
+        removes: Iterable[int],
+        version: int,
+        announce: Callable[[msg.Cover], None],
+        *,
+        uncovered: list[int] | None = None,
+    ) -> Iterator[int]:
+        """Change a list; yields the units of work of each part. `announce` sends the last covering update.
+
+        `uncovered`: numbers that leave the cover with the last part, or with an end before it.
+        """
+        leaving, gone = set(removes), uncovered or []
+        taken: list[Numbered] = []
+        units, is_complete = 0, False
+        try:
+            for item in adds:
+                if units >= PART_UNITS:
+                    yield units + self._part(attachment, taken)
+                    taken, units = [], 0
+                    if not _is_changeable(attachment):
+                        return
+                units += self._take(attachment, item, leaving, version, taken)
+            gone += self.table.confirm(attachment, leaving)
+            attachment.version, is_complete = version, True
+            announce(self.attachments.install({attachment: taken}, gone))
+        finally:
+            if not is_complete and gone:
+                self.attachments.withdraw(gone)
+        yield units + self.table.units_spent
+
+    def _take(
+        self,
+        attachment: EdgeAttachment,
+        item: msg.SubscriptionItem,
+        leaving: set[int],
+        version: int,
+        taken: list[Numbered],
+    ) -> int:
+        """Take one subscription, or refuse it alone; returns the units of work."""
+        try:
+            taken.append(self.table.take(attachment, item, leaving))
+        except ValueError as error:
+            self.host.counters["subscriptions_refused"] += 1
+            self.host.say(attachment.link, msg.SubRefused(attachment.id, version, item.id, str(error)))
+        return reading_units(item)
+
+    def _part(self, attachment: EdgeAttachment, taken: list[Numbered]) -> int:
+        """Install and announce what has been taken so far; returns the units of work."""
+        for cover in self.attachments.install_part(attachment, taken):
+            self.host.up(cover)
+        return self.table.units_spent
+
+
+def reading_units(item: msg.SubscriptionItem) -> int:
+    """The work of parsing a subscription and filing it in the index."""
+    return 60 + 2 * len(item.text)
+
+
+def _is_changeable(attachment: EdgeAttachment) -> bool:
+    """Whether its list still counts here: after the cut the target answers."""
+    is_over = attachment.state in (AttachmentState.CLOSED, AttachmentState.ENDING)
+    return not is_over and attachment.pending_end is None

@@ -1,0 +1,209 @@
+"""The brokers that run, made equal to those that the stored resources want.
+
+A broker leaves the table only after its exit was reported; until then it keeps its key, its ports and its place among
+the edges of its head.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+from plimsoll.core.config import BrokerConfig, PeerBroker, Role
+from plimsoll.core.spec import (
+    BrokerEndpoints,
+    InvalidResourcesError,
+    Resources,
+    broker_configs,
+    declared_brokers,
+    edge_brokers,
+    wanted_ports,
+)
+from plimsoll.local import keys, ports
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore
+from plimsoll.local.supervision.child_process import BrokerCommand
+from plimsoll.local.supervision.evacuations import Evacuations
+from plimsoll.local.supervision.fleet_events import FleetEvents
+from plimsoll.local.supervision.supervised_broker import SupervisedBroker
+from plimsoll.local.timestamps import rfc3339_now
+from plimsoll.mediator import evacuation, fleet_resources
+from plimsoll.mediator.control_plane import ClusterEdges
+
+KEYS_READ_SECONDS = 2.5
+"""Brokers read the authorized keys every second. A peer that connects earlier is refused, and ZeroMQ never retries."""
+
+
+class FleetStartError(RuntimeError):
+    """The fleet did not come up; everything that had started was stopped again."""
+
+
+class BrokerConnections(Protocol):
+    """The control sockets to brokers."""
+
+    def dial(self, peer: PeerBroker, role: Role) -> None: ...
+    def hang_up(self, broker: str) -> None: ...
+
+
+class BrokerReconciler:
+    """`brokers`: the table, which others read. `collectors`: names of collectors, which are authorized like brokers."""
+
+    def __init__(
+        self,
+        folder: FleetFolder,
+        store: ObjectStore,
+        resources: Resources,
+        brokers: dict[str, SupervisedBroker],
+        control: BrokerConnections,
+        events: FleetEvents,
+        command: BrokerCommand,
+        collectors: tuple[str, ...],
+    ) -> None:
+        self._folder, self._store, self._control, self._events = folder, store, control, events
+        self._command, self._collectors = command, collectors
+        self.brokers, self.resources = brokers, resources
+        self._plain = resources.fleet.spec.security.plain
+        self._evacuations = Evacuations(store, brokers, events)
+        self._cordoned: set[str] = set()
+        self._fingerprint: object = None
+        self._version = -1
+
+    def is_due(self) -> bool:
+        """Whether something stored has changed."""
+        return self._store.version() != self._version
+
+    def reconcile(self, now: float, *, is_ready: bool) -> bool:
+        """Add and remove brokers; returns whether heads have to be sent their edges at once.
+
+        `is_ready`: the fleet has come up, so its brokers must read the key of a new one before it connects.
+
+        Raises:
+            FleetStartError: the resources cannot be used, and no broker runs yet.
+
+        """
+        version, objects = self._store.objects(*fleet_resources.FLEET_KINDS)
+        self._version = version
+        cordoned, before = evacuation.cordoned_edges(objects), self._cordoned
+        self._cordoned = cordoned
+        self._evacuations.finish(now)
+        known = fleet_resources.fingerprint(objects)
+        if known == self._fingerprint:
+            return cordoned != before
+        self._fingerprint = known
+        try:
+            self.resources = fleet_resources.fleet_resources(objects)
+            configs = self._configs()
+        except (InvalidResourcesError, ports.PortError) as error:
+            self._events.record_invalid_spec(error)
+            if not self.brokers:
+                raise FleetStartError(str(error)) from error
+            return cordoned != before
+        self._store_edges()
+        self._apply(configs, now, is_ready=is_ready)
+        return True
+
+    def _apply(self, configs: tuple[BrokerConfig, ...], now: float, *, is_ready: bool) -> None:
+        profiles = {place.name: place.profile for place in declared_brokers(self.resources)}
+        for config in configs:
+            broker = self.brokers.get(config.name)
+            if broker is None:
+                start_at = now + KEYS_READ_SECONDS if is_ready and not self._plain else None
+                self._add(config, profiles[config.name], start_at)
+            else:
+                broker.config = config  # for its next start: its edges may have changed
+        wanted = {config.name for config in configs}
+        for broker in self.brokers.values():
+            if broker.name not in wanted:
+                self._evacuations.remove(broker, self.resources, now)
+
+    def members_of(self, head: SupervisedBroker) -> ClusterEdges | None:
+        """A head's edges; new subscribers are not placed on cordoned or leaving ones."""
+        if head.config.role != "head":
+            return None
+        here = [broker for broker in self.brokers.values() if broker.config.cluster == head.config.cluster]
+        leaving = {broker.name for broker in here if broker.stopping or broker.name in self._evacuations}
+        edges = {*head.config.edges, *leaving} - {head.name}
+        return ClusterEdges(tuple(sorted(edges)), tuple(sorted(edges & (self._cordoned | leaving))))
+
+    # -- configurations and keys
+
+    def _configs(self) -> tuple[BrokerConfig, ...]:
+        taken = {
+            name: ports.address_of(broker.config.data, broker.config.control) for name, broker in self.brokers.items()
+        }
+        addresses = ports.assign_addresses(str(self._folder.path), wanted_ports(self.resources), taken)
+        if not self._plain:
+            self._authorize()
+            addresses = {name: self._with_keys(name, address) for name, address in addresses.items()}
+        return broker_configs(self.resources, addresses)
+
+    def _authorize(self) -> None:
+        """Authorize brokers that should run and those that still do: a leaving broker needs its head until it exits."""
+        roles = {broker.name: broker.config.role for broker in self.brokers.values()}
+        roles |= {place.name: place.role for place in declared_brokers(self.resources)}
+        keys.write_authorized_keys(self._folder, sorted(roles.items()), self._collectors)
+
+    def _with_keys(self, name: str, address: BrokerEndpoints) -> BrokerEndpoints:
+        pair = keys.key_pair(self._folder, name)
+        return replace(
+            address,
+            public_key=pair.public,
+            secret_key_file=str(pair.secret_file),
+            authorized_keys_file=str(self._folder.authorized_keys),
+        )
+
+    # -- the table of brokers
+
+    def _add(self, config: BrokerConfig, profile: str, start_at: float | None) -> None:
+        public_key = "" if self._plain else keys.key_pair(self._folder, config.name).public
+        broker = SupervisedBroker(config, profile, public_key, self._folder)
+        self.brokers[config.name] = broker
+        if start_at is None:
+            broker.start(self._command, self._events.record_broker_event)
+        else:
+            broker.start_at(start_at)
+        self._control.dial(broker.peer, config.role)
+
+    def forget(self, broker: SupervisedBroker) -> None:
+        """Forget a broker that has left, with its object and its configuration."""
+        del self.brokers[broker.name]
+        self._control.hang_up(broker.name)
+        self._folder.config(broker.name).unlink(missing_ok=True)
+        self._fingerprint, self._version = None, -1  # reconcile again: its key must go, or it may be wanted again
+        if broker.config.role == "edge":
+            self._delete("EdgeBroker", broker.name)
+        cluster = broker.config.cluster
+        if cluster not in self.resources.clusters and cluster not in {b.config.cluster for b in self.brokers.values()}:
+            self._delete("BrokerCluster", cluster)
+
+    def _delete(self, kind: str, name: str) -> None:
+        try:
+            if "deletionTimestamp" in self._store.get(kind, name)["metadata"]:
+                self._store.delete(kind, name)
+        except ObjectMissingError:  # it has gone already
+            return
+
+    # -- the objects of edges
+
+    def _store_edges(self) -> None:
+        """Create the EdgeBrokers of clusters, and mark those that are no longer wanted."""
+        wanted = {edge.name: edge for edge in edge_brokers(self.resources)}
+        with self._store.transaction():
+            stored = {item["metadata"]["name"]: item for item in self._store.objects("EdgeBroker")[1]}
+            for edge in wanted.values():
+                leaving = "deletionTimestamp" in stored.get(edge.name, {}).get("metadata", {})
+                if edge.owner is not None and not leaving:
+                    self._store.apply(
+                        fleet_resources.with_cordon_of(edge.mapping(), stored.get(edge.name)), rfc3339_now()
+                    )
+            for item in self._store.objects("EdgeBroker")[1]:
+                name = item["metadata"]["name"]
+                if name not in wanted and fleet_resources.owning_cluster(item) is not None:
+                    self._remove_object(name)
+            self._fingerprint = fleet_resources.fingerprint(self._store.objects(*fleet_resources.FLEET_KINDS)[1])
+
+    def _remove_object(self, edge: str) -> None:
+        if edge in self.brokers:
+            self._store.mark_deleted("EdgeBroker", edge, rfc3339_now())
+        else:
+            self._store.delete("EdgeBroker", edge)

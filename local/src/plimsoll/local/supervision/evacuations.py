@@ -1,0 +1,65 @@
+"""Brokers that are no longer wanted: an edge that serves subscribers is evacuated before its process is stopped."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+
+from plimsoll.core.spec import Resources
+from plimsoll.local.storage.object_store import Object, ObjectConflictError, ObjectMissingError, ObjectStore
+from plimsoll.local.supervision.fleet_events import FleetEvents
+from plimsoll.local.supervision.supervised_broker import SupervisedBroker
+from plimsoll.local.timestamps import rfc3339_now
+from plimsoll.mediator import evacuation
+from plimsoll.mediator.session_objects import SESSION_KIND as SESSION
+from plimsoll.mediator.session_objects import is_over
+
+
+class Evacuations:
+    """Evacuations under way, each by the name of its edge."""
+
+    def __init__(self, store: ObjectStore, brokers: Mapping[str, SupervisedBroker], events: FleetEvents) -> None:
+        self._store, self._brokers, self._events = store, brokers, events
+        self._sessions: dict[str, tuple[str, float]] = {}
+
+    def __contains__(self, edge: object) -> bool:
+        return edge in self._sessions
+
+    def remove(self, broker: SupervisedBroker, resources: Resources, now: float) -> None:
+        """Stop a broker, at once or when its subscribers have been moved away."""
+        if broker.name in self._sessions:
+            return
+        config = broker.config
+        if not (
+            config.role == "edge" and broker.observed(now).ready
+            and evacuation.has_drain_target(resources, broker.name, config.cluster)
+        ):  # fmt: skip
+            broker.begin_drain(now)
+            return
+        try:
+            name = self._begin(self._store.mark_deleted("EdgeBroker", broker.name, rfc3339_now()))
+        except ObjectMissingError:  # its object was deleted with its cluster
+            broker.begin_drain(now)
+            return
+        longest = evacuation.LONGEST_SECONDS * resources.fleet.spec.time_scale_percent / 100
+        self._sessions[broker.name] = (name, now + longest)
+        self._events.record_broker_event(broker.name, "Normal", "Evacuating", f"session {name}")
+
+    def _begin(self, edge: Object) -> str:
+        """Create the session that empties an edge, unless it exists; its name."""
+        session = evacuation.evacuation_session(edge)
+        with contextlib.suppress(ObjectConflictError):  # made before this supervisor was started again
+            self._store.create(session, rfc3339_now())
+        return str(session["metadata"]["name"])
+
+    def finish(self, now: float) -> None:
+        """Stop edges whose evacuation has ended, successfully or not, or takes too long."""
+        for name, (session, until) in list(self._sessions.items()):
+            broker = self._brokers[name]
+            try:
+                over = is_over(self._store.get(SESSION, session))
+            except ObjectMissingError:
+                over = True
+            if over or now >= until or not broker.running:
+                del self._sessions[name]
+                broker.begin_drain(now)

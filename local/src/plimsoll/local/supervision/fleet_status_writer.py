@@ -1,0 +1,99 @@
+"""The statuses of a fleet's objects, as its supervisor sees them: brokers, clusters, hardware profiles, the fleet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from plimsoll.core.spec import Resources
+from plimsoll.core.spec.brokers import head_name
+from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore
+from plimsoll.local.storage.session_cache import SessionBriefCache
+from plimsoll.local.supervision.collector_processes import CollectorProcesses
+from plimsoll.local.supervision.sidecar import Sidecar
+from plimsoll.local.supervision.spark_process import SparkProcess
+from plimsoll.local.supervision.supervised_broker import SupervisedBroker
+from plimsoll.local.timestamps import rfc3339_now
+from plimsoll.mediator import balance, resource_status
+from plimsoll.mediator.calibration import profile_status
+from plimsoll.mediator.resource_status import ObservedBroker
+
+
+class FleetStatusWriter:
+    """`pid` and `plain` are facts of the running fleet; the other processes are asked when a status is written."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        brokers: Mapping[str, SupervisedBroker],
+        mediator: Sidecar,
+        collectors: CollectorProcesses,
+        spark: SparkProcess,
+        *,
+        pid: int,
+        plain: bool,
+    ) -> None:
+        self._store, self._brokers, self._pid, self._plain = store, brokers, pid, plain
+        self._mediator, self._collectors, self._spark = mediator, collectors, spark
+        self._session_cache = SessionBriefCache(store)
+
+    def write(self, resources: Resources, now: float) -> None:
+        fleet = resources.fleet.spec
+        interval = fleet.telemetry.report_interval.seconds * fleet.time_scale_percent / 100
+        seen = {name: broker.observed(now) for name, broker in sorted(self._brokers.items())}
+        text = rfc3339_now()
+        with self._store.transaction():
+            for name, edge in seen.items():
+                if edge.role == "edge":
+                    change = partial(resource_status.edge_status, seen=edge, interval_seconds=interval, time=text)
+                    self._set("EdgeBroker", name, change)
+            for name in resources.clusters:
+                head = seen.get(head_name(name))
+                edges = [broker for broker in seen.values() if (broker.cluster, broker.role) == (name, "edge")]
+                if head is not None:
+                    self._set("BrokerCluster", name, self._cluster_status(resources, name, head, edges, interval, text))
+            for name in resources.profiles:
+                self._set("HardwareProfile", name, partial(profile_status, brokers=list(seen.values()), time=text))
+            change = partial(
+                resource_status.fleet_status,
+                brokers=list(seen.values()),
+                plain=self._plain,
+                pid=self._pid,
+                mediator=self._mediator.status(),
+                interval_seconds=interval,
+                time=text,
+                telemetry=self._telemetry(),
+                others=self._spark.conditions(),
+            )
+            self._set("BrokerFleet", resources.fleet.name, change)
+
+    def _cluster_status(
+        self,
+        resources: Resources,
+        name: str,
+        head: ObservedBroker,
+        edges: Sequence[ObservedBroker],
+        interval: float,
+        text: str,
+    ) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
+        known = (resources, name, edges, self._session_cache.refresh(), time.time())
+        others = [balance.balanced_condition(*known)]
+        summary = balance.cluster_summary(*known)
+
+        def change(old: dict[str, Any]) -> Mapping[str, Any]:
+            return {**resource_status.cluster_status(old, head, edges, interval, text, others), **summary}
+
+        return change
+
+    def _telemetry(self) -> dict[str, Any]:
+        live = self._spark.status()
+        found = self._collectors.status() if self._collectors.names else {}
+        return {**found, **({"spark": live} if live else {})}
+
+    def _set(self, kind: str, name: str, change: Callable[[dict[str, Any]], Mapping[str, Any]]) -> None:
+        try:
+            self._store.set_status(kind, name, change)
+        except ObjectMissingError:  # deleted by a user meanwhile; the next round notices
+            return

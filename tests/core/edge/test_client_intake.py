@@ -1,0 +1,154 @@
+"""Clients' requests in turns: bounded work in a round, order on a link, and none held up for long by another."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import pytest
+from tests.core.fleet import STOCK, Fleet, Publishing, one_cluster, resume
+
+from plimsoll.core.edge import client_intake, list_change
+from plimsoll.core.edge.client_intake import ROUND_UNITS, ClientIntake
+from plimsoll.core.edge.client_requests import ClientRequests
+from plimsoll.core.protocol import messages as msg
+
+
+def many(count: int, first: int = 1) -> list[msg.SubscriptionItem]:
+    return [msg.SubscriptionItem(first + i, f"[n,=,{i}],[x,contains,'{i:04}']") for i in range(count)]
+
+
+def test_a_long_list_is_taken_in_parts_of_bounded_work():
+    fleet = one_cluster()
+    client = fleet.client("c", "e1")
+    rounds: list[int] = []
+    turn = ClientIntake._turn
+
+    def watched(self: ClientIntake, link: object, intake: client_intake.LinkIntake) -> bool:
+        before = self._left
+        done = turn(self, link, intake)  # type: ignore[arg-type]  # it is a Link
+        rounds.append(before - self._left)
+        return done
+
+    with mock.patch.object(ClientIntake, "_turn", watched):
+        client.tell("e1", msg.Resume(1, "s", (1, 1), 1, many(3_000), msg.Policy(), None, []))
+        fleet.run(3.0)
+    assert len(rounds) > 50
+    # A turn ends with the part that passes its bound: one part more, and one search for a coverer.
+    assert max(rounds) < client_intake.TURN_UNITS + list_change.PART_UNITS + 3 * 4096
+    assert client.of("e1", msg.Suback) == [msg.Suback(1, 1, [])]
+    edge = fleet.edge("e1")
+    assert not edge.client_intake.waiting
+    assert edge.client_intake.waiting_bytes == 0
+    assert len(edge.attachments.by_subscriber["s"].subscriptions) == 3_000
+    assert fleet.head().routes.size(next(iter(fleet.head().outboxes.by_key))) == 3_000
+
+
+def test_others_are_served_between_the_parts():
+    fleet = one_cluster()
+    hog, other = fleet.client("hog", "e1"), fleet.client("other", "e1")
+    hog.tell("e1", resume(1, "h", STOCK))
+    other.tell("e1", resume(1, "o", STOCK))
+    fleet.run(0.5)
+    edge = fleet.edge("e1")
+    with mock.patch.object(client_intake, "ROUND_UNITS", 100), mock.patch.object(list_change, "PART_UNITS", 100):
+        hog.tell("e1", msg.Subs(1, 2, many(200, first=2), []))
+        other.tell("e1", msg.Subs(1, 2, many(1, first=2), []))
+        for _ in range(40):
+            fleet.round()
+            if other.of("e1", msg.Suback)[-1].version == 2:
+                break
+        assert other.of("e1", msg.Suback)[-1].version == 2
+        assert hog.of("e1", msg.Suback)[-1].version == 1, "its own list is still on the way"
+        assert edge.client_intake.waiting
+        fleet.run(5.0)
+    assert hog.of("e1", msg.Suback)[-1].version == 2
+
+
+def test_a_list_that_is_replaced_misses_nothing_on_the_way():
+    fleet = one_cluster()
+    client, other = fleet.client("c", "e1"), fleet.client("pub", "h")
+    client.tell("e1", resume(1, "s", "[n,>,0]"))
+    publisher = Publishing(other, "h")
+    fleet.run(0.5)
+    with mock.patch.object(client_intake, "ROUND_UNITS", 100), mock.patch.object(list_change, "PART_UNITS", 100):
+        items = [*many(100, first=2), msg.SubscriptionItem(1, "[n,>,-1]")]
+        client.tell("e1", msg.Subs(1, 2, items, [1]))
+        for _ in range(60):
+            publisher.publish(1)
+            fleet.round()
+        fleet.run(5.0)
+    assert client.of("e1", msg.Suback)[-1].version == 2
+    assert client.numbers("e1", 1) == list(range(1, 61))
+
+
+@pytest.mark.parametrize("ended", ["link", "again"])
+def test_a_change_that_is_cut_short_leaves_nothing(ended: str):
+    fleet = one_cluster()
+    client = fleet.client("c", "e1")
+    edge = fleet.edge("e1")
+    with mock.patch.object(client_intake, "ROUND_UNITS", 100), mock.patch.object(list_change, "PART_UNITS", 100):
+        client.tell("e1", msg.Resume(1, "s", (1, 1), 1, many(300), msg.Policy(), None, []))
+        for _ in range(20):
+            fleet.round()
+        assert edge.client_intake.waiting
+        if ended == "link":
+            edge.close(edge.accepted_links()[0], "test")
+            assert not edge.client_intake.waiting
+            assert edge.client_intake.waiting_bytes == 0
+            client = fleet.client("c2", "e1")
+        again = msg.Resume(2, "s", (2, 1), 1, [msg.SubscriptionItem(1, STOCK)], msg.Policy(), None, [])
+        client.tell("e1", again)
+        fleet.run(5.0)
+    assert len(edge.index) == 1
+    assert edge.subscription_table.cover.member_count == 1
+    assert len(edge.subscription_table) == 1
+    assert fleet.head().routes.size(next(iter(fleet.head().outboxes.by_key))) == 1
+
+
+def test_the_link_with_the_most_waiting_is_ended_when_there_is_no_room():
+    fleet: Fleet = one_cluster(inbox_bytes=200_000)
+    hog, other = fleet.client("hog", "e1"), fleet.client("other", "e1")
+    hog.tell("e1", resume(1, "h", STOCK))
+    other.tell("e1", resume(1, "o", STOCK))
+    fleet.run(0.5)
+    with mock.patch.object(client_intake, "ROUND_UNITS", 1), mock.patch.object(list_change, "PART_UNITS", 1):
+        other.tell("e1", msg.Subs(1, 2, many(1, first=2), []))
+        for n in range(8):
+            hog.tell("e1", msg.Subs(1, 2 + n, many(3_000, first=2 + 3_000 * n), []))
+        for _ in range(20):
+            fleet.round()
+        edge = fleet.edge("e1")
+        assert edge.counters["links_ended_for_backlog"] == 1
+        assert edge.attachments.by_subscriber["o"].state.value == "live"
+        assert edge.attachments.by_subscriber["h"].state.value == "closed"
+        assert edge.client_intake.waiting_bytes < 200_000
+
+
+def test_records_of_a_link_keep_their_order():
+    fleet = one_cluster()
+    client = fleet.client("c", "e1")
+    seen: list[str] = []
+    handle = ClientRequests.handle
+
+    def watched(self: ClientRequests, link: object, message: msg.FromClient) -> object:
+        seen.append(type(message).__name__)
+        return handle(self, link, message)  # type: ignore[arg-type]  # it is a Link
+
+    with (
+        mock.patch.object(ClientRequests, "handle", watched),
+        mock.patch.object(client_intake, "ROUND_UNITS", 50),
+        mock.patch.object(list_change, "PART_UNITS", 50),
+    ):
+        client.tell("e1", resume(1, "s", STOCK))
+        fleet.run(0.2)
+        client.tell("e1", msg.Subs(1, 2, many(50, first=2), []), msg.Pause(1))
+        client.tell("e1", msg.Continue(1), msg.Detach([1], True))
+        fleet.run(5.0)
+    assert seen == ["Resume", "Subs", "Pause", "Continue", "Detach"]
+    assert fleet.edge("e1").attachments.by_subscriber == {}
+    assert len(fleet.edge("e1").index) == 0
+    assert fleet.edge("e1").subscription_table.cover.member_count == 0
+
+
+def test_the_budget_is_a_rounds():
+    assert ROUND_UNITS >= client_intake.TURN_UNITS >= list_change.PART_UNITS

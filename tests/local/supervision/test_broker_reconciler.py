@@ -1,0 +1,133 @@
+"""Brokers as the stored resources want them, with no supervisor: which are added, kept, evacuated and forgotten."""
+
+import sys
+
+import pytest
+from tests.local.conftest import FLEET
+
+from plimsoll.core.spec import parse
+from plimsoll.local import manifests, runtime
+from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.object_store import ObjectStore
+from plimsoll.local.supervision.broker_reconciler import KEYS_READ_SECONDS, BrokerReconciler, FleetStartError
+from plimsoll.local.supervision.fleet_events import FleetEvents
+from plimsoll.local.supervision.supervised_broker import SupervisedBroker
+from plimsoll.mediator import evacuation, fleet_resources
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
+
+
+class FakeControl:
+    """Which brokers are dialled."""
+
+    def __init__(self):
+        self.dialled = set()
+
+    def dial(self, peer, role):
+        self.dialled.add(peer.name)
+
+    def hang_up(self, broker):
+        self.dialled.remove(broker)
+
+
+class Place:
+    """A store with the resources of a fleet, and its reconciler; `said` is what was announced."""
+
+    def __init__(self, home):
+        self.folder, self.control = FleetFolder.of("quotes"), FakeControl()
+        self.said: list[str] = []
+        self.brokers: dict[str, SupervisedBroker] = {}
+        self.folder.make()
+        runtime.prepare_store(self.folder, self.parsed(home, FLEET))
+        self.store = ObjectStore(self.folder.store)
+        resources = fleet_resources.fleet_resources(self.store.objects(*fleet_resources.FLEET_KINDS)[1])
+        events = FleetEvents(self.store, "quotes", self.brokers, self.said.append)
+        self.reconciler = BrokerReconciler(
+            self.folder, self.store, resources, self.brokers, self.control, events, lambda config: SLEEP, ()
+        )
+
+    @staticmethod
+    def parsed(home, text):
+        (home / "fleet.yaml").write_text(text)
+        return parse(manifests.load([str(home / "fleet.yaml")]))
+
+    def change(self, kind, name, **spec):
+        item = self.store.get(kind, name)
+        self.store.update({**item, "spec": {**item["spec"], **spec}})
+
+    def serve(self, now):
+        for broker in self.brokers.values():
+            broker.on_status({"ready": True}, now, lambda *event: None)
+
+
+@pytest.fixture
+def place(home):
+    place = Place(home)
+    yield place
+    for broker in place.brokers.values():
+        broker.kill()
+    place.store.close()
+
+
+def test_each_wanted_broker_is_started_once_and_dialled(place):
+    assert place.reconciler.is_due()
+    assert place.reconciler.reconcile(0.0, is_ready=False)
+    assert sorted(place.brokers) == ["e-0", "e-1", "east-head"]
+    assert all(broker.running for broker in place.brokers.values())
+    assert place.control.dialled == set(place.brokers)
+    while place.reconciler.is_due():  # it has stored the edges itself
+        assert not place.reconciler.reconcile(0.0, is_ready=False)
+    assert len(place.brokers) == 3
+
+
+def test_in_a_running_fleet_a_new_broker_waits_until_its_key_is_known(place):
+    place.reconciler.reconcile(0.0, is_ready=False)
+    place.change("BrokerCluster", "east", edges=[{"name": "e", "profile": "small", "replicas": 3}])
+    assert place.reconciler.reconcile(100.0, is_ready=True)
+    assert not place.brokers["e-2"].running
+    assert place.brokers["e-2"].observed(100.0).waiting_seconds == KEYS_READ_SECONDS
+    assert "edge e-2" in " ".join(place.folder.authorized_keys.read_text().split())
+
+
+def test_a_cordon_changes_no_broker_but_what_the_head_is_sent(place):
+    place.reconciler.reconcile(0.0, is_ready=False)
+    place.change("EdgeBroker", "e-1", cordoned=True)
+    assert place.reconciler.reconcile(1.0, is_ready=True)
+    members = place.reconciler.members_of(place.brokers["east-head"])
+    assert (members.edges, members.cordoned) == (("e-0", "e-1"), ("e-1",))
+    assert place.reconciler.members_of(place.brokers["e-0"]) is None
+
+
+def test_an_edge_that_serves_is_stopped_after_its_evacuation_and_then_forgotten(place):
+    place.reconciler.reconcile(0.0, is_ready=False)
+    place.serve(1.0)
+    place.change("BrokerCluster", "east", edges=[{"name": "e", "profile": "small", "replicas": 1}])
+    assert place.reconciler.reconcile(1.0, is_ready=True)
+    edge = place.brokers["e-1"]
+    (session,) = place.store.objects("LoadBalancingSession")[1]
+    assert session["metadata"]["labels"] == {evacuation.EVACUATION_LABEL: "e-1"}
+    assert not edge.stopping
+    assert place.reconciler.members_of(place.brokers["east-head"]).cordoned == ("e-1",)
+    place.reconciler.reconcile(1.0 + evacuation.LONGEST_SECONDS - 1, is_ready=True)
+    assert not edge.stopping
+    place.reconciler.reconcile(1.0 + evacuation.LONGEST_SECONDS, is_ready=True)
+    assert edge.stopping
+    edge.kill()
+    place.reconciler.forget(edge)
+    assert "e-1" not in place.brokers
+    assert "e-1" not in place.control.dialled
+    assert [item["metadata"]["name"] for item in place.store.objects("EdgeBroker")[1]] == ["e-0"]
+
+
+def test_resources_that_cannot_be_used_change_nothing_or_end_the_start(place):
+    place.reconciler.reconcile(0.0, is_ready=False)
+    place.change("BrokerCluster", "east", head={"profile": "unknown"})
+    assert not place.reconciler.reconcile(1.0, is_ready=True)
+    assert len(place.brokers) == 3
+    assert place.said[-1].startswith("invalid resources, the fleet keeps running unchanged: ")
+    assert place.store.events("BrokerFleet", "quotes")[-1].reason == "InvalidSpec"
+    for broker in list(place.brokers.values()):
+        broker.kill()
+        place.reconciler.forget(broker)
+    with pytest.raises(FleetStartError, match="unknown"):
+        place.reconciler.reconcile(2.0, is_ready=False)
