@@ -13,7 +13,7 @@ from plimsoll.broker.event_loop import REST_SECONDS, BrokerLoop
 from plimsoll.broker.monitoring.usage_meter import ProcessUsage
 from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.core.config import BrokerHardware, BrokerLimits
-from plimsoll.core.permissions import ALL_PERMISSIONS, ClientPermissions
+from plimsoll.core.permissions import ALL_PERMISSIONS, NO_NAME_GRANTS, ClientPermissions
 from plimsoll.core.transport.overlay_node import Dial, Hangup
 
 DEADLINE_SECONDS = 60
@@ -29,6 +29,8 @@ class Toy:
         self.dials: list[Dial | Hangup] = []
         self.left = self.stays = False
         self.grant_of: Callable[[Any], ClientPermissions | None] = lambda peer: ALL_PERMISSIONS
+        self.identity_of: Callable[[Any], str] = lambda peer: ""
+        self.name_grants = NO_NAME_GRANTS
         self.tick_at = 0.0
 
     def receive(self, peer: Any, frames: list[bytes], now: float) -> None:

@@ -138,7 +138,7 @@ def test_a_leave_on_the_control_socket_is_the_same_as_a_signal(start):
     context = zmq.Context()
     dealer = context.socket(zmq.DEALER)
     dealer.connect(control)
-    dealer.send(wire.control_frame(messages.Leave()))
+    dealer.send(wire.control_frame(messages.Identify("m", "mediator", 0), messages.Leave()))
     assert process.wait(DEADLINE_SECONDS) == 0
     context.destroy(0)
 

@@ -7,7 +7,7 @@ import zmq
 
 from plimsoll.client import Curve
 from plimsoll.client.errors import SecurityError
-from plimsoll.client.security import Keyring, own_keys, read_key, server_keys
+from plimsoll.client.security import KEY_CHARACTERS, Keyring, is_key, own_keys, read_key, server_keys
 
 PUBLIC, SECRET = (key.decode() for key in zmq.curve_keypair())
 
@@ -19,6 +19,53 @@ def test_a_key_is_itself_or_the_file_that_holds_it(tmp_path: Path):
         keys = own_keys(Curve(secret=secret))
         assert keys is not None
         assert (keys.public, keys.secret) == (PUBLIC.encode(), SECRET.encode())
+
+
+def path_of_a_key_s_form(name: str = "local.clients.key") -> Path:
+    """A path of 40 characters of Z85, as a folder may happen to give; it is relative."""
+    path = Path("a" * (KEY_CHARACTERS - len(name) - 1)) / name
+    path.parent.mkdir()
+    assert is_key(str(path))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_path_that_has_the_form_of_a_key_is_a_path(kind: type):
+    path = path_of_a_key_s_form()
+    path.write_text(SECRET + "\n")
+    public = path_of_a_key_s_form("head.pub")
+    public.write_text(PUBLIC + "\n")
+    curve = Curve(secret=kind(path), server=kind(public))
+    keys = own_keys(curve)
+    assert keys is not None
+    assert keys.public == PUBLIC.encode()
+    assert server_keys(curve, "") == [PUBLIC]
+
+
+def test_a_path_stays_one_while_its_file_is_away():
+    path = path_of_a_key_s_form()
+    path.write_text(SECRET)
+    curve = Curve(secret=str(path))
+    keyring = Keyring(curve, {})
+    before = keyring.own()
+    path.unlink()
+    assert keyring.own() == before
+    with pytest.raises(SecurityError, match=f"cannot read it from {path}"):
+        own_keys(curve)
+    with pytest.raises(SecurityError, match=f"cannot read it from {path}"):
+        own_keys(Curve(secret=path))
+
+
+def test_the_key_of_an_address_is_no_path(tmp_path: Path):
+    path = tmp_path / "head.pub"
+    path.write_text(PUBLIC)
+    with pytest.raises(SecurityError, match=r"no Z85 key; give a file as Curve\(server=...\)"):
+        server_keys(Curve(secret=SECRET), str(path))
 
 
 def test_plain_has_no_keys():

@@ -107,6 +107,8 @@ class Fleet:
         self.frozen: set[str] = set()
         self.connections: list[Connection] = []
         self.reports: dict[str, list[Any]] = defaultdict(list)
+        self.identity = "app"
+        """Whose key all of them have; empty in a fleet without keys."""
 
     # -- making
 
@@ -138,6 +140,7 @@ class Fleet:
             config, new_id = self.configs[name], self.ids()
             self.nodes[name] = (Head if config.role == "head" else Edge)(config, self.epoch, new_id)
             self.nodes[name].now = self.now
+            self.nodes[name].identity_of = lambda peer: self.identity
 
     def ids(self) -> Callable[[], int]:
         draw = random.Random(self.draw.getrandbits(64))

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from plimsoll.core.permissions import ALL_PERMISSIONS, NO_PERMISSIONS, ClientPermissions
+import time
+
+from plimsoll.core.permissions import (
+    ALL_PERMISSIONS,
+    INCARNATION_STEP,
+    INCARNATIONS_BELOW,
+    NO_NAME_GRANTS,
+    NO_PERMISSIONS,
+    ClientPermissions,
+    NameGrants,
+    foreign_name,
+    incarnation_fault,
+)
 
 
 def test_who_may_do_everything_is_refused_nothing():
@@ -18,3 +30,36 @@ def test_a_refusal_names_the_identity_and_the_role_that_it_lacks():
     )
     assert NO_PERMISSIONS.publish_refusal
     assert NO_PERMISSIONS.subscribe_refusal
+
+
+def test_the_longest_prefix_of_a_name_decides():
+    names = NameGrants({"desk-": frozenset({"ann"}), "desk-7": frozenset({"bob", "cat"})})
+    assert names.holders("desk-1") == {"ann"}
+    assert names.holders("desk-77") == {"bob", "cat"}
+    assert names.holders("desk") == NO_NAME_GRANTS.holders("desk-1") == frozenset()
+    assert names.permits("ann", "desk-1", maker="eve")
+    assert not names.permits("ann", "desk-7", maker="ann")
+    assert not names.permits("eve", "desk-1", maker="eve")
+
+
+def test_a_name_without_a_prefix_is_its_makers():
+    assert NO_NAME_GRANTS.permits("ann", "x", maker="ann")
+    assert not NO_NAME_GRANTS.permits("ann", "x", maker="eve")
+    assert NO_NAME_GRANTS.permits("ann", "x", maker="")
+    for names in (NO_NAME_GRANTS, NameGrants({"x": frozenset({"ann"})})):
+        assert names.permits("", "x", maker="eve"), "an edge of an earlier release does not say whose it is"
+
+
+def test_the_refusal_of_a_name_shows_no_control_characters():
+    assert foreign_name("subscriber", "a\x1b[1m\n\u202e").startswith(
+        "not permitted: subscriber 'a\\x1b[1m\\n\\u202e' belongs to another identity; "
+    )
+
+
+def test_incarnations_count_up_or_follow_the_clock():
+    now = time.time_ns() // 1000
+    assert incarnation_fault(now, 0) == incarnation_fault(now + 1, now) == incarnation_fault(2, 1) == ""
+    assert incarnation_fault(1, now) == "", "an older one is refused as such"
+    assert incarnation_fault(7 + INCARNATION_STEP, 7) == ""
+    assert "more than 2^49 above the last one, 7" in incarnation_fault(8 + INCARNATION_STEP, 7)
+    assert "not below 2^53" in incarnation_fault(INCARNATIONS_BELOW, 0)

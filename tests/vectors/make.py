@@ -146,9 +146,18 @@ RECORDS: list[tuple[str, str, Any]] = [
     ("epoch", "attachment 5: the head has restarted", msg.Epoch(5, msg.Gap("h", 11, 31, 12, 4, [], "restart"))),
     ("cover", "update 4 of a link's cover: subscription 9 comes, 7 goes, in one step", COVER),
     ("cover-ack", "updates up to 4 are known everywhere", msg.CoverAck(4, [])),
-    ("resume-up", "an edge hands on a RESUME with its update", msg.ResumeUp("s", (7, 2), COVER, ("h", 11, 41))),
+    (
+        "resume-up",
+        "an edge hands on a RESUME with its update",
+        msg.ResumeUp("s", (7, 2), COVER, ("h", 11, 41), None, "app"),
+    ),
     ("resumed-down", "the answer: where to begin", msg.ResumedDown("s", (7, 2), 50, 41, (11, 3), None, False)),
     ("release", "an edge that serves s in an epoch before (7, 4) releases it", msg.Release("s", (7, 4))),
+    (
+        "release-refused",
+        "the RESUME of s in epoch (7, 2) is refused",
+        msg.Release("s", (7, 2), "role", "not permitted: subscriber 's' belongs to another identity"),
+    ),
     ("fetch", "cursor 2 reads the log after position 41", msg.Fetch(2, 41, [STOCK])),
     ("replay", "an entry of the log for cursor 2", msg.Replay(2, PUB_OPEN)),
     ("fetched", "cursor 2 has read up to 50, and the stream goes on from there", msg.Fetched(2, 50, True)),
@@ -160,7 +169,7 @@ RECORDS: list[tuple[str, str, Any]] = [
             "tcp://127.0.0.1:7001",
             "",
             msg.Cover(1, [msg.CoverItem(9, STOCK)], []),
-            [msg.OwnedItem("s", (7, 2), (11, 3))],
+            [msg.OwnedItem("s", (7, 2), (11, 3), "app")],
         ),
     ),
     (
@@ -191,7 +200,7 @@ RECORDS: list[tuple[str, str, Any]] = [
     (
         "prepare",
         "hand-over 3.17: keep places for s and t for 20 seconds; they attach before the cut",
-        msg.Prepare(SESSION_ID, ["s", "t"], 20.0, False),
+        msg.Prepare(SESSION_ID, ["s", "t"], 20.0, False, ["app", "app"]),
     ),
     (
         "prepare-replay",

@@ -24,7 +24,7 @@ from plimsoll.broker.auth.authorized_keys import (
     read_secret_key,
     z85,
 )
-from plimsoll.core.permissions import ClientPermissions
+from plimsoll.core.permissions import ClientPermissions, NameGrants
 
 KEY, OTHER = (zmq.curve_keypair()[0].decode() for _ in range(2))
 PATIENCE_MS = 5_000
@@ -193,6 +193,31 @@ def test_names_are_bound_to_keys():
     assert authority.refusal_reason("3", "head", "e") == "the key of e is for the role edge, not head"
     assert authority.refusal_reason("2", "edge", "e") == "the key of * is for the role client, not edge"
     assert authority.refusal_reason("4", "client", "ann") == "the key of ann is no longer authorised"
+
+
+def test_the_names_of_brokers_are_not_for_clients():
+    known = {
+        "1": ("client", "*"),
+        "2": ("edge", "e-0"),
+        "3": ("head", "h"),
+        "4": ("mediator", "m"),
+        "5": ("client", "a"),
+    }
+    authority = AuthorizedKeys(Path("none"), {key: KeyIdentity(*each) for key, each in known.items()})
+    for name in ("e-0", "h", "m"):
+        assert authority.refusal_reason("1", "client", name) == (
+            f"'{name}' is the name of a broker; give the client a name of its own"
+        )
+    assert authority.refusal_reason("1", "client", "a") == "", "links are told apart by their keys"
+    assert authority.refusal_reason("2", "edge", "e-0") == ""
+
+
+def test_an_identity_is_the_name_beside_the_key_or_the_key_itself(tmp_path: Path):
+    path = tmp_path / "authorized"
+    path.write_text(f"{KEY} client ann names=desk-,feed-\n{OTHER} client * names=desk-\n")
+    authority = AuthorizedKeys.read(str(path))
+    assert [authority.identity_of(key) for key in (KEY, OTHER, "x")] == ["ann", f"*{OTHER}", "*x"]
+    assert authority.name_grants == NameGrants({"desk-": frozenset({"ann", f"*{OTHER}"}), "feed-": frozenset({"ann"})})
 
 
 def test_who_may_do_nothing_need_not_come():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from plimsoll.broker.auth.authorized_keys import AuthorizedKeys, KeyIdentity
 from plimsoll.broker.auth.peer_check import PeerCheck
@@ -55,3 +56,16 @@ def test_a_collector_says_who_it_is_and_nothing_else():
         assert not gate.admit_control(b"1", wire.control_frame(known, more), users), more
     assert gate.counters["commands_of_collectors_refused"] == 5
     assert gate.counters["names_refused"] == 1
+
+
+@pytest.mark.parametrize("role", ["edge", "head"])
+def test_commands_are_of_mediators_alone(role: str):
+    gate = PeerCheck(AuthorizedKeys(Path("none"), {"B": KeyIdentity(role, "b"), "M": KeyIdentity("mediator", "m")}))
+    users = {b"1": "B", b"2": "M"}
+    commands = [messages.Leave(), messages.ClusterMembers([], []), messages.Command(1, 1, "s", "ask")]
+    for record in commands:
+        assert not gate.admit_control(b"1", wire.control_frame(messages.Identify("b", role, 1), record), users)
+        assert gate.admit_control(b"2", wire.control_frame(record), users)
+    assert gate.admit_control(b"1", wire.control_frame(messages.LoadUpdate({"broker": "b"})), users)
+    assert gate.admit_control(b"1", wire.control_frame(messages.StatusQuery(1)), users)
+    assert gate.counters["commands_of_collectors_refused"] == len(commands)

@@ -25,6 +25,11 @@ from plimsoll.core.permissions import ClientPermissions
             ClientPermissions("ann", publications_per_second=10.0, bytes_per_second=1e6),
         ),
         ("publish bytes/s=0.5", ClientPermissions("ann", subscribes=False, bytes_per_second=0.5)),
+        ("names=desk-", ClientPermissions("ann", name_prefixes=("desk-",))),
+        (
+            "publish names=b,a,b bytes/s=1",
+            ClientPermissions("ann", subscribes=False, bytes_per_second=1.0, name_prefixes=("a", "b")),
+        ),
         ("subscribe subscriptions=7", ClientPermissions("ann", publishes=False, max_subscriptions=7)),
     ],
 )
@@ -42,6 +47,10 @@ def test_a_grant_is_read(text: str, grant: ClientPermissions):
         ("none,publish", "'none,publish': what a client may do"),
         ("bytes/s=1 bytes=1/s", "'bytes=1/s': quotas are publications/s=N, bytes/s=N, subscriptions=N, each once"),
         ("bytes=1", "'bytes=1': quotas are"),
+        ("names=", "'names=': a prefix of names has 1 to 253 characters"),
+        ("names=a,,b", "'names=a,,b': a prefix of names"),
+        ("names=a names=b", "'names=b': names= stands once"),
+        ("names=a publish", "'publish': roles stand once"),
         ("subscriptions=1/s", "'subscriptions=1/s': a quota is a whole number above 0"),
         ("subscriptions=1.5", "'subscriptions=1.5': a quota is a whole number above 0"),
         ("publications/s=0", "'publications/s=0': a quota is a number above 0"),

@@ -277,7 +277,7 @@ class Keys:
     def public(self, name: str) -> str:
         return self.pairs[name][0].decode()
 
-    def connect(self, context: zmq.Context, name: str, endpoint: str) -> zmq.Socket:
+    def connect(self, context: zmq.Context, name: str, endpoint: str, **more: object) -> zmq.Socket:
         public, secret = self.pairs[name]
         return dealer(
             context,
@@ -285,6 +285,7 @@ class Keys:
             curve_serverkey=self.curve.public,
             curve_publickey=public,
             curve_secretkey=secret,
+            **more,
         )
 
 
@@ -349,6 +350,31 @@ def test_who_was_forgotten_and_speaks_again_is_heard_only_by_a_key_that_is_still
     client.send(b"after")
     pump(keys.sockets, lane, lambda: lane.counters["frames_of_revoked_keys"] == 1, got)
     assert all_frames(got) == [b"before"]
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_a_peer_with_the_routing_id_of_an_earlier_connection_is_known_by_its_own_key(
+    keys: Keys, context: zmq.Context, control: bool
+):
+    """libzmq lets a peer choose its routing id; one that is made up by the router is no secret."""
+    keys.roles |= {"m2": "mediator"}
+    keys.pairs["m2"] = zmq.curve_keypair()
+    keys.write()
+    assert keys.authority.refresh()
+    lane, endpoint = (
+        (keys.sockets.control, keys.control) if control else (keys.sockets.data, keys.endpoint)
+    )  # fmt: skip
+    first, second = ("m", "m2") if control else ("ann", "bob")
+    frame = wire.control_frame() if control else wire.hello_frame(5, 0, False, wire.Info("x", "client", 1))
+    for name in (first, second):
+        got: list = []
+        client = keys.connect(context, name, endpoint, routing_id=b"\x00same")
+        client.send(frame)
+        pump(keys.sockets, lane, lambda got=got: bool(got), got)
+        assert lane.users == {b"\x00same": keys.public(name)}
+        client.close(0)
+        ended = lane.counters["connections_disconnected"]
+        pump(keys.sockets, lane, lambda ended=ended: lane.counters["connections_disconnected"] > ended)
 
 
 def test_when_the_handler_has_failed_no_new_peer_is_admitted_and_status_shows_it(keys: Keys, context: zmq.Context):

@@ -41,6 +41,8 @@ def made() -> tuple[FakeHead, JoinRequests]:
 
 
 LINK: Any = "link"
+OWNER: Any = "owner"
+OTHER: Any = "other"
 
 
 def join(x: str = "x", **given: Any) -> msg.Join:
@@ -136,3 +138,25 @@ def test_those_who_wait_are_bounded(monkeypatch: pytest.MonkeyPatch):
     assert len(placing) == 3
     assert len(head.asked) == 3
     assert len(head.said) == 7
+
+
+def test_another_link_that_asks_for_the_same_name_takes_no_answer_of_the_first():
+    head, placing = made()
+    placing.on_join(OWNER, join(head="k"))
+    placing.on_join(OTHER, join(head="k"))
+    placing.on_join(OWNER, join(head="k"))
+    placed = msg.PlacedFor("x", "b", "mem://b", "key")
+    for _ in range(3):
+        placing.receive_routed("k", placed)
+    answer = msg.Placed("x", "b", "mem://b", "key")
+    assert head.said == [(OWNER, answer), (OTHER, answer)]
+    for i in range(module.WAITING_FOR_ONE_NAME + 10):
+        placing.on_join(_link(i), join(head="k"))
+    head.now += 60.0
+    placing.expire()
+    assert len(head.said) == 2 + module.WAITING_FOR_ONE_NAME
+    assert len(placing) == 0
+
+
+def _link(number: int) -> Any:
+    return f"link-{number}"

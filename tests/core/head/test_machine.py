@@ -266,6 +266,7 @@ def test_a_load_report_that_makes_no_sense_is_counted():
     head = fleet.head()
     reports: list[Any] = [{"broker": "e1"}, {"broker": "e1", "input_utilization": "much"}, {}]
     for report in reports:
+        head.receive_control(b"x", wire.control_frame(msg.Identify("e1", "edge", 1)), fleet.now)
         head.receive_control(b"x", wire.control_frame(msg.LoadUpdate(report)), fleet.now)
     assert head.counters["control_refused_report"] == 2
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.head.publishers import PublisherTable
-from plimsoll.core.permissions import ClientPermissions
+from plimsoll.core.permissions import INCARNATION_STEP, INCARNATIONS_BELOW, ClientPermissions, NameGrants
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import Info, WireError
 from plimsoll.core.transport.link import Link, LinkLimits
@@ -248,3 +248,48 @@ def test_opening_again_does_not_refill_a_quota():
         take(publishers, at, seq)
     assert opened(publishers, at, incarnation=2).through == 0
     assert opened(publishers, at, name="q").through == 0
+
+
+# -- whose name it is
+
+
+def owned(name: str) -> Link:
+    at = link(name)
+    at.identity = name
+    return at
+
+
+def test_a_name_belongs_to_the_identity_that_opened_it_first():
+    publishers, ann, eve = PublisherTable(BrokerLimits()), owned("ann"), owned("eve")
+    assert opened(publishers, ann, incarnation=5) is not None
+    for incarnation in (1, 6, INCARNATIONS_BELOW - 1, 2**63 - 1):
+        with pytest.raises(WireError, match="not permitted: publisher 'p' belongs to another identity; ") as refused:
+            opened(publishers, eve, incarnation=incarnation)
+        assert refused.value.code == "role"
+    assert take(publishers, ann, 1).link is ann
+    publishers.lost(ann)
+    with pytest.raises(WireError, match="another identity"):
+        opened(publishers, eve, incarnation=9)
+    publishers.forget_idle(100.0, 50.0)
+    assert opened(publishers, eve, incarnation=1) is not None, "a head forgets publishers that stay away"
+
+
+@pytest.mark.parametrize("incarnation", [INCARNATIONS_BELOW, 2**63 - 1, 6 + INCARNATION_STEP])
+def test_an_incarnation_that_jumps_is_refused(incarnation: int):
+    publishers, ann = PublisherTable(BrokerLimits()), owned("ann")
+    opened(publishers, ann, incarnation=5)
+    with pytest.raises(WireError, match=f"incarnation {incarnation} is ") as refused:
+        opened(publishers, ann, incarnation=incarnation)
+    assert refused.value.code == "range"
+    assert opened(publishers, ann, incarnation=5 + INCARNATION_STEP) is not None
+
+
+def test_a_prefix_that_is_granted_outweighs_who_came_first():
+    publishers, ann, eve = PublisherTable(BrokerLimits()), owned("ann"), owned("eve")
+    opened(publishers, eve, name="feed-1", incarnation=INCARNATIONS_BELOW - 1)
+    names = NameGrants({"feed-": frozenset({"ann"})})
+    assert [(each.code, each.handle) for each in publishers.regranted(eve, 0.0, names)] == [("role", 1)]
+    assert publishers.open(ann, msg.Open(1, "feed-1", 5), "h", 5, 0.0, names) is not None
+    with pytest.raises(WireError, match="another identity"):
+        publishers.open(eve, msg.Open(1, "feed-2", 5), "h", 5, 0.0, names)
+    assert list(publishers.regranted(ann, 0.0, names)) == []

@@ -356,7 +356,8 @@ class Impostor(Client):
 
     def __init__(self, fleet: Fleet, name: str, role: Any) -> None:
         super().__init__(name, fleet.ids(), LinkLimits(heartbeat_seconds=0.5))
-        self.info, self.now = Info(name, role, 1), fleet.now
+        self.info = self.handshakes._info = Info(name, role, 1)
+        self.now = fleet.now
         fleet.nodes[name] = self
         self.dial("h", "mem://h")
 

@@ -100,6 +100,31 @@ def test_leave_sends_the_subscribers_of_an_edge_elsewhere():
     assert fleet.head().done()
 
 
+def test_who_calls_itself_the_head_or_a_broker_is_obeyed_in_nothing():
+    fleet = one_cluster(report_seconds=0.5)
+    fleet.run(1.0)
+    stranger = fleet.mediator()
+    for broker in ("h", "e1"):
+        stranger.dial_control(broker, f"ctl://{broker}")
+    members, load = fleet.head().members, fleet.head().reporter.heard["e1"]
+    for role, name in (("head", "h"), ("edge", "e2"), ("client", "c")):
+        for broker in ("h", "e1"):
+            stranger.say_control(
+                broker,
+                msg.Identify(name, role, 1),
+                msg.Leave(),
+                msg.ClusterMembers([], []),
+                msg.Revoke("1.1", fleet.head().epoch, [msg.MemberItem("s", (1, 1))], "e2", "mem://e2", ""),
+                msg.LoadUpdate({**load, "input_rate": 1e9}),
+            )
+        fleet.run(0.1)
+    assert fleet.head().members == members
+    assert not fleet.head().done()
+    assert not fleet.edge("e1").is_leaving
+    assert fleet.head().reporter.heard["e1"]["input_rate"] != 1e9
+    assert fleet.head().counters["control_refused_sender"] == 3
+
+
 def test_rubbish_on_a_control_socket_is_counted():
     fleet = one_cluster()
     head = fleet.head()

@@ -1,5 +1,7 @@
 """The authorized-keys file: which key may use which role and name, and what clients may do."""
 
+from plimsoll.broker.auth.permission_parser import parse_permissions
+from plimsoll.core.permissions import ClientPermissions
 from plimsoll.core.spec.quantities import Quantity
 from plimsoll.core.spec.types.fleet import ClientSpec
 from plimsoll.operator.security.authorized_keys import KeyHolder, authorized_keys_text
@@ -28,3 +30,10 @@ def test_what_a_client_may_do_stands_behind_its_name():
     assert authorized_keys_text([KeyHolder("app", "client", ("k",), held)]) == line
     nothing = ClientSpec(name="app", roles=())
     assert authorized_keys_text([KeyHolder("app", "client", ("k",), nothing)]) == "k client app none\n"
+
+
+def test_prefixes_of_names_are_written_behind_the_quotas():
+    named = ClientSpec(name="app", name_prefixes=("feed-", "desk-", "feed-"))
+    line = "k client app publish,subscribe names=desk-,feed-\n"
+    assert authorized_keys_text([KeyHolder("app", "client", ("k",), named)]) == line
+    assert parse_permissions(line.split()[3:], "app") == ClientPermissions("app", name_prefixes=("desk-", "feed-"))

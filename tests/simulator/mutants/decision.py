@@ -104,7 +104,7 @@ MUTANTS = [
     Mutant(
         "owner-stays-at-done",
         "Across clusters the head of the source deletes its owner entry at DONE.",
-        (Change(Coordinator._arrived, "self.host.owners.forget(x)", "pass"),),
+        (Change(Coordinator._arrived, "self.host.owners.forget(x, self.host.now)", "pass"),),
         ("sessions-across",),
     ),
     Mutant(
@@ -191,7 +191,7 @@ MUTANTS = [
     Mutant(
         "undone-cut-stays-owned",
         "Across clusters an ABORT deletes the owner entry at the head of the target.",
-        (Change(RemoteMembers.on_abort, "self.host.owners.forget(x)", "pass"),),
+        (Change(RemoteMembers.on_abort, "self.host.owners.forget(x, self.host.now)", "pass"),),
         ("far-aborts", "edge-crash-across", "sessions-across"),
     ),
     Mutant(

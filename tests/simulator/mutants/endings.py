@@ -168,8 +168,8 @@ MUTANTS = [
         (
             Change(
                 OwnershipTable.adopt,
-                "if old is not None and old.epoch >= epoch:",
-                "if old is not None and old.epoch < epoch:",
+                "(old.epoch >= epoch if",
+                "(old.epoch < epoch if",
             ),
         ),
         ("split-report", "head-and-edge", "two-heads"),

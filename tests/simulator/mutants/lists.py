@@ -111,7 +111,7 @@ MUTANTS = [
     Mutant(
         "gone-epoch-is-forgotten",
         "A deleted owner entry leaves its epoch behind.",
-        (Change(OwnershipTable.forget, "self._past[subscriber] = gone.epoch", "self._past[subscriber] = (0, 0)"),),
+        (Change(OwnershipTable.forget, "PastEpoch(gone.epoch, ", "PastEpoch((0, 0), "),),
         ("overtaken", "vanish", "far-bumpy"),
         partners=(NO_LEASE,),
         alone="the attachment that reuses the epoch is closed, and ends with its lease",

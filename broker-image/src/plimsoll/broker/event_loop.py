@@ -20,7 +20,7 @@ from plimsoll.broker.network.socket_lane import BrokerCurveKeys, Peer
 from plimsoll.broker.network.sockets import BrokerSockets
 from plimsoll.broker.process_watch import ProcessWatch
 from plimsoll.core.config import BrokerHardware
-from plimsoll.core.permissions import ClientPermissions
+from plimsoll.core.permissions import ClientPermissions, NameGrants
 from plimsoll.core.transport.overlay_node import Dial, Hangup
 
 log = logging.getLogger(__name__)
@@ -46,6 +46,8 @@ class BrokerMachine(Protocol):
     """What the loop needs of a head or an edge. To a machine a peer is any key; here it is what sockets name it by."""
 
     grant_of: Callable[[Any], ClientPermissions | None]
+    identity_of: Callable[[Any], str]
+    name_grants: NameGrants
 
     def receive(self, peer: Any, frames: list[bytes], now: float) -> None: ...
     def receive_control(self, peer: Any, data: bytes, now: float) -> None: ...
@@ -86,7 +88,8 @@ class BrokerLoop:
         self.peer_check = None if authority is None else PeerCheck(authority)
         self.links_ended = 0
         if authority is not None:
-            machine.grant_of = self._grant_of
+            machine.grant_of, machine.identity_of = self._grant_of, self._identity_of
+            machine.name_grants = authority.name_grants
         self.leave_seconds, self.on_usage, self._rest = leave_seconds, on_usage, rest
         self.meter = UsageMeter(hardware, time.monotonic())
         self.collector = GarbageCollectionSchedule(time.monotonic())
@@ -217,6 +220,7 @@ class BrokerLoop:
         if authority.refresh():
             log.info("reloaded authorized keys: %d keys", len(authority.keys))
             self._end_revoked(authority, now)
+            self.machine.name_grants = authority.name_grants
             self.machine.regrant(now)
         if authority.fault and authority.fault != fault:
             log.error("%s; keeping the keys loaded before", authority.fault)
@@ -246,6 +250,11 @@ class BrokerLoop:
         known = {} if self.authorized_keys is None else self.authorized_keys.keys
         identity = known.get(self.sockets.data.users.get(peer, ""))
         return None if identity is None else identity.grant
+
+    def _identity_of(self, peer: bytes) -> str:
+        """Whose key this connection authenticated with."""
+        authority = self.authorized_keys
+        return "" if authority is None else authority.identity_of(self.sockets.data.users.get(peer, ""))
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

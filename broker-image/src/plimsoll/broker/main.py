@@ -35,7 +35,9 @@ from plimsoll.core.config import BrokerConfig
 from plimsoll.core.edge.machine import Edge
 from plimsoll.core.head.machine import Head
 from plimsoll.core.matching import warm_up
+from plimsoll.core.printable import printable, printable_lines
 from plimsoll.telemetry.http_server import HttpServer, address_of
+from plimsoll.telemetry.log_lines import log_to_stderr
 
 log = logging.getLogger("plimsoll.broker")
 
@@ -55,14 +57,14 @@ class BrokerConfigError(ValueError):
 def main(arguments: list[str]) -> int:
     """Run a broker until it has left; returns the exit code."""
     options = _parser().parse_args(arguments)
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    log_to_stderr()
     try:
         return run(read_config(options.config), options.parent_pid, options.leave_seconds)
     except (BrokerConfigError, BrokerSecurityError) as error:
-        print(f"plimsoll.broker: {error}", file=sys.stderr)  # noqa: T201  # a person is meant to read it
+        print(printable_lines(f"plimsoll.broker: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_CONFIG
     except EndpointError as error:
-        print(f"plimsoll.broker: {error.strerror}", file=sys.stderr)  # noqa: T201  # a person is meant to read it
+        print(printable(f"plimsoll.broker: {error.strerror}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_ENDPOINT
 
 

@@ -20,8 +20,8 @@ EXIT_CODE_HELP = """exit codes:
 
 
 class CommandError(Exception):
-    """Ends the command with a message and an exit code."""
+    """Ends the command with a message of one line, lines of details, and an exit code."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, details: str = "") -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.details = code, details

@@ -11,12 +11,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version as installed_version
+from typing import NoReturn
 
 from plimsoll.cli import backend
 from plimsoll.cli.argument_types import parse_count, parse_duration, parse_names, parse_share
 from plimsoll.cli.commands import inspect, lifecycle, sessions
 from plimsoll.cli.exit_codes import BAD_INPUT, CONFLICT, EXIT_CODE_HELP, FAILED, INTERRUPTED, OK, CommandError
-from plimsoll.cli.output import FORMATS, print_error, print_line
+from plimsoll.cli.output import FORMATS, print_error, print_error_lines, print_line
+from plimsoll.core.printable import printable
 from plimsoll.core.spec import API_VERSION, KINDS, InvalidResourcesError
 from plimsoll.local.runtime import FleetChangeRefusedError
 from plimsoll.local.storage.object_store import ObjectConflictError
@@ -52,27 +54,38 @@ def _run(command: CommandFunction, options: argparse.Namespace) -> int:
         return command(options)
     except CommandError as error:
         print_error(f"plimsoll: {error}")
+        if error.details:
+            print_error_lines(error.details)
         return error.code
     except ObjectConflictError as error:
         print_error(f"plimsoll: {error}")
         return CONFLICT
     except FleetChangeRefusedError as error:
-        print_error(f"{error}\nplimsoll: {_count_text(len(error.problems), 'change')} refused; nothing was changed")
+        print_error_lines(str(error))
+        print_error(f"plimsoll: {_count_text(len(error.problems), 'change')} refused; nothing was changed")
         return CONFLICT
     except InvalidResourcesError as error:
-        print_error(f"{error}\nplimsoll: {_count_text(len(error.problems), 'problem')}; nothing was started or changed")
+        print_error_lines(str(error))
+        print_error(f"plimsoll: {_count_text(len(error.problems), 'problem')}; nothing was started or changed")
         return BAD_INPUT
+
+
+class _ArgumentParser(argparse.ArgumentParser):
+    """Its errors quote arguments; those of its commands are of this class, too."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable(message))
 
 
 def parser() -> argparse.ArgumentParser:
     """The commands and their arguments."""
-    top = argparse.ArgumentParser(
+    top = _ArgumentParser(
         prog="plimsoll",
         description="Run, watch and try a fleet of content-based publish/subscribe brokers, locally or on Kubernetes.",
         epilog=EXIT_CODE_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    common = argparse.ArgumentParser(add_help=False)
+    common = _ArgumentParser(add_help=False)
     where = common.add_argument_group("fleet", "a fleet on this machine or in a Kubernetes cluster")
     where.add_argument("--fleet", metavar="NAME", help="local fleet; default: $PLIMSOLL_FLEET, or the only one")
     where.add_argument("-n", "--namespace", metavar="NAME", help="Kubernetes namespace")

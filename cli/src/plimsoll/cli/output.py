@@ -1,4 +1,7 @@
-"""Tables for people, JSON and YAML for programs."""
+"""Tables for people, JSON and YAML for programs; and all that the command prints.
+
+Text from outside (names above all) goes to a terminal here alone, with what is unprintable in it as escapes.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,36 @@ from typing import Any
 import yaml
 
 from plimsoll.cli.tables import columns, row
+from plimsoll.core.printable import printable, printable_cell, printable_lines
 from plimsoll.core.spec import KINDS
 
 FORMATS = ("table", "wide", "json", "yaml", "name")
 
 
 def print_line(text: str = "") -> None:
-    """Print a line to standard output and flush it, for readers of a pipe."""
-    print(text, flush=True)
+    """Print one line to standard output and flush it, for readers of a pipe."""
+    print(printable(text), flush=True)
+
+
+def print_lines(text: str) -> None:
+    """Print lines that were made one by one: a table, an object, a report of problems."""
+    print(printable_lines(text), flush=True)
+
+
+def redraw(text: str) -> None:
+    """Print lines in the place of all that the terminal shows."""
+    sys.stdout.write("\x1b[H\x1b[2J")
+    print_lines(text)
 
 
 def print_error(text: str) -> None:
-    """Print a line to standard error."""
-    print(text, file=sys.stderr, flush=True)
+    """Print one line to standard error."""
+    print(printable(text), file=sys.stderr, flush=True)
+
+
+def print_error_lines(text: str) -> None:
+    """Print lines that were made one by one to standard error."""
+    print(printable_lines(text), file=sys.stderr, flush=True)
 
 
 def now() -> datetime:
@@ -33,7 +53,7 @@ def now() -> datetime:
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Lines with aligned columns; the last column is not padded."""
-    lines = [list(titles), *(list(line) for line in rows)]
+    lines = [list(titles), *([printable_cell(cell) for cell in line] for line in rows)]
     widths = [max(len(line[index]) for line in lines) for index in range(len(titles))]
     return ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines]
 
@@ -41,7 +61,7 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 def objects_text(items: Sequence[Mapping[str, Any]], form: str, *, single: bool) -> str:
     """Objects in the requested format; `single`: one object by its name, not a list of one."""
     if form == "name":
-        return "\n".join(f"{KINDS[item['kind']].plural}/{item['metadata']['name']}" for item in items)
+        return "\n".join(printable(f"{KINDS[item['kind']].plural}/{item['metadata']['name']}") for item in items)
     if form in ("json", "yaml"):
         whole = items[0] if single else {"apiVersion": "v1", "kind": "List", "items": list(items)}
         return json.dumps(whole, indent=2) if form == "json" else yaml_text(whole)
@@ -54,8 +74,11 @@ def objects_text(items: Sequence[Mapping[str, Any]], form: str, *, single: bool)
 
 
 def yaml_text(value: object) -> str:
-    """YAML in the order of the fields, as files are written."""
-    return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120)).rstrip("\n")
+    """YAML in the order of the fields, as files are written; with escapes of its own where text is not printable."""
+    text = str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=120))
+    if printable_lines(text) != text:
+        text = str(yaml.safe_dump(value, sort_keys=False, allow_unicode=False, width=120))
+    return text.rstrip("\n")
 
 
 def _sort_key(item: Mapping[str, Any]) -> tuple[int, str]:

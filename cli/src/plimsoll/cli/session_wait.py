@@ -8,7 +8,7 @@ from typing import Any
 
 from plimsoll.cli.backend import FleetReader
 from plimsoll.cli.exit_codes import FAILED, OK, CommandError
-from plimsoll.cli.output import objects_text, print_error, print_line
+from plimsoll.cli.output import objects_text, print_error, print_line, print_lines
 from plimsoll.cli.tables import duration_text
 from plimsoll.core.session.batch import OUTCOMES
 from plimsoll.local.storage.object_store import Object, ObjectMissingError
@@ -32,7 +32,7 @@ def wait_for_session(place: FleetReader, name: str, form: str = "table", *, appr
         if not is_news and place.not_running_reason():
             raise CommandError(FAILED, f"{place.title} was stopped; {name} resumes when the fleet starts again")
     if form != "table":
-        print_line(objects_text([item], form, single=True))
+        print_lines(objects_text([item], form, single=True))
     elif not succeeded(item):
         print_error(f"plimsoll: {name} did not succeed; see `plimsoll describe lbs {name}`")
     return OK if succeeded(item) else FAILED

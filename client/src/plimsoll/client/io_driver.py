@@ -16,6 +16,7 @@ from plimsoll.client.security import Keyring, Security
 from plimsoll.client.system_limits import raise_open_files
 from plimsoll.client.transport import DealerTransport
 from plimsoll.core.client import Address, Client, ClientLimits, TakenEvents
+from plimsoll.core.permissions import GENERATED
 
 LONGEST_WAIT_SECONDS: Final = 0.5
 CONNECTION_CHECK_SECONDS: Final = 0.5
@@ -129,7 +130,7 @@ def head_addresses(heads: Heads) -> Iterable[Address]:
 
 
 def unique_name() -> str:
-    return f"{socket.gethostname()[:200]}-{os.getpid()}-{os.urandom(4).hex()}"
+    return f"{GENERATED}{socket.gethostname()[:200]}-{os.getpid()}-{os.urandom(4).hex()}"
 
 
 def new_incarnation() -> int:

@@ -1,6 +1,7 @@
 """Keys: CURVE for every connection, or plain TCP if the application explicitly asks for it.
 
-A key is 40 characters of Z85, or the path of a file that holds one. The public half of a pair follows from the secret.
+A key is 40 characters of Z85, or the path of a file that holds one. Paths have the same characters: a text is a path
+if there is a file of this name, and so is every `os.PathLike`. The public half of a pair follows from the secret.
 """
 
 from __future__ import annotations
@@ -28,12 +29,18 @@ Key = str | os.PathLike[str]
 class Curve:
     """`secret`: of this process. `server`: the head's public key; edges' keys come from the head.
 
-    Each is a key or the path of a file with one. A file is read again whenever a connection has to be made, so keys can
-    be replaced under a running process; that of `server` may hold several keys, one a line, which are tried in turn.
+    Each is a key or the path of a file with one; of a text that may be both, it is a path if the file is there when the
+    object is made. A `pathlib.Path` is always a path. A file is read again whenever a connection has to be made, so
+    keys can be replaced under a running process; that of `server` may hold several keys, one a line, tried in turn.
     """
 
     secret: Key = field(repr=False)
     server: Key = ""
+
+    def __post_init__(self) -> None:
+        # Decided once: a file may be gone for a moment while it is replaced, and is no key for that.
+        for name in ("secret", "server"):
+            object.__setattr__(self, name, _key_or_path(getattr(self, name)))
 
 
 Security = Curve | Literal["plain"]
@@ -72,10 +79,13 @@ def server_keys(security: Curve, of_address: str) -> list[str]:
         SecurityError: there is none.
 
     """
-    key = of_address or security.server
-    if not key:
+    if of_address:
+        if not is_key(of_address):
+            raise SecurityError("the public key of an Address is no Z85 key; give a file as Curve(server=...)")
+        return [of_address]
+    if not security.server:
         raise SecurityError("the head's public key is missing; give it as Curve(server=...) or with the head's Address")
-    return read_keys(key, "the head's public key")
+    return read_keys(security.server, "the head's public key")
 
 
 class Keyring:
@@ -141,6 +151,7 @@ def read_key(key: Key, what: str) -> str:
 
 def read_keys(key: Key, what: str) -> list[str]:
     """A key as given, or the keys in the file of that name, one a line; raises `SecurityError` as `read_key` does."""
+    key = _key_or_path(key)
     if isinstance(key, str) and is_key(key):
         return [key]
     path = Path(key)
@@ -148,13 +159,25 @@ def read_keys(key: Key, what: str) -> list[str]:
         text = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         # A mistyped key is not printed: it may be nearly the secret one.
-        shown = "a text of 40 characters that is not a Z85 key" if len(str(path)) == KEY_CHARACTERS else str(path)
+        is_typed = isinstance(key, str) and len(key) == KEY_CHARACTERS
+        shown = f"a text of {KEY_CHARACTERS} characters that is neither a Z85 key nor a file" if is_typed else str(path)
         why = error.strerror if isinstance(error, OSError) else "it is not ASCII text"
         raise SecurityError(f"{what}: cannot read it from {shown}: {why}; give a Z85 key or its file") from None
     lines = text.split()
     if not lines or not all(map(is_key, lines)):
         raise SecurityError(f"{what}: {path} holds {len(text)} characters, not a Z85 key of {KEY_CHARACTERS}")
     return lines
+
+
+def _key_or_path(key: Key) -> Key:
+    """A path for a text that has the form of a key, if there is a file of this name."""
+    if isinstance(key, str) and is_key(key):
+        try:
+            if Path(key).is_file():
+                return Path(key)
+        except OSError:
+            pass  # a folder that cannot be read: the text is a key
+    return key
 
 
 def is_key(text: str) -> bool:

@@ -6,12 +6,16 @@ all of them together at one broker. Without a grant a client may do everything w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class ClientPermissions:
-    """`identity`: the owner of the quota. None as a quota: the broker's own limits hold."""
+    """`identity`: the owner of the quota. None as a quota: the broker's own limits hold.
+
+    `name_prefixes`: names of subscribers and publishers that begin so belong to this identity alone.
+    """
 
     identity: str = ""
     publishes: bool = True
@@ -19,6 +23,7 @@ class ClientPermissions:
     publications_per_second: float | None = None
     bytes_per_second: float | None = None
     max_subscriptions: int | None = None
+    name_prefixes: tuple[str, ...] = ()
 
     @property
     def publish_refusal(self) -> str:
@@ -33,3 +38,72 @@ ALL_PERMISSIONS = ClientPermissions()
 NO_PERMISSIONS = ClientPermissions(publishes=False, subscribes=False)
 NOT_PERMITTED = "role"
 """The code of a refusal for lack of permission. It is final: a repeated request is refused again."""
+
+
+@dataclass(frozen=True, slots=True)
+class NameGrants:
+    """Which identities a name is reserved for: the longest prefix of it that is granted decides."""
+
+    by_prefix: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def holders(self, name: str) -> frozenset[str]:
+        """The identities that have been granted a prefix of this name; empty if the name is free for all."""
+        if self.by_prefix:
+            for length in range(len(name), 0, -1):
+                if (found := self.by_prefix.get(name[:length])) is not None:
+                    return found
+        return frozenset()
+
+    def permits(self, identity: str, name: str, maker: str) -> bool:
+        """Whether an identity may use a name that `maker` has made; an empty text for one that is not known."""
+        if not identity:
+            return True  # an edge of an earlier release does not say whose its subscribers are
+        if holders := self.holders(name):
+            return identity in holders
+        return not maker or maker == identity
+
+
+NO_NAME_GRANTS = NameGrants()
+
+
+GENERATED = "~"
+"""How the names begin that client libraries make up for connections that were given none."""
+
+
+def identity_of_name(name: str) -> str:
+    """The identity of a client without a key: its name in HELLO. All those whose name was made up are one identity.
+
+    So a process that restarts without a name of its own still finds its subscribers, as does every other one.
+    """
+    return GENERATED if name.startswith(GENERATED) else name
+
+
+def foreign_name(kind: str, name: str) -> str:
+    """The refusal of a name that is another identity's: what to do about it."""
+    return (
+        f"not permitted: {kind} {name!r} belongs to another identity; use a name of your own, connect as the identity "
+        "that made it, or have a prefix of the name granted to yours"
+    )
+
+
+def name_of_broker(name: str) -> str:
+    """The refusal of a client that calls itself like a broker."""
+    return f"{name!r} is the name of a broker; give the client a name of its own"
+
+
+INCARNATIONS_BELOW = 2**53
+INCARNATION_STEP = 2**49
+"""An incarnation is at most so far above the last one that its identity used: in microseconds, 17 years."""
+
+
+def incarnation_fault(incarnation: int, last: int) -> str:
+    """Why this incarnation may not follow `last`; an empty string if it may.
+
+    Clients count from the last one, or take microseconds since 1970. A number far above both would leave the name
+    unusable to every later life of its owner.
+    """
+    if incarnation >= INCARNATIONS_BELOW:
+        return f"incarnation {incarnation} is not below 2^53; take microseconds since 1970, or count up from 1"
+    if last and incarnation - last > INCARNATION_STEP:
+        return f"incarnation {incarnation} is more than 2^49 above the last one, {last}; check the clock of the client"
+    return ""

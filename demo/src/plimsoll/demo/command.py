@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from plimsoll.core.printable import printable_lines
 from plimsoll.core.spec import InvalidResourcesError, Resources
 from plimsoll.core.spec import parse as parse_resources
 from plimsoll.demo import quotes, workload
@@ -65,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if code is None:
             raise
         live.keep()
-        sys.stderr.write(f"plimsoll demo: {error}\n")
+        sys.stderr.write(printable_lines(f"plimsoll demo: {error}\n"))
         return code
 
 

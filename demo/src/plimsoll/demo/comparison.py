@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from plimsoll.core.printable import printable_lines
 from plimsoll.demo.analysis.balancing_result import POLICIES
 from plimsoll.demo.analysis.convergence import ConvergenceLimits, DetectionSample, EdgeLevels, overloaded_edges
 
@@ -33,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     rows, worst = [], 0
     for policy in given.policies:
         folder = given.report / policy
-        sys.stdout.write(f"--- {policy}\n")
+        sys.stdout.write(printable_lines(f"--- {policy}\n"))
         sys.stdout.flush()
         options = ["--balance", policy, "--report", str(folder), "--plain", "--strict", *rest]
         program = "import sys; from plimsoll.demo import main; sys.exit(main())"
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     text = comparison_table(rows)
     (given.report / f"{TABLE_NAME}.txt").write_text(text, encoding="utf-8")
     (given.report / f"{TABLE_NAME}.json").write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=1))
-    sys.stdout.write(f"\n{text}\n{given.report / TABLE_NAME}.txt and .json have it\n")
+    sys.stdout.write(printable_lines(f"\n{text}\n{given.report / TABLE_NAME}.txt and .json have it\n"))
     return worst
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from plimsoll.core.printable import printable, printable_lines
+
 WriteText = Callable[[str], None]
 _COLUMNS: Final = (
     ("broker", 11), ("subs", 6), ("in/s", 5), ("out/s", 6), ("input", 5), ("output", 6), ("matching", 8),
@@ -76,7 +78,7 @@ class LiveDisplay:
     def say(self, text: str) -> None:
         """Print a line; the table, if there is one, is drawn below it."""
         self._erase()
-        self._write(text + "\n")
+        self._write(printable_lines(text) + "\n")
 
     def show(self, reports: Sequence[Mapping[str, Any]], totals: RunTotals, now: float) -> None:
         """Show the state at `now` seconds; may be called often."""
@@ -87,7 +89,7 @@ class LiveDisplay:
         if self._terminal:  # a wrapped line would count as two at the next redraw
             columns = shutil.get_terminal_size().columns
             lines = [line[: columns - 1] for line in lines]
-        self._write("".join(line + "\n" for line in lines))
+        self._write("".join(printable(line) + "\n" for line in lines))
         self._drawn = len(lines) if self._terminal else 0
 
     def keep(self) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from plimsoll.core.printable import printable_lines
 from plimsoll.local.runtime import supervise
 from plimsoll.local.storage.fleet_folder import FleetBusyError, FleetFolder, FleetLock
 from plimsoll.local.supervision.broker_reconciler import FleetStartError
 
 
 def announce(line: str) -> None:
-    """Write one line to the log."""
-    sys.stdout.write(line + "\n")
+    """Write to the log."""
+    sys.stdout.write(printable_lines(line) + "\n")
     sys.stdout.flush()
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from plimsoll.core.printable import printable
 from plimsoll.core.session import (
     CreateSession,
     DeleteSession,
@@ -272,12 +273,12 @@ def main(arguments: Sequence[str]) -> int:
 
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, stop)
-        sys.stdout.write(f"mediator of {folder.fleet}: epoch {shell.epoch}\n")
+        sys.stdout.write(printable(f"mediator of {folder.fleet}: epoch {shell.epoch}") + "\n")
         sys.stdout.flush()
         try:
             shell.run()
         except (mediator_epoch.LocalMediatorDeposedError, ObjectMissingError) as error:
-            sys.stdout.write(f"{error}\n")
+            sys.stdout.write(printable(error) + "\n")
             return 1
     return 0
 

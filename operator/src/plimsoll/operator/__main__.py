@@ -10,10 +10,12 @@ import logging
 import os
 import sys
 
+from plimsoll.core.printable import printable_lines
 from plimsoll.operator.api import Api
 from plimsoll.operator.mediator.epochs import OperatorDeposedError
 from plimsoll.operator.process import OperatorProcess
 from plimsoll.operator.settings import OperatorSettings, OperatorSettingsError, read_settings
+from plimsoll.telemetry.log_lines import log_to_stderr
 
 log = logging.getLogger("plimsoll.operator")
 
@@ -23,9 +25,9 @@ def main() -> int:
     try:
         settings = read_settings(os.environ)
     except OperatorSettingsError as error:
-        sys.stderr.write(f"plimsoll.operator: {error}\n")
+        sys.stderr.write(printable_lines(f"plimsoll.operator: {error}\n"))
         return 2
-    logging.basicConfig(stream=sys.stderr, level=settings.log_level, format="%(asctime)s %(levelname)s %(message)s")
+    log_to_stderr(settings.log_level)
     logging.getLogger("kopf").setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[settings.log_level]))
     try:
         asyncio.run(_run_operator(settings))

@@ -25,6 +25,7 @@ import msgspec
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import load_incluster_config, load_kube_config
 
+from plimsoll.core.printable import printable_lines
 from plimsoll.core.spec import API_VERSION
 from plimsoll.operator.backoff import backoff_pauses
 from plimsoll.operator.kinds import API_KINDS, api_path, kind_of, rule_resource
@@ -238,7 +239,7 @@ class Api:
 
     async def event(self, regarding: Mapping[str, Any], type_: str, reason: str, message: str) -> None:
         """Write an Event about an object; a repeat raises the count of the Event instead of adding another."""
-        metadata = regarding["metadata"]
+        metadata, message = regarding["metadata"], printable_lines(message)
         key = (metadata.get("uid", metadata["name"]), type_, reason, message)
         known = self._events.get(key)
         if known is None or time.monotonic() - known.at > EVENT_SECONDS or not await self._repeat(known, metadata):

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from plimsoll.core.printable import printable_lines
 from plimsoll.simulator.run import RunOutcome, run_seed
 from plimsoll.simulator.scenarios.catalogue import SCENARIOS
 from plimsoll.simulator.seed_series import SeedSeries, load_series, save_series
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _print_line(text: object) -> None:
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(printable_lines(f"{text}\n"))
 
 
 def _parser() -> argparse.ArgumentParser:

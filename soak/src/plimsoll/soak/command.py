@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from plimsoll.core.printable import printable_lines
 from plimsoll.core.spec import parse as parse_resources
 from plimsoll.demo.command import interruptible
 from plimsoll.demo.fleet import DemoFleet
@@ -81,12 +82,12 @@ def _run_sessions(given: argparse.Namespace) -> int:
     wanted.folder.mkdir(parents=True, exist_ok=True)
     try:
         with interruptible():
-            return runner.run_series(wanted, lambda line: _write(line + "\n"))
+            return runner.run_series(wanted, lambda line: _write(printable_lines(line) + "\n"))
     except KeyboardInterrupt:
         sys.stderr.write("interrupted: all processes were stopped; finished slices are kept\n")
         return 130
     except (ValueError, FleetHarnessError, WorkerError) as error:
-        sys.stderr.write(f"soak: {error}\n")
+        sys.stderr.write(printable_lines(f"soak: {error}\n"))
         return 2 if isinstance(error, ValueError) else 1
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from plimsoll.core.printable import printable_lines
 from plimsoll.core.verify import observations as seen
 from plimsoll.demo.command import interruptible
 from plimsoll.demo.journal import JournalAttachment, read_journal
@@ -165,17 +166,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("interrupted: all processes were stopped; no report was written\n")
         return 130
     except (FleetHarnessError, WorkerError) as error:
-        sys.stderr.write(f"edge crashes: {error}\n")
+        sys.stderr.write(printable_lines(f"edge crashes: {error}\n"))
         return 1
     path = given.report / REPORT
     path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2))
     good = is_passed(report)
     back = report["back_ms"]
     sys.stdout.write(
-        f"{'passed' if good else 'FAILED'}: {report['back']:,} of {report['hit']:,} subscribers re-attached after "
-        f"p50 {back['p50']} ms, p99 {back['p99']} ms, max {back['max']} ms; {report['lost']} lost, "
-        f"{report['duplicated']} duplicated, {report['reordered']} reordered, {report['gaps']} gaps, "
-        f"{report['orphaned']} orphaned of {report['delivered']:,} deliveries\n  {path}\n"
+        printable_lines(
+            f"{'passed' if good else 'FAILED'}: {report['back']:,} of {report['hit']:,} subscribers re-attached after "
+            f"p50 {back['p50']} ms, p99 {back['p99']} ms, max {back['max']} ms; {report['lost']} lost, "
+            f"{report['duplicated']} duplicated, {report['reordered']} reordered, {report['gaps']} gaps, "
+            f"{report['orphaned']} orphaned of {report['delivered']:,} deliveries\n  {path}\n"
+        )
     )
     return 0 if good else 1
 

@@ -19,6 +19,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from plimsoll.core.printable import printable_lines
 from plimsoll.core.verify import Observation
 from plimsoll.core.verify import observations as seen
 from plimsoll.core.verify.audit import LawAudit
@@ -165,7 +166,7 @@ def main(arguments: Sequence[str]) -> int:
     asked = parser.parse_args(arguments)
     parts = (decode_lines(path.read_bytes().splitlines(keepends=True), str(path)) for path in asked.journals)
     for name, count in write_tables(itertools.chain.from_iterable(parts), asked.output).items():
-        sys.stdout.write(f"{name}: {count}\n")
+        sys.stdout.write(printable_lines(f"{name}: {count}\n"))
     return 0
 
 

@@ -16,11 +16,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from plimsoll.core.printable import printable, printable_lines
 from plimsoll.telemetry import config as configuration
 from plimsoll.telemetry.api.http_service import CollectorService
 from plimsoll.telemetry.collector import TelemetryCollector
 from plimsoll.telemetry.config import CollectorConfig, CollectorConfigError
 from plimsoll.telemetry.ingest.head_listener import SILENT_SECONDS, CollectorCurveKeys, HeadListener
+from plimsoll.telemetry.log_lines import log_to_stderr
 from plimsoll.telemetry.storage.folder import TelemetryFolder
 
 log = logging.getLogger("plimsoll.telemetry")
@@ -36,17 +38,17 @@ CONFIG_CHECK_SECONDS: Final = 1.0
 def main(arguments: list[str]) -> int:
     """Run a collector until SIGTERM or SIGINT; returns the exit code."""
     options = _parser().parse_args(arguments)
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    log_to_stderr()
     stop = StopSignal(options.parent_pid)
     signal.signal(signal.SIGTERM, stop.on_signal)
     signal.signal(signal.SIGINT, stop.on_signal)
     try:
         return run(options.config, stop, options.name)
     except CollectorConfigError as error:
-        print(f"plimsoll.telemetry: {error}", file=sys.stderr)  # noqa: T201  # a person is meant to read it
+        print(printable_lines(f"plimsoll.telemetry: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_CONFIG
     except OSError as error:
-        print(f"plimsoll.telemetry: {error}", file=sys.stderr)  # noqa: T201  # a person is meant to read it
+        print(printable(f"plimsoll.telemetry: {error}"), file=sys.stderr)  # noqa: T201  # a person is meant to read it
         return EXIT_UNUSABLE_PATH
 
 

@@ -161,7 +161,7 @@ def test_who_has_come_is_reported_with_where_its_cover_began():
     stage.ask("b", msg.Go(S, [msg.GoItem(11)]))
     stage.new_head(200)
     report = stage.head.heard["b"][0]
-    assert report.owned == [msg.OwnedItem("x", (1, 3), (100, 30))]
+    assert report.owned == [msg.OwnedItem("x", (1, 3), (100, 30), "app")]
 
 
 @pytest.mark.parametrize(("state", "left"), [("dark", ""), ("cutting", "closed"), ("hold", "closed")])

@@ -9,12 +9,14 @@ mediator; a collector may only receive load reports. Permissions and quotas may 
 
 A name has one role and may have several keys, so that a key can be replaced without a pause: add the new one, change
 over, remove the old one. A connection has the permissions of the key that it authenticated with, and ends when that
-key is removed. The name `*` is for clients that may use any name; all others must use the name beside their key.
+key is removed. The name `*` is for clients that may use any name but a broker's; all others must use the name beside
+their key. Names of subscribers and publishers belong to identities: a name of this file, or where that is `*`, the key.
 """
 
 from __future__ import annotations
 
 import struct
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -22,7 +24,13 @@ from pathlib import Path
 from typing import Final
 
 from plimsoll.broker.auth import permission_parser
-from plimsoll.core.permissions import ALL_PERMISSIONS, ClientPermissions
+from plimsoll.core.permissions import (
+    ALL_PERMISSIONS,
+    NO_NAME_GRANTS,
+    ClientPermissions,
+    NameGrants,
+    name_of_broker,
+)
 
 DATA_DOMAIN: Final = "plimsoll.data"
 CONTROL_DOMAIN: Final = "plimsoll.control"
@@ -79,7 +87,8 @@ def parse_authorized_keys(text: str, where: str) -> dict[str, KeyIdentity]:
     for number, line in enumerate(text.splitlines(), 1):
         # A key may contain '#': it starts a comment only at the start of a line or after the name.
         fields = line.split()
-        if not fields or (fields[0].startswith("#") and not is_key(fields[0])):
+        is_owned = len(fields) > 1 and fields[1] in ROLES
+        if not fields or (fields[0].startswith("#") and not (is_key(fields[0]) and is_owned)):
             continue
         key, identity = _parse_fields(fields, f"{where}:{number}")
         if key in found:
@@ -178,6 +187,7 @@ class AuthorizedKeys:
     path: Path
     keys: dict[str, KeyIdentity] = field(default_factory=dict)
     fault: str = ""
+    name_grants: NameGrants = NO_NAME_GRANTS
     admitted: int = 0
     refused: int = 0
     _seen: tuple[int, int, int] = (0, 0, 0)
@@ -212,6 +222,7 @@ class AuthorizedKeys:
             return False
         changed = keys != self.keys
         self.keys, self._seen, self.fault = keys, seen, ""
+        self.name_grants = _name_grants(keys)
         return changed
 
     def answer_zap(self, request: Sequence[bytes]) -> list[bytes]:
@@ -232,6 +243,10 @@ class AuthorizedKeys:
         self.admitted += 1
         return [_ZAP_VERSION, request_id, _OK, b"OK", z85(credentials[0]).encode(), b""]
 
+    def identity_of(self, key: str) -> str:
+        """Whose key this is: the name beside it. A key for any name stands for itself, as does one that is unknown."""
+        return _identity(key, self.keys.get(key))
+
     def keys_of(self, name: str) -> list[str]:
         """The keys that authenticate this name, in the order of the file."""
         return [key for key, identity in self.keys.items() if identity.name == name]
@@ -245,6 +260,21 @@ class AuthorizedKeys:
             return f"the key of {known.name} is for the role {known.role}, not {role}"
         if known.name not in (ANY_NAME, name):
             return f"the key of {known.name} is not for the name {name}"
+        if role == "client" and any(each.name == name and each.role != "client" for each in self.keys.values()):
+            return name_of_broker(name)
         if not (known.grant.publishes or known.grant.subscribes):
             return f"{known.name} may neither publish nor subscribe; give it a role"
         return ""
+
+
+def _identity(key: str, known: KeyIdentity | None) -> str:
+    return ANY_NAME + key if known is None or known.name == ANY_NAME else known.name
+
+
+def _name_grants(keys: Mapping[str, KeyIdentity]) -> NameGrants:
+    """The prefixes of names in these lines, each with the identities that it is granted to."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for key, known in keys.items():
+        for prefix in known.grant.name_prefixes:
+            found[prefix].add(_identity(key, known))
+    return NameGrants({prefix: frozenset(identities) for prefix, identities in found.items()})

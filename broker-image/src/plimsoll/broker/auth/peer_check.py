@@ -15,6 +15,10 @@ from plimsoll.core.protocol import messages, wire
 from plimsoll.core.protocol.wire import WireError
 
 _HELLO: Final = bytes([wire.HELLO])
+_COMMANDS: Final = (
+    messages.Leave, messages.ClusterMembers, messages.Command, messages.ListSubscribers, messages.Reservation,
+    messages.ProfileQuery, messages.PeerClusterLoads, messages.CoverQuery,
+)  # fmt: skip
 
 
 class PeerCheck:
@@ -45,7 +49,10 @@ class PeerCheck:
         return not why
 
     def admit_control(self, peer: bytes, data: bytes, users: Mapping[bytes, str]) -> bool:
-        """Whether a control frame may pass: its claims about the sender must hold; a collector may only identify."""
+        """Whether a control frame may pass: its claims about the sender must hold; a collector may only identify.
+
+        Commands are a mediator's: its key is asked for, since the machine knows a mediator by its connection alone.
+        """
         try:
             frame = wire.decode_frame(data)
             said = (
@@ -57,13 +64,13 @@ class PeerCheck:
             return True  # the machine refuses and counts it
         key = users.get(peer, "")
         identity = self._authority.keys.get(key)
-        only_hears = identity is not None and identity.role == "collector"
+        role = identity.role if identity is not None else ""
         for record in said:
             if isinstance(record, messages.Identify):
                 if self._authority.refusal_reason(key, record.role, record.name):
                     self.counters["names_refused"] += 1
                     return False
-            elif only_hears:
+            elif role == "collector" or (isinstance(record, _COMMANDS) and role != "mediator"):
                 self.counters["commands_of_collectors_refused"] += 1
                 return False
         return True

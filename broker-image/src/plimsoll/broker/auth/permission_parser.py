@@ -1,7 +1,8 @@
 """The part of an authorised-keys line after the name: a client's permissions and quotas.
 
 First the permissions: `publish`, `subscribe`, both separated by a comma, or `none`; then quotas: `publications/s=N`,
-`bytes/s=N` and `subscriptions=N`. Clients without restrictions need none of it; other roles may have none.
+`bytes/s=N` and `subscriptions=N`; and `names=PREFIX,PREFIX`, prefixes of the names of subscribers and publishers that
+belong to this identity. Clients without restrictions need none of it; other roles may have none.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from plimsoll.core.permissions import ClientPermissions
 ROLES: Final = ("publish", "subscribe")
 NO_ROLES: Final = "none"
 QUOTAS: Final = ("publications/s", "bytes/s", "subscriptions")
+NAMES: Final = "names"
+LONGEST_PREFIX: Final = 253
 
 
 def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions:
@@ -26,16 +29,24 @@ def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions
     """
     roles: set[str] | None = None
     quotas: dict[str, float] = {}
+    prefixes: tuple[str, ...] = ()
     for field in fields:
         name, equals, value = field.partition("=")
-        if equals:
+        if name == NAMES and equals:
+            if prefixes:
+                raise ValueError(f"{field!r}: {NAMES}= stands once; separate prefixes by commas")
+            prefixes = _prefixes(field, value)
+        elif equals:
             # The unit may also follow the number: publications=100/s.
             if value.endswith("/s") and name in ("publications", "bytes"):
                 name, value = f"{name}/s", value.removesuffix("/s")
             if name not in QUOTAS or name in quotas:
-                raise ValueError(f"{field!r}: quotas are {', '.join(f'{each}=N' for each in QUOTAS)}, each once")
+                known = ", ".join(f"{each}=N" for each in QUOTAS)
+                raise ValueError(
+                    f"{field!r}: quotas are {known}, each once; prefixes of names are {NAMES}=PREFIX,PREFIX"
+                )
             quotas[name] = _number(field, value, whole=name == "subscriptions")
-        elif roles is not None or quotas:
+        elif roles is not None or quotas or prefixes:
             raise ValueError(f"{field!r}: roles stand once, before the quotas, separated by commas")
         else:
             roles = set() if field == NO_ROLES else set(field.split(","))
@@ -49,7 +60,15 @@ def parse_permissions(fields: Sequence[str], identity: str) -> ClientPermissions
         publications_per_second=quotas.get("publications/s"),
         bytes_per_second=quotas.get("bytes/s"),
         max_subscriptions=None if most is None else int(most),
+        name_prefixes=prefixes,
     )
+
+
+def _prefixes(field: str, text: str) -> tuple[str, ...]:
+    prefixes = tuple(sorted(set(text.split(","))))
+    if "" in prefixes or any(len(prefix) > LONGEST_PREFIX for prefix in prefixes):
+        raise ValueError(f"{field!r}: a prefix of names has 1 to {LONGEST_PREFIX} characters, none of them a comma")
+    return prefixes
 
 
 def _number(field: str, text: str, *, whole: bool) -> float:

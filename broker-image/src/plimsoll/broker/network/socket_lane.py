@@ -18,6 +18,7 @@ from typing import Final
 import zmq
 from zmq.backend import Socket as _RawSocket
 
+from plimsoll.broker.auth.authorized_keys import CONTROL_DOMAIN
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.protocol import wire
 
@@ -69,6 +70,7 @@ class SocketLane:
         self, context: zmq.Context[zmq.Socket[bytes]], domain: str, limits: BrokerLimits, curve: BrokerCurveKeys | None
     ) -> None:
         self._context, self._domain, self._limits, self._curve = context, domain, limits, curve
+        self._is_control = domain == CONTROL_DOMAIN
         self.counters: Counter[str] = Counter()
         self.dealers: dict[str, zmq.Socket[bytes]] = {}
         self.backlog: dict[Peer, deque[bytes]] = {}
@@ -189,12 +191,13 @@ class SocketLane:
                 if part.more:
                     self._discard_message(peer)
                     continue
-                if secured and peer not in users:
+                data = part.bytes
+                # A HELLO begins on a new connection, which may have the routing id of an earlier one, and another key.
+                if secured and (peer not in users or data[2:3] == _HELLO_KIND or self._is_control):
                     self._remember_user(peer, part)
                 if denied and peer in denied:
                     self.counters["frames_of_revoked_keys"] += 1
                     continue
-                data = part.bytes
                 size -= len(data)
                 if peer in found:
                     found[peer].append(data)
@@ -232,13 +235,15 @@ class SocketLane:
 
     def _remember_user(self, peer: bytes, part: zmq.Frame) -> None:
         key = str(part.get("User-Id"))
-        if len(self.users) >= KNOWN_USERS:
+        if peer not in self.users and len(self.users) >= KNOWN_USERS:
             oldest = next(iter(self.users))
             del self.users[oldest]
             self.denied.discard(oldest)
         self.users[peer] = key
         if self._allowed is not None and key not in self._allowed:
             self.denied.add(peer)
+        else:
+            self.denied.discard(peer)
 
     def unauthorized_connections(self, keys: Iterable[str]) -> set[bytes]:
         """Connections with a key that is not one of these, and not ignored yet."""

@@ -12,8 +12,9 @@ from plimsoll.cli.backend import FleetReader
 from plimsoll.cli.describe import session
 from plimsoll.cli.describe.object import EVENT_TITLES, describe_object, event_row
 from plimsoll.cli.exit_codes import BAD_INPUT, NOT_FOUND, OK, CommandError
-from plimsoll.cli.output import now, objects_text, print_line, table
+from plimsoll.cli.output import now, objects_text, print_error, print_line, print_lines, redraw, table
 from plimsoll.cli.tables import columns, row
+from plimsoll.core.printable import printable
 from plimsoll.core.spec import KINDS
 from plimsoll.core.spec.problems import nearest_word
 from plimsoll.core.spec.schemas.field_reference import field_references
@@ -33,9 +34,9 @@ def get(options: argparse.Namespace) -> int:
     items = _with_name(place.displayed(items), kind, options.name, place)
     text = objects_text(items, options.output, single=options.name is not None)
     if text:
-        print_line(text)
+        print_lines(text)
     elif not options.watch:
-        print(f"no {kind or 'objects'} in {place.title}", file=sys.stderr)
+        print_error(f"no {kind or 'objects'} in {place.title}")
     _print_changes(changes, options)
     return OK
 
@@ -119,7 +120,7 @@ def watch(options: argparse.Namespace) -> int:
             time.sleep(place.poll_seconds)
     while True:
         text = objects_text(place.displayed(place.objects(*kinds)), "table", single=False)
-        print_line(f"\x1b[H\x1b[2J{now():%H:%M:%S}  {place.title}  (Ctrl-C ends)\n\n{text}")
+        redraw(f"{now():%H:%M:%S}  {printable(place.title)}  (Ctrl-C ends)\n\n{text}")
         time.sleep(options.interval)
 
 
@@ -150,7 +151,7 @@ def _print_changes(portions: Iterator[list[ObjectChange]], options: argparse.Nam
 def _print_followed_change(change: ObjectChange, form: str, before: dict[str, str]) -> None:
     if form in ("json", "yaml", "name"):
         text = objects_text([change.object], form, single=True)
-        print_line(f"---\n{text}" if form == "yaml" else text)
+        print_lines(f"---\n{text}" if form == "yaml" else text)
     elif change.type == "DELETED":
         print_line(f"{change.name}  deleted")
     else:

@@ -7,7 +7,7 @@ import argparse
 from plimsoll.cli import selectors
 from plimsoll.cli.backend import FleetEditor, choose_backend
 from plimsoll.cli.exit_codes import CONFLICT, FAILED, NOT_FOUND, OK, CommandError
-from plimsoll.cli.output import print_line
+from plimsoll.cli.output import print_line, print_lines
 from plimsoll.core.spec import InvalidResourcesError, Resources, declared_brokers, parse
 from plimsoll.core.spec.broker_config import carried_bytes_per_second, log_bytes
 from plimsoll.core.spec.quantities import bytes_text
@@ -22,9 +22,9 @@ def up(options: argparse.Namespace) -> int:
     resources = parse(manifests.load(options.files))
     try:
         if options.detach:
-            runtime.up_detached(resources, print_line)
+            runtime.up_detached(resources, print_lines)
         else:
-            runtime.up(resources, print_line)
+            runtime.up(resources, print_lines)
     except FleetBusyError as error:
         raise CommandError(CONFLICT, str(error)) from error
     except FleetStartError as error:
@@ -64,7 +64,7 @@ def delete(options: argparse.Namespace) -> int:
     except runtime.FleetChangeRefusedError:
         raise
     except InvalidResourcesError as error:
-        raise CommandError(CONFLICT, f"{kind.name}/{options.name} is in use:\n{error}") from error
+        raise CommandError(CONFLICT, f"{kind.name}/{options.name} is in use:", str(error)) from error
     print_line(f"{kind.name}/{options.name} deleted")
     return OK
 

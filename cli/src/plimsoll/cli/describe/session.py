@@ -9,6 +9,7 @@ from typing import Any
 from plimsoll.cli.describe import policy_plan
 from plimsoll.cli.output import table
 from plimsoll.cli.tables import duration_text
+from plimsoll.core.printable import printable_cell
 from plimsoll.core.session import Session, moves, status
 from plimsoll.core.session.batch import OUTCOMES
 from plimsoll.core.session.request.planner import STAY_REASONS
@@ -173,8 +174,9 @@ def _child_lines(told: Object) -> Iterator[str]:
 
 
 def _aligned_lines(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))] if rows else []
-    for row in rows:
+    cells = [[printable_cell(text) for text in row] for row in rows]
+    widths = [max(len(row[index]) for row in cells) for index in range(len(cells[0]))] if cells else []
+    for row in cells:
         yield ("  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))).rstrip()
 
 

@@ -167,7 +167,7 @@ class EdgeRecords:
         if (handover := target_of(attachment)) is not None:
             self._handovers.lose(attachment, handover, willing=closed.code not in FINAL_CODES)
             return
-        if closed.code in ("slow", NOT_PERMITTED):
+        if closed.code in ("slow", "policy", "range", NOT_PERMITTED):
             self._fail(subscriber, closed.code, closed.text)
             return
         if closed.code in ("epoch", "released", "replaced"):

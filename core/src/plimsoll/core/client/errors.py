@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from plimsoll.core.printable import printable_lines
+
 
 class ClientError(Exception):
-    """Base of all that is raised here."""
+    """Base of all that is raised here. Its text may quote what others have said, so it is printable."""
+
+    def __str__(self) -> str:
+        return printable_lines(super().__str__())
 
 
 class PublicationError(ClientError, ValueError):

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from plimsoll.core.config import BrokerLimits
-from plimsoll.core.permissions import NOT_PERMITTED
+from plimsoll.core.permissions import INCARNATIONS_BELOW, NOT_PERMITTED
 from plimsoll.core.predicates import Subscription
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.messages import AttachItem, Gap, Policy, PubOpen, Resume
@@ -29,9 +29,10 @@ POLICIES = ("", "block", "drop-oldest", "disconnect")
 TOO_LONG = "the hand-over took longer than it may; resume from your token"
 REFUSALS = {
     "leaving": "this edge is leaving; ask the head for another one",
+    "undecided": "another client asks for this name at this edge, and the head has not decided yet; ask again",
     "full": "this edge has as many subscribers as it may have; ask the head for another one",
     "epoch": "the subscriber is attached here with this owner epoch or a later one; raise it",
-    "range": "the number of an owner epoch and the position of a token are below 2^62",
+    "range": "an incarnation is below 2^53, the number of an owner epoch and the position of a token are below 2^62",
     "session": "there is no place for the subscriber in this hand-over here; stay at the edge that serves you",
     NOT_PERMITTED: "the key of this connection may not subscribe; its identity lacks the role",
     "policy": f"policy.slow is one of {', '.join(POLICIES[1:])}, policy.block_seconds a finite number of at least 0",
@@ -98,6 +99,8 @@ class EdgeAttachment:
     `incoming_session`: the one that brings it here, until GO; `has_go`: GO has come before INSTALLED.
     `outgoing_session`: the one that takes it away. `pending_end`: the END that is due once all up to its cut is queued.
 
+    `identity`: of the client. `is_verified`: the head has confirmed that the name is this identity's.
+
     `counts_from`: the token and watermarks from which the subscriber counts its deliveries, for the audit; `moved_by`:
     the session whose slot it took by RESUME.
     """
@@ -118,9 +121,11 @@ class EdgeAttachment:
         "front_epoch",
         "has_go",
         "id",
+        "identity",
         "incoming_session",
         "is_covered",
         "is_installed",
+        "is_verified",
         "keeps_place",
         "last_position",
         "link",
@@ -160,6 +165,7 @@ class EdgeAttachment:
         self.block_seconds = 0.0
         self.position = self.last_position = 0
         self.since = (0, 0)
+        self.identity, self.is_verified = "", False
         self.paused = False
         self.blocked_at = self.closed_at = 0.0
         self.expiring = False
@@ -243,7 +249,9 @@ class EdgeAttachment:
 def out_of_bounds(asked: Resume | AttachItem) -> str:
     """Why the values of a RESUME or an ATTACH are refused, as a key of `REFUSALS`; empty if they are fine."""
     token = asked.token if isinstance(asked, Resume) else None
-    if asked.epoch[1] >= COUNTED_TO or (token is not None and token[2] >= COUNTED_TO):
+    if asked.epoch[0] >= INCARNATIONS_BELOW or asked.epoch[1] >= COUNTED_TO:
+        return "range"
+    if token is not None and token[2] >= COUNTED_TO:
         return "range"
     policy = asked.policy
     return "" if policy.slow in POLICIES and 0.0 <= policy.block_seconds < float("inf") else "policy"

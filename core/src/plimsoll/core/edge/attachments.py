@@ -18,6 +18,7 @@ from plimsoll.core.edge.catchup_cursor import CatchupCursor
 from plimsoll.core.edge.pending_subacks import PendingSubacks
 from plimsoll.core.edge.queues import DeliveryQueues
 from plimsoll.core.edge.subscription_table import Numbered, SubscriptionTable
+from plimsoll.core.permissions import NameGrants
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import Link
 
@@ -31,6 +32,7 @@ class EdgeContext(Protocol):
     public_key: str
     config: BrokerConfig
     counters: Counter[str]
+    name_grants: NameGrants
     dirty: dict[Link, None]
 
     @property
@@ -70,6 +72,7 @@ class AttachmentTable:
         attachment = EdgeAttachment(
             asked.subscriber, asked.attachment, link, asked.epoch, asked.version, self.queues.void
         )  # fmt: skip
+        attachment.identity = link.identity
         attachment.apply(asked.policy, self.host.config.limits, self.host.config.time_factor)
         self.by_subscriber[asked.subscriber] = self.by_link[link].by_id[attachment.id] = attachment
         return attachment

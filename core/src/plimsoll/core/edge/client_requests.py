@@ -9,7 +9,7 @@ from plimsoll.core.edge.attachment import REFUSALS, AttachmentState, EdgeAttachm
 from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
 from plimsoll.core.edge.handover.target import HandoverTarget
 from plimsoll.core.edge.list_change import ListChange
-from plimsoll.core.permissions import NOT_PERMITTED
+from plimsoll.core.permissions import NOT_PERMITTED, incarnation_fault
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import WireError
 from plimsoll.core.transport.link import Link
@@ -59,6 +59,10 @@ class ClientRequests:
             self.host.counters["roles_refused"] += code == NOT_PERMITTED
             self.host.say(link, msg.AttachmentClosed(resume.attachment, code, REFUSALS[code]))
             return
+        if (foreign := self._foreign(link, resume, old)) is not None:
+            self.host.counters["roles_refused"] += foreign[0] == NOT_PERMITTED
+            self.host.say(link, msg.AttachmentClosed(resume.attachment, *foreign))
+            return
         removes: list[int] = []
         # The old list leaves the cover in the step that adds the new one: between two steps the head would log
         # publications that neither covers.
@@ -70,7 +74,7 @@ class ClientRequests:
             attachment.moved_by, attachment.counts_from = str(resume.session), (resume.token, resume.watermarks)
 
         def announce(cover: msg.Cover) -> None:
-            self.host.up(msg.ResumeUp(x, resume.epoch, cover, resume.token, resume.session))
+            self.host.up(msg.ResumeUp(x, resume.epoch, cover, resume.token, resume.session, link.identity))
 
         yield from self.list_change.apply(
             attachment, resume.subscriptions, (), resume.version, announce, uncovered=removes
@@ -81,9 +85,17 @@ class ClientRequests:
             return NOT_PERMITTED
         if self.host.is_leaving:
             return "leaving"
-        if old is not None and old.epoch >= resume.epoch:
+        if old is not None and old.identity == link.identity and old.epoch >= resume.epoch:
             return "epoch"
         return out_of_bounds(resume) if self.handover_target.has_room(resume.subscriber) else "full"
+
+    def _foreign(self, link: Link, resume: msg.Resume, old: EdgeAttachment | None) -> tuple[str, str] | None:
+        """Why this identity may not have the subscriber, or not with this incarnation: a code and a text."""
+        if (refusal := self.handover_target.claims.refusal(resume.subscriber, link.identity)) is not None:
+            return refusal
+        last = old.epoch[0] if old is not None and old.identity == link.identity else 0
+        fault = incarnation_fault(resume.epoch[0], last)
+        return ("range", fault) if fault else None
 
     def on_subs(self, link: Link, subs: msg.Subs) -> Iterator[int]:
         attachment = self.attachments.attached(link, subs.attachment)

@@ -9,6 +9,7 @@ from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
 from plimsoll.core.edge.catchup_replay import CatchupReplay
 from plimsoll.core.edge.handover.source import HandoverSource
 from plimsoll.core.edge.handover.target import HandoverTarget
+from plimsoll.core.permissions import NOT_PERMITTED
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 
@@ -131,6 +132,7 @@ class HeadMessages:
         if attachment is None or attachment.epoch != resumed.epoch:
             return
         attachment.since, attachment.position = resumed.since, resumed.start
+        attachment.is_verified = True
         attachment.front_epoch = self.host.head_epoch
         if attachment.state is not AttachmentState.RESUMING:
             return
@@ -148,7 +150,12 @@ class HeadMessages:
 
     def _on_release(self, release: msg.Release) -> None:
         attachment = self.attachments.by_subscriber.get(release.subscriber)
-        if attachment is not None and attachment.epoch < release.epoch:
+        if attachment is not None and release.code:
+            if attachment.epoch == release.epoch:
+                if release.code == NOT_PERMITTED:
+                    self.target.claims.refused(release.subscriber, attachment.identity)
+                self.attachments.evict([attachment], release.code, release.text)
+        elif attachment is not None and attachment.epoch < release.epoch:
             self.attachments.evict([attachment], "released", "another edge serves this subscriber now")
 
     # -- hand-overs that this edge may be the source or the target of

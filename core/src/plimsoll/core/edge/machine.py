@@ -29,7 +29,7 @@ from plimsoll.core.edge.stream_input import QueuedMessage, StreamInput
 from plimsoll.core.edge.subscription_table import SubscriptionTable
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.metering.service_queue import ServiceQueue
-from plimsoll.core.permissions import NOT_PERMITTED
+from plimsoll.core.permissions import NOT_PERMITTED, foreign_name, name_of_broker
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info
@@ -106,6 +106,8 @@ class Edge(OverlayNode):
     def admits(self, info: Info) -> str:
         if info.role != "client":
             return f"{self.config.name} is an edge; a {info.role} belongs to a head"
+        if info.name in (self.name, self.config.head_name):
+            return name_of_broker(info.name)
         return "" if self.leaving_since is None else f"{self.config.name} is leaving; ask the head for another edge"
 
     def on_open(self, link: Link) -> None:
@@ -140,10 +142,15 @@ class Edge(OverlayNode):
 
     def on_granted(self, link: Link) -> None:
         """Close what the peer may no longer have. Its places stay, like those of any subscriber that is away."""
-        if isinstance(link_attachments := link.owner, LinkAttachments) and not link.grant.subscribes:
-            for attachment in list(link_attachments.by_id.values()):
+        if not isinstance(link_attachments := link.owner, LinkAttachments):
+            return
+        for attachment in list(link_attachments.by_id.values()):
+            x, why = attachment.subscriber, link.grant.subscribe_refusal
+            if not why and not self.name_grants.permits(link.identity, x, link.identity):
+                why = foreign_name("subscriber", x)  # a prefix of it is granted to others now
+            if why:
                 self.counters["roles_refused"] += 1
-                self.attachments.close_and_notify(attachment, NOT_PERMITTED, link.grant.subscribe_refusal)
+                self.attachments.close_and_notify(attachment, NOT_PERMITTED, why)
 
     def holds(self, link: Link) -> bool:
         """What clients ask for travels to the head; while the head does not take it, clients get no credit."""
@@ -224,6 +231,7 @@ class Edge(OverlayNode):
             self.attachments.send_progress()
             self.attachments.expire_leases()
             self.handover_target.expire()
+            self.handover_target.claims.expire()
             self.handover_target.delivery_audit.query()
         if self.reporter.due(self.now):
             self.load_reports.send()
@@ -251,10 +259,11 @@ class Edge(OverlayNode):
     # -- control
 
     def on_control(self, peer: Peer, record: msg.ControlRecord) -> None:
-        """Commands of the head. Any other peer may only send LEAVE."""
+        """Commands of the head. Of any other peer only a mediator is obeyed, in LEAVE."""
         message = self.reporter.on_control(peer, record, self.now)
         if isinstance(message, msg.Leave):
-            self.leave(self.now)
+            if peer in self.reporter.mediators:
+                self.leave(self.now)
         elif peer != self.config.head_name:
             return
         elif isinstance(message, msg.Revoke):

@@ -16,6 +16,7 @@ ANSWER_SECONDS = 2.0
 
 RETRY_SECONDS = 0.5
 WAITING_AT_MOST = 10_000
+WAITING_FOR_ONE_NAME = 100
 
 
 class JoinContext(Protocol):
@@ -40,7 +41,7 @@ class JoinRequests:
 
     def __init__(self, host: JoinContext, placement: Placement, router: JoinRouter, time_factor: float) -> None:
         self.host, self.placement, self.router, self.time_factor = host, placement, router, time_factor
-        self._waiting: dict[str, tuple[Link, float]] = {}
+        self._waiting: dict[str, dict[Link, float]] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -54,18 +55,28 @@ class JoinRequests:
             self._answer(link, self._placed(join))
 
     def _ask(self, link: Link, join: msg.Join) -> None:
-        if len(self._waiting) >= WAITING_AT_MOST or not self.router.send(join.head, msg.JoinFor(join)):
+        if len(self) >= WAITING_AT_MOST or not self.router.send(join.head, msg.JoinFor(join)):
             self._later(link, join.subscriber, f"{join.head} cannot be reached from {self.host.name}")
         else:
-            self._waiting[join.subscriber] = (link, self.host.now + ANSWER_SECONDS * self.time_factor)
+            # Several links may ask for one name: whose it is is decided when it attaches.
+            waiting = self._waiting.setdefault(join.subscriber, {})
+            waiting[link] = self.host.now + ANSWER_SECONDS * self.time_factor
+            if len(waiting) > WAITING_FOR_ONE_NAME:
+                del waiting[next(iter(waiting))]
 
     def receive_routed(self, source: str, record: msg.JoinFor | msg.PlacedFor) -> None:
         """A question of another head, or its answer to one of ours."""
         if isinstance(record, msg.JoinFor):
             placed = msg.PlacedFor(record.join.subscriber, "", "", "")
             self.router.send(source, placed if self.host.is_starting else self._placed(record.join))
-        elif (waiting := self._waiting.pop(record.subscriber, None)) is not None and self.host.knows(waiting[0]):
-            self._answer(waiting[0], record)
+        elif record.subscriber in self._waiting:
+            waiting = self._waiting[record.subscriber]
+            link = next(iter(waiting))
+            del waiting[link]
+            if not waiting:
+                del self._waiting[record.subscriber]
+            if self.host.knows(link):
+                self._answer(link, record)
 
     def _placed(self, join: msg.Join) -> msg.PlacedFor:
         candidate = self.placement.place(join.exclude, join.prefer)
@@ -84,7 +95,12 @@ class JoinRequests:
 
     def expire(self) -> None:
         """Answer subscribers that have waited for another head for too long."""
-        for x in [x for x, (_, until) in self._waiting.items() if until <= self.host.now]:
-            link, _ = self._waiting.pop(x)
-            if self.host.knows(link):
-                self._later(link, x, "the head whose stream it reads does not answer")
+        for x, waiting in list(self._waiting.items()):
+            late = [link for link, until in waiting.items() if until <= self.host.now]
+            for link in late:
+                del waiting[link]
+            if not waiting:
+                del self._waiting[x]
+            for link in late:
+                if self.host.knows(link):
+                    self._later(link, x, "the head whose stream it reads does not answer")

@@ -38,6 +38,7 @@ from plimsoll.core.head.routing import RoutingTable
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.metering.meter import LoadMeter
 from plimsoll.core.metering.service_queue import ServiceQueue
+from plimsoll.core.permissions import name_of_broker
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, WireError
@@ -109,6 +110,8 @@ class Head(OverlayNode):
     # -- links
 
     def admits(self, info: Info) -> str:
+        if info.role == "client" and (info.name in self.members or info.name in {self.name, *self.routes.neighbors}):
+            return name_of_broker(info.name)
         if info.role == "edge" and info.name not in self.members:
             return f"{info.name} is not an edge of {self.name}; its cluster names it first"
         if info.role == "head" and info.name not in self.routes.neighbors:
@@ -142,7 +145,7 @@ class Head(OverlayNode):
             self.membership.lost(outbox)
 
     def on_granted(self, link: Link) -> None:
-        for refused in self.publishers.regranted(link, self.now):
+        for refused in self.publishers.regranted(link, self.now, self.name_grants):
             self.say(link, refused)
 
     def holds(self, link: Link) -> bool:
@@ -354,7 +357,7 @@ class Head(OverlayNode):
                 self.commands.on_command(peer, message)
             case msg.ListSubscribers() if is_mediator:
                 self.commands.on_list_subscribers(peer, message)
-            case msg.Leave():
+            case msg.Leave() if is_mediator:
                 self.leave(self.now)
             case _:  # for an edge or a mediator, or not from a mediator: control records may be lost, so drop it
                 pass

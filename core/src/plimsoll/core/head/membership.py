@@ -6,6 +6,7 @@ then it stays as a ghost until no owner entry names it, or its lease has passed.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Protocol
 
 from plimsoll.core.head.cover_updates import CoverUpdates
@@ -18,6 +19,7 @@ from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.ownership import OwnershipTable, replay_start
 from plimsoll.core.head.placement import Placement
 from plimsoll.core.head.startup import StartupBarrier
+from plimsoll.core.permissions import NOT_PERMITTED, NameGrants, foreign_name, incarnation_fault
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import OwnerEpoch
 
@@ -26,6 +28,8 @@ class MembershipContext(Protocol):
     """The parts of a head that change when an edge or a subscriber does."""
 
     now: float
+    counters: Counter[str]
+    name_grants: NameGrants
     name: str
     epoch: int
     log: Log
@@ -61,9 +65,11 @@ class Membership:
         host.covers.replace(outbox, report.cover)
         owned, outbox.owned = outbox.owned, []
         for item in owned:
-            loser = host.owners.adopt(item.subscriber, outbox.key, item.epoch, item.since)
+            loser = host.owners.adopt(item.subscriber, outbox.key, item.epoch, item.since, item.identity)
             if loser is not None:
-                self.release(loser.key, item.subscriber, host.owners.entries[item.subscriber].epoch)
+                winner, above = host.owners.entries[item.subscriber], (loser.epoch[0], loser.epoch[1] + 1)
+                epoch = winner.epoch if winner.is_of(loser.identity) else max(winner.epoch, above)
+                self.release(loser.key, item.subscriber, epoch)
         host.outboxes.send(outbox, msg.Welcome(host.log.last))
         if host.mediator_fence.epoch:
             host.outboxes.send(outbox, msg.MediatorEpoch(host.mediator_fence.epoch))
@@ -96,12 +102,17 @@ class Membership:
         """docs/handover.md, Resume: in one step apply the cover, swap the owner, answer RESUMED."""
         host, x = self.host, resume.subscriber
         host.covers.apply(outbox, resume.cover)
-        newest = host.owners.newest(x)
+        newest = host.owners.newest(x, resume.identity)
+        if code_and_text := self._refusal(resume, newest):
+            host.counters["resumes_refused"] += 1
+            host.outboxes.send(outbox, msg.Release(x, resume.epoch, *code_and_text))
+            return
         if newest >= resume.epoch:
             host.outboxes.send(outbox, msg.Release(x, (newest[0], newest[1] + 1)))
             return
         is_again = resume.token is not None
-        old = host.owners.swap(x, outbox.key, resume.epoch, (host.epoch, host.log.last), is_again)
+        began = (host.epoch, host.log.last)
+        old = host.owners.swap(x, outbox.key, resume.epoch, began, is_again, resume.identity)
         owner = host.owners.entries[x]
         host.remote_members.resumed(x, resume.session, outbox.name)
         host.coordinator.resumed(x, resume.session, outbox.name)
@@ -113,8 +124,18 @@ class Membership:
         )  # fmt: skip
         # At RELEASE the old edge takes the subscriber out of its cover, so the new cover must be in place.
         if old is not None and old.key != outbox.key:
-            self.release(old.key, x, resume.epoch)
+            above = (old.epoch[0], old.epoch[1] + 1)  # another identity's epoch may be the higher one
+            self.release(old.key, x, resume.epoch if old.is_of(resume.identity) else max(resume.epoch, above))
         self.drop_ghosts()
+
+    def _refusal(self, resume: msg.ResumeUp, newest: OwnerEpoch) -> tuple[str, str] | None:
+        """Why this identity may not have the subscriber, or not with this incarnation: a code and a text."""
+        host, x = self.host, resume.subscriber
+        entry = host.owners.entries.get(x)
+        if not host.name_grants.permits(resume.identity, x, entry.identity if entry is not None else ""):
+            return NOT_PERMITTED, foreign_name("subscriber", x)
+        fault = incarnation_fault(resume.epoch[0], newest[0])
+        return ("range", fault) if fault else None
 
     def release(self, key: str, subscriber: str, epoch: OwnerEpoch) -> None:
         if (outbox := self.host.outboxes.by_key.get(key)) is not None:
@@ -133,7 +154,7 @@ class Membership:
     def _lapse(self, subscriber: str) -> None:
         host = self.host
         epoch = host.owners.entries[subscriber].epoch
-        host.owners.forget(subscriber)
+        host.owners.forget(subscriber, host.now)
         host.remote_members.lapsed(subscriber, epoch)
         host.coordinator.lapsed(subscriber, epoch)
 
@@ -149,6 +170,7 @@ class Membership:
         for key in [key for key, at in self.ghosts.items() if at <= self.host.now]:
             for subscriber in self.host.owners.of(key):
                 self._lapse(subscriber)
+        self.host.owners.forget_past(self.host.now - self.lease_seconds)
         self.drop_ghosts()
 
     def drop_ghosts(self) -> None:

@@ -3,6 +3,8 @@
 An entry is (link key, owner epoch, since). Epochs are (incarnation, n), compared in that order; a lower one is
 refused, even after the entry has gone. `since` is where the cover of the subscriber began: before it nothing is
 promised.
+
+A name belongs to the identity that made it, until its entry goes. Epochs are compared within an identity.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from plimsoll.core.protocol.wire import OwnerEpoch, Token
 
 Since = tuple[int, int]
 REMEMBERED_EPOCHS = 100_000
-"""Owner epochs kept of subscribers that have gone."""
+"""Owner epochs kept of subscribers that have gone, for one lease: what was under way then has arrived or is lost."""
 
 
 class OwnerEntry(NamedTuple):
@@ -27,6 +29,11 @@ class OwnerEntry(NamedTuple):
     epoch: OwnerEpoch
     since: Since
     is_again: bool = False
+    identity: str = ""
+
+    def is_of(self, identity: str) -> bool:
+        """Whether the subscriber is this identity's, as far as both are known."""
+        return not (self.identity and identity) or self.identity == identity
 
     def has_lapsed(self, head: str, token: Token | None) -> bool:
         """Whether a token that is no older than the cover has lapsed all the same.
@@ -45,30 +52,48 @@ class ReplayStart(NamedTuple):
     lapsed: bool
 
 
+class PastEpoch(NamedTuple):
+    """The last owner epoch of a subscriber that has gone, whose it was, and when it went."""
+
+    epoch: OwnerEpoch
+    identity: str
+    at: float
+
+
 class OwnershipTable:
     """Owner entries by subscriber."""
 
     def __init__(self) -> None:
         self.entries: dict[str, OwnerEntry] = {}
-        self._past: OrderedDict[str, OwnerEpoch] = OrderedDict()
+        self._past: OrderedDict[str, PastEpoch] = OrderedDict()
         self._counts: Counter[str] = Counter()
 
-    def newest(self, subscriber: str) -> OwnerEpoch:
-        """The highest epoch known of a subscriber; (0, 0) of one never seen."""
-        entry = self.entries.get(subscriber)
-        past = self._past.get(subscriber, (0, 0))
-        return max(entry.epoch, past) if entry else past
+    def newest(self, subscriber: str, identity: str = "") -> OwnerEpoch:
+        """The highest epoch that this identity is known to have used for a subscriber; (0, 0) if there is none."""
+        entry, past = self.entries.get(subscriber), self._past.get(subscriber)
+        is_own = past is not None and (not (identity and past.identity) or past.identity == identity)
+        known = past.epoch if past is not None and is_own else (0, 0)
+        return max(entry.epoch, known) if entry is not None and entry.is_of(identity) else known
 
     def swap(
-        self, subscriber: str, key: str, epoch: OwnerEpoch, now_at: Since, is_again: bool = False
+        self,
+        subscriber: str,
+        key: str,
+        epoch: OwnerEpoch,
+        now_at: Since,
+        is_again: bool = False,
+        identity: str = "",
     ) -> OwnerEntry | None:
         """Compare and swap: make `key` the owner if this epoch is newer. Returns the old entry; see `newest` first.
 
-        Without an old entry the cover has never been, or has lapsed (`is_again`), and begins at `now_at`.
+        Without an old entry the cover has never been, or has lapsed (`is_again`), and begins at `now_at`. So it does
+        where the old entry is of another identity.
         """
         old = self.entries.get(subscriber)
-        began = OwnerEntry(key, epoch, now_at, is_again)
-        self._put(subscriber, old._replace(key=key, epoch=epoch) if old else began)
+        began = OwnerEntry(key, epoch, now_at, is_again, identity)
+        goes_on = old is not None and old.is_of(identity)
+        new = old._replace(key=key, epoch=epoch, identity=identity or old.identity) if old and goes_on else began
+        self._put(subscriber, new)
         return old
 
     def _put(self, subscriber: str, owner: OwnerEntry) -> None:
@@ -82,24 +107,32 @@ class OwnershipTable:
             if not self._counts[owner.key]:
                 del self._counts[owner.key]
 
-    def adopt(self, subscriber: str, key: str, epoch: OwnerEpoch, since: Since) -> OwnerEntry | None:
+    def adopt(
+        self, subscriber: str, key: str, epoch: OwnerEpoch, since: Since, identity: str = ""
+    ) -> OwnerEntry | None:
         """Take an owner over from an edge's report: the highest epoch wins. Returns the entry that lost, or None.
 
-        The loser may be the one that reports.
+        The loser may be the one that reports. Of two identities the one that had the name first wins: the other may
+        have come while the head did not know of the first yet.
         """
-        old = self.entries.get(subscriber)
-        if old is not None and old.epoch >= epoch:
-            return None if old.key == key else OwnerEntry(key, epoch, since)
-        self._put(subscriber, OwnerEntry(key, epoch, since))
+        old, reported = self.entries.get(subscriber), OwnerEntry(key, epoch, since, identity=identity)
+        if old is not None and (old.epoch >= epoch if old.is_of(identity) else old.since <= since):
+            return None if old.key == key else reported
+        self._put(subscriber, reported)
         return old
 
-    def forget(self, subscriber: str) -> None:
-        """Remove an entry; its epoch stays, for an older RESUME may be on its way."""
+    def forget(self, subscriber: str, now: float = 0.0) -> None:
+        """Remove an entry; its epoch stays for a while, for an older RESUME may be on its way."""
         gone = self.entries.pop(subscriber)
         self._left(gone)
-        self._past[subscriber] = gone.epoch
+        self._past[subscriber] = PastEpoch(gone.epoch, gone.identity, now)
         self._past.move_to_end(subscriber)
         if len(self._past) > REMEMBERED_EPOCHS:
+            self._past.popitem(last=False)
+
+    def forget_past(self, until: float) -> None:
+        """Forget the epochs of subscribers that went before this time: their names are free."""
+        while self._past and next(iter(self._past.values())).at < until:
             self._past.popitem(last=False)
 
     def of(self, key: str) -> list[str]:

@@ -10,6 +10,7 @@ from plimsoll.core.head.distributor import Distributor
 from plimsoll.core.head.publishers import OpenPublisher, PublisherTable
 from plimsoll.core.head.startup import StartupBarrier
 from plimsoll.core.metering.meter import LoadMeter
+from plimsoll.core.permissions import NameGrants
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.messages.publications import SMALL_BODY_BYTES, attributes_fault
 from plimsoll.core.protocol.wire import WireError
@@ -26,6 +27,7 @@ class PublishContext(Protocol):
     startup: StartupBarrier
     distributor: Distributor
     counters: Counter[str]
+    name_grants: NameGrants
     meter: LoadMeter
 
     def say(self, link: Link, record: msg.ToClient) -> None: ...
@@ -43,7 +45,9 @@ class PublishRequests:
             host.startup.wait(link, opening)
             return
         try:
-            opened = host.publishers.open(link, opening, host.config.name, host.epoch, host.now)
+            opened = host.publishers.open(
+                link, opening, host.config.name, host.epoch, host.now, host.name_grants
+            )  # fmt: skip
         except WireError as error:
             host.counters["publishers_refused"] += 1
             host.say(link, msg.Refused(opening.handle, 0, error.code, str(error)))

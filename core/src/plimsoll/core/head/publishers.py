@@ -16,7 +16,14 @@ import msgspec
 
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.metering.bucket import TokenBucket
-from plimsoll.core.permissions import NOT_PERMITTED, ClientPermissions
+from plimsoll.core.permissions import (
+    NO_NAME_GRANTS,
+    NOT_PERMITTED,
+    ClientPermissions,
+    NameGrants,
+    foreign_name,
+    incarnation_fault,
+)
 from plimsoll.core.protocol.messages import Accepted, Credit, Open, Opened, Refused, Unconfirmed
 from plimsoll.core.protocol.wire import WireError
 from plimsoll.core.transport.link import Link
@@ -57,6 +64,7 @@ class OpenPublisher:
 
     name: str
     incarnation: int
+    identity: str = ""
     link: Link | None = None
     handle: int = 0
     last_seq: int = 0
@@ -95,18 +103,26 @@ class PublisherTable:
     def get(self, link: Link, handle: int) -> OpenPublisher | None:
         return self._by_handle.get((link, handle))
 
-    def open(self, link: Link, opening: Open, head: str, epoch: int, now: float) -> Opened | None:
+    def open(
+        self, link: Link, opening: Open, head: str, epoch: int, now: float, names: NameGrants = NO_NAME_GRANTS
+    ) -> Opened | None:
         """Open or re-open a publisher; None if its name is used by a newer incarnation.
 
         Raises:
-            WireError: `full`, or `role`: its identity may not publish.
+            WireError: `full`; `role`: its identity may not publish, or not under this name; `range`: its incarnation.
 
         """
         if why := link.grant.publish_refusal:
             self.roles_refused += 1
             raise WireError(NOT_PERMITTED, why)
         known = self.by_name.get(opening.publisher)
-        if known is not None and known.incarnation > opening.incarnation:
+        if not names.permits(link.identity, opening.publisher, known.identity if known is not None else ""):
+            self.roles_refused += 1
+            raise WireError(NOT_PERMITTED, foreign_name("publisher", opening.publisher))
+        is_own = known is not None and known.identity == link.identity
+        if fault := incarnation_fault(opening.incarnation, known.incarnation if known is not None and is_own else 0):
+            raise WireError("range", fault)
+        if known is not None and is_own and known.incarnation > opening.incarnation:
             return None
         if known is None and len(self.by_name) >= self.limits.max_publishers:
             raise WireError("full", f"this head has its {self.limits.max_publishers} publishers; open at another one")
@@ -114,8 +130,9 @@ class PublisherTable:
             self._unbind(known)
         if (other := self._by_handle.get((link, opening.handle))) is not None:
             self._unbind(other)
-        if known is None or known.incarnation < opening.incarnation:
+        if known is None or not is_own or known.incarnation < opening.incarnation:
             known = self._new(opening, now)
+            known.identity = link.identity
         known.link, known.handle, known.seen_at = link, opening.handle, now
         self._by_handle[link, opening.handle] = known
         known.through, known.answered = max(known.through, known.last_seq), 0
@@ -153,10 +170,10 @@ class PublisherTable:
 
     # -- what an identity may do
 
-    def regranted(self, link: Link, now: float) -> Iterator[Refused]:
+    def regranted(self, link: Link, now: float, names: NameGrants = NO_NAME_GRANTS) -> Iterator[Refused]:
         """Apply the new permissions of a link: a new quota, or a REFUSED for each if it may not publish."""
         for publisher in self._of(link):
-            if why := link.grant.publish_refusal:
+            if why := link.grant.publish_refusal or _lost_name(link, publisher.name, names):
                 self.roles_refused += 1
                 self._unbind(publisher)
                 yield Refused(publisher.handle, 0, NOT_PERMITTED, why)
@@ -293,3 +310,8 @@ class PublisherTable:
                 if bucket is not None:
                     at = min(at, bucket.ready_at(now))
         return max(at, now + 0.001) if at != float("inf") else at
+
+
+def _lost_name(link: Link, name: str, names: NameGrants) -> str:
+    """Why an open publisher may not go on under its name: a prefix of it is granted to others now."""
+    return "" if names.permits(link.identity, name, link.identity) else foreign_name("publisher", name)

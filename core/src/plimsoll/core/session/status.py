@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from plimsoll.core.printable import printable
 from plimsoll.core.session.batch import OUTCOMES, AuditTotals
 from plimsoll.core.session.session_plan import Forecast, LoadFigures, SessionPlan
 from plimsoll.core.session.state import MOVING_PHASES, Session
@@ -61,7 +62,7 @@ def status(session: Session, now: float) -> dict[str, Any]:
         "observedGeneration": session.generation,
         "phase": session.phase,
         "reason": session.reason,
-        "message": session.message,
+        "message": printable(session.message),
         "conditions": session.conditions,
         "attempt": session.attempt,
         "requestedAt": rfc3339(session.requested_at),
@@ -82,7 +83,7 @@ def status(session: Session, now: float) -> dict[str, Any]:
     if session.offers:
         found["asked"] = [
             {"name": one.edge, "metric": one.metric, "difference": f"{round(1000 * one.difference)}m",
-             "answer": one.answer, "message": one.message}
+             "answer": one.answer, "message": printable(one.message)}
             for one in session.offers[:NAMED_AT_MOST]
         ]  # fmt: skip
     if session.plan is not None:
@@ -272,7 +273,7 @@ def _attempt_fields(session: Session, index: int) -> dict[str, Any]:
         "number": one.number,
         "phase": one.phase,
         "reason": one.reason,
-        "message": one.message,
+        "message": printable(one.message),
         "startedAt": rfc3339(one.started_at),
         "endedAt": rfc3339(one.ended_at),
         "planned": one.planned,

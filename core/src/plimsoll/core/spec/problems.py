@@ -9,6 +9,8 @@ import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from plimsoll.core.printable import printable
+
 Path = tuple[str | int, ...]
 
 
@@ -43,11 +45,8 @@ class ResourceProblem:
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         where = " ".join(part for part in (self.subject, path_text(self.path)) if part)
-        return (
-            f"{place}: {where}: {self.found}\n    {self.remedy}"
-            if where
-            else f"{place}: {self.found}\n    {self.remedy}"
-        )
+        found = f"{place}: {where}: {self.found}" if where else f"{place}: {self.found}"
+        return f"{printable(found)}\n    {printable(self.remedy)}"
 
 
 class InvalidResourcesError(ValueError):

@@ -1,8 +1,9 @@
 """Links of an overlay node from HELLO to BYE: dialled, accepted, resumed on another connection, refused, lost.
 
 A connection and a link are two things. The dialling side says HELLO on every new connection; the accepting side knows
-the link by the peer's name and the link's number, and takes it up where it was. A link ends with BYE or REFUSE, with a
-HELLO that starts over, or with silence.
+the link by the peer's role, identity and name and the link's number, and takes it up where it was. A name alone proves
+nothing: a peer with another key, or in another role, neither takes up nor ends a link. A link ends with BYE or REFUSE,
+with a HELLO that starts over, or with silence.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
-from plimsoll.core.permissions import NO_PERMISSIONS
+from plimsoll.core.permissions import NO_PERMISSIONS, identity_of_name
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info, WireError
 from plimsoll.core.transport.flusher import Flusher
@@ -18,6 +19,9 @@ from plimsoll.core.transport.hooks import NodeHooks
 from plimsoll.core.transport.link import Link, LinkLimits, Peer
 
 HandshakeFrame = wire.Hello | wire.HelloOk | wire.Who | wire.Beat | wire.Bye | wire.Refuse
+
+_LinkKey = tuple[str, str, str, int]
+"""Of an accepted link: the peer's role, identity and name, and the link's number."""
 
 
 class Handshakes:
@@ -40,7 +44,7 @@ class Handshakes:
         self._info, self._limits, self._new_id = info, limits, new_id
         self.links: dict[Peer, Link] = {}
         self.dialled: dict[str, Link] = {}
-        self._accepted: dict[tuple[str, int], Link] = {}
+        self._accepted: dict[_LinkKey, Link] = {}
         self.next_beat_at = 0.0
 
     # -- for the machine
@@ -86,14 +90,16 @@ class Handshakes:
         return list(self._accepted.values())
 
     def knows(self, link: Link) -> bool:
-        return self._accepted.get((link.name, link.id)) is link or self.dialled.get(str(link.peer)) is link
+        return self._accepted.get(_key(link)) is link or self.dialled.get(str(link.peer)) is link
 
-    def regrant(self, link: Link) -> None:
-        """Apply the permissions that the peer has now."""
+    def regrant(self, link: Link) -> bool:
+        """Apply the permissions that the peer has now; returns whether they have changed."""
         granted = self._hooks.grant_of(link.peer)
-        if granted is not None and granted != link.grant:
-            link.grant = granted
-            self._hooks.on_granted(link)
+        if granted is None or granted == link.grant:
+            return False
+        link.grant = granted
+        self._hooks.on_granted(link)
+        return True
 
     # -- frames
 
@@ -157,15 +163,18 @@ class Handshakes:
             self._hooks.counters["peers_refused"] += 1
             self._out.append((peer, wire.refuse_frame(hello.link, "refused", why)))
             return
-        link = self._accepted.get((hello.info.name, hello.link))
+        identity = self._hooks.identity_of(peer) or identity_of_name(hello.info.name)
+        key = (hello.info.role, identity, hello.info.name, hello.link)
+        link = self._accepted.get(key)
         if link is None and hello.known:
             # The peer expects a state that is gone here; with `lost` it starts a new link, and its machine learns it.
             self._out.append((peer, wire.hello_ok_frame(hello.link, 0, True, self._info)))
             return
         fresh = link is None
         if link is None:
-            self._end_older(hello.info.name)
-            link = self._accepted[hello.info.name, hello.link] = self._new_link(peer, initiator=False)
+            self._end_older(key)
+            link = self._accepted[key] = self._new_link(peer, initiator=False)
+            link.identity = identity
         self._bind(link, peer)
         self._out += [(peer, frame) for frame in link.on_hello(hello, self._hooks.now)]
         if fresh:
@@ -175,9 +184,9 @@ class Handshakes:
             self.regrant(link)
             self._flusher.on_room(link)
 
-    def _end_older(self, name: str) -> None:
+    def _end_older(self, new: _LinkKey) -> None:
         """A peer that starts over has lost what it had before: its older link is over."""
-        for key in [key for key in self._accepted if key[0] == name]:
+        for key in [key for key in self._accepted if key[:3] == new[:3]]:
             self._lose(self._accepted[key])
 
     def _bind(self, link: Link, peer: Peer) -> None:
@@ -255,5 +264,9 @@ class Handshakes:
         if self.links.get(link.peer) is link:
             del self.links[link.peer]
         if link.remote is not None:
-            self._accepted.pop((link.name, link.id), None)
+            self._accepted.pop(_key(link), None)
         self._flusher.drop(link)
+
+
+def _key(link: Link) -> _LinkKey:
+    return (link.remote.role if link.remote is not None else "", link.identity, link.name, link.id)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from plimsoll.core.permissions import ALL_PERMISSIONS, ClientPermissions
+from plimsoll.core.permissions import ALL_PERMISSIONS, NO_NAME_GRANTS, ClientPermissions
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info
@@ -27,6 +27,9 @@ class NodeHooks:
         self.counters: Counter[str] = Counter()
         self.grant_of: Callable[[Any], ClientPermissions | None] = lambda peer: ALL_PERMISSIONS
         """What the shell knows about a peer's permissions; None if it does not know the peer at the moment."""
+        self.identity_of: Callable[[Any], str] = lambda peer: ""
+        """Whose key a peer has proved to hold; empty where there are no keys: then its name is its identity."""
+        self.name_grants = NO_NAME_GRANTS
 
     def admits(self, info: Info) -> str:
         """Why this peer may not open a link here; an empty string if it may."""

@@ -50,7 +50,8 @@ class Link:
 
     `flags` go with every frame. `unacked` are the frames after `acked`, in order. `on_sealed` gets the number of
     records of each frame. `is_stuck`: the round has ended and something was left. `buffer` holds encoded records until
-    the end of the round; the list stays the same object for the life of the link.
+    the end of the round; the list stays the same object for the life of the link. `identity`: whose key an accepted
+    link was opened with; without keys, `identity_of_name`.
 
     One class for both directions and the handshake, since they share its numbers, and a call from part to part would
     cost time on every frame.
@@ -70,6 +71,7 @@ class Link:
         "expected",
         "grant",
         "id",
+        "identity",
         "inflight_bytes",
         "initiator",
         "is_stuck",
@@ -99,6 +101,7 @@ class Link:
         self.remote: Info | None = None
         self.owner: object = None
         self.grant = ALL_PERMISSIONS
+        self.identity = ""
         self.rtt_seconds = 0.0
         self._flags = 0
         self.is_stuck = False

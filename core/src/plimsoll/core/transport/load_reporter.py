@@ -55,6 +55,8 @@ class LoadReporter:
             if peer in self.mediators:
                 self.mediators[peer] = now
             self.node.say_control(peer, msg.StatusReply(record.id, _flat(self.node.status())))
+        elif isinstance(record, msg.LoadUpdate) and self.brokers.get(str(record.report.get("broker"))) != peer:
+            self.node.counters["control_refused_sender"] += 1  # a broker reports for itself alone
         elif isinstance(record, msg.LoadUpdate):
             self.heard[str(record.report.get("broker"))] = dict(record.report)
             self._tell(record)

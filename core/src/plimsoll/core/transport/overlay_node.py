@@ -88,6 +88,7 @@ class OverlayNode(NodeHooks):
         self.handshakes = Handshakes(self, self.flusher, self._out, info=info, limits=limits, new_id=new_id)
         self.links, self.dialled = self.handshakes.links, self.handshakes.dialled
         self.dirty, self.sealed = self.flusher.dirty, self.flusher.sealed
+        self._names_applied = self.name_grants
         self.process: dict[str, Any] = {}
         """What the shell knows of its process: scalars, for `status`."""
 
@@ -130,9 +131,11 @@ class OverlayNode(NodeHooks):
     def regrant(self, now: float) -> None:
         """Look up all peers' permissions again, since the shell knows of a change."""
         self.now = now
+        # Grants of names change what the peers of other links may do, too.
+        is_renamed, self._names_applied = self.name_grants != self._names_applied, self.name_grants
         for link in list(self.links.values()):
-            if not link.initiator:
-                self.handshakes.regrant(link)
+            if not link.initiator and not self.handshakes.regrant(link) and is_renamed:
+                self.on_granted(link)
 
     def expel(self, peer: Peer, text: str, now: float) -> None:
         """End the link of a peer that may no longer be here, and send it the reason."""

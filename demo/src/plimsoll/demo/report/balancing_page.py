@@ -7,9 +7,9 @@ the differences of pairs of edges, which 6h shows for several thresholds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any, Final
 
+from plimsoll.core.printable import html_text
 from plimsoll.demo.report.charts import Chart, ChartLine, chart_line
 
 FIGURES: Final = {
@@ -67,8 +67,8 @@ def claims(report: Mapping[str, Any]) -> str:
         "not judged": "Claims on balancing are not judged: the machine was too busy with other work"
         f" ({load['other_processors']} of {load['processors']} processors). Not shown in this run:",
     }[found["state"]]
-    items = "".join(f"<li>{escape(each)}</li>" for each in found["unmet"])
-    return f'<section id="claims"><p>{escape(text)}</p>{f"<ul>{items}</ul>" if items else ""}</section>'
+    items = "".join(f"<li>{html_text(each)}</li>" for each in found["unmet"])
+    return f'<section id="claims"><p>{html_text(text)}</p>{f"<ul>{items}</ul>" if items else ""}</section>'
 
 
 def summary(report: Mapping[str, Any]) -> str:
@@ -85,7 +85,7 @@ def summary(report: Mapping[str, Any]) -> str:
         ("subscribers moved", f"{sum(row['subscribers'] for row in report['sessions']):,}"),
         *((f"accuracy, {name}", _percent(known[metric])) for metric, name, _, _ in _METRICS),
     ]
-    cells = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in told)
+    cells = "".join(f"<div><dt>{html_text(name)}</dt><dd>{html_text(value)}</dd></div>" for name, value in told)
     return f'<section class="verdict"><dl class="figures">{cells}</dl></section>'
 
 
@@ -116,7 +116,7 @@ def _rows(row: Mapping[str, Any]) -> str:
         cells = [*(first if i == 0 else [""] * len(first)), edge]
         cells += [_before_predicted_measured(row, edge, metric, scale, unit) for metric, _, scale, unit in _METRICS]
         cells.append(why if i == 0 else "")
-        found.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
+        found.append("<tr>" + "".join(f"<td>{html_text(cell)}</td>" for cell in cells) + "</tr>")
     return "".join(found)
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Final
+
+from plimsoll.core.printable import html_text
 
 WIDTH, HEIGHT = 640, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 92, 14, 32
@@ -115,7 +116,7 @@ class _Scale:
 
 def _parts(chart: Chart, scale: _Scale) -> list[str]:
     names = ", ".join(line.name for line in chart.lines)
-    label = escape(f"{chart.title} in {chart.unit} over {chart.along[0]}, for {names}", quote=True)
+    label = html_text(f"{chart.title} in {chart.unit} over {chart.along[0]}, for {names}")
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">']
     parts += _axes(scale, chart.along[1])
     parts += [_path(line, scale) for line in chart.lines]
@@ -149,7 +150,7 @@ def _path(line: ChartLine, scale: _Scale) -> str:
         else:
             steps.append(f"{pen}{scale.x(seconds):.1f} {scale.y(value):.1f}")
             pen = "L"
-    name = f"<title>{escape(line.name)}</title>"
+    name = f"<title>{html_text(line.name)}</title>"
     return f'<path class="s{line.look % 8}" d="{" ".join(steps)}">{name}</path>' if steps else ""
 
 
@@ -165,5 +166,5 @@ def _labels(lines: Sequence[ChartLine], scale: _Scale) -> list[str]:
     for place, (y, i) in enumerate(ends):
         lowest = max(lowest + LABEL_GAP, min(y, room + LABEL_GAP * place))
         at = f'x="{WIDTH - RIGHT + 6}" y="{lowest + 4:.1f}"'
-        parts.append(f'<text class="name s{lines[i].look % 8}" {at}>{escape(lines[i].name)}</text>')
+        parts.append(f'<text class="name s{lines[i].look % 8}" {at}>{html_text(lines[i].name)}</text>')
     return parts

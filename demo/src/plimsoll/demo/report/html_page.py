@@ -6,9 +6,9 @@ It shows the contents of `report.json` and how to read them. The verdict comes f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
+from plimsoll.core.printable import html_text
 from plimsoll.demo.report import balancing_page
 from plimsoll.demo.report.charts import Chart, ChartLine, chart_line, svg
 from plimsoll.demo.report.style import STYLE
@@ -22,7 +22,7 @@ def render_page(report: Mapping[str, Any]) -> str:
     """The HTML of a report that `report.build` has made."""
     body = [
         f"<h1>Plimsoll demo: real quotes through {len(report['brokers'])} brokers</h1>",
-        f'<p class="dim">{escape(_run_description(report))}</p>',
+        f'<p class="dim">{html_text(_run_description(report))}</p>',
         _verdict(report),
         *_problems(report),
         *([balancing_page.claims(report), balancing_page.summary(report)] if _is_balanced(report) else []),
@@ -60,7 +60,7 @@ def _verdict(report: Mapping[str, Any]) -> str:
     said = "Passed: nothing lost, repeated or reordered." if passed else "Failed."
     figures = [(name, f"{report[name]:,}") for name in _COUNTS]
     figures += [(f"delay {name}", _milliseconds(report["delivery_delay_seconds"][name])) for name in _SHARES]
-    cells = "".join(f"<div><dt>{escape(name)}</dt><dd>{value}</dd></div>" for name, value in figures)
+    cells = "".join(f"<div><dt>{html_text(name)}</dt><dd>{value}</dd></div>" for name, value in figures)
     return (
         f'<section class="verdict {"passed" if passed else "failed"}" id="verdict"><strong>{said}</strong>'
         f'<dl class="figures">{cells}</dl></section>'
@@ -69,7 +69,7 @@ def _verdict(report: Mapping[str, Any]) -> str:
 
 def _problems(report: Mapping[str, Any]) -> list[str]:
     lines = [*report["problems"], *report["violations"][:_SHOWN_VIOLATIONS]]
-    return ["<ul>", *(f"<li>{escape(one)}</li>" for one in lines), "</ul>"] if lines else []
+    return ["<ul>", *(f"<li>{html_text(one)}</li>" for one in lines), "</ul>"] if lines else []
 
 
 def _milliseconds(seconds: float | None) -> str:
@@ -96,8 +96,9 @@ def _sessions(report: Mapping[str, Any]) -> list[str]:
 
 def _figure(chart: Chart, caption: str, beside: str = "") -> str:
     return (
-        f"<figure><h3>{escape(chart.title)} <span class='dim'>({escape(chart.unit)})</span>{beside}</h3>{svg(chart)}"
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
+        f"<figure><h3>{html_text(chart.title)} <span class='dim'>({html_text(chart.unit)})</span>{beside}</h3>"
+        f"{svg(chart)}"
+        f"<figcaption>{html_text(caption)}</figcaption></figure>"
     )
 
 
@@ -164,7 +165,7 @@ def _row(name: str, broker: Mapping[str, Any]) -> str:
         values: Sequence[float] = series[metric]
         cells += [f"{sum(values) / len(values):.0%}" if values else "-", f"{max(values):.0%}" if values else "-"]
     cells += [_milliseconds(delay["p50"]), _milliseconds(delay["p99"])]
-    return "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells) + "</tr>"
+    return "<tr>" + "".join(f"<td>{html_text(str(cell))}</td>" for cell in cells) + "</tr>"
 
 
 def _explanation(report: Mapping[str, Any]) -> str:
@@ -189,5 +190,5 @@ def _explanation(report: Mapping[str, Any]) -> str:
 def _facts(report: Mapping[str, Any]) -> str:
     groups = ("machine", "versions", "durations", "scenario", "client_counters")
     facts = [(f"{group}: {key}".replace("_", " "), value) for group in groups for key, value in report[group].items()]
-    rows = "".join(f"<tr><td>{escape(key)}</td><td>{escape(str(value))}</td></tr>" for key, value in facts)
+    rows = "".join(f"<tr><td>{html_text(key)}</td><td>{html_text(str(value))}</td></tr>" for key, value in facts)
     return f'<div class="scroll"><table><tbody>{rows}</tbody></table></div>'

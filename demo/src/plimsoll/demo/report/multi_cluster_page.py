@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from html import escape
 from pathlib import Path
 from typing import Any, Final
 
+from plimsoll.core.printable import html_text
 from plimsoll.demo.report.charts import Chart, ChartLine, svg
 from plimsoll.demo.report.style import STYLE
 
@@ -28,7 +28,7 @@ def render_page(report: Mapping[str, Any]) -> str:
     """The page of a report."""
     passed = report["verdict"] == "passed"
     counts = ", ".join(f"{report[name]:,} {name}" for name in ("delivered", "lost", "duplicated", "reordered", "gaps"))
-    problems = "".join(f"<li>{escape(each)}</li>" for each in report["problems"])
+    problems = "".join(f"<li>{html_text(each)}</li>" for each in report["problems"])
     body = [
         f"<h1>Balancing between {len(report['clusters'])} clusters in a chain</h1>",
         f'<div class="verdict {"passed" if passed else "failed"}"><strong>{"Passed" if passed else "Failed"}</strong>'
@@ -68,7 +68,7 @@ def _clusters(report: Mapping[str, Any]) -> str:
 
 def _row(name: str, subscribers: int, last: Mapping[str, float]) -> str:
     cells = (
-        escape(name), f"{subscribers:,}", f"{last['input_utilization']:.0%}", f"{last['output_utilization']:.0%}",
+        html_text(name), f"{subscribers:,}", f"{last['input_utilization']:.0%}", f"{last['output_utilization']:.0%}",
         f"{1000 * last['match_delay_seconds']:.2f} ms",
     )  # fmt: skip
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
@@ -76,8 +76,8 @@ def _row(name: str, subscribers: int, last: Mapping[str, float]) -> str:
 
 def _sessions(report: Mapping[str, Any]) -> str:
     rows = "".join(
-        f"<tr><td>{one['at_seconds']:.0f} s</td><td>{escape(one['source'])}</td><td>{escape(one['target'])}</td>"
-        f"<td>{one['moved']:,}</td><td>{escape(one['state'])}</td><td>{escape(one['reason'])}</td></tr>"
+        f"<tr><td>{one['at_seconds']:.0f} s</td><td>{html_text(one['source'])}</td><td>{html_text(one['target'])}</td>"
+        f"<td>{one['moved']:,}</td><td>{html_text(one['state'])}</td><td>{html_text(one['reason'])}</td></tr>"
         for one in report["sessions"] if one["between"]
     )  # fmt: skip
     titles = "".join(f"<th>{each}</th>" for each in ("at", "from", "to", "moved", "state", "reason"))

@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from plimsoll import client
+from plimsoll.core.printable import printable_lines
 from plimsoll.demo.workers.worker_process import ClientTask
 
 STATE_SECONDS: Final = 0.25
@@ -91,6 +92,6 @@ def run_worker(run: Callable[[WorkerPipe], None]) -> int:
     try:
         run(WorkerPipe())
     except (ParentEndedError, BrokenPipeError) as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(printable_lines(f"{error}\n"))
         return 1
     return 0

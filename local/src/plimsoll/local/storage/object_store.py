@@ -19,6 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from plimsoll.core.printable import printable_lines
+
 Object = dict[str, Any]
 CHANGES_KEPT = 2000
 EVENTS_KEPT = 1000
@@ -258,6 +260,7 @@ class ObjectStore:
 
     def record(self, kind: str, name: str, type_: str, reason: str, message: str, now: str) -> None:
         """Record an event; a repeat of an object's last event raises its count."""
+        message = printable_lines(message)
         with self.transaction():
             last = self._db.execute(
                 "SELECT id, type, reason, message FROM events WHERE kind = ? AND name = ? ORDER BY id DESC LIMIT 1",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from plimsoll.core.printable import printable
 from plimsoll.local.storage.object_store import ObjectStore
 from plimsoll.local.supervision.supervised_broker import SupervisedBroker
 from plimsoll.local.timestamps import rfc3339_now
@@ -28,12 +29,12 @@ class FleetEvents:
             kind, name, message = "BrokerCluster", known.config.cluster, f"{broker}: {message}"
         self._store.record(kind, name, type_, reason, message, rfc3339_now())
         if type_ == "Warning" or reason == "Ready":
-            self.announce(f"{broker}: {message.removeprefix(f'{broker}: ')}")
+            self.announce(printable(f"{broker}: {message.removeprefix(f'{broker}: ')}"))
 
     def record_fleet_event(self, type_: str, reason: str, message: str) -> None:
         self._store.record("BrokerFleet", self._fleet, type_, reason, message, rfc3339_now())
         if type_ == "Warning":
-            self.announce(message)
+            self.announce(printable(message))
 
     def record_invalid_spec(self, error: Exception) -> None:
         """Note that the stored resources cannot be used, and that the fleet runs on as it is."""

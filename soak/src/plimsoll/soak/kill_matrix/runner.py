@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from plimsoll.core.printable import printable_lines
 from plimsoll.demo.command import interruptible
 from plimsoll.demo.workers.worker_process import WorkerError
 from plimsoll.soak.harness.fleet_harness import FleetHarnessError
@@ -33,9 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     found = load_results(folder / STATE)
     wanted = [cell for cell in all_cells() if _is_selected(cell, given.only)]
     if not wanted:
-        sys.stderr.write(
-            f"kill matrix: no cell matches {given.only!r}; give `mode,step,victim,signal` or some of them\n"
-        )
+        why = f"kill matrix: no cell matches {given.only!r}; give `mode,step,victim,signal` or some of them\n"
+        sys.stderr.write(printable_lines(why))
         return 2
     try:
         with interruptible():
@@ -47,13 +47,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("interrupted: all processes were stopped; results of finished cells are kept\n")
         return 130
     except (KillMatrixCellError, FleetHarnessError, WorkerError) as error:
-        sys.stderr.write(f"kill matrix: {error}\n")
+        sys.stderr.write(printable_lines(f"kill matrix: {error}\n"))
         return 1
     if given.write is not None:
         given.write.write_text(page.kill_matrix_page(found), encoding="utf-8")
-        sys.stdout.write(f"{given.write}: {len(found)} cells\n")
+        sys.stdout.write(printable_lines(f"{given.write}: {len(found)} cells\n"))
     failed = [one for cell, one in found.items() if cell in wanted and not one.is_passed]
-    sys.stdout.write(f"{len(wanted)} cells, {len(failed)} failed\n")
+    sys.stdout.write(printable_lines(f"{len(wanted)} cells, {len(failed)} failed\n"))
     return 1 if failed else 0
 
 
@@ -75,11 +75,10 @@ def _run(cell: KillMatrixCell, folder: Path) -> KillMatrixResult:
     began = time.monotonic()
     one = KillMatrixCellRun(cell, folder / "cell").run()
     took = f"{time.monotonic() - began:.0f} s"
-    sys.stdout.write(
-        f"{cell}: {'passed' if one.is_passed else 'FAILED'}, {one.state}, {page.members_text(one)}, {took}\n"
-    )
+    verdict = "passed" if one.is_passed else "FAILED"
+    sys.stdout.write(printable_lines(f"{cell}: {verdict}, {one.state}, {page.members_text(one)}, {took}\n"))
     for what in one.broken:
-        sys.stdout.write(f"  {what}\n")
+        sys.stdout.write(printable_lines(f"  {what}\n"))
     sys.stdout.flush()
     return one
 

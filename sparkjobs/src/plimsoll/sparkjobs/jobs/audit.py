@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
+from plimsoll.core.printable import printable_lines
 from plimsoll.core.verify.oracle import FilterTable
 from plimsoll.sparkjobs import audit_tables, tables
 from plimsoll.sparkjobs.spark_session import make_spark_session
@@ -211,7 +212,7 @@ def main(arguments: Sequence[str]) -> int:
     asked = parser.parse_args(arguments)
     with make_spark_session("plimsoll-audit") as spark:
         counts = run(spark, asked.folder, asked.output)
-    sys.stdout.write(", ".join(f"{name} {value}" for name, value in counts.items()) + "\n")
+    sys.stdout.write(printable_lines(", ".join(f"{name} {value}" for name, value in counts.items()) + "\n"))
     return 1 if counts["lost"] or counts["duplicated"] or counts["reordered"] or counts["unwanted"] else 0
 
 

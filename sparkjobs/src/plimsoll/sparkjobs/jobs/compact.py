@@ -20,6 +20,7 @@ import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
+from plimsoll.core.printable import printable_lines
 from plimsoll.sparkjobs import telemetry_source
 from plimsoll.sparkjobs.spark_session import make_spark_session
 from plimsoll.sparkjobs.tables import write_json
@@ -152,7 +153,7 @@ def main(arguments: Sequence[str]) -> int:
     asked = parser.parse_args(arguments)
     with make_spark_session("plimsoll-compact") as spark:
         done = run(spark, asked.root, asked.older_than, asked.retain_days, time.time())
-    sys.stdout.write(", ".join(f"{name} {value}" for name, value in done.items()) + "\n")
+    sys.stdout.write(printable_lines(", ".join(f"{name} {value}" for name, value in done.items()) + "\n"))
     return 0
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
+from plimsoll.core.printable import printable_lines
 from plimsoll.sparkjobs import telemetry_source
 from plimsoll.sparkjobs.jobs import oracle
 from plimsoll.sparkjobs.jobs.compact import HOURLY_FOLDER
@@ -183,7 +184,7 @@ def main(arguments: Sequence[str]) -> int:
         with make_spark_session("plimsoll-history") as spark:
             run(spark, asked.root, asked.fleet, time.strftime("%Y-%m-%d", time.gmtime()))
     except JobTableError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(printable_lines(f"{error}\n"))
         return 2
     return 0
 

@@ -28,6 +28,7 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
+from plimsoll.core.printable import printable_lines
 from plimsoll.sparkjobs import telemetry_source
 from plimsoll.sparkjobs.spark_session import make_spark_session
 from plimsoll.sparkjobs.streaming import block_encoder, checkpoints
@@ -251,7 +252,7 @@ def main(arguments: Sequence[str]) -> int:
         with checkpoints.checkpoint_lock(settings.checkpoint, asked.wait):
             run_query(early or make_spark_session(name, quick=True), settings, available_now=asked.available_now)
     except checkpoints.CheckpointBusyError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(printable_lines(f"{error}\n"))
         return 2
     return 0
 

@@ -17,6 +17,7 @@ import msgspec
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
+from plimsoll.core.printable import printable_lines
 from plimsoll.sparkjobs import telemetry_source
 from plimsoll.sparkjobs.spark_session import make_spark_session
 from plimsoll.sparkjobs.streaming import checkpoints
@@ -226,7 +227,7 @@ def main(arguments: Sequence[str]) -> int:
     elif published is None:
         sys.stdout.write(snapshots.encode_snapshot(found).decode() + "\n")
     different = [] if published is None else list(snapshot_differences(found.clusters, published.clusters))
-    sys.stdout.writelines(f"{line}\n" for line in different[:50])
+    sys.stdout.write(printable_lines("".join(f"{line}\n" for line in different[:50])))
     return 1 if different else 0
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from plimsoll.core.printable import printable_lines
 from plimsoll.sparkjobs.launch.live_job_health import assess_live_job
 from plimsoll.telemetry.schema import LATEST
 from plimsoll.telemetry.snapshot import SnapshotError, TelemetrySnapshot, decode_snapshot
@@ -20,7 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     # The first probe comes after START_SECONDS, so a missing snapshot is an error: hence a start at 0.
     found = assess_live_job(time.time_ns() // 1000, _read(Path(arguments[0]) / LATEST), 0)
     if found.wants_restart:
-        sys.stderr.write(f"{found.message}\n")
+        sys.stderr.write(printable_lines(f"{found.message}\n"))
         return 1
     return 0
 
@@ -31,7 +32,7 @@ def _read(path: Path) -> TelemetrySnapshot | None:
     except FileNotFoundError:
         return None
     except (OSError, SnapshotError) as error:
-        sys.stderr.write(f"{path}: {error}\n")
+        sys.stderr.write(printable_lines(f"{path}: {error}\n"))
         return None
 
 

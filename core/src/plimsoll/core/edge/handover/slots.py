@@ -6,11 +6,15 @@ from typing import NamedTuple
 
 
 class ReservedSlot(NamedTuple):
-    """A place kept for a subscriber, in one session, until a time. By `replay` only RESUME takes it."""
+    """A place kept for a subscriber, in one session, until a time. By `replay` only RESUME takes it.
+
+    `identity`: whose subscriber it is; empty if the head did not know.
+    """
 
     session: str
     until: float
     replay: bool
+    identity: str = ""
 
 
 class SlotTable(dict[str, ReservedSlot]):

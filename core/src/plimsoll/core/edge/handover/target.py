@@ -20,6 +20,7 @@ from plimsoll.core.edge.handover.arrivals import ArrivalReports
 from plimsoll.core.edge.handover.delivery_audit import DeliveryAuditRelay
 from plimsoll.core.edge.handover.slots import ReservedSlot, SlotTable
 from plimsoll.core.edge.list_change import reading_units
+from plimsoll.core.edge.name_claims import NameClaims
 from plimsoll.core.permissions import NOT_PERMITTED
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.transport.link import Link
@@ -34,6 +35,7 @@ class HandoverTarget:
     def __init__(self, host: EdgeContext, attachments: AttachmentTable) -> None:
         self.host, self.attachments = host, attachments
         self.slots = SlotTable()
+        self.claims = NameClaims(host, attachments.by_subscriber, self.slots, host.config.time_factor)
         self.delivery_audit = DeliveryAuditRelay(host, attachments)
         self.reports = ArrivalReports(host.config.name, self.delivery_audit)
 
@@ -47,16 +49,16 @@ class HandoverTarget:
         return len(served.keys() | self.slots.keys()) < most
 
     def on_prepare(self, prepare: msg.Prepare) -> None:
-        slot = ReservedSlot(prepare.session, self.host.now + prepare.seconds, prepare.replay)
+        until = self.host.now + prepare.seconds
         kept, refused = [], defaultdict(list)
-        for x in prepare.members:
+        for x, identity in prepare.identified():
             if why := self._why_no_slot(x, prepare.session):
                 refused[why].append(x)
             else:
                 kept.append(x)
                 # A repeated PREPARE: from INSTALL on the attachment itself is the place.
                 if not self._is_arriving(x, prepare.session, AttachmentState.CUTTING, AttachmentState.BUFFERING):
-                    self.slots[x] = slot
+                    self.slots[x] = ReservedSlot(prepare.session, until, prepare.replay, identity)
         for why, members in refused.items():
             self.host.up(msg.HandoverRejected(prepare.session, members, why))
         if kept:
@@ -109,7 +111,13 @@ class HandoverTarget:
             self.host.say(link, msg.AttachmentClosed(item.attachment, code, REFUSALS[code]))
             self._reject(item.subscriber, session, REFUSALS[code])
             return None
+        if (foreign := self.claims.refusal(item.subscriber, link.identity)) is not None:
+            # The place is kept: it is for the subscriber of another identity.
+            self.host.say(link, msg.AttachmentClosed(item.attachment, *foreign))
+            return None
         attachment = self.attachments.open(link, item)
+        slot = self.slots.get(item.subscriber)
+        attachment.is_verified = slot is not None and bool(slot.identity)
         # No place of its own yet: until INSTALL the subscriber's place is at the source, and this ends with its link.
         attachment.state, attachment.incoming_session, attachment.keeps_place = AttachmentState.STANDBY, session, False
         return attachment
@@ -186,6 +194,7 @@ class HandoverTarget:
                 continue
             attachment = self.attachments.by_subscriber[x]
             attachment.state, attachment.since = AttachmentState.BUFFERING, since
+            attachment.is_verified = True
             attachment.position, attachment.front_epoch = installed.position, self.host.head_epoch
             self.attachments.queues.route(attachment)
             if attachment.has_go:

@@ -54,7 +54,11 @@ class Coordinator:
         session = Handover(session_id, plan, members, is_across, decides_at)
         self.table.add(session)
         if going := session.of("preparing"):
-            self.table.to_target(session, msg.Prepare(session_id, going, plan.prepare_seconds, plan.replay))
+            identities = [members[x].owner.identity for x in going]
+            prepare = msg.Prepare(
+                session_id, going, plan.prepare_seconds, plan.replay, identities if any(identities) else []
+            )
+            self.table.to_target(session, prepare)
         self.table.settle(session, members)
         return self.table.outcome(session_id)
 
@@ -133,7 +137,7 @@ class Coordinator:
                 incarnation, n = member.epoch
                 self.table.to_source(session, msg.Release(x, (incarnation, n + 1)))
                 if self.table.is_owner(member, x):
-                    self.host.owners.forget(x)
+                    self.host.owners.forget(x, self.host.now)
             self.table.finish(session, x, outcome)
 
     # -- what happens meanwhile

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
 from plimsoll.core.head.ownership import OwnershipTable
+from plimsoll.core.permissions import INCARNATIONS_BELOW
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import OwnerEpoch, Token
 
@@ -26,6 +27,7 @@ class RemoteMember(NamedTuple):
     coordinator: str
     until: float
     owned: OwnerEpoch | None = None
+    identity: str = ""
 
 
 class RemoteMembersContext(Protocol):
@@ -84,8 +86,9 @@ class RemoteMembers:
         if len(self._members) + len(prepare.members) > REMOTE_MEMBERS_AT_MOST:
             return False
         until = self.host.now + prepare.seconds + self.kept_seconds
-        for x in prepare.members:
-            self._members.setdefault((prepare.session, x), RemoteMember(edge, coordinator, until))
+        for x, identity in prepare.identified():
+            member = RemoteMember(edge, coordinator, until, identity=identity)
+            self._members.setdefault((prepare.session, x), member)
             self._sessions_of.setdefault(x, set()).add(prepare.session)
         return True
 
@@ -113,7 +116,7 @@ class RemoteMembers:
             self.drop(abort.session, x)
             entry = self.host.owners.entries.get(x)
             if entry is not None and entry.epoch == (incarnation, n + 1):
-                self.host.owners.forget(x)
+                self.host.owners.forget(x, self.host.now)
 
     def drop(self, session: str, subscriber: str) -> None:
         if self._members.pop((session, subscriber), None) is not None:
@@ -130,8 +133,9 @@ class RemoteMembers:
         good: list[str] = []
         for head, members in sorted(self.by_coordinator(request.session, fresh).items()):
             for x in members:
-                self.host.owners.swap(x, key, fresh[x], (token[1], token[2]))
-                self._members[request.session, x] = self._members[request.session, x]._replace(owned=fresh[x])
+                member = self._members[request.session, x]
+                self.host.owners.swap(x, key, fresh[x], (token[1], token[2]), False, member.identity)
+                self._members[request.session, x] = member._replace(owned=fresh[x])
             self.heads.send(head, msg.Marker(request.session, members, token))
             good += members
         return good
@@ -141,7 +145,14 @@ class RemoteMembers:
 
         An equal epoch is allowed: the cut that follows one that was undone uses the same.
         """
-        newest = self.host.owners.newest
+        owners, known = self.host.owners, self._members
+
+        def newest(x: str) -> OwnerEpoch:
+            member, entry = known.get((request.session, x)), owners.entries.get(x)
+            identity = member.identity if member is not None else ""
+            # Another identity has the name in this cluster: no epoch of this one is fresh here.
+            return owners.newest(x, identity) if entry is None or entry.is_of(identity) else (INCARNATIONS_BELOW, 0)
+
         return {item.subscriber: item.epoch for item in request.members if newest(item.subscriber) <= item.epoch}
 
     # -- ends

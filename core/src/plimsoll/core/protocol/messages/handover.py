@@ -24,12 +24,21 @@ class MemberItem(Struct, array_like=True, frozen=True):
 
 
 class Prepare(Struct, array_like=True, frozen=True, tag=70):
-    """Reserve a place for each of these for some seconds. With replay, no subscriber attaches before the cut."""
+    """Reserve a place for each of these for some seconds. With replay, no subscriber attaches before the cut.
+
+    `identities`: of the members, in their order; none if they are not known.
+    """
 
     session: Name
     members: list[Name]
     seconds: float
     replay: bool
+    identities: list[Text] = []
+
+    def identified(self) -> list[tuple[str, str]]:
+        """The members, each with its identity, as far as that is known."""
+        is_known = len(self.identities) == len(self.members)
+        return list(zip(self.members, self.identities if is_known else [""] * len(self.members), strict=True))
 
 
 class Slot(Struct, array_like=True, frozen=True, tag=71):

@@ -31,11 +31,14 @@ class CoverAck(Struct, array_like=True, frozen=True, tag=51):
 
 
 class ResumeUp(Struct, array_like=True, frozen=True, tag=52):
+    """`identity`: whose key the client has; the name of a subscriber belongs to the identity that made it."""
+
     subscriber: Name
     epoch: OwnerEpoch
     cover: Cover
     token: Token | None
     session: Name | None = None
+    identity: Text = ""
 
 
 class ResumedDown(Struct, array_like=True, frozen=True, tag=53):
@@ -51,8 +54,12 @@ class ResumedDown(Struct, array_like=True, frozen=True, tag=53):
 
 
 class Release(Struct, array_like=True, frozen=True, tag=54):
+    """Close what serves the subscriber with a lower epoch. With `code`: the RESUME with this very epoch is refused."""
+
     subscriber: Name
     epoch: OwnerEpoch
+    code: Text = ""
+    text: Text = ""
 
 
 class Fetch(Struct, array_like=True, frozen=True, tag=55):
@@ -99,6 +106,7 @@ class OwnedItem(Struct, array_like=True, frozen=True):
     subscriber: Name
     epoch: OwnerEpoch
     since: tuple[U63, U63]
+    identity: Text = ""
 
 
 class EdgeReport(Struct, array_like=True, frozen=True, tag=59):

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from plimsoll.core.printable import printable_lines
+
 ConditionState = Literal["True", "False", "Unknown"]
 
 
@@ -35,7 +37,7 @@ def merge_conditions(
             "type": condition.type,
             "status": condition.status,
             "reason": condition.reason,
-            "message": condition.message,
+            "message": printable_lines(condition.message),
             "observedGeneration": generation,
             "lastTransitionTime": time if before is None or changed else before["lastTransitionTime"],
         }

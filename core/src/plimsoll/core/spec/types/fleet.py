@@ -16,6 +16,7 @@ ClientRole = Literal["Publish", "Subscribe"]
 SparkLauncher = Literal["None", "Process", "Kubernetes", "SparkOperator", "SparkApplication"]
 VolumeAccess = Literal["ReadWriteOnce", "ReadWriteMany"]
 
+NAME_PREFIX = r"[!-+.-~-]+"
 IMAGE = r"[A-Za-z0-9][-A-Za-z0-9._/:@]*"
 
 
@@ -69,6 +70,17 @@ class ClientSpec:
             high=1_000_000,
         ),
     ] = None
+    name_prefixes: Annotated[
+        tuple[str, ...],
+        FieldInfo(
+            "Prefixes of names of subscribers and publishers that belong to this identity; others with the same prefix "
+            "share it. Absent: an identity owns the names that it has used first.",
+            pattern=NAME_PREFIX,
+            form="visible ASCII characters without a comma, at most 100",
+            max_length=100,
+            max_items=100,
+        ),
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
