@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from plimsoll.core.policies.model.load import Metric, Resource
 from plimsoll.core.protocol.messages import Outcome
+from plimsoll.core.session.queue_order import Origin, Turn, turn
 
 Phase = Literal[
     "Requested", "Negotiating", "Sampling", "Planned", "Preparing", "Cutting", "Draining", "Stabilizing",
@@ -294,8 +295,8 @@ class SessionVerdict(_StoredStruct, frozen=True, kw_only=True):
 class Session(_StoredStruct, frozen=True, kw_only=True):
     """The whole state of a session.
 
-    `queued_at` orders the sessions that wait for the same brokers. By `deadline_at` ends what it does now: the wait in
-    the queue, an attempt, or the wait for approval. Before `retry_at` no next attempt begins; until `holds_until` its
+    `origin` and `queued_at` order the sessions that wait (`queue_order`). By `deadline_at` ends what it does now: the
+    wait in the queue, an attempt, or the wait for approval. Before `retry_at` no next attempt begins; until `holds_until` its
     brokers are kept from others although it has ended. `asked` is a fingerprint of those parts of the request that
     cannot change under a plan. `approved`: the hash of the plan that runs or may run. `wanted`: how many subscribers
     should move in all attempts, once that is known. `may_retry`: it ended in a way that another attempt could mend.
@@ -324,6 +325,7 @@ class Session(_StoredStruct, frozen=True, kw_only=True):
     approved: str = ""
     kind: SessionKind = "move"
     triggered: bool = False
+    origin: Origin = "user"
     between: list[str] = []
     offers: list[Offer] = []
     sources: list[str] = []
@@ -342,6 +344,16 @@ class Session(_StoredStruct, frozen=True, kw_only=True):
     @property
     def is_over(self) -> bool:
         return self.ended_at is not None
+
+    @property
+    def turn(self) -> Turn:
+        """Its place in the queue."""
+        return turn(self.origin, self.queued_at, self.uid)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits in the queue: at its beginning, or once its plan has been approved."""
+        return not self.is_over and (self.phase == "Requested" or (self.phase == "Planned" and self.approved != ""))
 
     @property
     def is_parent(self) -> bool:
