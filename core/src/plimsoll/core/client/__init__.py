@@ -5,7 +5,7 @@ another edge, where they go on from their token. It reports the rest as events: 
 Nothing is repeated or reordered.
 """
 
-from plimsoll.core.client.errors import BufferFullError, ClientError, ClosedError, PublicationError
+from plimsoll.core.client.errors import BufferFullError, ClientError, ClosedError, PublicationError, StalledError
 from plimsoll.core.client.events import (
     Acknowledged,
     Answered,
@@ -47,6 +47,7 @@ __all__ = [
     "PublicationError",
     "PublisherReady",
     "Renumbered",
+    "StalledError",
     "SubscriberEvent",
     "SubscriptionRefused",
 ]
