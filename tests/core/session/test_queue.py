@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,7 +83,7 @@ class Crowd:
 
 
 @pytest.fixture
-def crowd() -> Iterator[Crowd]:
+def crowd() -> Crowd:
     """1,000 sessions by triggers, of which one runs; then an evacuation and one by a user."""
     found = Crowd()
     found.handle(FleetObserved(found.view))

@@ -2,7 +2,7 @@
 
 from plimsoll.core.spec.quantities import Quantity
 from plimsoll.core.spec.types.fleet import ClientSpec
-from plimsoll.operator.security.authorized_keys import KeyHolder, authorized_keys_text
+from plimsoll.operator.security.authorized_keys import KeyHolder, authorized_keys_of, authorized_keys_text
 
 
 def test_a_name_may_have_two_keys_while_they_change():
@@ -28,3 +28,9 @@ def test_what_a_client_may_do_stands_behind_its_name():
     assert authorized_keys_text([KeyHolder("app", "client", ("k",), held)]) == line
     nothing = ClientSpec(name="app", roles=())
     assert authorized_keys_text([KeyHolder("app", "client", ("k",), nothing)]) == "k client app none\n"
+
+
+def test_the_file_is_read_back_by_role_and_name():
+    holders = [KeyHolder("e", "edge", ("k1", "k2")), KeyHolder("e", "client", ("k3",), ClientSpec(name="e"))]
+    found = authorized_keys_of(authorized_keys_text(holders) + "\nodd\n")
+    assert found == {("edge", "e"): ("k1", "k2"), ("client", "e"): ("k3",)}

@@ -296,12 +296,13 @@ class Session(_StoredStruct, frozen=True, kw_only=True):
     """The whole state of a session.
 
     `origin` and `queued_at` order the sessions that wait (`queue_order`). By `deadline_at` ends what it does now: the
-    wait in the queue, an attempt, or the wait for approval. Before `retry_at` no next attempt begins; until `holds_until`
-    its brokers are kept from others although it has ended. `asked` is a fingerprint of those parts of the request that
-    cannot change under a plan. `approved`: the hash of the plan that runs or may run. `wanted`: how many subscribers
-    should move in all attempts, once that is known. `may_retry`: it ended in a way that another attempt could mend.
-    `offers` has the edges in the order in which a policy asks them. `triggered`: a broker or the detection between
-    clusters wanted it, no user. `between`: the two clusters that a session of the kind `clusters` joins.
+    wait in the queue, an attempt, or the wait for approval. Before `retry_at` no next attempt begins; until
+    `holds_until` its brokers are kept from others although it has ended. `asked` is a fingerprint of those parts of
+    the request that cannot change under a plan. `approved`: the hash of the plan that runs or may run. `wanted`: how
+    many subscribers should move in all attempts, once that is known. `may_retry`: it ended in a way that another
+    attempt could mend. `offers` has the edges in the order in which a policy asks them. `triggered`: a broker or the
+    detection between clusters wanted it, no user. `between`: the two clusters that a session of the kind `clusters`
+    joins.
     """
 
     uid: str

@@ -255,7 +255,7 @@ class FleetMediator:
         for _ in range(len(self._inbox)):
             await self._observe_fleet()
             message = self._inbox.popleft()
-            await self._handle(core.HeadMessage(message.head, message.message))
+            await self._handle(core.HeadMessage(message.head, message.said))
         await self._take_changes()
         await self._observe_fleet()
         await self._handle(core.Tick())
