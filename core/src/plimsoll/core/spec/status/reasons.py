@@ -36,8 +36,8 @@ class ReasonSection:
 BROKERS = ReasonSection(
     "Brokers, clusters and fleets",
     "condition",
-    "Reasons of `Ready`, `Progressing`, `Degraded`, `KeysReplaced` and `LoadDataFresh`. A cluster or a fleet has the reasons of its"
-    " brokers, failures first.",
+    "Reasons of `Ready`, `Progressing`, `Degraded`, `KeysReplaced` and `LoadDataFresh`. A cluster or a fleet has the"
+    " reasons of its brokers, failures first.",
     (
         StatusReason("AllReady", "Ready", "every broker answers and is connected to its peers"),
         StatusReason("Answering", "Ready", "the broker answers and is connected to its peers"),
