@@ -12,7 +12,13 @@ import zmq
 from zmq.auth.thread import ThreadAuthenticator
 
 from plimsoll.client.security import Curve, Keyring
-from plimsoll.client.transport import ALTERNATE_KEY_SECONDS, BACKLOG_FRAMES, REDIAL_SECONDS, DealerTransport
+from plimsoll.client.transport import (
+    ALTERNATE_KEY_SECONDS,
+    BACKLOG_FRAMES,
+    REDIAL_SECONDS,
+    SILENT_SECONDS,
+    DealerTransport,
+)
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import Info
 from plimsoll.core.transport.overlay_node import Dial, Hangup
@@ -298,5 +304,23 @@ def test_a_head_that_has_another_key_by_now_is_reached_again_soon(router: Any, e
         sent(transport, eventually)
         assert after.recv_multipart()[1] == HELLO
         after.close()
+    finally:
+        transport.close()
+
+
+def test_a_silent_broker_is_dialled_again_late_or_soon_after_the_own_key_was_replaced(router: Any, tmp_path: Path):
+    server, own = zmq.curve_keypair()[0].decode(), tmp_path / "own.key"
+    own.write_text(zmq.curve_keypair()[1].decode())
+    transport = DealerTransport(Keyring(Curve(secret=own), {}), 100_000)
+    try:
+        transport.apply([Dial("a", endpoint(router), server)])
+        for now, again in ((100.0, 0), (100.0 + SILENT_SECONDS, 0), (100.1 + SILENT_SECONDS, 1)):
+            transport.redial(set(), now, ["a", "gone"])
+            assert transport.counters["dials_again"] == again
+        own.write_text(zmq.curve_keypair()[1].decode())
+        transport.redial(set(), 100.2 + SILENT_SECONDS, ["a"])
+        assert transport.counters["dials_again"] == 1
+        transport.redial(set(), 101.2 + SILENT_SECONDS, ["a"])
+        assert transport.counters["dials_again"] == 2
     finally:
         transport.close()

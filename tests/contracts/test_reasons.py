@@ -19,7 +19,17 @@ ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "core/src/plimsoll/core/session"
 WORD = re.compile(r"[A-Z][a-z]+(?:[A-Z][a-z]+)*")
 ANSWERS = {"True", "False", "Unknown", "Normal", "Warning"}
-CONDITIONS = {"Ready", "Progressing", "Degraded", "LoadDataFresh", "Balanced", "Calibrated", "Succeeded", "SparkReady"}
+CONDITIONS = {
+    "Ready",
+    "Progressing",
+    "Degraded",
+    "LoadDataFresh",
+    "Balanced",
+    "Calibrated",
+    "Succeeded",
+    "SparkReady",
+    "KeysReplaced",
+}
 
 BESIDE_SESSIONS = [
     "mediator/src/plimsoll/mediator/balance.py",

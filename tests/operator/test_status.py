@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from tests.operator.world import World
 
-from plimsoll.operator import status
+from plimsoll.operator import names, status
 from plimsoll.operator.mediator.broker_poller import BrokerReading
 from plimsoll.operator.reconcile.retries import Fault
+from plimsoll.operator.security import keys
 
 
 def heard(**report: Any) -> BrokerReading:
@@ -117,3 +118,16 @@ def test_a_new_operator_waits_for_answers_before_it_judges():
     world.set_pod("edge-1", ready=False)  # it does not serve, which is known without an answer
     facts = status.StatusInputs(desired=world.desired(), observed=world.observed(), readings=silent, time=world.time)
     assert not status.has_silent_broker(facts)
+
+
+def test_a_secret_that_was_deleted_is_told_of_while_the_old_key_is_accepted():
+    world = settled()
+    secret = world.objects["Secret", names.client_keys("app")]
+    secret["metadata"]["annotations"] = {names.DELETED_AT: world.time}
+    secret["data"][keys.OLD_PUBLIC] = "b2xk"
+    fleet = told(world)["BrokerFleet", "stocks"]
+    assert condition(fleet, "KeysReplaced") == ("True", "SecretDeleted")
+    world.objects["BrokerFleet", "stocks"]["status"] = fleet
+    del secret["data"][keys.OLD_PUBLIC]
+    fleet = told(world)["BrokerFleet", "stocks"]
+    assert not any(each["type"] == "KeysReplaced" for each in fleet["conditions"])

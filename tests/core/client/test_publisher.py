@@ -18,6 +18,7 @@ from plimsoll.core.client import (
     PublicationError,
     PublisherReady,
     Renumbered,
+    StalledError,
 )
 from plimsoll.core.client.publisher import encoded_body
 from plimsoll.core.protocol import messages as msg
@@ -314,3 +315,23 @@ def test_what_is_encoded_is_decoded_to_the_same(attributes: dict[str, Any], payl
     body = msg.decode(msg.body, encoded_body(attributes, payload, 100_000))
     assert body == msg.Body(attributes, payload)
     assert [type(value) for value in body.attributes.values()] == [type(value) for value in attributes.values()]
+
+
+def test_a_publisher_without_answers_takes_no_more_and_goes_on_with_the_next_answer(stage: Any):
+    publisher = opened(stage)
+    publish(publisher, 1)
+    stage.run()
+    stage.head.tell(msg.Accepted(publisher.handle, 1))
+    stage.run()
+    limit = stage.client.limits.stall_seconds
+    stage.run(2 * limit)
+    publish(publisher, 2)  # nothing waited before: the time begins with the first of these
+    stage.run(limit - 1.0)
+    publish(publisher, 1)
+    stage.run(2.0)
+    with pytest.raises(StalledError, match="3 publications unanswered"):
+        publish(publisher, 1)
+    assert publisher.unanswered == 3
+    stage.head.tell(msg.Accepted(publisher.handle, 2))
+    stage.run()
+    assert publish(publisher, 1) == [5]

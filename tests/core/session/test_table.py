@@ -51,7 +51,7 @@ def test_children_by_their_parent():
 
 def test_what_the_store_does_not_have():
     table = SessionTable()
-    old, new = session("a"), session("a", reason="Queued")
+    old, new = session("a"), session("a", attempt=2)
     table.put(old, saved_at=3.0)
     assert table.unsaved() == []
     table.put(new)
@@ -62,6 +62,34 @@ def test_what_the_store_does_not_have():
     assert table.unsaved() == [(session("b"), None, float("-inf"))]
     table.drop("b")
     assert table.unsaved() == []
+
+
+def test_a_new_message_of_a_session_that_waits_is_saved_in_its_turn():
+    table = SessionTable()
+    for uid in "abc":
+        table.put(session(uid), saved_at=3.0)
+        table.put(session(uid, reason="Queued", message="place 3"))
+    assert table.unsaved() == []
+    assert [one.uid for one in table.untold(2, 3.0)] == ["a", "b"]
+    assert table.untold(2, 2.9) == []
+    table.put(session("a", reason="Queued"), saved_at=4.0)
+    table.put(session("b", attempt=2))
+    table.drop("c")
+    assert table.untold(2, 9.0) == []
+    assert [one.uid for one, _, _ in table.unsaved()] == ["b"]
+
+
+def test_the_queue_is_walked_from_any_place_and_begins_again_at_its_end():
+    table = SessionTable()
+    for number, uid in enumerate("abcd"):
+        table.put(session(uid, float(number), sources=["e"]))
+    table.put(session("r", 0.0, phase="Draining"))
+    assert [one.uid for one in table.next_resting((1, 1.0, "b"), 3)] == ["c", "d", "a"]
+    assert [one.uid for one in table.next_resting((0, 0.0, ""), 9)] == ["a", "b", "c", "d"]
+    assert [one.uid for one in table.first_waiting(2)] == ["a", "b"]
+    assert [one.uid for one in table.holding()] == ["r"]
+    assert [one.uid for one in table.waiting_at("e", (1, 2.0, "c"))] == ["a", "b"]
+    assert table.place(session("c", 2.0)) == (3, 4)
 
 
 def test_who_was_dropped_and_comes_again_is_not_in_the_store():

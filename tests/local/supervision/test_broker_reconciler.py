@@ -12,7 +12,7 @@ from plimsoll.local.storage.object_store import ObjectStore
 from plimsoll.local.supervision.broker_reconciler import KEYS_READ_SECONDS, BrokerReconciler, FleetStartError
 from plimsoll.local.supervision.fleet_events import FleetEvents
 from plimsoll.local.supervision.supervised_broker import SupervisedBroker
-from plimsoll.mediator import evacuation, fleet_resources
+from plimsoll.mediator import evacuation, fleet_resources, session_objects
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 
@@ -105,7 +105,7 @@ def test_an_edge_that_serves_is_stopped_after_its_evacuation_and_then_forgotten(
     assert place.reconciler.reconcile(1.0, is_ready=True)
     edge = place.brokers["e-1"]
     (session,) = place.store.objects("LoadBalancingSession")[1]
-    assert session["metadata"]["labels"] == {evacuation.EVACUATION_LABEL: "e-1"}
+    assert session["metadata"]["labels"] == {session_objects.EVACUATION_LABEL: "e-1"}
     assert not edge.stopping
     assert place.reconciler.members_of(place.brokers["east-head"]).cordoned == ("e-1",)
     place.reconciler.reconcile(1.0 + evacuation.LONGEST_SECONDS - 1, is_ready=True)

@@ -5,6 +5,7 @@ from typing import Any
 from plimsoll.mediator.evacuation import LONGEST_SECONDS
 from plimsoll.operator.reconcile.drain import (
     REPORT_WAIT_SECONDS,
+    UNSEEN_SECONDS,
     ReconcileContext,
     ReportedSubscribers,
     drain_progress,
@@ -18,7 +19,9 @@ NAME, NEXT = drain_session_names("s")
 
 
 def session(name: str = NAME, ended: float | None = None, phase: str = "Succeeded") -> dict[str, Any]:
-    status = {} if ended is None else {"endedAt": rfc3339(ended), "phase": phase}
+    status = {"requestedAt": rfc3339(AT)}
+    if ended is not None:
+        status |= {"endedAt": rfc3339(ended), "phase": phase}
     metadata = {"name": name, "creationTimestamp": rfc3339(AT)}
     return {"kind": "LoadBalancingSession", "metadata": metadata, "status": status}
 
@@ -46,6 +49,15 @@ def test_it_waits_for_any_time_without_a_mediator():
     assert not found(session(), now=LATE + 36000, mediating_seconds=100.0, subscribers=serving(3, LATE)).is_over
     assert found(session(), now=LATE, subscribers=serving(0, LATE)).is_over
     assert found(session(), now=LATE, mediating_seconds=LONGEST_SECONDS + 1, subscribers=serving(3, LATE)).is_over
+
+
+def test_a_session_that_the_mediator_has_not_taken_is_not_late():
+    unseen = {**session(), "status": {}}
+    alone = {"now": LATE + 1000, "subscribers": serving(3, LATE)}
+    assert not found(unseen, **alone, mediating_seconds=LONGEST_SECONDS + 1).is_over
+    taken = {**session(), "status": {"requestedAt": rfc3339(LATE + 900)}}
+    assert not found(taken, **alone, mediating_seconds=LONGEST_SECONDS + 1).is_over
+    assert found(unseen, **alone, mediating_seconds=UNSEEN_SECONDS + 1).reason == "the session is not taken up"
 
 
 def test_a_clock_that_goes_half_as_fast():

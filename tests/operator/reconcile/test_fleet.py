@@ -13,7 +13,7 @@ from kubernetes import client, config
 from tests.operator import kube
 from tests.operator.running import FLEET, Running, running
 
-from plimsoll.mediator import evacuation
+from plimsoll.mediator import evacuation, session_objects
 from plimsoll.operator import names
 from plimsoll.operator.api import ApiNotFoundError
 from plimsoll.operator.objects.manifest import owner
@@ -143,7 +143,7 @@ def test_an_operator_that_was_killed_goes_on_where_it_was(tmp_path: Path):
         print(f"rolled after two deaths in {await fleet.until('both are replaced', replaced, 240):.1f} s")
         verdict = await fleet.verdict()
         assert (verdict["lost"], verdict["repeated"], verdict["reordered"], verdict["gaps"]) == (0, 0, 0, [])
-        sessions = await fleet.api.list("LoadBalancingSession", fleet.namespace, evacuation.EVACUATION_LABEL)
+        sessions = await fleet.api.list("LoadBalancingSession", fleet.namespace, session_objects.EVACUATION_LABEL)
         for item in sessions:
             print(item["metadata"]["name"], item.get("status"))
         assert len(sessions) == 2  # one for each edge, for any reason

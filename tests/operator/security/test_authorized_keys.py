@@ -4,7 +4,7 @@ from plimsoll.broker.auth.permission_parser import parse_permissions
 from plimsoll.core.permissions import ClientPermissions
 from plimsoll.core.spec.quantities import Quantity
 from plimsoll.core.spec.types.fleet import ClientSpec
-from plimsoll.operator.security.authorized_keys import KeyHolder, authorized_keys_text
+from plimsoll.operator.security.authorized_keys import KeyHolder, authorized_keys_of, authorized_keys_text
 
 
 def test_a_name_may_have_two_keys_while_they_change():
@@ -37,3 +37,9 @@ def test_prefixes_of_names_are_written_behind_the_quotas():
     line = "k client app publish,subscribe names=desk-,feed-\n"
     assert authorized_keys_text([KeyHolder("app", "client", ("k",), named)]) == line
     assert parse_permissions(line.split()[3:], "app") == ClientPermissions("app", name_prefixes=("desk-", "feed-"))
+
+
+def test_the_file_is_read_back_by_role_and_name():
+    holders = [KeyHolder("e", "edge", ("k1", "k2")), KeyHolder("e", "client", ("k3",), ClientSpec(name="e"))]
+    found = authorized_keys_of(authorized_keys_text(holders) + "\nodd\n")
+    assert found == {("edge", "e"): ("k1", "k2"), ("client", "e"): ("k3",)}

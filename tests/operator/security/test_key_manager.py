@@ -15,9 +15,9 @@ from plimsoll.operator.api import Api, ApiConflictError, ApiError
 from plimsoll.operator.names import Object
 from plimsoll.operator.objects.manifest import ref
 from plimsoll.operator.reconcile import retries as trying
-from plimsoll.operator.reconcile.observed import ObservedObjects
+from plimsoll.operator.reconcile.observed import ObservedObjects, rfc3339, unix_seconds
 from plimsoll.operator.reconcile.retries import StepRetries
-from plimsoll.operator.security import keys
+from plimsoll.operator.security import keys, rotation
 from plimsoll.operator.security.key_manager import KeyManager
 
 CLIENT, HEAD = names.client_keys("app"), names.keys_of("east-head")
@@ -115,3 +115,57 @@ def test_what_is_there_and_holds_keys_is_read(world: World):
     looked(keeping(world, server), world)
     held = keys.read_keys(world.objects["Secret", HEAD])
     assert looked(keeping(world, server), world)[HEAD] == held
+
+
+def authorize(world: World, found: dict[str, Any], *secrets: str) -> None:
+    """The authorized keys as brokers have them, with the holders of these Secrets."""
+    holders = {CLIENT: "client app", HEAD: "head east-head", names.MEDIATOR_KEYS: "mediator mediator"}
+    lines = "".join(f"{found[secret].public} {holders[secret]}\n" for secret in secrets)
+    metadata = {"name": names.AUTHORIZED_KEYS, "namespace": "ns"}
+    world.objects["ConfigMap", names.AUTHORIZED_KEYS] = {
+        "kind": "ConfigMap", "metadata": metadata, "data": {names.AUTHORIZED_FILE: lines},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("secret", [CLIENT, HEAD])
+def test_the_old_key_of_a_deleted_secret_stays_accepted_and_is_told_of_once(world: World, secret: str):
+    one = keeping(world, Server(world))
+    before = looked(one, world)
+    authorize(world, before, CLIENT, HEAD)
+    assert one.replaced == []
+    del world.objects["Secret", secret]
+    after = looked(one, world)[secret]
+    assert after.public != before[secret].public
+    assert after.publics == (after.public, before[secret].public)
+    [(owner, message)] = one.replaced
+    assert (owner["kind"], secret in message) == ("BrokerFleet" if secret == CLIENT else "BrokerCluster", True)
+    assert looked(one, world)[secret] == after
+    assert one.replaced == []
+
+
+def test_the_old_key_of_a_client_is_removed_after_the_overlap(world: World):
+    one = keeping(world, Server(world))
+    authorize(world, looked(one, world), CLIENT)
+    del world.objects["Secret", CLIENT]
+    looked(one, world)
+    secret = world.objects["Secret", CLIENT]
+    since = unix_seconds(secret["metadata"]["annotations"][rotation.STEP_AT])
+
+    def patch_at(age: float) -> Any:
+        now = rfc3339(since + age)
+        return rotation.rotation_patch(secret, "", in_use=None, make=keys.make_key_pair, time=now)
+
+    assert patch_at(rotation.CLIENT_OVERLAP_SECONDS - 1) is None
+    assert patch_at(rotation.CLIENT_OVERLAP_SECONDS + 1)["data"] == {keys.OLD_PUBLIC: None}
+
+
+def test_a_key_whose_secret_cannot_be_made_again_stays_known(world: World):
+    server = Server(world)
+    one = keeping(world, server)
+    before = looked(one, world)
+    authorize(world, before, CLIENT)
+    del world.objects["Secret", CLIENT]
+    server.refused[CLIENT] = ApiError(403, "a quota")
+    assert CLIENT not in looked(one, world)
+    assert one.remembered[CLIENT] == (before[CLIENT].public,)
+    assert one.replaced == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plimsoll.core.client import BufferFullError, ClientError, ClosedError, PublicationError
+from plimsoll.core.client import BufferFullError, ClientError, ClosedError, PublicationError, StalledError
 from plimsoll.core.client.events import Answered
 from plimsoll.core.predicates import ParseError
 
@@ -18,6 +18,7 @@ __all__ = [
     "PublicationError",
     "ResourceLimitError",
     "SecurityError",
+    "StalledError",
     "SubscriptionRefusedError",
     "WaitTimeoutError",
 ]

@@ -61,7 +61,7 @@ class ClientIODriver:
         if now >= self._look_at:
             self._look_at = now + CONNECTION_CHECK_SECONDS
             unconnected = transport.unconnected()
-            transport.redial(unconnected, now)
+            transport.redial(unconnected, now, [str(peer) for peer, link in machine.dialled.items() if not link.open])
             machine.unconnected(unconnected, now)
         machine.poll(now)
         self.send()
@@ -110,8 +110,11 @@ class ClientIODriver:
         return f"no head answers at {endpoints}{said}{hint}"
 
     def status(self) -> dict[str, Any]:
+        found = self.machine.status()
+        trouble = self.transport.trouble or found["last_error"]
         return {
-            **self.machine.status(),
+            **found,
+            "last_error": trouble or ("" if found["connected"] else self.where()),
             "plain": self.is_plain,
             "transport": dict(self.transport.counters),
             "trouble": self.transport.trouble,

@@ -65,6 +65,7 @@ class Publisher:
         Raises:
             PublicationError: wrong types, or too large; nothing was sent.
             BufferFullError: the buffer was full for `timeout` seconds.
+            StalledError: others wait, and none has been answered for `ClientLimits.stall_seconds`.
             FailedError, ClosedError, ConnectionFailedError: this publisher has ended.
 
         """

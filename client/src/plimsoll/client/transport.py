@@ -37,7 +37,9 @@ REDIAL_SECONDS: Final = 10.0
 """A broker without a connection for this long is dialled again: libzmq never retries a connection that was refused, and
 a broker may read a key after its client has started."""
 ALTERNATE_KEY_SECONDS: Final = 1.0
-"""The same for a broker that may answer with another key by now."""
+"""The same for a broker that may answer with another key by now, or if the own key has been replaced."""
+SILENT_SECONDS: Final = 30.0
+"""The same for a broker with a connection that answers nothing on it: it reads nothing from a key that was revoked."""
 HANDSHAKE_MS: Final = 5_000
 HEARTBEAT_MS: Final = 5_000
 HEARTBEAT_TIMEOUT_MS: Final = 15_000
@@ -62,6 +64,7 @@ class DealerTransport:
         self._try_again_at = 0.0
         self._dialled: dict[str, Dial] = {}
         self._keys: dict[str, str] = {}  # by peer: the key that it was dialled with
+        self._own_keys: dict[str, bytes] = {}  # by peer: the own public key at that time
         self._unconnected_since: dict[str, float] = {}
         self._poller = zmq.Poller()
         self._watched: dict[str, int] = {}
@@ -113,7 +116,7 @@ class DealerTransport:
         self._watched[dial.peer] = zmq.POLLIN
         self.on_socket(int(socket.fileno()))
         own, server = self._keyring.own(), self._next_key(dial)
-        self._keys[dial.peer] = server
+        self._keys[dial.peer], self._own_keys[dial.peer] = server, own.public if own is not None else b""
         if own is not None:
             if not server:
                 # The edge is plain and this process is not: rather no connection than an unencrypted one.
@@ -137,6 +140,7 @@ class DealerTransport:
     def hang_up(self, peer: str) -> None:
         """Close a connection; frames under way linger for a moment."""
         self._keys.pop(peer, None)
+        self._own_keys.pop(peer, None)
         self.waiting.pop(peer, None)
         self._undialled.pop(peer, None)
         self._unconnected_since.pop(peer, None)
@@ -233,18 +237,28 @@ class DealerTransport:
         """
         return {peer for peer, socket in self.dealers.items() if not int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLOUT}
 
-    def redial(self, unconnected: set[str], now: float) -> None:
-        """Dial peers again that have been unconnected for long. Frames that wait for them go on waiting."""
-        since = self._unconnected_since = {peer: self._unconnected_since.get(peer, now) for peer in unconnected}
-        for peer in [peer for peer, at in since.items() if peer in self._dialled and now - at > self._patience(peer)]:
-            since[peer] = now
-            dial = self._dialled[peer]
-            self._close(peer)
-            self._try(dial)
-            self.counters["dials_again"] += 1
+    def redial(self, unconnected: set[str], now: float, silent: Iterable[str] = ()) -> None:
+        """Dial peers again that have been unconnected for long, or `silent`: connected, and without an open link.
 
-    def _patience(self, peer: str) -> float:
-        """How long a peer may be unconnected before it is dialled again: not long if it may have another key."""
+        Frames that wait for them go on waiting. Each dial reads the keys again.
+        """
+        away = unconnected | (set(silent) & self._dialled.keys())
+        since = self._unconnected_since = {peer: self._unconnected_since.get(peer, now) for peer in away}
+        for peer in [peer for peer, at in since.items() if peer in self._dialled]:
+            if now - since[peer] > self._patience(peer, is_connected=peer not in unconnected):
+                since[peer] = now
+                dial = self._dialled[peer]
+                self._close(peer)
+                self._try(dial)
+                self.counters["dials_again"] += 1
+
+    def _patience(self, peer: str, *, is_connected: bool) -> float:
+        """How long to wait before a peer is dialled again: not long if there may be another key."""
+        own = self._keyring.own()
+        if own is not None and own.public != self._own_keys.get(peer):
+            return ALTERNATE_KEY_SECONDS
+        if is_connected:
+            return SILENT_SECONDS
         others = set(self._keyring.servers(self._dialled[peer].endpoint)) - {self._keys.get(peer)}
         return ALTERNATE_KEY_SECONDS if others else REDIAL_SECONDS
 

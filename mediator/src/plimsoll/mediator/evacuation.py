@@ -9,11 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from plimsoll.core.spec import API_VERSION, Resources, declared_brokers
-from plimsoll.core.spec.kinds import GROUP
-from plimsoll.mediator.session_objects import SESSION_KIND, is_over
+from plimsoll.mediator.session_objects import EVACUATION_LABEL, SESSION_KIND, is_over
 
 Object = dict[str, Any]
-EVACUATION_LABEL = f"{GROUP}/evacuates"
 DEADLINE_SECONDS = 120
 QUEUE_SECONDS = 60
 MARGIN_SECONDS = 5.0

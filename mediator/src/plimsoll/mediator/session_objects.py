@@ -6,15 +6,18 @@ The status of an object has a part for people, and as `record` the state that a 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from plimsoll.core.session import CreateSession, Session, SessionRequest, decode, encode, status
+from plimsoll.core.session.queue_order import Origin, Turn, turn
 from plimsoll.core.spec import API_VERSION, InvalidResourcesError, SourceDocument
-from plimsoll.core.spec.kinds import LoadBalancingSessionSpec
+from plimsoll.core.spec.kinds import GROUP, LoadBalancingSessionSpec
 from plimsoll.core.spec.parser import parse_each
 
 Object = dict[str, Any]
 SESSION_KIND = "LoadBalancingSession"
+EVACUATION_LABEL = f"{GROUP}/evacuates"
 
 
 def session_request(item: Object) -> SessionRequest:
@@ -38,6 +41,7 @@ def session_request(item: Object) -> SessionRequest:
         spec=spec,
         parent=parent_uid(item),
         deleting="deletionTimestamp" in metadata,
+        evacuates=evacuates(item),
     )
 
 
@@ -47,6 +51,23 @@ def parent_uid(item: Mapping[str, Any]) -> str:
         if owner.get("controller") and owner.get("kind") == SESSION_KIND:
             return str(owner["uid"])
     return ""
+
+
+def evacuates(item: Mapping[str, Any]) -> bool:
+    """Whether a session empties an edge that leaves or restarts."""
+    return EVACUATION_LABEL in item["metadata"].get("labels", {})
+
+
+def first_turn(item: Mapping[str, Any], parent: Session | None) -> Turn:
+    """The turn of an object that the mediator has not taken in yet, by the time of its creation."""
+    origin: Origin = "user" if item.get("spec", {}).get("trigger") is None else "trigger"
+    if parent is not None:
+        origin = parent.origin
+    elif evacuates(item):
+        origin = "evacuation"
+    created = item["metadata"].get("creationTimestamp")
+    at = datetime.fromisoformat(created).timestamp() if created else 0.0
+    return turn(origin, at, item["metadata"]["uid"])
 
 
 def stored_status(session: Session, now: float) -> dict[str, Any]:

@@ -42,6 +42,9 @@ ROTATE = f"{GROUP}/rotate-keys"
 ROTATED = f"{GROUP}/rotated-keys"
 """On a Secret: the text of `ROTATE` for which its keys were last replaced."""
 
+DELETED_AT = f"{GROUP}/keys-deleted-at"
+"""On a Secret: when it was made in place of a deleted one, whose public key it holds as the old one."""
+
 DATA_PORT, CONTROL_PORT, HTTP_PORT = 7400, 7401, 7402
 CONFIG_FOLDER, KEYS_FOLDER, AUTHORIZED_FOLDER = "/etc/plimsoll/config", "/etc/plimsoll/keys", "/etc/plimsoll/authorized"
 CONFIG_FILE, SECRET_FILE, PUBLIC_FILE, AUTHORIZED_FILE = "config.json", "secret.key", "public.key", "authorized_keys"

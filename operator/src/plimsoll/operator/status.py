@@ -33,6 +33,10 @@ from plimsoll.operator.reconcile.observed import (
     unix_seconds,
 )
 from plimsoll.operator.reconcile.retries import Fault
+from plimsoll.operator.security import keys
+from plimsoll.operator.security.key_manager import replaced_message
+
+KEYS_CONDITION = "KeysReplaced"
 
 LOAD_FIELDS = frozenset({"load", "subscribers", "imbalancePercent", "calibrated", "telemetry"})
 """Parts of a status that may be old; of `telemetry` all but its source and the state of the live job."""
@@ -193,6 +197,10 @@ def _fleet_status(facts: StatusInputs, fleet: Object, brokers: Sequence[Observed
         *resource_status.with_load_source(resource_status.broker_conditions(brokers, facts.interval_seconds), telemetry)
     ]
     found += _operator_conditions(facts, fleet, None)
+    if (replaced := _keys_condition(facts)) is not None:
+        found.append(replaced)
+    else:
+        owner = resource_status.without_condition(owner, KEYS_CONDITION)
     if live is not None:
         telemetry["spark"] = dict(live.status)
         found.append(live.condition)
@@ -224,6 +232,18 @@ def _operator_conditions(facts: StatusInputs, item: Object, brokers: Sequence[st
     elif item["kind"] == "EdgeBroker" and any(each["type"] == "Degraded" for each in _conditions(item)):
         found.append(Condition("Degraded", "False", "AsExpected"))  # clear an earlier fault
     return found
+
+
+def _keys_condition(facts: StatusInputs) -> Condition | None:
+    """Which Secrets were made in place of deleted ones, while the old keys are still accepted."""
+    lost = sorted(
+        item["metadata"]["name"]
+        for item in facts.observed.kind("Secret")
+        if annotation(item, names.DELETED_AT) and keys.OLD_PUBLIC in (item.get("data") or {})
+    )
+    if not lost:
+        return None
+    return Condition(KEYS_CONDITION, "True", "SecretDeleted", "; ".join(replaced_message(name) for name in lost[:3]))
 
 
 def _conditions(item: Object) -> Sequence[Mapping[str, Any]]:

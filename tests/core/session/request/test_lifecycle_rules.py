@@ -102,9 +102,18 @@ def test_the_queue_ends_at_its_deadline(now: float, phase: str):
 def test_negotiation_ends_at_the_first_of_its_time_and_the_deadline(deadline: float):
     for after, phase in ((min(deadline, 15.0) - 0.1, "Negotiating"), (min(deadline, 15.0), "Rejected")):
         context = context_of(NOW + after)
-        context.fleet_observed_at = NOW - 100.0
+        context.fleet = FleetView()
         session = session_of(context, "Negotiating", deadline_at=NOW + deadline)
         assert step_negotiating(context, request_of(), session).phase == phase
+
+
+def test_a_mediator_without_a_recent_view_ends_no_negotiation_before_the_deadline():
+    for after, phase, reason in ((99.9, "Negotiating", "NoView"), (100.0, "Rejected", "DeadlineExceeded")):
+        context = context_of(NOW + after)
+        context.fleet_observed_at = NOW
+        session = session_of(context, "Negotiating", deadline_at=NOW + 100.0)
+        ended = step_negotiating(context, request_of(), session)
+        assert (ended.phase, ended.reason) == (phase, reason)
 
 
 @pytest.mark.parametrize("deadline", [7.0, 100.0])

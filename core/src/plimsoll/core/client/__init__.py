@@ -5,7 +5,7 @@ another edge, where they go on from their token. It reports the rest as events: 
 Nothing is repeated or reordered.
 """
 
-from plimsoll.core.client.errors import BufferFullError, ClientError, ClosedError, PublicationError
+from plimsoll.core.client.errors import BufferFullError, ClientError, ClosedError, PublicationError, StalledError
 from plimsoll.core.client.events import (
     Acknowledged,
     Answered,
@@ -49,6 +49,7 @@ __all__ = [
     "PublisherEvent",
     "PublisherReady",
     "Renumbered",
+    "StalledError",
     "SubscriberEvent",
     "SubscriptionRefused",
     "TakenEvents",

@@ -26,3 +26,10 @@ class BufferFullError(ClientError):
 
 class ClosedError(ClientError):
     """The publisher or subscriber is closed, or has failed; the text says why."""
+
+
+class StalledError(ClientError):
+    """Publications wait, and none has been answered for `ClientLimits.stall_seconds`; this one was not taken.
+
+    Those that wait are sent once a head answers, and answered then; publish again later.
+    """

@@ -33,6 +33,8 @@ class ClientLimits:
     attach_seconds: float = 5.0
     answer_seconds: float = 30.0
     failover_seconds: float = 15.0
+    stall_seconds: float = 60.0
+    """While publications wait and none has been answered for this long, a publisher takes no more."""
     memory_seconds: float = 120.0
     """A publisher that was away for longer cannot know whether the head has forgotten it, so it repeats nothing."""
     idle_seconds: float = 1.0

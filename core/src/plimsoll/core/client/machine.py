@@ -59,7 +59,9 @@ class Client(OverlayNode):
         self.subscribers: dict[str, ClientSubscriber] = {}
         self.ready: dict[ClientPublisher | ClientSubscriber, None] = {}
         self.changed: dict[ClientSubscriber, None] = {}
-        self.refusal = ""
+        self.refusal = self.last_error = ""
+        self._connected = False
+        self._connected_at: float | None = None
         self._home: Link | None = None
         self._home_at = 0
         self._home_left = 0.0
@@ -214,6 +216,7 @@ class Client(OverlayNode):
 
     def on_lost(self, link: Link) -> None:
         if link is self._home:
+            self.last_error = self.refusal or "the link to the head was lost"
             self.on_head_lost()
         elif isinstance(port := link.owner, EdgePort):
             self.edge_ports.close(port, "the link was lost")
@@ -222,7 +225,7 @@ class Client(OverlayNode):
         if isinstance(port := link.owner, EdgePort):
             self.edge_ports.close(port, text)
         else:
-            self.refusal = text
+            self.refusal = self.last_error = text
 
     def on_head_lost(self) -> None:
         for publisher in self.publishers.values():
@@ -234,6 +237,12 @@ class Client(OverlayNode):
             self.handovers.lose(attachment, handover, willing=False)
         else:
             self.edge_finder.again(attachment.subscriber, reason, exclude=attachment.port.edge)
+
+    def _note_connection(self) -> None:
+        """Note since when there is an open link to a head, or none."""
+        is_connected = self._home is not None and self._home.open
+        if self._connected_at is None or is_connected != self._connected:
+            self._connected, self._connected_at = is_connected, self.now
 
     def _find_home(self) -> None:
         """Dial a head, and the next one if this one has been away for too long."""
@@ -271,7 +280,7 @@ class Client(OverlayNode):
         if isinstance(port := link.owner, EdgePort):
             self.edge_ports.close(port, text)
         else:
-            self.refusal = text
+            self.refusal = self.last_error = text
             self.on_head_lost()
             self.hang_up(str(link.peer), text)
             self._home = None
@@ -302,6 +311,7 @@ class Client(OverlayNode):
 
     def on_tick(self) -> None:
         self._find_home()
+        self._note_connection()
         self.edge_ports.close_away()
         self.edge_finder.on_tick()
         changed, self.changed = self.changed, {}
@@ -315,10 +325,14 @@ class Client(OverlayNode):
 
     def status(self) -> dict[str, Any]:
         home = self._home
+        self._note_connection()
         phases = [s.phase.value for s in self.subscribers.values()]
         return {
             **super().status(),
             "head": home.name if home is not None and home.open else "",
+            "connected": self._connected,
+            "since_seconds": round(max(0.0, self.now - (self._connected_at or 0.0)), 3),
+            "last_error": self.last_error,
             "refusal": self.refusal,
             "publishers": len(self.publishers),
             "subscribers": {phase: phases.count(phase) for phase in sorted(set(phases))},

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol, assert_never
 
 import msgspec
 
-from plimsoll.core.client.errors import BufferFullError, ClosedError, PublicationError
+from plimsoll.core.client.errors import BufferFullError, ClosedError, PublicationError, StalledError
 from plimsoll.core.client.events import Answer, Answered, Failed, PublisherEvent, PublisherReady, Renumbered
 from plimsoll.core.client.limits import ClientLimits
 from plimsoll.core.protocol import messages as msg
@@ -43,6 +43,7 @@ class PublisherHost(Protocol):
 
     now: float
     limits: ClientLimits
+    refusal: str
 
     @property
     def home_link(self) -> Link | None:
@@ -78,7 +79,7 @@ class ClientPublisher:
         self._session: tuple[str, int] | None = None
         self._sent: dict[int, SentPublication] = {}
         self._queued: deque[SentPublication] = deque()
-        self._left_at = 0.0
+        self._left_at = self._progress_at = 0.0
 
     # -- for the application
 
@@ -97,12 +98,14 @@ class ClientPublisher:
         Raises:
             PublicationError: it has no attributes of the right types, or is too large.
             BufferFullError: too much is unanswered.
+            StalledError: some are unanswered, and no answer has come for `stall_seconds`.
             ClosedError: the publisher is closed or has failed.
 
         """
         if self.closed or self.failed is not None:
             raise ClosedError(self.failed.text if self.failed else f"publisher {self.name!r} is closed")
         body = encoded_body(attributes, payload, self._client.limits.max_publication_bytes)
+        self._check_progress()
         if self.buffered_bytes and self.buffered_bytes + len(body) > self._client.limits.publisher_buffer_bytes:
             raise BufferFullError(
                 f"publisher {self.name!r} has {self.unanswered} publications unanswered, {self.buffered_bytes} bytes; "
@@ -115,6 +118,16 @@ class ClientPublisher:
         self.counts["published"] += 1
         self._pump()
         return self.number
+
+    def _check_progress(self) -> None:
+        now = self._client.now
+        if not self.unanswered:
+            self._progress_at = now
+        elif now - self._progress_at > self._client.limits.stall_seconds:
+            raise StalledError(
+                f"publisher {self.name!r} has {self.unanswered} publications unanswered, and no answer for "
+                f"{now - self._progress_at:.0f} s: {self._client.refusal or 'no head answers'}; see status()"
+            )
 
     @property
     def unanswered(self) -> int:
@@ -280,6 +293,7 @@ class ClientPublisher:
             if sent is None:
                 continue
             self.buffered_bytes -= len(sent.body)
+            self._progress_at = self._client.now
             self.counts[answer] += 1
             if first and seq == last + 1:
                 last = seq

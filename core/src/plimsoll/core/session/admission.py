@@ -1,4 +1,4 @@
-"""Admission: one session per broker at a time, a limit for the fleet, and a queue in order of arrival.
+"""Admission: one session per broker at a time, a limit for the fleet, and a queue in the order of `queue_order`.
 
 A waiting session names the sessions that it waits for. No session overtakes another that wants one of the same brokers.
 A parent keeps its sources from all sessions but its own children, and leaves targets to them. In the queue, children
@@ -14,6 +14,9 @@ from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.inputs import EdgeView, SessionRequest
 from plimsoll.core.session.state import Session, SessionVerdict
 
+NAMED_AHEAD = 3
+"""The most queued sessions that a waiting one names; there may be thousands before it."""
+
 
 def holds_brokers(context: EngineContext, session: Session) -> bool:
     """Whether the brokers of a session are kept from others now."""
@@ -25,43 +28,63 @@ def blocked_by(context: EngineContext, session: Session, brokers: set[str]) -> s
     ahead = [f"{name} ({', '.join(sorted(shared))})" for name, shared in _sessions_ahead(context, session, brokers)]
     if ahead:
         return f"waits for {', '.join(ahead)}"
-    running = sum(other.is_running and not other.is_parent for other in context.table.open_sessions())
+    running = sum(other.is_running and not other.is_parent for other in context.table.holding())
     if not session.is_parent and running >= context.settings.max_sessions:
         return f"{running} sessions are running, the limit of the fleet"
     return ""
 
 
 def _sessions_ahead(context: EngineContext, session: Session, brokers: set[str]) -> Iterator[tuple[str, set[str]]]:
-    most = context.settings.sessions_per_broker
     parent = context.table.get(session.parent)
     own = parent.brokers if parent is not None else set()
+    for other in _queued_before(context, session, brokers - own):
+        yield other.name, (other.brokers & brokers) - own
     counts: dict[str, list[str]] = {}
-    for other in context.table.open_sessions():
-        if other.uid in (session.uid, session.parent) or other.parent == session.uid:
-            continue
-        shared = other.brokers & brokers
-        if holds_brokers(context, other):
-            for broker in shared:
+    for other in context.table.holding():
+        if holds_brokers(context, other) and not _is_related(other, session):
+            for broker in other.brokers & brokers:
                 counts.setdefault(broker, []).append(other.name)
-        elif _is_queued_before(context, other, session) and shared - own and session.parent in ("", other.parent):
-            yield other.name, shared - own
     for broker, names in sorted(counts.items()):
-        if len(names) >= most:
+        if len(names) >= context.settings.sessions_per_broker:
             yield names[0], {broker}
 
 
-def _is_queued_before(context: EngineContext, other: Session, session: Session) -> bool:
-    """Whether `other` is in the queue before `session`, and could begin now."""
-    if not is_queued(context, other) or (other.queued_at, other.name) >= (session.queued_at, session.name):
+def _is_related(other: Session, session: Session) -> bool:
+    return other.uid in (session.uid, session.parent) or other.parent == session.uid
+
+
+def _queued_before(context: EngineContext, session: Session, brokers: set[str]) -> list[Session]:
+    """The first sessions of the queue that go before this one at these brokers; a few, as a message names them."""
+    found: dict[str, Session] = {}
+    for broker in sorted(brokers):
+        count = 0
+        for other in context.table.waiting_at(broker, session.turn):
+            if _goes_before(context, other, session):
+                found[other.uid] = other
+                count += 1
+                if count == NAMED_AHEAD:
+                    break
+    return sorted(found.values(), key=lambda other: other.turn)[:NAMED_AHEAD]
+
+
+def _goes_before(context: EngineContext, other: Session, session: Session) -> bool:
+    """Whether `other`, which is before `session` in the queue, could begin now."""
+    if _is_related(other, session) or session.parent not in ("", other.parent):
+        return False
+    if holds_brokers(context, other) or not is_queued(context, other):
         return False
     return other.retry_at is None or context.now >= other.retry_at
 
 
 def is_queued(context: EngineContext, session: Session) -> bool:
-    """Whether a session waits for its brokers: at its beginning, or once its plan has been approved."""
-    if session.is_over or session.uid not in context.requests:
-        return False
-    return session.phase == "Requested" or (session.phase == "Planned" and session.approved != "")
+    """Whether a session waits for its brokers, and its object is known."""
+    return session.is_waiting and session.uid in context.requests
+
+
+def with_place(context: EngineContext, session: Session, wait: str) -> str:
+    """What a session waits for, and its place in the queue of the fleet."""
+    place, count = context.table.place(session)
+    return f"{wait}; place {place} of {count} in the queue"
 
 
 # ---------------------------------------------------------------- whether a request can be carried out
@@ -127,9 +150,7 @@ def _unreachable(context: EngineContext, name: str) -> SessionVerdict | None:
 
 def draining_edges(context: EngineContext) -> frozenset[str]:
     """Edges that are being drained, and so are no targets."""
-    active = (
-        s for s in context.table.open_sessions() if s.kind == "drain" and s.is_running and s.phase != "Negotiating"
-    )
+    active = (s for s in context.table.holding() if s.kind == "drain" and s.is_running and s.phase != "Negotiating")
     return frozenset(name for session in active for name in session.sources)
 
 

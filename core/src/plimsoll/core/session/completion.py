@@ -95,4 +95,6 @@ def end_negotiation(
         return session.entered("Sampling", context.now)
     if context.now < min(context.waiting_since(session) + context.timings.negotiate, session.deadline_at):
         return session.because(why.reason, why.message)
+    if why.reason == "NoView":  # the mediator is late, which is no fault of the session
+        why = SessionVerdict(reason="DeadlineExceeded", message=why.message, again=True)
     return end_by_verdict(context, request, session, why)

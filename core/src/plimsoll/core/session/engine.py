@@ -30,6 +30,7 @@ from plimsoll.core.session.events import (
 from plimsoll.core.session.execute import batches, delivery_audit, executor
 from plimsoll.core.session.inputs import EngineSettings, SessionRequest
 from plimsoll.core.session.kinds import cluster_session, parent_session
+from plimsoll.core.session.queue_order import Origin, Turn
 from plimsoll.core.session.request import lifecycle, negotiation, session_kind, shuffle_plan
 from plimsoll.core.session.state import MOVING_PHASES, Phase, Session, SessionKind, SessionVerdict, shift_back
 from plimsoll.core.session.status import with_conditions
@@ -88,6 +89,8 @@ class MediatorEngine:
         self.deposed_by = 0
         self._context = EngineContext(epoch, self.settings)
         self._next_expiry = 0.0
+        self._last_look: Turn = (0, 0.0, "")
+        self._saves_from, self._saves_left = float("-inf"), 0
         for session in sessions:
             self._check_epochs(session)
             self._context.table.put(session, saved_at=0.0)
@@ -114,6 +117,15 @@ class MediatorEngine:
         """All sessions by uid."""
         return dict(self._context.table.sessions)
 
+    def session(self, uid: str) -> Session | None:
+        """The session of this uid."""
+        return self._context.table.get(uid)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a session is open."""
+        return any(not session.is_over for session in self._context.table.open_sessions())
+
     @property
     def is_deposed(self) -> bool:
         """Whether another mediator has taken over."""
@@ -122,7 +134,7 @@ class MediatorEngine:
     @property
     def cordoned(self) -> frozenset[str]:
         """Edges that admit no new subscribers while they are drained."""
-        drains = (s for s in self._context.table.open_sessions() if s.kind == "drain" and not s.is_over)
+        drains = (s for s in self._context.table.holding() if s.kind == "drain" and not s.is_over)
         return frozenset(name for s in drains if s.phase in (*MOVING_PHASES, "Stabilizing") for name in s.sources)
 
     # -- one event
@@ -135,7 +147,7 @@ class MediatorEngine:
         self._receive(event)
         if self.deposed_by:
             return [Deposed(self.deposed_by)]
-        self._settle()
+        self._settle(self._sessions_due(event))
         edge_triggers.create_due_sessions(self._context)
         global_detection.detect_imbalance(self._context)
         self._send()
@@ -172,6 +184,9 @@ class MediatorEngine:
         if session is None:
             context.table.put(self._new(request))
             return
+        if session.origin != (origin := self._origin(request)):
+            session = replace(session, origin=origin)
+            context.table.put(session)
         if session.generation != request.generation:
             session = lifecycle.apply_request_change(context, request, replace(session, generation=request.generation))
             context.table.put(session)
@@ -185,12 +200,17 @@ class MediatorEngine:
             name=request.name,
             parent=request.parent,
             generation=request.generation,
+            origin=self._origin(request),
             requested_at=now,
             queued_at=now,
             phase_at=now,
             deadline_at=now + self.settings.seconds(request.spec.limits.queue_for),
             spent={"Requested": 0.0},
         )
+
+    def _origin(self, request: SessionRequest) -> Origin:
+        parent = self._context.table.get(request.parent)
+        return request.origin if parent is None else parent.origin
 
     def _remove(self, uid: str) -> None:
         """Drop a session with its object: without a place to store an intent, only an abort may still be sent."""
@@ -226,7 +246,7 @@ class MediatorEngine:
             self.deposed_by = outcome.mediator
             return
         context = self._context
-        for session in context.table.open_sessions():
+        for session in context.table.holding():
             batch = session.batch
             if batch is not None and (batch.id, batch.head) == (outcome.session, head):
                 after = batches.receive_outcome(context, batch, outcome)
@@ -237,7 +257,22 @@ class MediatorEngine:
 
     # -- steps
 
-    def _settle(self) -> None:
+    def _sessions_due(self, event: Event) -> list[str]:
+        """The sessions to step at this event, in the order of the queue.
+
+        Those that run, the one that the event is about, the front of the queue, and with time some of the others in
+        turn: however many wait, an event takes bounded work, and each of them is looked at before long.
+        """
+        table, looks = self._context.table, self.settings.queue_looks
+        others = table.next_resting(self._last_look, looks) if isinstance(event, Tick | FleetObserved) else []
+        if others:
+            self._last_look = others[-1].turn
+        due = {session.uid: session for session in (*table.holding(), *table.first_waiting(looks), *others)}
+        if isinstance(event, SessionUpserted) and (session := table.get(event.request.uid)) is not None:
+            due[session.uid] = session
+        return [session.uid for session in sorted(due.values(), key=lambda session: session.turn)]
+
+    def _settle(self, due: list[str]) -> None:
         context = self._context
         is_changed = True
         rounds = 0
@@ -245,10 +280,10 @@ class MediatorEngine:
             is_changed = False
             rounds += 1
             if rounds > STEPS_AT_MOST:
-                raise RuntimeError(f"the sessions {[s.name for s in context.table.open_sessions()]} go in circles")
-            for session in list(context.table.open_sessions()):
-                request = context.requests.get(session.uid)
-                if request is not None and self._settle_session(request, context.table.sessions[session.uid]):
+                raise RuntimeError(f"the sessions {[context.table.sessions[uid].name for uid in due]} go in circles")
+            for uid in due:
+                request = context.requests.get(uid)
+                if request is not None and self._settle_session(request, context.table.sessions[uid]):
                     is_changed = True
 
     def _settle_session(self, request: SessionRequest, session: Session) -> bool:
@@ -278,7 +313,7 @@ class MediatorEngine:
 
     def _send(self) -> None:
         context = self._context
-        for session in context.table.open_sessions():
+        for session in list(context.table.holding()):
             request = context.requests.get(session.uid)
             if request is None or session.is_over:
                 continue
@@ -326,6 +361,24 @@ class MediatorEngine:
                 told = with_conditions(session, context.now)
                 context.table.put(told, saved_at=context.now)
                 saves.append(SaveSession(told))
+        return [*saves, *self._queue_messages()]
+
+    def _queue_messages(self) -> list[Effect]:
+        """Waiting sessions of which only the message has changed, a few in each interval.
+
+        When the queue moves, the place of all of them changes; the store takes some writes per second, and those that
+        sessions proceed by come first.
+        """
+        context = self._context
+        if context.now - self._saves_from >= context.timings.save:
+            self._saves_from, self._saves_left = context.now, self.settings.queue_saves
+        due = context.table.untold(self._saves_left, context.now - context.timings.save)
+        self._saves_left -= len(due)
+        saves: list[Effect] = []
+        for session in due:
+            told = with_conditions(session, context.now)
+            context.table.put(told, saved_at=context.now)
+            saves.append(SaveSession(told))
         return saves
 
 
@@ -340,8 +393,8 @@ def _durable_intent(session: Session) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _saving_order(session: Session) -> tuple[bool, bool, float, str]:
-    return session.is_running, session.parent == "", session.queued_at, session.name
+def _saving_order(session: Session) -> tuple[bool, bool, Turn]:
+    return session.is_running, session.parent == "", session.turn
 
 
 def _stop_verdict(context: EngineContext, request: SessionRequest, session: Session) -> SessionVerdict | None:

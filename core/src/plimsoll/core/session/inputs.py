@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from plimsoll.core.policies import LeastLoadedPlacer, Placer
+from plimsoll.core.session.queue_order import Origin
 from plimsoll.core.spec.brokers import head_name
 from plimsoll.core.spec.kinds import LoadBalancingSessionSpec, PolicySpec
 from plimsoll.core.spec.quantities import Duration
@@ -21,7 +22,7 @@ class SessionRequest:
     """A LoadBalancingSession object as it is stored now.
 
     `parent` is the uid of the session that owns it, or empty. `deleting`: its deletion has been asked for, and waits
-    until the session has ended.
+    until the session has ended. `evacuates`: it empties an edge that leaves or restarts.
     """
 
     name: str
@@ -30,6 +31,14 @@ class SessionRequest:
     spec: LoadBalancingSessionSpec
     parent: str = ""
     deleting: bool = False
+    evacuates: bool = False
+
+    @property
+    def origin(self) -> Origin:
+        """Who wants it; that of a child is its parent's."""
+        if self.evacuates:
+            return "evacuation"
+        return "user" if self.spec.trigger is None else "trigger"
 
 
 @dataclass(frozen=True)
@@ -180,7 +189,9 @@ class EngineSettings:
     `max_sessions`: the most sessions that move subscribers at one time, in the whole fleet. A hand-over goes by replay
     if its source would need longer than `drain_limit_seconds` to drain, and the head's log lasts `log_margin` times as
     long as the predicted catch-up. `drain_rounds`: the most rounds of a drain, with pauses that double: a client that
-    is away keeps its place for its lease, and only then counts as gone.
+    is away keeps its place for its lease, and only then counts as gone. `queue_looks`: of the sessions that wait, each
+    event steps this many from the front of the queue, and as many of the others in turn. `queue_saves`: the most of
+    them that are stored within `Timings.save` because their place or message has changed.
     """
 
     timings: Timings = Timings()
@@ -190,6 +201,8 @@ class EngineSettings:
     drain_limit_seconds: float = 2.0
     log_margin: float = 2.0
     drain_rounds: int = 12
+    queue_looks: int = 32
+    queue_saves: int = 10
     placer: Placer = LeastLoadedPlacer()  # noqa: RUF009  # a frozen value
 
     @property

@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from plimsoll.core.session.batch import LOST_BEFORE_CUT, OUTCOMES, AuditTotals, Batch, sum_audits
+from plimsoll.core.session.queue_order import Origin, Turn, turn
 from plimsoll.core.session.session_plan import Offer, PlannedPair, SessionPlan
 
 Phase = Literal[
@@ -87,13 +88,14 @@ class SessionVerdict(Struct, frozen=True, kw_only=True, rename="camel", omit_def
 class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """The whole state of a session.
 
-    `queued_at` orders the sessions that wait for the same brokers. By `deadline_at` ends what it does now: the wait in
-    the queue, an attempt, or the wait for approval. Before `retry_at` no next attempt begins; until `holds_until` its
-    brokers are kept from others although it has ended. `asked` is a fingerprint of those parts of the request that
-    cannot change under a plan. `approved`: the hash of the plan that runs or may run. `wanted`: how many subscribers
-    should move in all attempts, once that is known. `may_retry`: it ended in a way that another attempt could mend.
-    `offers` has the edges in the order in which a policy asks them. `triggered`: a broker or the detection between
-    clusters wanted it, no user. `between`: the two clusters that a session of the kind `clusters` joins.
+    `origin` and `queued_at` order the sessions that wait (`queue_order`). By `deadline_at` ends what it does now: the
+    wait in the queue, an attempt, or the wait for approval. Before `retry_at` no next attempt begins; until
+    `holds_until` its brokers are kept from others although it has ended. `asked` is a fingerprint of those parts of
+    the request that cannot change under a plan. `approved`: the hash of the plan that runs or may run. `wanted`: how
+    many subscribers should move in all attempts, once that is known. `may_retry`: it ended in a way that another
+    attempt could mend. `offers` has the edges in the order in which a policy asks them. `triggered`: a broker or the
+    detection between clusters wanted it, no user. `between`: the two clusters that a session of the kind `clusters`
+    joins.
     """
 
     uid: str
@@ -117,6 +119,7 @@ class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
     approved: str = ""
     kind: SessionKind = "move"
     triggered: bool = False
+    origin: Origin = "user"
     between: list[str] = []
     offers: list[Offer] = []
     sources: list[str] = []
@@ -135,6 +138,16 @@ class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
     @property
     def is_over(self) -> bool:
         return self.ended_at is not None
+
+    @property
+    def turn(self) -> Turn:
+        """Its place in the queue."""
+        return turn(self.origin, self.queued_at, self.uid)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits in the queue: at its beginning, or once its plan has been approved."""
+        return not self.is_over and (self.phase == "Requested" or (self.phase == "Planned" and self.approved != ""))
 
     @property
     def is_parent(self) -> bool:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from plimsoll.core import session as core
+from plimsoll.core.session.queue_order import Turn
 from plimsoll.core.spec import InvalidResourcesError
 from plimsoll.core.spec.kinds import BrokerFleetSpec
 from plimsoll.mediator import fleet_view, session_objects
@@ -38,6 +39,8 @@ TICK_SECONDS = 0.05
 IDLE_TICK_SECONDS = 0.25
 VIEW_SECONDS = 1.0
 INBOX_LIMIT = 5000
+TURN_SECONDS = 0.5
+"""Time for new and changed sessions in one turn. The rest waits: messages of heads and the view come in between."""
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +76,8 @@ class FleetMediator:
         self._lease_seconds, self._metrics = lease_seconds, metrics
         self._objects: Sequence[Object] = ()
         self._loads: Callable[[], fleet_view.TelemetryLoads | None] = lambda: None
-        self._inbox: deque[_SessionChange | HeadMessageReceived] = deque()
+        self._inbox: deque[HeadMessageReceived] = deque()
+        self._changes: dict[str, _SessionChange] = {}
         self._wake = asyncio.Event()
         self._events = KubernetesEventQueue(api)
         self.brokers = BrokerPoller(self._receive_head_message, self._receive_malformed, self._renew_view)
@@ -94,7 +98,13 @@ class FleetMediator:
 
     def session_changed(self, type_: str, item: Object) -> None:
         """Queue a LoadBalancingSession that a watch has shown."""
-        self._inbox.append(_SessionChange("DELETED" if type_ == "DELETED" else "MODIFIED", item))
+        uid = item["metadata"]["uid"]
+        if type_ == "DELETED":
+            self._changes[uid] = _SessionChange("DELETED", item)
+        elif (known := self._changes.get(uid)) is None or (
+            known.type != "DELETED" and _version(item) >= _version(known.item)
+        ):
+            self._changes[uid] = _SessionChange("MODIFIED", item)
         self._wake.set()
 
     def use_telemetry_loads(self, loads: Callable[[], fleet_view.TelemetryLoads | None]) -> None:
@@ -190,13 +200,18 @@ class FleetMediator:
     async def _adopt(self, items: Sequence[Object]) -> None:
         """Take over the open sessions: once they bear this epoch, no earlier mediator can write them."""
         now = time.time()
+        sessions = self.sessions
         for item in items:
-            session = self.sessions.get(item["metadata"]["uid"])
+            session = sessions.get(item["metadata"]["uid"])
             if session is not None and not session.is_over:
                 with contextlib.suppress(ApiNotFoundError):  # deleted meanwhile: its watch event follows
                     await self._store.save(session, now)
-        for item in items:
-            await self._upsert_session(item)
+        for item in items:  # those that wait come one by one, so that they keep no others waiting
+            session = sessions.get(item["metadata"]["uid"])
+            if session is not None and session.is_running:
+                await self._upsert_session(item)
+            else:
+                self.session_changed("MODIFIED", item)
 
     # -- messages of brokers
 
@@ -228,7 +243,7 @@ class FleetMediator:
 
     async def _process_inbox(self) -> None:
         """Wait for input or the next tick, then hand everything received to the engine."""
-        is_busy = any(not session.is_over for session in self.sessions.values())
+        is_busy = self._mediator is not None and self._mediator.is_busy
         with contextlib.suppress(TimeoutError):  # nothing has come: the engine still wants its tick
             async with asyncio.timeout(TICK_SECONDS if is_busy else IDLE_TICK_SECONDS):
                 await self._wake.wait()
@@ -236,31 +251,51 @@ class FleetMediator:
         for item in self._objects:
             if item["kind"] == epochs.FLEET_KIND:
                 epochs.check_epoch(item, self.epoch)
+        for _ in range(len(self._inbox)):
+            await self._observe_fleet()
+            message = self._inbox.popleft()
+            await self._handle(core.HeadMessage(message.head, message.said))
+        await self._take_changes()
+        await self._observe_fleet()
+        await self._handle(core.Tick())
+
+    async def _observe_fleet(self) -> None:
+        """Show the engine the fleet if it is due. Events wait for the API server, so it is asked often."""
         now = time.monotonic()
         if now >= self._view_at and self._objects:
             self._view_at = now + VIEW_SECONDS
             await self._handle(
                 core.FleetObserved(fleet_view.build_view(self._objects, self.brokers.known, now, self._loads()))
             )
-        for _ in range(len(self._inbox)):
-            await self._receive(self._inbox.popleft())
-        await self._handle(core.Tick())
 
-    async def _receive(self, event: _SessionChange | HeadMessageReceived) -> None:
-        match event:
-            case HeadMessageReceived(head, message):
-                await self._handle(core.HeadMessage(head, message))
-            case _SessionChange("DELETED", item):
-                await self._session_deleted(item["metadata"]["uid"])
-            case _SessionChange(_, item):
-                await self._upsert_session(item)
-            case _:
-                assert_never(event)
+    async def _take_changes(self) -> None:
+        """Take changed sessions in the order of their turns, as many as there is time for."""
+        until = time.monotonic() + TURN_SECONDS
+        for uid in sorted(self._changes, key=self._turn_of):
+            await self._observe_fleet()
+            change = self._changes.pop(uid)
+            if change.type == "DELETED":
+                await self._session_deleted(uid)
+            else:
+                await self._upsert_session(change.item)
+            if time.monotonic() >= until:
+                break
+        if self._changes:
+            self._wake.set()
+
+    def _turn_of(self, uid: str) -> tuple[bool, Turn]:
+        """When a changed session is taken; deleted ones first, as they cost no write."""
+        change = self._changes[uid]
+        known, parent = self._known_session(uid), self._known_session(session_objects.parent_uid(change.item))
+        first = session_objects.first_turn(change.item, parent) if known is None else known.turn
+        return change.type != "DELETED", first
+
+    def _known_session(self, uid: str) -> core.Session | None:
+        return self._mediator.session(uid) if self._mediator is not None else None
 
     async def _upsert_session(self, item: Object) -> None:
         """Hand a session's spec to the engine, unless only the status changed or the watch is behind."""
-        metadata = item["metadata"]
-        uid, version = metadata["uid"], (int(metadata["generation"]), "deletionTimestamp" in metadata)
+        uid, version = item["metadata"]["uid"], _version(item)
         if version <= self._known_generations.get(uid, (-1, False)):
             return
         self._known_generations[uid] = version
@@ -269,6 +304,7 @@ class FleetMediator:
         except InvalidResourcesError as error:
             self._events.emit(item, "Warning", "InvalidSpec", str(error))
             return
+        self._store.note(item)
         await self._handle(core.SessionUpserted(request))
 
     async def _session_deleted(self, uid: str) -> None:
@@ -340,6 +376,10 @@ class FleetMediator:
         with contextlib.suppress(ApiNotFoundError, ApiConflictError):  # it is gone, or another object has its name
             await self._api.delete(session_objects.SESSION_KIND, self._namespace, name, uid=uid, retry=True)
         await self._session_deleted(uid)
+
+
+def _version(item: Object) -> tuple[int, bool]:
+    return int(item["metadata"]["generation"]), "deletionTimestamp" in item["metadata"]
 
 
 def _saves(effects: Sequence[core.Effect]) -> Iterator[core.SaveSession]:

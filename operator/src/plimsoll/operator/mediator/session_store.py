@@ -54,6 +54,11 @@ class ApiSessionStore:
         known = self._known.get(uid)
         return known.item if known is not None else None
 
+    def note(self, item: Object) -> None:
+        """Know the object of a new session as a watch has shown it, which saves reading it before its first write."""
+        if "record" not in item.get("status", {}):
+            self._known.setdefault(item["metadata"]["uid"], _StoredObject(item))
+
     def forget(self, uid: str) -> None:
         self._known.pop(uid, None)
 

@@ -88,13 +88,15 @@ class DesiredInputs:
     """The inputs of desired objects, beside the resources.
 
     `stored`: fleet, clusters and EdgeBrokers as stored. `keys`: of brokers, of the mediator, and of clients by the name
-    of their Secret. `lingering`: brokers that are no longer desired and still exist.
+    of their Secret. `lingering`: brokers that are no longer desired and still exist. `remembered`: the public keys that
+    brokers accept now, for a Secret that cannot be read.
     """
 
     namespace: str
     stored: Mapping[Ref, Object]
     keys: Mapping[str, StoredKeys]
     lingering: Mapping[str, Role] = field(default_factory=dict)
+    remembered: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def desired_fleet(resources: Resources, known: DesiredInputs, settings: OperatorSettings) -> DesiredFleet:
@@ -313,15 +315,16 @@ def _key_holders(resources: Resources, known: DesiredInputs) -> list[authorized_
     if _is_plain(resources):
         return None
     roles: dict[str, Role] = {**known.lingering, **{place.name: place.role for place in declared_brokers(resources)}}
+    holders: list[tuple[str, str, authorized_keys.KeyHolderRole, ClientSpec | None]] = [
+        *((names.keys_of(name), name, role, None) for name, role in roles.items()),
+        (names.MEDIATOR_KEYS, names.MEDIATOR, "mediator", None),
+        (names.COLLECTOR_KEYS, names.COLLECTOR, "collector", None),
+        *((names.client_keys(one.name), one.name, "client", one) for one in resources.fleet.spec.security.clients),
+    ]
     found: list[authorized_keys.KeyHolder] = []
-    for name, role in roles.items():
-        if (held := known.keys.get(names.keys_of(name))) is not None:
-            found.append(authorized_keys.KeyHolder(name, role, held.publics))
-    if (held := known.keys.get(names.MEDIATOR_KEYS)) is not None:
-        found.append(authorized_keys.KeyHolder(names.MEDIATOR, "mediator", held.publics))
-    if (held := known.keys.get(names.COLLECTOR_KEYS)) is not None:
-        found.append(authorized_keys.KeyHolder(names.COLLECTOR, "collector", held.publics))
-    for client in resources.fleet.spec.security.clients:
-        if (held := known.keys.get(names.client_keys(client.name))) is not None:
-            found.append(authorized_keys.KeyHolder(client.name, "client", held.publics, client))
+    for secret, name, role, client in holders:
+        held = known.keys.get(secret)
+        publics = known.remembered.get(secret, ()) if held is None else held.publics
+        if publics:
+            found.append(authorized_keys.KeyHolder(name, role, publics, client))
     return found

@@ -19,6 +19,8 @@ from plimsoll.operator.reconcile.observed import ObservedObjects, unix_seconds
 
 DRAIN_SESSIONS = 2
 """The number of sessions that try to empty an edge before it is ended with its remaining subscribers."""
+UNSEEN_SECONDS = 1800.0
+"""A session that a mediator has not taken in this time is never taken: the mediator has a fault."""
 REPORT_WAIT_SECONDS = 10.0
 """An edge that has not reported for this long, while the mediator was running, is not waited for."""
 
@@ -88,14 +90,19 @@ def drain_progress(observed: ObservedObjects, edge: str, name: str, context: Rec
 
 
 def _open_progress(session: Object, reported: ReportedSubscribers | None, context: ReconcileContext) -> DrainProgress:
-    """A session past the longest time is given up if no subscriber is left, or a mediator has run for that long."""
-    begun, longest = session["metadata"].get("creationTimestamp"), evacuation.LONGEST_SECONDS * context.time_factor
+    """A session past the longest time is given up if no subscriber is left, or a mediator has run for that long.
+
+    The time counts from when the mediator took it: until then nothing has been tried for the edge.
+    """
+    created, taken = session["metadata"].get("creationTimestamp"), session.get("status", {}).get("requestedAt")
+    longest = evacuation.LONGEST_SECONDS * context.time_factor
+    begun = taken or created
     if begun is None or context.now - unix_seconds(begun) <= longest:
         return DrainProgress(session)
     if reported is not None and reported.subscribers == 0:
         return DrainProgress(session, True, "the session takes too long, and no subscriber is left")
-    if context.mediating_seconds > longest:
-        return DrainProgress(session, True, "the session takes too long")
+    if context.mediating_seconds > (longest if taken else UNSEEN_SECONDS):
+        return DrainProgress(session, True, f"the session {'takes too long' if taken else 'is not taken up'}")
     return DrainProgress(session)
 
 

@@ -171,9 +171,15 @@ class FleetReconciler:
 
     async def _reconcile_valid(self, resources: Resources) -> None:
         held = await self._keys.keys(resources, self._client.observe())
+        for owner, message in self._keys.replaced:
+            await self._client.emit_event(owner, "Warning", "SecretDeleted", message)
         observed = self._client.observe()  # with the Secrets that were just created
         known = DesiredInputs(
-            namespace=self.namespace, stored=observed.objects, keys=held, lingering=observed.brokers()
+            namespace=self.namespace,
+            stored=observed.objects,
+            keys=held,
+            lingering=observed.brokers(),
+            remembered=self._keys.remembered,
         )
         context = self._mediator.context(resources.fleet.spec.time_scale_percent / 100)
         # In a thread: with hundreds of brokers either takes a good part of a second, and other fleets share the loop.

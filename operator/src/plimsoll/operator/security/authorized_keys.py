@@ -36,6 +36,16 @@ def authorized_keys_text(holders: Iterable[KeyHolder]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def authorized_keys_of(text: str) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The public keys in the file, by role and name, in their order."""
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for line in text.splitlines():
+        match line.split():
+            case [key, role, name, *_]:
+                found[role, name] = (*found.get((role, name), ()), key)
+    return found
+
+
 def _permissions(client: ClientSpec | None) -> list[str]:
     """A client's permissions and quotas, as the broker reads them; empty for a client without restrictions."""
     if client is None:

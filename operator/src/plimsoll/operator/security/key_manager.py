@@ -18,7 +18,7 @@ from plimsoll.operator.objects.manifest import owner as owning
 from plimsoll.operator.reconcile.desired import key_identities
 from plimsoll.operator.reconcile.observed import ObservedObjects, label, rfc3339
 from plimsoll.operator.reconcile.retries import Fault, RetryKey, StepRetries, is_api_unavailable
-from plimsoll.operator.security import keys, rotation
+from plimsoll.operator.security import authorized_keys, keys, rotation
 
 
 class KeyManager:
@@ -40,6 +40,10 @@ class KeyManager:
         self._note_write, self._key_in_use_by = note_write, key_in_use_by
         self.faults: dict[Ref, Fault] = {}
         """By Secret, why its keys could not be created or replaced."""
+        self.remembered: dict[str, tuple[str, ...]] = {}
+        """The public keys that brokers accept now, by the name of the Secret that they came from."""
+        self.replaced: list[tuple[Object, str]] = []
+        """Secrets that were made in place of deleted ones in the last look: their owners, and what happened."""
 
     @property
     def retry_keys(self) -> set[RetryKey]:
@@ -49,8 +53,11 @@ class KeyManager:
     async def keys(self, resources: Resources, observed: ObservedObjects) -> dict[str, keys.StoredKeys]:
         """All keys by the name of their Secret. Raises an `ApiError` if the API server does not answer."""
         found: dict[str, keys.StoredKeys] = {}
-        before, self.faults = self.faults, {}
-        for name, owner, labels in key_identities(resources, observed.objects):
+        before, self.faults, self.replaced = self.faults, {}, []
+        identities = list(key_identities(resources, observed.objects))
+        accepted = _accepted_keys(observed)
+        self.remembered = {name: accepted.get(_holder(name, labels), ()) for name, _, labels in identities}
+        for name, owner, labels in identities:
             key, retry_key, secret = ("Secret", name), ("keys", name), observed.get("Secret", name)
             if self._retries.is_due(retry_key, monotonic()):
                 try:
@@ -80,9 +87,14 @@ class KeyManager:
         return await self._rotate(secret, owner, observed)
 
     async def _make(self, name: str, owner: Object, labels: Mapping[str, str]) -> Object | None:
-        wanted = keys.new_secret(name, labels, owning(owner), self._namespace)
+        old, now = next(iter(self.remembered[name]), ""), rfc3339(time())
+        annotations = {names.DELETED_AT: now, rotation.STEP_AT: now} if old else {}
+        wanted = keys.new_secret(name, labels, owning(owner), self._namespace, annotations, old)
         try:
-            return self._note_write(await self._api.create(wanted))
+            made = self._note_write(await self._api.create(wanted))
+            if old:
+                self.replaced.append((owner, replaced_message(name)))
+            return made
         except ApiConflictError:  # it exists, and the watch has not shown it yet
             found = await self._api.get("Secret", self._namespace, name)
             return self._note_write(found) if is_ours(found, wanted) else None
@@ -113,3 +125,28 @@ class KeyManager:
             return self._key_in_use_by(broker)
         pod = observed.pod(broker)
         return "" if pod is None else annotation(pod, names.KEY)
+
+
+def replaced_message(name: str) -> str:
+    """What to say of a Secret that was made in place of a deleted one."""
+    return (
+        f"Secret/{name} was deleted and has new keys; the old key stays accepted until its holder uses the new one, "
+        f"that of an application for {rotation.CLIENT_OVERLAP_SECONDS / 60:.0f} min"
+    )
+
+
+def _accepted_keys(observed: ObservedObjects) -> Mapping[tuple[str, str], tuple[str, ...]]:
+    """The authorized keys as brokers have them now."""
+    stored = observed.get("ConfigMap", names.AUTHORIZED_KEYS)
+    return authorized_keys.authorized_keys_of((stored or {}).get("data", {}).get(names.AUTHORIZED_FILE, ""))
+
+
+def _holder(name: str, labels: Mapping[str, str]) -> tuple[str, str]:
+    """The role and the name on the wire of the identity of a Secret."""
+    if name == names.MEDIATOR_KEYS:
+        return "mediator", names.MEDIATOR
+    if name == names.COLLECTOR_KEYS:
+        return "collector", names.COLLECTOR
+    if names.CLIENT in labels:
+        return "client", labels[names.CLIENT]
+    return labels["app.kubernetes.io/component"], labels[names.BROKER]

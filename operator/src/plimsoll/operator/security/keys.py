@@ -51,17 +51,29 @@ def make_key_pair() -> Z85KeyPair:
     return Z85KeyPair(public.decode(), secret.decode())
 
 
-def new_secret(name: str, labels: Mapping[str, str], owner: Object, namespace: str) -> Object:
-    """A Secret with a new pair. It must be created, never applied: that could overwrite the only copy of a key."""
+def new_secret(
+    name: str,
+    labels: Mapping[str, str],
+    owner: Object,
+    namespace: str,
+    annotations: Mapping[str, str] | None = None,
+    old: str = "",
+) -> Object:
+    """A Secret with a new pair. It must be created, never applied: that could overwrite the only copy of a key.
+
+    `old`: the public key of a deleted Secret of this name, which stays accepted as after a rotation.
+    """
     pair = make_key_pair()
+    metadata = {"name": name, "namespace": namespace, "labels": dict(labels), "ownerReferences": [owner]}
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": name, "namespace": namespace, "labels": dict(labels), "ownerReferences": [owner]},
+        "metadata": {**metadata, "annotations": dict(annotations)} if annotations else metadata,
         "type": "Opaque",
         "data": {
             names.SECRET_FILE: base64_text(pair.secret + "\n"),
             names.PUBLIC_FILE: base64_text(pair.public + "\n"),
+            **({OLD_PUBLIC: base64_text(old + "\n")} if old else {}),
         },
     }
 

@@ -149,7 +149,7 @@ class SimulatedApplications:
         confirm: c.publisher.Confirm = "edges" if publication.confirm_edges else "head"
         try:
             number = publisher.publish(publication.attributes, payload, sent_us=int(now * 1e6), confirm=confirm)
-        except c.BufferFullError:
+        except (c.BufferFullError, c.StalledError):
             return  # like an application that drops what its client has no room for: it is not due to any subscriber
         process.pending[publication.publisher, number] = (publication.attributes, now)
         process.host.wake()

@@ -24,6 +24,8 @@ class EngineContext:
         self.fleet = FleetView()
         self.fleet_observed_at = float("-inf")
         """When `fleet` came. Minus infinity before the first: 0.0 would be fresh on a clock that begins near 0."""
+        self.view_resumed_at = float("-inf")
+        """When the fleet was observed again after a time without a view."""
         self.requests: dict[str, SessionRequest] = {}
         self.table = SessionTable()
         self.confirmed_batches: set[str] = set()
@@ -49,6 +51,8 @@ class EngineContext:
 
     def observe(self, fleet: FleetView) -> None:
         """Take in the fleet as it is now."""
+        if self.now - self.fleet_observed_at > self.timings.view:
+            self.view_resumed_at = self.now
         self.fleet, self.fleet_observed_at = fleet, self.now
 
     @property
@@ -57,8 +61,13 @@ class EngineContext:
         return self.fleet_observed_at > float("-inf")
 
     def waiting_since(self, session: Session) -> float:
-        """Since when a session waits in its phase for brokers: this life sent them nothing before it began."""
-        return max(session.phase_at, self.started_at)
+        """Since when a session waits in its phase for brokers: this life sent them nothing before it began.
+
+        A time in which this mediator was too busy to look at the fleet does not count.
+        """
+        if self.now - self.fleet_observed_at > self.timings.view:
+            return self.now
+        return max(session.phase_at, self.started_at, self.view_resumed_at)
 
     def forget_answers(self, uid: str) -> None:
         """Drop listings and profiles for a session, so that its next question is queried again."""

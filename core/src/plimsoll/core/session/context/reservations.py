@@ -118,7 +118,7 @@ class SessionReservations:
 
 
 def _wanted_reservations(table: SessionTable, fleet: FleetView) -> Iterator[tuple[str, Session, ReservedState]]:
-    for session in table.open_sessions():
+    for session in table.holding():
         if not session.is_running or not _reserves_edges(table, session):
             continue
         for edge in sorted(session.brokers):

@@ -57,7 +57,7 @@ def _blocking_session(context: EngineContext, session: Session) -> str:
     for other in context.table.open_sessions():
         if other.uid == session.uid or not set(other.between) & set(session.between):
             continue
-        if admission.holds_brokers(context, other) or (other.queued_at, other.name) < (session.queued_at, session.name):
+        if admission.holds_brokers(context, other) or other.turn < session.turn:
             return f"waits for {other.name}"
     return ""
 

@@ -83,6 +83,7 @@ def _parties_of(kind: SessionKind, request: SessionRequest, fleet: FleetView) ->
 
 
 def _wait_in_queue(context: EngineContext, request: SessionRequest, session: Session, wait: str) -> Session:
+    wait = admission.with_place(context, session, wait)
     if session.reason != "Queued":
         context.outbox.emit(session, "Queued", wait)
     return _end_if_overdue(context, request, session.because("Queued", wait))
@@ -261,9 +262,7 @@ def _recently_moved(context: EngineContext, interval: float) -> set[str]:
 
 def _members_of_other_sessions(context: EngineContext, session: Session) -> set[str]:
     """Subscribers that another session is moving."""
-    others = (
-        one for one in context.table.open_sessions() if one.uid != session.uid and not one.is_parent and one.is_running
-    )
+    others = (one for one in context.table.holding() if one.uid != session.uid and not one.is_parent and one.is_running)
     return {name for one in others if one.plan is not None for pair in one.plan.pairs for name in pair.members}
 
 

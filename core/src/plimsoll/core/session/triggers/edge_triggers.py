@@ -164,7 +164,7 @@ def _blocks_trigger(session: Session, trigger: msg.Trigger) -> bool:
 
 def _is_engaged(context: EngineContext, edge: str, trigger: msg.Trigger) -> bool:
     """Whether an edge takes part in a session that does not give way to this trigger."""
-    running = (session for session in context.table.open_sessions() if session.is_running)
+    running = (session for session in context.table.holding() if session.is_running)
     return any(edge in session.brokers and _blocks_trigger(session, trigger) for session in running)
 
 

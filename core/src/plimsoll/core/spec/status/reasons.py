@@ -36,8 +36,8 @@ class ReasonSection:
 BROKERS = ReasonSection(
     "Brokers, clusters and fleets",
     "condition",
-    "Reasons of `Ready`, `Progressing`, `Degraded` and `LoadDataFresh`. A cluster or a fleet has the reasons of its"
-    " brokers, failures first.",
+    "Reasons of `Ready`, `Progressing`, `Degraded`, `KeysReplaced` and `LoadDataFresh`. A cluster or a fleet has the"
+    " reasons of its brokers, failures first.",
     (
         StatusReason("AllReady", "Ready", "every broker answers and is connected to its peers"),
         StatusReason("Answering", "Ready", "the broker answers and is connected to its peers"),
@@ -104,6 +104,12 @@ BROKERS = ReasonSection(
             "Ready, Degraded, event",
             "the namespace has clusters and no BrokerFleet",
             "Create a BrokerFleet in it; its spec may be empty.",
+        ),
+        StatusReason(
+            "SecretDeleted",
+            "KeysReplaced, event",
+            "a Secret of keys was deleted; it has new keys, and the old key is accepted for the overlap of a rotation",
+            "Have applications read the new key. To revoke a client at once, remove it from `spec.security.clients`.",
         ),
         StatusReason(
             "NameTaken",

@@ -180,13 +180,6 @@ ENDS = ReasonSection(
             again=True,
         ),
         StatusReason(
-            "NoView",
-            "Rejected",
-            "the mediator has no recent view of the fleet",
-            "Check whether the supervisor or the operator runs.",
-            again=True,
-        ),
-        StatusReason(
             "NoSample",
             "Rejected",
             "the head did not list the source's subscribers in time, or the source did not send their profiles",
@@ -222,7 +215,14 @@ WAITS = ReasonSection(
         StatusReason(
             "Queued",
             "Requested, Planned",
-            "other sessions use its brokers, or the fleet's limit is reached; the message names them",
+            "other sessions use its brokers, or the fleet's limit is reached; the message names them, and its place in"
+            " the queue of the fleet",
+        ),
+        StatusReason(
+            "NoView",
+            "Requested, Negotiating",
+            "the mediator has no recent view of the fleet; the session waits for one and does not end for it",
+            "If it stays, check whether the supervisor or the operator runs.",
         ),
         StatusReason(
             "AwaitingApproval",
