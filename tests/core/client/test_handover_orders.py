@@ -78,6 +78,7 @@ class World:
         self.acked: dict[int, int] = {}
         self.serving: set[int] = set()
         self.served: set[int] = set()
+        self.taking_over: set[int] = set()
         self.told = 0
         self.got: list[int] = []
         self.excused: set[int] = set()
@@ -368,6 +369,8 @@ class World:
         source = self.records.get(session.source)
         if source is not None and source.at == source.until:
             session.state = "ended"
+            if self.subscriber.handover is not None and self.subscriber.handover.next is not None:
+                self.taking_over.add(self.subscriber.handover.next.id)
             self.out[session.source].append(msg.End(session.name, session.token, [source.attachment]))
             source.state = "silent"
 
@@ -448,7 +451,8 @@ class World:
 
     def check(self) -> None:
         serving = self.serves()
-        self.serving, self.served = serving | self.served, serving
+        # A target that took over at END, and was closed before this look, has served in between.
+        self.serving, self.served = serving | self.served | self.taking_over, serving
         for _, event in self.stage.app.told[self.told :]:
             self.told += 1
             if isinstance(event, Delivery):
