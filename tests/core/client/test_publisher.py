@@ -219,6 +219,35 @@ def test_a_head_that_does_not_know_the_handle_is_asked_again(stage: Any):
     assert stage.app.of(Answered) == []
 
 
+def test_numbers_that_came_out_of_order_are_sent_again_from_the_expected_one(stage: Any):
+    publisher = opened(stage)
+    publish(publisher, 4)
+    stage.run()
+    stage.head.last_seq["p", FIRST] = 1
+    stage.head.tell(*(msg.Refused(publisher.handle, seq, "out-of-order", "2 is expected") for seq in (3, 4)))
+    stage.run()
+    assert len(stage.head.all(msg.Open)) == 2
+    assert [each.seq for each in stage.head.all(msg.Publish)] == [1, 2, 3, 4, 2, 3, 4]
+    assert stage.app.of(Answered) == []
+
+
+@pytest.mark.parametrize(("answered", "last_seq"), [((1,), 0), ((2,), 0), ((2, 3), 1), ((1, 2, 3), 2), ((), 9)])
+def test_numbering_starts_over_where_the_head_expects_a_number_that_is_no_longer_kept(
+    stage: Any, kit: Any, answered: tuple[int, ...], last_seq: int
+):
+    """Numbers that were answered are not kept: without them a hole would be sent, or taken for a repeat."""
+    publisher = opened(stage)
+    publish(publisher, 3)
+    stage.run()
+    stage.head.tell(*(msg.Refused(publisher.handle, seq, "malformed", "") for seq in answered))
+    stage.run()
+    restart_head(stage, kit, incarnation=5, last_seq=last_seq)
+    assert publisher.incarnation == FIRST + 1
+    publish(publisher, 2)
+    stage.run()
+    assert [each.seq for each in stage.head.all(msg.Publish)] == [1, 2]
+
+
 def test_a_name_that_a_newer_process_uses_is_the_end(stage: Any):
     stage.head.answers_open = False
     publisher = opened(stage)

@@ -44,6 +44,23 @@ def test_a_publisher_that_has_not_opened_is_refused():
     assert refused(client) == [(1, "not-open")]
 
 
+def test_a_number_that_is_not_the_next_is_refused_and_not_used_up():
+    """Cumulative acceptance would otherwise answer the numbers of a hole, which were never sent."""
+    fleet = one_cluster()
+    client = fleet.client("c", "h")
+    publisher = Publishing(client, "h")
+    client.tell("h", publication(1, 1), publication(1, 5), publication(1, 6))
+    fleet.run(0.2)
+    assert refused(client) == [(5, "out-of-order"), (6, "out-of-order")]
+    assert client.of("h", msg.Refused)[0].text == "number 5 is not the next: 2 is expected"
+    assert publisher.accepted == 1
+    assert fleet.head().counters["publications_out_of_order"] == 2
+    client.tell("h", *(publication(1, seq) for seq in range(2, 7)))
+    fleet.run(0.2)
+    assert publisher.accepted == 6
+    assert len(fleet.head().log) == 6
+
+
 def test_numbers_above_the_credit_are_refused_and_cost_nothing():
     fleet = one_cluster(publisher_window=4)
     client = fleet.client("c", "h")
@@ -51,10 +68,13 @@ def test_numbers_above_the_credit_are_refused_and_cost_nothing():
     fleet.run(0.2)
     opened = client.of("h", msg.Opened)[0]
     assert opened.through == 4
-    client.tell("h", publication(1, 5), publication(1, 1))
+    client.tell("h", *(publication(1, seq) for seq in range(1, 6)))
     fleet.run(0.2)
     assert refused(client) == [(5, "over-credit")]
-    assert publisher.accepted == 1
+    assert publisher.accepted == 4
+    client.tell("h", publication(1, 6))
+    fleet.run(0.2)
+    assert refused(client)[1:] == [(6, "out-of-order")], "there is credit again, and 5 has not come"
 
 
 def test_what_is_too_large_or_not_a_body_is_refused_by_number_and_the_rest_goes_on():

@@ -26,6 +26,9 @@ from plimsoll.core.transport.link import Link
 Confirm = Literal["head", "edges"]
 PublisherAnswer = msg.Accepted | msg.Credit | msg.Opened | msg.Refused | msg.Unconfirmed
 _PLAIN = {str, int, float, bool}
+NOT_TAKEN = ("not-open", "over-credit", "out-of-order")
+"""Codes of REFUSED that leave the number unused."""
+
 _INT_LOW, _INT_HIGH = -(2**63), 2**63 - 1
 
 
@@ -74,7 +77,6 @@ class ClientPublisher:
         self.buffered_bytes = 0
         self.counts: Counter[str] = Counter()
         self._base = 0
-        self._answered = 0
         self._through = 0
         self._session: tuple[str, int] | None = None
         self._sent: dict[int, SentPublication] = {}
@@ -194,7 +196,7 @@ class ClientPublisher:
 
     def _on_opened(self, opened: msg.Opened) -> None:
         session = (opened.head, opened.epoch)
-        if self._last_sent and (session != self._session or self._forgotten(opened)):
+        if self._has_forgotten(opened, session) or self._leaves_hole(opened):
             self._begin_anew("the head has lost its memory of this publisher")
             self._session = None
             self.open()
@@ -207,12 +209,17 @@ class ClientPublisher:
             self._say(sent)
         self._pump()
 
-    def _forgotten(self, opened: msg.Opened) -> bool:
+    def _has_forgotten(self, opened: msg.Opened, session: tuple[str, int]) -> bool:
         """Whether the head may know less of this incarnation than before: heads forget absent publishers in time."""
-        if opened.last_seq < self._answered:
+        if self._last_sent and session != self._session:
             return True
         away = self._client.now - self._left_at
         return opened.last_seq == 0 and bool(self._sent) and away > self._client.limits.memory_seconds
+
+    def _leaves_hole(self, opened: msg.Opened) -> bool:
+        """Whether the head expects a number that has been answered and is not kept, or one above all that were sent."""
+        kept = sum(seq > opened.last_seq for seq in self._sent)
+        return kept != self._last_sent - opened.last_seq
 
     def _on_accepted(self, accepted: msg.Accepted) -> None:
         through = accepted.through
@@ -221,7 +228,6 @@ class ClientPublisher:
             if seq > through:
                 break
             done.append(seq)
-        self._answered = max(self._answered, min(through, self._last_sent))
         self._answer(done, "accepted")
 
     def _on_credit(self, credit: msg.Credit) -> None:
@@ -231,7 +237,7 @@ class ClientPublisher:
     def _on_refused(self, refused: msg.Refused) -> None:
         if refused.seq == 0:
             self.fail(refused.code, refused.text)
-        elif refused.code in ("not-open", "over-credit"):
+        elif refused.code in NOT_TAKEN:
             # The head has not taken it: start over from the last number that it reports.
             self.open()
         else:
@@ -268,7 +274,7 @@ class ClientPublisher:
 
     def _begin_anew(self, why: str) -> None:
         self._answer(list(self._sent), "unknown", code="head-restart", text=why)
-        self._base, self._answered, self._through = self.number - len(self._queued), 0, 0
+        self._base, self._through = self.number - len(self._queued), 0
         self.incarnation += 1
         self._tell(Renumbered(self._base + 1, self.incarnation))
 

@@ -74,6 +74,11 @@ class PublishRequests:
             # A client that reconnects sends what it has no answer to; the answer is repeated, not the publication.
             host.counters["publications_repeated"] += 1
             host.publishers.touch(publisher.name)
+        elif request.seq > publisher.last_seq + 1:
+            # Taken, it would be answered by an ACCEPTED that also answers the numbers before it, which have not come.
+            host.counters["publications_out_of_order"] += 1
+            text = f"number {request.seq} is not the next: {publisher.last_seq + 1} is expected"
+            host.say(link, msg.Refused(request.handle, request.seq, "out-of-order", text))
         elif request.seq > publisher.through:
             text = f"number {request.seq} is above the credit of {publisher.through}; wait for CREDIT"
             host.say(link, msg.Refused(request.handle, request.seq, "over-credit", text))
