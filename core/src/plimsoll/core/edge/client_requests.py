@@ -99,8 +99,11 @@ class ClientRequests:
 
     def on_subs(self, link: Link, subs: msg.Subs) -> Iterator[int]:
         attachment = self.attachments.attached(link, subs.attachment)
-        if attachment is None or subs.version <= attachment.version:
+        if attachment is None:
             return
+        if subs.version <= attachment.version:
+            # A repeat, or one that came late: the version that counts is announced again, and SUBACK answers it.
+            subs = msg.Subs(subs.attachment, attachment.version, [], [])
         if attachment.state is AttachmentState.STANDBY:
             yield from self.handover_target.on_subs(attachment, subs)
             return
