@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from plimsoll.core.head.log import ENTRY_OVERHEAD_BYTES, Log, LogEntry
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 500)), max_size=80), st.integers(1, 3000))
@@ -60,3 +66,31 @@ def test_after_begins_where_it_is_told_or_where_the_log_does():
     assert [at for at, _ in log.after(5)] == []
     assert [at for at, _ in log.after(9)] == []
     assert (log.get(0), log.get(6)) == (None, None)
+
+
+@pytest.mark.parametrize("size", [0, 50, 300, 1000, 20_000])
+def test_the_bytes_of_a_log_are_no_less_than_the_memory_of_its_entries(size: int):
+    """Each object once, as Python and its allocator count them: what a log may take is what `log_bytes` says."""
+    log = Log(2**22)
+    body = wire.encode(msg.Body({"class": "STOCK"}, bytes(size)))
+    for n in range(1, 20_000):
+        pub = msg.Pub(n, "head-0", 2**50 + 1, 2**31 + n, "publisher", 2**50, n, 0, 2**50 + n, msgspec.Raw(body))
+        log.append_publication(wire.encode(pub), ("-".join(("head", "0")), pub.epoch), pub.offset)
+    assert _memory(log._entries, set()) <= log.bytes <= log.limit_bytes
+
+
+def _memory(one: object, seen: set[int]) -> int:
+    if id(one) in seen:
+        return 0
+    seen.add(id(one))
+    rounded = -(-(sys.getsizeof(one) + 8) // 16) * 16
+    return rounded + (sum(_memory(part, seen) for part in one) if isinstance(one, list | tuple) else 0)
+
+
+def test_a_record_is_kept_without_what_its_encoder_has_allocated_beside_it():
+    log, record = Log(10_000), wire.encode(msg.Body({"class": "STOCK"}, bytes(600)))
+    log.append_publication(record, ("h", 1), 1)
+    kept = log.get(1)
+    assert kept is not None
+    assert kept.record == record
+    assert kept.record is not record

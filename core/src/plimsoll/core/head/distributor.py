@@ -63,7 +63,7 @@ class Distributor:
         """Log a publication and offer it to every link that needs it, but its source; returns the keys of those."""
         host = self.host
         piece = wire.encode(pub)
-        position = host.log.append(LogEntry(piece, (((pub.head, pub.epoch), pub.offset),), False))
+        position = host.log.append_publication(piece, (pub.head, pub.epoch), pub.offset)
         keys = host.routes.match(attributes)
         keys.discard(source)
         # Sorted, because the order of a set of strings differs between processes, and runs must be repeatable.

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from plimsoll.core.protocol.origins import Origin, raise_to
 
 ENTRY_OVERHEAD_BYTES = 200
-"""Memory of an entry beside its message: measured with 120-byte messages, rounded up."""
+"""Memory of an entry beside its message, at most: its tuple, the header of its bytes, its offset, its place in the list
+and the allocator's rounding. `python -m bench.broker.memory` measures it."""
 
 EVICTED_REMEMBERED = 16_384
 """Evicted entries whose offsets are remembered one by one, for gaps that end before the last evicted entry."""
@@ -24,6 +25,9 @@ class LogEntry(NamedTuple):
     record: bytes
     last: tuple[tuple[Origin, int], ...]
     is_gap: bool
+
+
+Kept = LogEntry | tuple[bytes, Origin, int]
 
 
 class LogGrowth:
@@ -41,30 +45,51 @@ class LogGrowth:
 
 
 class Log:
-    """Positions `first` to `last`, both included; empty when `first > last`."""
+    """Positions `first` to `last`, both included; empty when `first > last`.
+
+    Publications are kept as three fields, since a log is as large as what it keeps besides records; `LogEntry` is made
+    when one is read. Origins are few, and shared.
+    """
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self.first, self.last, self.bytes = 1, 0, 0
         self.gone: dict[Origin, int] = {}
-        self._entries: dict[int, LogEntry] = {}
+        self._entries: list[Kept | None] = []
+        self._base = 1  # the position of the first in the list; those before `first` are None
         self._evicted: dict[int, tuple[tuple[Origin, int], ...]] = {}
+        self._origins: dict[Origin, Origin] = {}
 
     def __len__(self) -> int:
         return self.last - self.first + 1
 
     def append(self, entry: LogEntry) -> int:
         """Add an entry and return its position; evicts what no longer fits, but never the new one."""
+        if not entry.is_gap and len(entry.last) == 1:
+            return self.append_publication(entry.record, *entry.last[0])
+        return self._append(entry, len(entry.record))
+
+    def append_publication(self, record: bytes, origin: Origin, offset: int) -> int:
+        """Add a publication and return its position. Its record is copied: encoders allocate more than they return."""
+        kept = (bytes(memoryview(record)), self._origins.setdefault(origin, origin), offset)
+        return self._append(kept, len(record))
+
+    def _append(self, kept: Kept, size: int) -> int:
         self.last += 1
-        self._entries[self.last] = entry
-        self.bytes += len(entry.record) + ENTRY_OVERHEAD_BYTES
+        self._entries.append(kept)
+        self.bytes += size + ENTRY_OVERHEAD_BYTES
         while self.bytes > self.limit_bytes and self.first < self.last:
             self._evict()
         return self.last
 
     def _evict(self) -> None:
-        entry = self._entries.pop(self.first)
+        at = self.first - self._base
+        entry = _entry(self._entries[at])
+        self._entries[at] = None
         self.first += 1
+        if at >= 32 and 4 * at > len(self._entries):
+            del self._entries[: at + 1]
+            self._base = self.first
         self.bytes -= len(entry.record) + ENTRY_OVERHEAD_BYTES
         raise_to(self.gone, entry.last)
         self._evicted[self.first - 1] = entry.last
@@ -86,9 +111,20 @@ class Log:
 
     def get(self, position: int) -> LogEntry | None:
         """The entry at a position, or None if it has been evicted or is not there yet."""
-        return self._entries.get(position)
+        if not self.first <= position <= self.last:
+            return None
+        return _entry(self._entries[position - self._base])
 
     def after(self, position: int) -> Iterator[tuple[int, LogEntry]]:
         """The entries after a position, oldest first."""
         for at in range(max(position + 1, self.first), self.last + 1):
-            yield at, self._entries[at]
+            yield at, _entry(self._entries[at - self._base])
+
+
+def _entry(kept: Kept | None) -> LogEntry:
+    if kept is None:
+        raise RuntimeError("an evicted entry of the log was read")
+    if isinstance(kept, LogEntry):
+        return kept
+    record, origin, offset = kept
+    return LogEntry(record, ((origin, offset),), False)

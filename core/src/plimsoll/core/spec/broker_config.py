@@ -71,6 +71,11 @@ def broker_configs(resources: Resources, addresses: Mapping[str, BrokerEndpoints
     return tuple(_config(resources, place, addresses) for place in declared_brokers(resources))
 
 
+def default_log_bytes(memory_bytes: int) -> int:
+    """The log of a head with so much memory, if nothing else is specified."""
+    return memory_bytes // consistency.DEFAULT_LOG_SHARE
+
+
 def log_bytes(resources: Resources, cluster: str) -> int:
     """The size of a head's log: as specified, else a quarter of its memory, or more if re-attaching needs more."""
     given, _, _ = consistency.log_setting(resources, resources.clusters[cluster])
