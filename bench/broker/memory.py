@@ -18,16 +18,19 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 from plimsoll import client
 from plimsoll.core import config as configuration
 from plimsoll.core.config import BrokerConfig, BrokerHardware, BrokerLimits, LinkSecurity, PeerBroker
 from plimsoll.core.head.log import ENTRY_OVERHEAD_BYTES
-from plimsoll.core.spec.broker_config import default_log_bytes
+from plimsoll.core.spec.validation.consistency import default_log
 
 MIB = 2**20
-RESIDUAL = "[class,=,'STOCK'],[n,<,0]"
+RANGES = 3_000
+"""Subscriptions without an equality, enough for the compiled loop of matching to be loaded; none matches."""
+
 WAIT_SECONDS = 60.0
 
 
@@ -68,7 +71,7 @@ def resident_bytes(pid: int, field: str = "VmRSS") -> int:
 def brokers(memory: int) -> Iterator[tuple[str, int, int]]:
     """A head and its edge as processes: where the head listens, and the ids of both."""
     data, control, edge_data, edge_control = (f"tcp://127.0.0.1:{port}" for port in free_ports(4))
-    limits = BrokerLimits(log_bytes=default_log_bytes(memory), dead_seconds=600.0, lease_seconds=600.0)
+    limits = BrokerLimits(log_bytes=int(default_log(Fraction(memory))), dead_seconds=600.0, lease_seconds=600.0)
     hardware, security = BrokerHardware(memory_bytes=memory), LinkSecurity(plain=True)
     head = BrokerConfig(
         name="h", role="head", cluster="c", data=data, control=control, edges=("e",),
@@ -124,10 +127,11 @@ def measure(mix: Mix | None, memory: int, idle: int) -> tuple[int, int]:
             stack.enter_context(client.Publisher(waiting))
         subscriber = stack.enter_context(client.Subscriber(stack.enter_context(connection("all"))))
         subscriber.subscribe("[class,=,'STOCK']")
-        subscriber.subscribe(RESIDUAL)
+        for i in range(RANGES):
+            subscriber.subscribe(f"[n,>,{-i - 1}],[n,<,{-i}]")
         if mix is not None:
             os.kill(edge, signal.SIGSTOP)
-            fill(connection, mix, default_log_bytes(memory) * 3 // 2)
+            fill(connection, mix, int(default_log(Fraction(memory))) * 3 // 2)
             time.sleep(2.0)
         found = resident_bytes(head), resident_bytes(head, "VmHWM")
         os.kill(edge, signal.SIGKILL)  # so that subscribers need not wait for it
@@ -141,9 +145,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--mix", type=int, action="append", help="number of a mix, from 0; all by default")
     options = parser.parse_args(arguments)
     memory = options.memory_mib * MIB
-    print(
-        f"limit {memory / MIB:.0f} MiB, log {default_log_bytes(memory) / MIB:.0f} MiB, {options.idle} idle connections"
-    )
+    log = int(default_log(Fraction(memory)))
+    print(f"limit {memory / MIB:.0f} MiB, log {log / MIB:.0f} MiB, {options.idle} idle connections")
     chosen = [None, *MIXES] if options.mix is None else [MIXES[i] for i in options.mix]
     highest = 0
     for mix in chosen:

@@ -1,10 +1,19 @@
 """What each broker process is configured with."""
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from plimsoll.core.config import BrokerConfig, decode, encode
+from plimsoll.core.config import (
+    COMPILER_BYTES,
+    PROCESS_BYTES,
+    BrokerConfig,
+    BrokerHardware,
+    BrokerLimits,
+    decode,
+    encode,
+)
 from plimsoll.core.spec import (
     BrokerEndpoints,
     Resources,
@@ -17,6 +26,7 @@ from plimsoll.core.spec import (
 )
 from plimsoll.core.spec.broker_config import carried_bytes_per_second
 from plimsoll.core.spec.status.conditions import Condition, merge_conditions
+from plimsoll.core.spec.validation import consistency
 
 
 def make(kind: str, name: str, **spec: Any) -> SourceDocument:
@@ -117,12 +127,34 @@ def test_hardware_and_limits():
     assert not edge.security.plain
 
 
-def test_log_is_as_asked_or_a_quarter_of_the_heads_memory():
+def test_log_is_as_asked_or_by_the_heads_memory():
     told = configs()
     assert told["a-head"].limits.log_bytes == 10 * 2**20
     assert told["b-head"].limits.log_bytes == 128 * 2**20
-    assert told["c-head"].limits.log_bytes == 16 * 2**20
-    assert carried_bytes_per_second(chain(), "c") == pytest.approx(16 * 2**20 / 60)
+    half_of_the_room = (64 - 45) * 2**20 // 2
+    assert told["c-head"].limits.log_bytes == half_of_the_room
+    assert carried_bytes_per_second(chain(), "c") == pytest.approx(half_of_the_room / 60)
+
+
+@pytest.mark.parametrize("mebibytes", [64, 128, 255, 256, 320, 512, 1024, 4096])
+def test_a_head_with_a_full_log_fits_into_its_memory(mebibytes: int):
+    """By default with the compiled loop where there is one; with the largest log that is accepted, without it."""
+    memory = mebibytes * 2**20
+    default, largest = (int(log(Fraction(memory))) for log in (consistency.default_log, consistency.largest_log))
+    assert default <= largest
+
+    def config(log: int) -> BrokerConfig:
+        limits, hardware = BrokerLimits(log_bytes=log), BrokerHardware(memory_bytes=memory)
+        return BrokerConfig(
+            name="h", role="head", cluster="c", data="d", control="c", hardware=hardware, limits=limits
+        )  # fmt: skip
+
+    def needed(log: int) -> int:
+        return PROCESS_BYTES + log + (COMPILER_BYTES if config(log).may_compile else 0)
+
+    assert config(default).may_compile == (mebibytes >= 256)
+    assert needed(default) < memory
+    assert needed(largest) < memory
 
 
 def test_log_grows_to_what_reattaching_needs():

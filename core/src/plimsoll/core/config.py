@@ -18,6 +18,15 @@ SlowPolicy = Literal["block", "drop-oldest", "disconnect"]
 COMPILE_MIN_MEMORY_BYTES = 256 * 1024 * 1024
 """The compiled matching loop and its compiler take 120 MB: with less memory than this, matching stays in Python."""
 
+PROCESS_BYTES = 45 * 1024 * 1024
+"""Resident before the first publication, with 50 connections: measured by `python -m bench.broker.memory`."""
+
+COMPILER_BYTES = 124 * 1024 * 1024
+"""What the compiled loop of matching brings, measured in the same way."""
+
+LINKS_BYTES = 16 * 1024 * 1024
+"""Kept free beside a log for what is under way on links: each has at most its window, and few have all of it."""
+
 
 class HardwareEmulation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Emulated hardware: a publication occupies the broker for `base + per_subscription * n` seconds.
@@ -117,6 +126,13 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     time_factor: float = 1.0
     policy: dict[str, Any] | None = None
     """The balancing policy of its cluster, as in the custom resources; None: nothing is balanced."""
+
+    @property
+    def may_compile(self) -> bool:
+        """Whether there is memory for the compiled loop of matching, beside a head's log."""
+        log = self.limits.log_bytes if self.role == "head" else 0
+        room = self.hardware.memory_bytes - PROCESS_BYTES - LINKS_BYTES - log
+        return self.hardware.may_compile and room >= COMPILER_BYTES
 
     @property
     def head_name(self) -> str:

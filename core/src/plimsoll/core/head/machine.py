@@ -70,7 +70,7 @@ class Head(OverlayNode):
         self.members = frozenset(config.edges)
         self.edges: dict[str, Outbox] = {}
         self.log, self.log_growth = Log(limits.log_bytes), LogGrowth()
-        self.routes = RoutingTable(neighbors, compiled=config.hardware.may_compile)
+        self.routes = RoutingTable(neighbors, compiled=config.may_compile)
         self.owners = OwnershipTable()
         self.publishers = PublisherTable(limits)
         self.placement = Placement()

@@ -71,19 +71,14 @@ def broker_configs(resources: Resources, addresses: Mapping[str, BrokerEndpoints
     return tuple(_config(resources, place, addresses) for place in declared_brokers(resources))
 
 
-def default_log_bytes(memory_bytes: int) -> int:
-    """The log of a head with so much memory, if nothing else is specified."""
-    return memory_bytes // consistency.DEFAULT_LOG_SHARE
-
-
 def log_bytes(resources: Resources, cluster: str) -> int:
-    """The size of a head's log: as specified, else a quarter of its memory, or more if re-attaching needs more."""
+    """The size of a head's log: as specified, else by its memory, or more if re-attaching needs more."""
     given, _, _ = consistency.log_setting(resources, resources.clusters[cluster])
     if given is not None:
         return given.whole
     profile = resources.profiles[resources.clusters[cluster].spec.head.profile].spec
-    quarter = profile.memory.value / consistency.DEFAULT_LOG_SHARE
-    return int(max(quarter, consistency.log_needed(resources, resources.clusters[cluster]) or 0))
+    by_memory = consistency.default_log(profile.memory.value)
+    return int(max(by_memory, consistency.log_needed(resources, resources.clusters[cluster]) or 0))
 
 
 def carried_bytes_per_second(resources: Resources, cluster: str) -> float:

@@ -170,7 +170,7 @@ class FleetDefaults:
     log_size: Annotated[
         Quantity | None,
         FieldInfo(
-            "Size of a head's log; absent: a quarter of its memory, or more if re-attaching needs it.",
+            "Size of a head's log; absent: by its memory, or more if re-attaching needs it.",
             unit="bytes",
             above=0,
         ),

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from fractions import Fraction
 
+from plimsoll.core.config import COMPILE_MIN_MEMORY_BYTES, COMPILER_BYTES, PROCESS_BYTES
 from plimsoll.core.spec import brokers, head_tree
 from plimsoll.core.spec.field_info import camel_case
 from plimsoll.core.spec.kinds import AnySpec, BrokerClusterSpec, LoadBalancingSessionSpec
@@ -19,8 +20,24 @@ from plimsoll.core.spec.quantities import Quantity, bytes_text, seconds_text
 from plimsoll.core.spec.resources import Resource, Resources
 from plimsoll.core.spec.types.policy import PolicySpec
 
+SMALLEST_LOG_BYTES = 2**20
 LOG_SHARE = 2  # a head's log may take at most 1/LOG_SHARE of its memory
 DEFAULT_LOG_SHARE = 4  # and takes 1/DEFAULT_LOG_SHARE by default
+ROOM_SHARE = Fraction(3, 4)  # and no more than this of what the process leaves of it
+DEFAULT_ROOM_SHARE = Fraction(1, 2)  # and by default this
+
+
+def largest_log(memory_bytes: Fraction) -> Fraction:
+    """The largest log of a head with so much memory. Without room for the compiled loop of matching it runs without."""
+    return max(min(memory_bytes / LOG_SHARE, ROOM_SHARE * (memory_bytes - PROCESS_BYTES)), Fraction(SMALLEST_LOG_BYTES))
+
+
+def default_log(memory_bytes: Fraction) -> Fraction:
+    """The log of a head with so much memory, unless re-attaching needs more: a quarter of it, or half of the room."""
+    room = memory_bytes - PROCESS_BYTES
+    if memory_bytes >= COMPILE_MIN_MEMORY_BYTES:
+        room -= COMPILER_BYTES
+    return max(min(memory_bytes / DEFAULT_LOG_SHARE, DEFAULT_ROOM_SHARE * room), Fraction(SMALLEST_LOG_BYTES))
 
 
 def check_unique(objects: Iterable[Resource[AnySpec]]) -> Iterator[ResourceProblem]:
@@ -208,7 +225,7 @@ def _logs(resources: Resources) -> Iterator[ResourceProblem]:
     for cluster in resources.clusters.values():
         profile = resources.profiles[cluster.spec.head.profile]
         given, owner, path = log_setting(resources, cluster)
-        most = Fraction(profile.spec.memory.value, LOG_SHARE)
+        most = largest_log(profile.spec.memory.value)
         needed = log_needed(resources, cluster)
         if given is not None and given.value > most:
             found = f"a log of {given} leaves too little of the {profile.spec.memory} of profile {profile.name}"
@@ -220,7 +237,7 @@ def _logs(resources: Resources) -> Iterator[ResourceProblem]:
 def _small_log(resources: Resources, cluster: Resource[BrokerClusterSpec], needed: Fraction) -> ResourceProblem:
     given, owner, path = log_setting(resources, cluster)
     profile = resources.profiles[cluster.spec.head.profile]
-    spec, most = profile.spec, Fraction(profile.spec.memory.value, LOG_SHARE)
+    spec, most = profile.spec, largest_log(profile.spec.memory.value)
     deadline = resources.fleet.spec.defaults.timing.reattach_within
     rate = spec.bandwidth.input_bytes_per_second
     have = f"its log has {given}" if given is not None else f"the {spec.memory} of profile {profile.name} allow"
