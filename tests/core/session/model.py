@@ -197,6 +197,8 @@ class Head:
         for x, state in list(one.members.items()):
             if world.draw.random() > faults.speed:
                 continue
+            if x in world.silent and (state == "cut" or (state == "preparing" and not one.plan.replay)):
+                continue
             if state == "preparing":
                 one.members[x] = "stayed" if world.draw.random() < faults.leaves else "attached"
             elif state == "cutting":
@@ -211,6 +213,8 @@ class Head:
         if one.state == "cutting" and "cut" in one.members.values():
             one.state, one.drains_until = "cut", world.now + one.plan.drain_seconds
         if world.now >= one.drains_until:
+            # By replay the source has closed its attachment at the cut, and a lease is as long as a drain.
+            world.serves[one.plan.source] -= {x for x, state in one.members.items() if state == "cut"}
             self._set(one, ("cut",), "detached")
         self._settle(one)
 
@@ -242,6 +246,8 @@ class World:
         self.head_of = dict.fromkeys("abc", "east-head") | dict.fromkeys("wv", "west-head")
         self.cordoned: set[str] = set()
         self.down: set[str] = set()
+        self.silent: set[str] = set()
+        """Subscribers whose clients read what they are sent and never answer."""
         self.reports: dict[str, dict[str, Any]] = {}
         self.told: list[EmitEvent] = []
         self.sent: list[SendMessage] = []

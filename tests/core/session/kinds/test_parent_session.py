@@ -117,6 +117,35 @@ def test_who_is_away_is_waited_for_and_counted_once():
     assert (session.planned, session.counts()["moved"], session.counts()["stayed"]) == (4, 4, 0)
 
 
+def test_a_client_that_never_answers_holds_up_a_drain_no_longer_than_its_patience():
+    """By replay the source lets it go: it resumes from its token, or its place ends with its lease."""
+    world = world_of(4)
+    world.silent = {"a001"}
+    session = drained(world, deadline="10m")
+    assert (session.phase, session.reason) == ("Succeeded", "Drained")
+    assert session.counts() == {"moved": 3, "stayed": 0, "returned": 0, "detached": 1, "unknown": 0}
+    assert not world.serves["a"]
+    requests = {one.request.name: one.request for one in world.store.values()}
+    by_round = {child.round: requests[child.name].spec.handover for child in session.children}
+    assert by_round[0] == "Auto"
+    assert by_round[max(by_round)] == "Replay"
+    settings, timings = world.settings, world.settings.timings
+    assert session.moving_at is not None
+    assert session.ended_at is not None
+    round_and_pause = timings.prepare + timings.settle * 2.0 ** (session.round - 1)
+    by_replay = timings.prepare + timings.drain + timings.settle * 2.0**session.round
+    most = settings.drain_patience_seconds + round_and_pause + by_replay
+    assert session.ended_at - session.moving_at <= most
+
+
+def test_a_drain_that_is_to_go_by_drain_waits_until_its_deadline():
+    world = world_of(4)
+    world.silent = {"a001"}
+    session = drained(world, deadline="2m", handover="Drain")
+    assert (session.phase, session.counts()["moved"]) == ("Failed", 3)
+    assert world.serves["a"] == {"a001"}
+
+
 def test_an_approved_drain_moves_exactly_the_members_of_its_plan():
     world = world_of(6)
     uid = world.ask("drain", source="a", action="Drain", approval={"policy": "Manual"})

@@ -192,6 +192,8 @@ class EngineSettings:
     is away keeps its place for its lease, and only then counts as gone. `queue_looks`: of the sessions that wait, each
     event steps this many from the front of the queue, and as many of the others in turn. `queue_saves`: the most of
     them that are stored within `Timings.save` because their place or message has changed.
+    `drain_patience_seconds`: from the first move of a drain until its rounds go by replay, which needs no answer of a
+    client to MOVE_TO.
     """
 
     timings: Timings = Timings()
@@ -201,6 +203,7 @@ class EngineSettings:
     drain_limit_seconds: float = 2.0
     log_margin: float = 2.0
     drain_rounds: int = 12
+    drain_patience_seconds: float = 20.0
     queue_looks: int = 32
     queue_saves: int = 10
     placer: Placer = LeastLoadedPlacer()  # noqa: RUF009  # a frozen value

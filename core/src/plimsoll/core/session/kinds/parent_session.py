@@ -19,7 +19,7 @@ from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.execute.executor import finish_session, is_settling, outcomes_text, with_measurements
 from plimsoll.core.session.inputs import SessionRequest
 from plimsoll.core.session.request import lifecycle, planner
-from plimsoll.core.session.state import ChildSession, Phase, Session, SessionVerdict
+from plimsoll.core.session.state import ChildSession, Phase, PlannedPair, Session, SessionVerdict
 
 LONGEST_PAUSE_FACTOR = 20.0
 """The longest pause between two rounds of a drain, as a multiple of the first."""
@@ -127,11 +127,23 @@ def _child_spec(
         "action": "Rebalance",
         "select": {"names": list(pair.members)},
         "mode": "Execute",
-        "handover": spec.handover,
+        "handover": _child_handover(context, request, session, pair),
         "limits": limits,
         "deadline": f"{seconds}s",
         "ttl": str(spec.ttl),
     }
+
+
+def _child_handover(context: EngineContext, request: SessionRequest, session: Session, pair: PlannedPair) -> str:
+    """As requested; by replay if a drain has waited long enough for clients that do not attach at their target."""
+    handover = request.spec.handover
+    if session.kind != "drain" or handover != "Auto" or session.round == 0 or session.moving_at is None:
+        return handover
+    patience = context.settings.drain_patience_seconds * context.settings.time_factor
+    if context.now < session.moving_at + patience:
+        return handover
+    choice = lifecycle.handover_method_of(context, "Replay", pair.source, pair.target)
+    return handover if choice.refused else "Replay"
 
 
 # ---------------------------------------------------------------- when all children are over
