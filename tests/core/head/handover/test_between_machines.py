@@ -185,3 +185,32 @@ def test_the_loss_of_an_edge_before_the_cut_ends_the_session(victim: str):
         assert is_empty(play.fleet.edge("e2"))
     else:
         play.check()
+
+
+def test_by_replay_the_place_of_a_client_that_never_answers_ends_with_its_lease():
+    """The source lets it go at the cut, and the hand-over ends: nothing waits for the client."""
+    play = Play(one_cluster(), "e1", "e2", "x", "y")
+    play.follower.names.pop(1)  # the client of x reads all and answers nothing
+    play.command("prepare", replay=True)
+    play.command("cut")
+    play.run(5.5)
+    assert play.outcome().state == "done"
+    assert dict(play.outcome().members) == {"x": "detached", "y": "moved"}
+    play.run(play.fleet.limits.lease_seconds)
+    assert is_empty(play.fleet.edge("e1"))
+    assert set(play.fleet.head().owners.entries) == {"y"}
+    assert play.fleet.edge("e2").status()["slots"] == 0
+
+
+def test_by_replay_a_client_that_answers_late_goes_on_from_its_token():
+    play = Play(one_cluster(), "e1", "e2", "x")
+    follower, before = play.follower, dict(play.follower.read)
+    silent = follower.names.pop(1)
+    play.command("prepare", replay=True)
+    play.command("cut")
+    play.run(2.0)
+    assert dict(play.outcome().members) == {"x": "cut"}
+    follower.names[1], follower.read = silent, before
+    play.run(1.0)
+    play.check()
+    assert dict(play.outcome().members) == {"x": "moved"}

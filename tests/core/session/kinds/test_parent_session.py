@@ -138,6 +138,15 @@ def test_a_client_that_never_answers_holds_up_a_drain_no_longer_than_its_patienc
     assert session.ended_at - session.moving_at <= most
 
 
+def test_a_drain_that_may_leave_its_cluster_goes_by_replay_within_it():
+    world = world_of(4)
+    world.silent = {"a001"}
+    session = drained(world, deadline="10m", scope="Global")
+    assert (session.phase, session.reason) == ("Succeeded", "Drained")
+    requests = [one.request.spec for one in world.store.values() if one.request.parent]
+    assert {(spec.handover, spec.scope) for spec in requests} == {("Auto", "Global"), ("Replay", "Local")}
+
+
 def test_a_drain_that_is_to_go_by_drain_waits_until_its_deadline():
     world = world_of(4)
     world.silent = {"a001"}

@@ -120,14 +120,16 @@ def _child_spec(
     if spec.limits.max_moves_per_minute is not None:  # together they must not exceed their parent's rate
         siblings = sum((other.round, other.wave) == (child.round, child.wave) for other in session.children)
         limits["maxMovesPerMinute"] = max(1, spec.limits.max_moves_per_minute // siblings)
+    handover = _child_handover(context, request, session, pair)
+    is_global = pair.is_across or (spec.scope == "Global" and handover != "Replay")
     return {
-        "scope": "Global" if pair.is_across or spec.scope == "Global" else "Local",
+        "scope": "Global" if is_global else "Local",
         "source": {"name": child.source},
         "target": {"name": child.target},
         "action": "Rebalance",
         "select": {"names": list(pair.members)},
         "mode": "Execute",
-        "handover": _child_handover(context, request, session, pair),
+        "handover": handover,
         "limits": limits,
         "deadline": f"{seconds}s",
         "ttl": str(spec.ttl),
