@@ -19,7 +19,8 @@ from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.execute.executor import finish_session, is_settling, outcomes_text, with_measurements
 from plimsoll.core.session.inputs import SessionRequest
 from plimsoll.core.session.request import lifecycle, planner
-from plimsoll.core.session.state import ChildSession, Phase, PlannedPair, Session, SessionVerdict
+from plimsoll.core.session.session_plan import PlannedPair
+from plimsoll.core.session.state import ChildSession, Phase, Session, SessionVerdict
 
 LONGEST_PAUSE_FACTOR = 20.0
 """The longest pause between two rounds of a drain, as a multiple of the first."""
