@@ -60,7 +60,10 @@ COMMANDS = [
     ("get", "bc", "east", HOSTILE),
     (HOSTILE,),
 ]
-OF_OTHER_PROGRAMS = {"demo": "writes what its own fleet is called"}
+OF_OTHER_PROGRAMS = {
+    "demo": "writes what its own fleet is called",
+    "conformance": "writes what its own script and the client under test are called",
+}
 
 
 def hostile(value: Any) -> Any:

@@ -38,7 +38,8 @@ def free_ports(count: int) -> list[int]:
 class Fleet:
     """Brokers as processes; they end with the fixture."""
 
-    def __init__(self, folder: Path, *, curve: bool = False, **limits: Any) -> None:
+    def __init__(self, folder: Path, *, curve: bool = False, client: str = "*", **limits: Any) -> None:
+        self.client = client
         self.folder, self.limits = (
             folder,
             BrokerLimits(lease_seconds=6.0, dead_seconds=2.0, heartbeat_seconds=0.5, **limits),
@@ -61,7 +62,7 @@ class Fleet:
     def _write_keys(self) -> None:
         for name, (_, secret) in self.pairs.items():
             (self.folder / f"{name}.key").write_bytes(secret + b"\n")
-        roles = {"h": "head h", "e1": "edge e1", "e2": "edge e2", "app": "client *"}
+        roles = {"h": "head h", "e1": "edge e1", "e2": "edge e2", "app": f"client {self.client}"}
         lines = [f"{self.pairs[name][0].decode()} {role}\n" for name, role in roles.items()]
         (self.folder / "authorized").write_text("".join(lines))
         (self.folder / "head.pub").write_bytes(self.pairs["h"][0] + b"\n")

@@ -33,8 +33,8 @@ def write(path: Path, text: str) -> None:
 def test_a_connection_whose_key_was_revoked_comes_back_with_the_new_one(
     own_fleet: Callable[..., Fleet], eventually: Callable[..., None]
 ) -> None:
-    fleet = own_fleet(curve=True)
-    with fleet.connection() as connection:
+    fleet = own_fleet(curve=True, client="app")
+    with fleet.connection(name="app") as connection:
         received: list[object] = []
         subscriber = Subscriber(
             connection,
@@ -60,9 +60,9 @@ def test_a_connection_whose_key_was_revoked_comes_back_with_the_new_one(
 def test_a_publisher_without_an_answer_says_so_and_goes_on_when_it_can(
     own_fleet: Callable[..., Fleet], eventually: Callable[..., None]
 ) -> None:
-    fleet = own_fleet(curve=True)
+    fleet = own_fleet(curve=True, client="app")
     limits = ClientLimits(stall_seconds=1.0, link=LinkLimits(heartbeat_seconds=0.5, dead_seconds=2.0))
-    with fleet.connection(limits=limits) as connection:
+    with fleet.connection(name="app", limits=limits) as connection:
         publisher = Publisher(connection)
         publisher.publish({"n": 0}).wait(20)
         authorized = fleet.folder / "authorized"

@@ -195,6 +195,6 @@ def test_validate_says_what_logs_carry_and_that_plain_is_plain(run, tmp_path):
     _, out, _ = run("validate", "-f", str(file))
     assert out.splitlines() == [
         "fleet f: 1 heads, 0 edges; valid",
-        "  a: a log of 64Mi carries 1092Ki of input per second for 2 x reattachWithin 30s",
+        "  a: a log of 43Mi carries 742Ki of input per second for 2 x reattachWithin 30s",
         "  security.plain is set: anyone who reaches a port may publish, read and command",
     ]

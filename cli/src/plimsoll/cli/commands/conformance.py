@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, OK, CommandError
-from plimsoll.cli.output import print_line, table
+from plimsoll.cli.output import print_line, print_lines, table
 from plimsoll.conformance import (
     SCENARIOS,
     ChildClient,
@@ -36,7 +36,7 @@ def conformance(options: argparse.Namespace) -> int:
         verdicts = list(play_all(scenarios, partial(ChildClient, command), max(1, options.jobs), options.patience))
     except ChildClientError as error:
         raise CommandError(BAD_INPUT, str(error)) from error
-    print_line(json_report(verdicts) if options.json else table_report(verdicts))
+    print_lines(json_report(verdicts) if options.json else table_report(verdicts))
     return OK if all(verdict.is_kept for verdict in verdicts) else FAILED
 
 
