@@ -185,7 +185,8 @@ def _sends_all_again(original: Wrapped, self: Any, opened: Any) -> None:
 
 def _any_epoch(original: Wrapped, self: Any, opened: Any) -> None:
     self._session = (opened.head, opened.epoch)
-    original(self, msgspec.structs.replace(opened, last_seq=max(opened.last_seq, self._answered)))
+    answered = self._last_sent - len(self._sent)
+    original(self, msgspec.structs.replace(opened, last_seq=max(opened.last_seq, answered)))
 
 
 OWN_PUBLISHER = publisher.ClientPublisher
@@ -493,7 +494,7 @@ MORE = [
     Mutant("moved-together", "looks at the first attachment alone",
            around(edge_records.EdgeRecords, "on_record", _first_only)),
     Mutant("publisher-forgotten", "takes the head's word for its memory",
-           around(OWN_PUBLISHER, "_forgotten", _knows_all)),
+           around(OWN_PUBLISHER, "_leaves_hole", _knows_all)),
     Mutant("answers-repeated", "answers again what has its answer",
            around(OWN_PUBLISHER, "_on_refused", _answers_again)),
     Mutant("move-list-at-end", "takes HELD for a SUBACK", around(OWN_MOVES, "on_held", _held_counts)),
