@@ -14,7 +14,6 @@ from typing import Any
 from plimsoll.core import verify
 from plimsoll.core.config import BrokerConfig, BrokerHardware, BrokerLimits, LinkSecurity, PeerBroker
 from plimsoll.core.edge.machine import Edge
-from plimsoll.core.head.log import LogEntry
 from plimsoll.core.head.machine import Head
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import OwnerEpoch
@@ -81,8 +80,8 @@ def observe_head(head: Head, journal: ObservationJournal) -> None:
         entry = owners.entries[subscriber]
         observe_owner(subscriber, entry.epoch, entry.key.partition("#")[0], why)
 
-    def appended(position: int, entry: LogEntry) -> None:
-        pub = None if entry.is_gap else msg.to_edge.decode(entry.record)
+    def appended(position: int, record: bytes, *_: object) -> None:
+        pub = msg.to_edge.decode(record)
         if isinstance(pub, msg.PubOpen):
             identity, origin = (pub.publisher, pub.incarnation, pub.seq), (pub.head, pub.epoch, pub.offset)
             journal.add(seen.LogEntryObserved(head.info.name, head.epoch, position, identity, origin, journal.now))
@@ -94,7 +93,7 @@ def observe_head(head: Head, journal: ObservationJournal) -> None:
             for member in record.members:
                 observe_owner(member.subscriber, (member.epoch[0], member.epoch[1] + 1), target, "cut")
 
-    _call_after(head.log, "append", appended)
+    _call_after(head.log, "append_publication", appended)
     _call_after(owners, "swap", lambda _, subscriber, *__: owned(subscriber, cause[0]))
     _call_after(owners, "adopt", lambda _, subscriber, *__: owned(subscriber, "report"))
     _call_after(head.handover_links, "send_to_edge", sent_to_edge)
