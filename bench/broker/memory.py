@@ -100,7 +100,7 @@ def _process(config: BrokerConfig, folder: Path) -> Iterator[int]:
 
 
 def fill(connection: Callable[[str], client.Connection], mix: Mix, size: int) -> None:
-    """Publish until so many bytes of log have been filled."""
+    """Publish until the log holds this number of bytes."""
     with contextlib.ExitStack() as stack:
         publishers = [
             stack.enter_context(client.Publisher(stack.enter_context(connection(f"publisher{i}"))))

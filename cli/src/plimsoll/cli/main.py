@@ -275,7 +275,7 @@ def _add_conformance_command(add_parser: Callable[..., argparse.ArgumentParser])
         type=float,
         default=1.0,
         metavar="FACTOR",
-        help="all deadlines are so many times as long; default: 1",
+        help="factor on all deadlines, for a slow machine; default: 1",
     )
     made.add_argument(
         "program", metavar="COMMAND", nargs=argparse.REMAINDER,

@@ -43,7 +43,7 @@ R = TypeVar("R")
 class Stage:
     """`placement`: the edges that the next JOINs are answered with, in order; the last one is used again.
 
-    `patience`: all deadlines are so many times as long, for a slow machine.
+    `patience`: the factor on all deadlines, for a slow machine.
     """
 
     def __init__(self, client: ClientUnderTest, patience: float = 1.0) -> None:

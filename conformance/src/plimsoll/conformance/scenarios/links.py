@@ -75,7 +75,7 @@ def frame_from_client_lost(stage: Stage) -> None:
     stage.until(lambda: not edge.faults.received_lost, SAME_FRAMES, "no DATA frame has come to e1")
     before = len(edge.hellos)
     edge.out(edge.open_link().peer, wire.who_frame())
-    stage.until(lambda: len(edge.hellos) > before, WHO_HELLO, "WHO has not been answered with HELLO")
+    stage.until(lambda: len(edge.hellos) > before, WHO_HELLO, "the client did not answer WHO with HELLO")
     if not edge.hellos[-1].known:
         raise RuleBrokenError(WHO_HELLO, "HELLO of a link that has been open has `known` false")
     x.expect_resume("e1", rule=SAME_FRAMES)

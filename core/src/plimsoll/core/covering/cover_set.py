@@ -80,7 +80,7 @@ class CoveringSet(Generic[K]):
     ) -> CoverDelta[K]:
         """Remove, then add, as one step: a key may be removed and added again. Changes nothing when it raises.
 
-        With `units` the step ends soon after it has spent so much, and `tidy` has to go on with what `is_tidy` denies.
+        `units` bounds the work of the step. What is left then, as `is_tidy` says, is the work of `tidy`.
         """
         leaving = sorted_keys(removes)
         coming = [(key, subscription) for key, subscription in adds]
@@ -105,7 +105,7 @@ class CoveringSet(Generic[K]):
         return not self._retiring and not self._sweeping
 
     def tidy(self, units: int) -> CoverDelta[K]:
-        """Go on with what bounded steps have left over, for about so many units."""
+        """Continue the work that bounded steps have left, for about this number of units."""
         before: dict[K, Subscription | None] = {}
         pending: dict[CoverNode[K], None] = {}
         self._left = units

@@ -10,7 +10,7 @@ Rules:
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Protocol
 
 from plimsoll.core.config import BrokerConfig
@@ -45,7 +45,7 @@ class LinkIntake:
     def __init__(self) -> None:
         self.frames: deque[tuple[wire.Data, int]] = deque()
         self.waiting_bytes = 0
-        self.work: Iterator[int] | None = None
+        self.work: Generator[int, None, None] | None = None
 
 
 class ClientIntake:
@@ -92,7 +92,8 @@ class ClientIntake:
         intake = self.waiting.pop(link, None)
         if intake is not None:
             self.waiting_bytes -= intake.waiting_bytes
-            intake.work = None  # ends it; what it has begun is undone there
+            if intake.work is not None:
+                intake.work.close()  # it undoes what it has begun
 
     def _turn(self, link: Link, intake: LinkIntake) -> bool:
         """Work on a link's frames for one turn. Whether all of them are done."""
@@ -111,7 +112,7 @@ class ClientIntake:
             self.host.took(link)
         return True
 
-    def _records(self, link: Link, frame: wire.Data) -> Iterator[int]:
+    def _records(self, link: Link, frame: wire.Data) -> Generator[int, None, None]:
         for raw in frame.records:
             try:
                 yield from self.client_requests.handle(link, msg.decode(msg.from_client, raw))

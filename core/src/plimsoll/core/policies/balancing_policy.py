@@ -55,4 +55,4 @@ class BalancingPolicy:
 
     def choose(self, draft: PlanBuilder) -> PlanEnd:
         """Choose rows of the draft's pair, and say why no more are chosen."""
-        raise NotImplementedError
+        raise NotImplementedError  # a policy has this, or a `plan` of its own

@@ -23,7 +23,7 @@ ATTRIBUTES_AT_MOST = 1024
 ATTRIBUTE_CHARACTERS_AT_MOST = 16_384
 """Of all names and strings of a publication together. Every broker on its way looks at each of them for matching."""
 SMALL_BODY_BYTES = 2048
-"""A body of at most so many bytes keeps both limits."""
+"""A body up to this size cannot exceed either limit, so it is not looked into."""
 
 
 def attributes_fault(attributes: Mapping[str, Scalar]) -> str:
