@@ -51,7 +51,7 @@ class Kubelet:
     async def _run(self) -> None:
         while True:
             pods = await self._api.list("Pod", self._namespace, names.BROKER, retry=True)
-            await asyncio.gather(*(self._start(pod) for pod in pods if condition(pod, "Ready").get("status") != "True"))
+            await asyncio.gather(*(self._start(pod) for pod in pods if not _runs(pod)))
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _start(self, pod: world.Object) -> None:
@@ -87,3 +87,8 @@ class Kubelet:
         assert self._brokers.stdin is not None
         self._brokers.stdin.write(json.dumps(started).encode() + b"\n")
         self._brokers.stdin.flush()
+
+
+def _runs(pod: world.Object) -> bool:
+    """Whether its status says so: the scheduler, which tries again every five minutes, takes PodScheduled back."""
+    return all(condition(pod, type_).get("status") == "True" for type_ in ("PodScheduled", "Ready"))
