@@ -61,7 +61,7 @@ def made(triples: list[Triple]) -> Subscription:
 
 
 @contextmanager
-def small_limits(few: int, smallest: int, merge: int, block: int, probe: float) -> Iterator[None]:
+def small_limits(few: int, smallest: int, merge: int, block: int, probe: float, step: int = 256) -> Iterator[None]:
     """Limits so small that a handful of subscriptions reaches every tier, promotion, merge and split."""
     with (
         mock.patch.multiple(
@@ -72,6 +72,7 @@ def small_limits(few: int, smallest: int, merge: int, block: int, probe: float) 
             PROBE_IN_SCANS=probe,
             PROBE_IN_CHECKS=probe,
             MERGE_FRACTION=0,
+            STEP=step,
             MOST_PLANS=3,
         ),
         mock.patch.object(template_table, "BLOCK_LIMIT", block),
@@ -117,6 +118,7 @@ limits = st.tuples(
     st.sampled_from([1, 1, 4, 1024]),  # smallest merge
     st.sampled_from([2, 3, 8192]),  # block limit
     st.sampled_from([0.0, 1.5, 30.0]),  # price of a probe
+    st.sampled_from([1, 2, 256]),  # moved between tiers by one change
 )
 steps = st.lists(
     st.tuples(st.sampled_from(["add", "add", "load", "remove"]), st.integers(0, 99)), min_size=3, max_size=24
@@ -184,7 +186,7 @@ def test_the_index_answers_as_asking_every_subscription(programs: int, cases: in
         pool: list[list[Triple]],
         publications: list[dict[str, Any]],
         steps: list[tuple[str, int]],
-        limits: tuple[int, int, int, int, float],
+        limits: tuple[int, int, int, int, float, int],
         compile_rows: bool,
         text_ids: bool,
     ) -> None:
@@ -236,6 +238,26 @@ def test_larger_sets_with_real_limits(seed: int, compile_rows: bool):
         }
         assert sorted(tested.match(attributes), key=repr) == brute_force(live, attributes)
         assert sorted(tested.match_groups(attributes).ids(), key=repr) == brute_force(live, attributes)
+
+
+@pytest.mark.parametrize("filed", ["compiled", "filed"])
+def test_one_change_moves_a_bounded_number_of_subscriptions(filed: str):
+    """A merge and a promotion are spread over the changes that follow; every publication is answered meanwhile."""
+    tested, live = Index(), dict[Any, list[Triple]]()
+    with mock.patch.multiple(index, FEW_TEMPLATES=0, PROBE_IN_SCANS=1000.0, STEP=64):
+        for n in range(2400):
+            # Two bounds have no table. A template of one bound has one as soon as its price is exceeded.
+            triples: list[Triple] = [
+                ("a", "=", "x") if filed == "filed" else ("q", "<", float(n)),
+                ("p", ">", float(n)),
+            ]
+            before, live[n] = tested.stats()[filed], triples
+            tested.add(n, made(triples))
+            assert tested.stats()[filed] - before <= 65
+            if n % 97 == 0:
+                sample: dict[str, Any] = {"a": "x", "p": n / 2, "q": n / 4}
+                assert sorted(tested.match(sample), key=repr) == brute_force(live, sample)
+    assert tested.stats()[filed] > 1024
 
 
 # --------------------------------------------------------------------------------------------------- the compiled loop

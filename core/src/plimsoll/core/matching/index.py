@@ -32,6 +32,8 @@ PROBE_IN_CHECKS = 1.5  # a probe of a table or leaf costs about as much as check
 PROBE_IN_SCANS = 120.0  # and this many in the compiled loop
 SMALLEST_MERGE = 1024  # residual rows below which the compiled loop is not worth its call
 MERGE_FRACTION = 1 / 64  # new or removed rows that trigger a merge, as a fraction of the compiled rows
+STEP = 256  # subscriptions that one change moves between tiers at most, as long as
+STEP_FRACTION = 1 / 256  # of the compiled rows is less: a step also costs a copy of them
 
 
 # Per table (getter, find, guard), then the plans of the residual and of the compiled rows, if any.
@@ -51,7 +53,9 @@ class Index:
         self._subscriptions: dict[Id, Subscription] = {}
         self._tables: dict[EqualityNames, TemplateTable] = {}
         self._members: dict[Template, dict[Id, None]] = {}  # of templates without a table
-        self._promoted: dict[Template, int] = {}  # template with a table -> its subscriptions
+        self._promoted: dict[Template, int] = {}  # template with a table -> its subscriptions there
+        self._promoting: dict[Template, dict[Id, None]] = {}  # their members that are still in the residual
+        self._is_merging = False
         self._residual = ResidualIndex()
         self._compiled: CompiledResidual | None = None
         self._may_compile = compiled
@@ -74,6 +78,10 @@ class Index:
         self.generation += 1
         self._subscriptions[item] = subscription
         self._equalities.count(subscription, 1)
+        self._file(item, subscription)
+        self._step()
+
+    def _file(self, item: Id, subscription: Subscription) -> None:
         filing = template_filing(subscription)
         if filing is None:
             self._add_residual(item, subscription)
@@ -81,14 +89,14 @@ class Index:
         template = filing[0]
         if template in self._promoted:
             self._promoted[template] += 1
-            self._tables[template[0]].add(filing, item)
+            self._table(template[0]).add(filing, item)
             return
         members = self._members.setdefault(template, {})
         members[item] = None
         self._add_residual(item, subscription)
         # Judge a template only when its members have doubled: adding stays cheap.
         if len(members) >= SMALLEST_TEMPLATE and not len(members) & (len(members) - 1) and self._worth(members):
-            self._promote(template)
+            self._begin_promotion(template)
 
     def remove(self, item: Id, /) -> None:
         """Remove a subscription. KeyError if the id is unknown."""
@@ -96,16 +104,11 @@ class Index:
         self.generation += 1
         self._equalities.count(subscription, -1)
         filing = template_filing(subscription)
-        if filing is not None:
-            template = filing[0]
-            if template in self._promoted:
-                self._remove_filed(filing, item)
-                return
-            members = self._members[template]
-            del members[item]
-            if not members:
-                del self._members[template]
-        self._remove_checked(item)
+        if filing is None:
+            self._remove_checked(item)
+        else:
+            self._remove_filed(filing, item)
+        self._step()
 
     def load(self, items: Iterable[tuple[Id, Subscription]]) -> None:
         """Add many at once, faster than one by one. ValueError if an id is taken; nothing is added then."""
@@ -131,9 +134,12 @@ class Index:
                 if len(members) < SMALLEST_TEMPLATE or not self._worth(members):
                     rest += loaded
                     continue
-                self._promote(template, without=loaded)
+                self._begin_promotion(template)
+                for item in loaded:  # they are filed nowhere yet
+                    del self._promoting[template][item]
+                self._promote(template, len(members))
             self._promoted[template] += len(loaded)
-            table = self._tables[template[0]]
+            table = self._table(template[0])
             for key, pairs in _by_key(loaded, keys, bounds).items():
                 table.extend(key, template[1], template[2], pairs)
         self._load_rest(rest, unfiled)
@@ -234,7 +240,7 @@ class Index:
         if self._residual.add(item, subscription, self._equalities.of) or first:
             self._plans.clear()
         if self._residual.compilable >= self._merge_limit():
-            self._merge(())
+            self._is_merging = True
 
     def _remove_checked(self, item: Id) -> None:
         compiled = self._compiled
@@ -244,36 +250,52 @@ class Index:
                 self._compiled = None
                 self._plans.clear()
             elif compiled.dead > self._merge_limit():
-                self._merge(())
+                self._is_merging = True
         elif self._residual.remove(item):
             self._plans.clear()
 
     def _remove_filed(self, filing: TemplateFiling, item: Id) -> None:
         template = filing[0]
-        table = self._tables[template[0]]
-        table.remove(filing, item)
-        self._promoted[template] -= 1
-        if not self._promoted[template]:
+        unfiled = self._promoting if template in self._promoted else self._members
+        if item in (members := unfiled.get(template, {})):
+            del members[item]
+            if not members:
+                del unfiled[template]
+            self._remove_checked(item)
+        else:
+            table = self._tables[template[0]]
+            table.remove(filing, item)
+            self._promoted[template] -= 1
+            if not table.cells:
+                del self._tables[template[0]]
+                self._plans.clear()
+        if not self._promoted.get(template, 1) and template not in self._promoting:
             del self._promoted[template]
-        if not table.cells:
-            del self._tables[template[0]]
-            self._plans.clear()
+
+    # -- between the tiers, a step at each change: a change costs the same however large the index is
+
+    def _step(self) -> None:
+        if self._promoting:
+            self._promote(next(iter(self._promoting)), STEP)
+        elif self._is_merging:
+            self._merge((), max(STEP, int(len(self._compiled or ()) * STEP_FRACTION)))
 
     def _merge_limit(self) -> float:
         compiled = self._compiled
         return max(SMALLEST_MERGE, len(compiled) * MERGE_FRACTION if compiled is not None else 0)
 
-    def _merge(self, more: Iterable[Id]) -> None:
-        """Move the compilable subscriptions of the residual, and `more`, into the arrays."""
+    def _merge(self, more: Iterable[Id], most: int) -> None:
+        """Move up to `most` compilable subscriptions of the residual, and `more`, into the arrays."""
         scan = kernel.load() if self._may_compile else None
         if scan is None:
-            self._may_compile = False
+            self._may_compile = self._is_merging = False
             for item in more:
                 self._residual.add(item, self._subscriptions[item], self._equalities.of)
             return
         from plimsoll.core.matching.compiled_residual import CompiledResidual  # numpy is there if the loop is
 
-        moving = [*self._residual.take_compilable(), *more]
+        moving = [*self._residual.take_compilable(most), *more]
+        self._is_merging = self._residual.compilable > 0
         if self._compiled is None or self._compiled.is_wasteful:
             moving.extend(self._compiled.ids() if self._compiled is not None else ())
             self._compiled = CompiledResidual(scan)
@@ -281,6 +303,32 @@ class Index:
             dict(zip(moving, map(self._subscriptions.__getitem__, moving), strict=True)), self._equalities.of
         )
         self._plans.clear()
+
+    def _begin_promotion(self, template: Template) -> None:
+        """Let a template have a table; its members move there."""
+        self._promoting[template] = self._members.pop(template)
+        self._promoted[template] = 0
+
+    def _promote(self, template: Template, most: int) -> None:
+        """Move up to `most` members of a template to its table."""
+        members = self._promoting[template]
+        for item in list(islice(members, most)):
+            filing = template_filing(self._subscriptions[item])
+            if filing is None:
+                raise RuntimeError(f"{self._subscriptions[item]} is a member of a template that it does not have")
+            del members[item]
+            self._remove_checked(item)
+            self._table(template[0]).add(filing, item)
+            self._promoted[template] += 1
+        if not members:
+            del self._promoting[template]
+
+    def _table(self, names: EqualityNames) -> TemplateTable:
+        table = self._tables.get(names)
+        if table is None:
+            table = self._tables[names] = TemplateTable(names)
+            self._plans.clear()
+        return table
 
     def _load_rest(self, filed: list[Id], unfiled: list[Id]) -> None:
         """File loaded subscriptions that got no table: in the arrays if there are many, else in the residual."""
@@ -295,24 +343,7 @@ class Index:
         for item in others:
             self._residual.add(item, self._subscriptions[item], self._equalities.of)
         if compilable:
-            self._merge(compilable)
-
-    def _promote(self, template: Template, without: Iterable[Id] = ()) -> None:
-        """Give a template a table and move its members there, except those in `without`, which are not filed yet."""
-        table = self._tables.get(template[0])
-        if table is None:
-            table = self._tables[template[0]] = TemplateTable(template[0])
-        members = self._members.pop(template)
-        for item in without:
-            del members[item]
-        self._promoted[template] = len(members)
-        for item in members:
-            filing = template_filing(self._subscriptions[item])
-            if filing is None:
-                raise RuntimeError(f"{self._subscriptions[item]} is a member of a template that it does not have")
-            self._remove_checked(item)
-            table.add(filing, item)
-        self._plans.clear()
+            self._merge(compilable, self._residual.compilable)
 
     def _worth(self, members: dict[Id, None]) -> bool:
         """Whether a probe costs less than the members that a publication would otherwise have to check."""

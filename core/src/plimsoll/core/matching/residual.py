@@ -10,6 +10,7 @@ each place of its value.
 
 import operator
 from collections.abc import Callable, Hashable, Iterator
+from itertools import islice
 from typing import Any
 
 from plimsoll.core.predicates import Attributes, Exactly, Interval, OneOf, Present, Subscription, Text
@@ -100,9 +101,9 @@ class ResidualIndex:
                 return False
         return True
 
-    def take_compilable(self) -> list[Id]:
-        """Remove and return all ids that could become rows of arrays."""
-        taken = list(self._compilable)
+    def take_compilable(self, most: int) -> list[Id]:
+        """Remove and return up to `most` ids that could become rows of arrays."""
+        taken = list(islice(self._compilable, most))
         for item in taken:
             self.remove(item)
         return taken
