@@ -79,10 +79,11 @@ class Prometheus:
         return [value for item in found if not math.isnan(value := float(item["value"][1]))]
 
     def until(self, what: str, holds: Callable[[], Any], seconds: float = 60.0) -> None:
-        """Wait for a condition."""
+        """Wait for a condition; raises TimeoutError."""
         deadline = time.monotonic() + seconds
         while not holds():
-            assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"not within {seconds:g} s: {what}")
             time.sleep(0.25)
 
     def is_ready(self) -> bool:

@@ -1,26 +1,33 @@
-"""Every query of dashboards and alerts, asked of a real Prometheus over a fleet of pods that moves its subscribers."""
+"""Every query of dashboards and alerts, asked of a real Prometheus over a fleet that moves its subscribers.
+
+A fleet of this machine has brokers and collectors; one of pods has an operator, too, and there every query is asked.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.helm.exported import selectors
 from tests.helm.prometheus import Prometheus, Target, prometheus_program, running_prometheus
 from tests.helm.test_alerts import ALERTS, RULES
 from tests.helm.test_dashboards import QUERIES
+from tests.local.conftest import FLEET as LOCAL_FLEET
+from tests.local.conftest import Fleet, wait_for
+from tests.local.traffic import Traffic
 from tests.operator.running import FLEET, Running, running
 
+from plimsoll.local import store_edits
 from plimsoll.operator import names
 from plimsoll.operator.objects.collectors import HTTP_PORT
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.images("broker", "collector"),
-    pytest.mark.timeout(600),
-]
+pytestmark = pytest.mark.timeout(600)
 TEXT = FLEET.replace(
     "spec:\n  security:", "spec:\n  telemetry: {collectors: {replicas: 1, interval: 1s}}\n  security:", 1
 )
@@ -35,6 +42,10 @@ spec:
   mode: Execute
   deadline: 2m
 """
+MOVE = {"scope": "Local", "mode": "Execute", "select": {"sharePercent": 50}, "deadline": "2m"}
+LOCAL = LOCAL_FLEET.replace(
+    "metadata: {name: quotes}\n", "metadata: {name: quotes}\nspec: {telemetry: {collectors: {replicas: 1, interval: 1s}}}\n", 1
+)
 FROM_GRAFANA = {
     "$__rate_interval": "10s", "$__range": "10m", "$window": "10m", "$load_line": "0.9", "$overload": "0.95",
     "$namespace": ".*", "$cluster": ".*", "$broker": ".*",
@@ -44,6 +55,7 @@ WITHOUT_DATA = {
     "PlimsollOperatorDown": "it asks for what is absent",
     "PlimsollSessionsFailing": "no session fails in a healthy fleet",
     "PlimsollSnapshotRefused": "there is no Spark here",
+    "PlimsollApiFailing": "the API server fails no request",
     "PlimsollReconcileFailing": "no reconciliation need fail in a healthy fleet",
 }
 """Queries that give nothing here, and why; some of them may."""
@@ -88,10 +100,25 @@ async def loaded_edge(fleet: Running) -> str:
     return str(max(edges, key=lambda edge: edge.get("status", {}).get("subscribers", 0))["metadata"]["name"])
 
 
-def without_data(server: Prometheus) -> set[str]:
-    return {title for title, expression in ASKED.items() if not server.values(expression)}
+def judge(server: Prometheus, asked: dict[str, str]) -> None:
+    """Each query gives data within a minute, and no alert fires."""
+    empty: set[str] = set()
+
+    def is_complete() -> bool:
+        nonlocal empty
+        empty = {title for title, expression in asked.items() if not server.values(expression)}
+        return empty <= set(WITHOUT_DATA)
+
+    with contextlib.suppress(TimeoutError):  # what is missing is told below
+        server.until("every query gives data", is_complete)
+    assert empty - set(WITHOUT_DATA) == set()
+    firing = server.ask("query", query='ALERTS{alertstate="firing"}')["result"]
+    assert {item["metric"]["alertname"] for item in firing} <= {"PlimsollOperatorDown"} - set(asked)
+    print(f"{len(asked)} queries, {len(asked) - len(empty)} with data; without: {', '.join(sorted(empty)) or 'none'}")
 
 
+@pytest.mark.cluster
+@pytest.mark.images("broker", "collector")
 def test_every_query_gives_data(tmp_path: Path):
     prometheus_program()
 
@@ -120,22 +147,59 @@ def test_every_query_gives_data(tmp_path: Path):
             assert status["phase"] == "Succeeded", status
             assert status["progress"]["moved"] > 0, status
 
-            async def complete() -> bool:
-                return without_data(server) <= set(WITHOUT_DATA)
-
-            try:
-                await fleet.until("every query gives data", complete, 60)
-            finally:
-                print("without data:", sorted(without_data(server)))
-            firing = server.ask("query", query='ALERTS{alertstate="firing"}')["result"]
-            assert [item["metric"]["alertname"] for item in firing] == []
-            await asyncio.to_thread(print, f"{len(ASKED)} queries, {len(ASKED) - len(without_data(server))} with data")
+            await asyncio.to_thread(judge, server, ASKED)
 
     async def run() -> None:
         async with running(tmp_path, TEXT) as fleet:
             await story(fleet)
 
     asyncio.run(run())
+
+
+class ScrapedFleet(Fleet):
+    """A fleet of this machine whose brokers answer Prometheus."""
+
+    PROGRAM = str(Path(__file__).with_name("scraped_fleet.py"))
+
+    def targets(self) -> list[Target]:
+        """Brokers as the chart's monitors name those of pods, and collectors."""
+        found = []
+        for note in sorted(self.folder.path.rglob("*.http")):
+            own = {"namespace": "local", "pod": f"{note.stem}-0", "plimsoll_dev_broker": note.stem}
+            found.append(Target(note.read_text(), own))
+        for file in sorted(self.folder.path.rglob("*.address")):
+            found.append(Target(json.loads(file.read_text())["http"], {"namespace": "local", "pod": file.stem}))
+        return found
+
+
+@pytest.fixture
+def scraped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScrapedFleet]:
+    monkeypatch.setenv("PLIMSOLL_HOME", str(tmp_path))
+    fleet = ScrapedFleet(tmp_path)
+    yield fleet
+    fleet.clean()
+
+
+def test_queries_about_brokers_and_collectors_give_data(scraped: ScrapedFleet, tmp_path: Path):
+    prometheus_program()
+    scraped.up(LOCAL)
+    wait_for(lambda: len(scraped.targets()) == 4, what="a head, two edges and a collector to answer")
+    own = ("plimsoll_broker_", "plimsoll_telemetry_", "up", "ALERTS")
+    asked = {
+        title: expression
+        for title, expression in ASKED.items()
+        if all(name.startswith(own) for name, _ in selectors(expression))
+    }
+    assert len(asked) > len(ASKED) / 2
+    with running_prometheus(tmp_path, scraped.targets(), ALERTS) as server, Traffic(scraped.folder, 8) as traffic:
+        server.until("all are scraped", lambda: len(server.values("up == 1")) == 4)
+        source = max(("e-0", "e-1"), key=lambda edge: len(traffic.at(edge)))
+        store_edits.create_session(scraped.folder, "relieve", {**MOVE, "source": {"name": source}})
+        wait_for(lambda: "endedAt" in scraped.object("LoadBalancingSession", "relieve").get("status", {}))
+        status = scraped.object("LoadBalancingSession", "relieve")["status"]
+        assert (status["phase"], status["progress"]["moved"] > 0) == ("Succeeded", True), status
+        judge(server, asked)
+    scraped.end()
 
 
 def test_a_reason_belongs_to_a_query():
