@@ -57,6 +57,11 @@ def test_selectors_are_found():
     ]
 
 
+def test_what_nothing_exports_is_found():
+    assert unknown("rate(plimsoll_broker_mesages_total[5m])") == ["plimsoll_broker_mesages_total"]
+    assert unknown('plimsoll_broker_state{kind="OK"} > 0') == ["plimsoll_broker_state{kind}"]
+
+
 @pytest.mark.parametrize("title", QUERIES)
 def test_a_query_asks_for_what_is_exported(title: str):
     assert list(selectors(QUERIES[title])) or QUERIES[title].startswith("vector(")
