@@ -87,8 +87,9 @@ kind-up:  ## Create a kind cluster and load the images; needs Docker and kind (K
 crds: setup  ## Generate crds/ and the tables of docs/ from the code
 	@$(PY) scripts/make_crds.py
 
-chart: crds  ## Generate the chart's copy of the definitions and its README
+chart: crds  ## Generate the chart's copy of the definitions, its dashboards and its README
 	@cp crds/*.yaml helm/plimsoll/files/crds/
+	@$(PY) scripts/make_dashboards.py
 	@$(PY) scripts/make_chart_readme.py
 
 format: setup  ## Format the sources, order imports, and apply the linter's safe fixes

@@ -60,6 +60,7 @@ class Fleet:
     """A fleet run in a process of its own."""
 
     TEXT = FLEET
+    PROGRAM = RUN
     wait_for = staticmethod(wait_for)
     alive = staticmethod(alive)
 
@@ -73,7 +74,7 @@ class Fleet:
         file = self.home / "fleet.yaml"
         file.write_text(text)
         self.process = subprocess.Popen(
-            [sys.executable, RUN, str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [sys.executable, self.PROGRAM, str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         return self.process
 

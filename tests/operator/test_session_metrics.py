@@ -57,6 +57,7 @@ def test_a_world_of_sessions_is_counted_and_breaks_no_law(counted: Counted):
         assert counted["_subscribers_total", {"outcome": outcome}] == number
     assert counted["_phase_duration_seconds_count", {"phase": "Sampling"}] == 1
     assert counted["_drain_duration_seconds_count"] > 0
+    assert counted["_predicted_drain_duration_seconds_count"] == counted["_drain_duration_seconds_count"]
     assert counted["_prediction_error_ratio_count"] == 2
     assert all(counted["_law_violations_total", {"law": law}] == 0 for law in ("I4", "I5", "I8"))
 
@@ -94,6 +95,10 @@ def test_how_far_promises_were_off(counted: Counted):
     counted.metrics.observe(session(phase="Failed", reason="R", ended_at=3.0, plan=plan), 3.0)
     assert counted["_prediction_error_ratio_count"] == 1
     assert counted["_prediction_error_ratio_sum"] == pytest.approx(0.03)
+    for value, ratio in (("before", 0.9), ("predicted", 0.5), ("measured", 0.53)):
+        labels = {"value": value}
+        assert counted["_edge_utilization_ratio_count", labels] == 1, "only what was measured, so that means compare"
+        assert counted["_edge_utilization_ratio_sum", labels] == pytest.approx(ratio)
 
 
 def test_what_breaks_a_law_is_counted_once(counted: Counted):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from copy import copy
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Histogram, Summary
 
 from plimsoll.core.session import Session, observed_session
 from plimsoll.core.session.batch import OUTCOMES, AuditTotals, sum_audits
@@ -21,6 +21,7 @@ from plimsoll.core.verify.session_checker import SessionChecker
 DURATION_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 ERROR_BUCKETS: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 OPEN_PHASES: Final = tuple(phase for phase in PHASES if phase not in FINAL_PHASES)
+UTILIZATIONS: Final = ("before", "predicted", "measured")
 DELIVERY_FAULTS: Final = ("lost", "duplicated", "reordered", "suppressed")
 OVERDUE_GRACE_SECONDS: Final = 60.0
 """How much later than its deadline a session may end without counting as overdue: the API server may be away."""
@@ -66,6 +67,15 @@ class SessionMetrics:
             "Difference between an edge's measured and predicted utilisation, as a share of its capacity.",
             buckets=ERROR_BUCKETS, registry=registry,
         )  # fmt: skip
+        self.utilizations = Summary(
+            "plimsoll_session_edge_utilization_ratio",
+            "Utilisation of the edges of ended sessions: before, as predicted and as measured, where it was measured.",
+            ["value"], registry=registry,
+        )  # fmt: skip
+        self.predicted_drains = Summary(
+            "plimsoll_session_predicted_drain_duration_seconds",
+            "Predicted time from the cut of a batch to its end, for each batch that has ended.", registry=registry,
+        )  # fmt: skip
         self.violations = Counter(
             "plimsoll_session_law_violations", "Faults that the checker found in stored sessions: always 0.", ["law"],
             registry=registry,
@@ -80,6 +90,8 @@ class SessionMetrics:
             self.phases.labels(phase)
         for kind in DELIVERY_FAULTS:
             self.deliveries.labels(kind)
+        for value in UTILIZATIONS:
+            self.utilizations.labels(value)
         for law in ("I4", "I5", "I8"):
             self.violations.labels(law)
 
@@ -134,6 +146,13 @@ class SessionMetrics:
                 self.phases.labels(phase).observe(seconds)
         for seconds in measured_drain_seconds(session):
             self.drains.observe(seconds)
-        for forecast in session.plan.forecasts if session.plan is not None else ():
+        for batch in session.batches:
+            if batch.cut_at is not None and batch.ended_at is not None:
+                self.predicted_drains.observe(batch.predicted_seconds)
+        plan = session.plan
+        for forecast in plan.forecasts if plan is not None else ():
             if forecast.utilization_measured is not None:
                 self.errors.observe(utilization_error(forecast))
+                self.utilizations.labels("before").observe(forecast.utilization_before)
+                self.utilizations.labels("predicted").observe(forecast.utilization_after)
+                self.utilizations.labels("measured").observe(forecast.utilization_measured)

@@ -1,0 +1,196 @@
+"""The operator and the API server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dashboards.grafana import (
+    NAMESPACE,
+    RED_ABOVE_0,
+    RED_BELOW_1,
+    Dashboard,
+    Panel,
+    Query,
+    Row,
+    dashboard_links,
+    firing,
+    label_variable,
+)
+
+
+def process(metric: str) -> str:
+    """A figure of the operator's process alone, whatever else is scraped."""
+    return f"process_{metric}{{{NAMESPACE}}} and on (namespace, pod) plimsoll_fleets"
+
+
+def operator_rate(metric: str, by: str, more: str = "") -> str:
+    return f"sum by ({by}) (rate(plimsoll_{metric}{{{NAMESPACE}{more}}}[$__rate_interval]))"
+
+
+def took(share: float) -> str:
+    buckets = operator_rate("reconcile_duration_seconds_bucket", "controller, le")
+    return f"histogram_quantile({share}, {buckets})"
+
+
+OPERATOR: Final = Dashboard(
+    uid="plimsoll-operator",
+    title="Plimsoll / Operator",
+    text="The operator: whether it keeps up with its objects, what it changes, and how the API server answers.",
+    links=[dashboard_links()],
+    variables=[label_variable("namespace", "Namespace of the operator", "plimsoll_fleets")],
+    rows=[
+        Row(
+            "Now",
+            [
+                firing("Operator|Watches|Reconcile|Api"),
+                Panel(
+                    title="Operators",
+                    kind="stat",
+                    width=4,
+                    height=4,
+                    steps=RED_BELOW_1,
+                    empty="none is scraped",
+                    text="Operators that are scraped. Brokers go on without one, but nothing is balanced, scaled "
+                    "or repaired.",
+                    queries=[Query(f"count(plimsoll_fleets{{{NAMESPACE}}}) or vector(0)", "operators")],
+                ),
+                Panel(
+                    title="Fleets",
+                    kind="stat",
+                    width=4,
+                    height=4,
+                    text="Fleets that are reconciled.",
+                    queries=[Query(f"sum(plimsoll_fleets{{{NAMESPACE}}})", "fleets")],
+                ),
+                Panel(
+                    title="Without an event",
+                    kind="stat",
+                    unit="s",
+                    width=4,
+                    height=4,
+                    steps=((None, "green"), (60, "orange"), (90, "red")),
+                    text="Time since the last event of any watch. The operator makes one itself every 30 s.",
+                    queries=[Query(f"max(plimsoll_watch_silence_seconds{{{NAMESPACE}}})", "silence")],
+                ),
+                Panel(
+                    title="Waiting",
+                    kind="stat",
+                    width=4,
+                    height=4,
+                    text="Namespaces that have changed and wait for reconciliation.",
+                    queries=[Query(f"sum(plimsoll_workqueue_depth{{{NAMESPACE}}})", "namespaces")],
+                ),
+                Panel(
+                    title="Reconciliations that failed",
+                    kind="stat",
+                    width=4,
+                    height=4,
+                    steps=RED_ABOVE_0,
+                    text="In the chosen time. The operator's log and the Degraded conditions say why.",
+                    queries=[
+                        Query(
+                            f'sum(increase(plimsoll_reconcile_total{{{NAMESPACE}, result!="success"}}[$__range])) '
+                            "or vector(0)",
+                            "failed",
+                        )
+                    ],
+                ),
+            ],
+        ),
+        Row(
+            "Reconciliation",
+            [
+                Panel(
+                    title="Reconciliations",
+                    unit="cps",
+                    text="By result.",
+                    queries=[
+                        Query(operator_rate("reconcile_total", "controller, result"), "{{controller}} {{result}}")
+                    ],
+                ),
+                Panel(
+                    title="How long they take",
+                    unit="s",
+                    text="Reconciliations and writing of status: half, and 99 of 100, are faster.",
+                    queries=[Query(took(0.5), "{{controller}} 50 %"), Query(took(0.99), "{{controller}} 99 %")],
+                ),
+                Panel(
+                    title="Changes of objects",
+                    unit="cps",
+                    empty="nothing was changed",
+                    text="Steps executed on objects of fleets. At rest there are none.",
+                    queries=[Query(operator_rate("changes_total", "change, kind"), "{{change}} {{kind}}")],
+                ),
+                Panel(
+                    title="Queue",
+                    text="Namespaces that wait for reconciliation.",
+                    queries=[Query(f"plimsoll_workqueue_depth{{{NAMESPACE}}}", "{{pod}}")],
+                ),
+                Panel(
+                    title="Lag of the event loop",
+                    unit="s",
+                    text="How late a task was woken at most, in the last seconds.",
+                    queries=[Query(f"plimsoll_event_loop_lag_seconds{{{NAMESPACE}}}", "{{pod}}")],
+                ),
+                Panel(
+                    title="Sessions that are stored",
+                    text="By operator.",
+                    queries=[Query(f"sum by (pod) (plimsoll_sessions{{{NAMESPACE}}})", "{{pod}}")],
+                ),
+            ],
+        ),
+        Row(
+            "API server",
+            [
+                Panel(
+                    title="Requests",
+                    unit="cps",
+                    text="Without watches.",
+                    queries=[Query(operator_rate("api_requests_total", "verb, resource"), "{{verb}} {{resource}}")],
+                ),
+                Panel(
+                    title="Answers by code",
+                    unit="cps",
+                    text="409 is a conflict, which is tried again; 0 means that no answer came.",
+                    queries=[Query(operator_rate("api_requests_total", "code"), "{{code}}")],
+                ),
+                Panel(
+                    title="Age of the last event",
+                    unit="s",
+                    text="By kind. Kinds that never change have old events; all of them at once means deaf watches.",
+                    queries=[
+                        Query(f"time() - plimsoll_watch_last_event_timestamp_seconds{{{NAMESPACE}}}", "{{kind}}"),
+                        Query(f"plimsoll_watch_silence_seconds{{{NAMESPACE}}}", "any"),
+                    ],
+                ),
+            ],
+        ),
+        Row(
+            "Process",
+            [
+                Panel(
+                    title="Processor",
+                    text="Cores that the operator uses.",
+                    queries=[
+                        Query(
+                            f"rate(process_cpu_seconds_total{{{NAMESPACE}}}[$__rate_interval]) and on (namespace, "
+                            "pod) plimsoll_fleets",
+                            "{{pod}}",
+                        )
+                    ],
+                ),
+                Panel(
+                    title="Memory",
+                    unit="bytes",
+                    text="Resident memory.",
+                    queries=[Query(process("resident_memory_bytes"), "{{pod}}")],
+                ),
+                Panel(
+                    title="Open files",
+                    text="Open file descriptors and their limit.",
+                    queries=[Query(process("open_fds"), "{{pod}}"), Query(process("max_fds"), "{{pod}} limit")],
+                ),
+            ],
+        ),
+    ],
+)
