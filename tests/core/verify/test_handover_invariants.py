@@ -29,6 +29,8 @@ def laws(*observations: seen.Observation) -> Sequence[str]:
     [
         [BEGAN, CUT, ATTACHED, told("moved")],
         [BEGAN, told("stayed")],
+        [BEGAN, told("away")],
+        [BEGAN, told("gone")],
         [BEGAN, RESUMED, told("stayed")],
         [BEGAN, RESUMED, told("returned")],
         [BEGAN, CUT, told("detached")],
@@ -48,6 +50,8 @@ def test_what_is_true_is_no_violation(story: list[seen.Observation]):
         [BEGAN, seen.OwnerObserved("x", (1, 3), "c", 11.0, "cut"), ATTACHED, told("moved")],
         [BEGAN, told("moved", 10.9), CUT, ATTACHED],
         [BEGAN, CUT, told("stayed")],
+        [BEGAN, CUT, told("away")],
+        [BEGAN, CUT, told("gone")],
         [BEGAN, CUT, told("returned")],
         [BEGAN, CUT, told("detached", 10.5)],
         [BEGAN, told("elsewhere")],

@@ -22,6 +22,8 @@ OUTCOME_MEANINGS: Mapping[str, str] = {
     "": "has not been moved yet",
     "moved": "is served by the target",
     "stayed": "is served by the source, as before",
+    "away": "is not connected; its source keeps its place until its lease ends",
+    "gone": "is not known at the source any more: it left, or its lease ended",
     "returned": "came back by itself, to the source or another edge, and continues there",
     "detached": "was away when its time ran out; it resumes where it was when it comes back",
     "unknown": "is served by neither edge; it resumes where it was when it comes back",

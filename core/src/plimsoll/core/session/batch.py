@@ -8,9 +8,10 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from plimsoll.core.protocol.departures import UNCUT_OUTCOMES
 from plimsoll.core.protocol.messages import Outcome
 
-OUTCOMES: Final = ("moved", "stayed", "returned", "detached", "unknown")
+OUTCOMES: Final = ("moved", *UNCUT_OUTCOMES, "returned", "detached", "unknown")
 """Outcomes of a member. `unknown`: its head has lost the batch, and neither edge lists it."""
 
 LOST_BEFORE_CUT: Final = "again"

@@ -14,7 +14,8 @@ from plimsoll.core.verify import observations as seen
 from plimsoll.core.verify.invariants import AuditFindings
 
 FINAL_STATES = ("done", "aborted")
-OUTCOMES = ("moved", "stayed", "returned", "detached")
+OUTCOMES = ("moved", "stayed", "away", "gone", "returned", "detached")
+UNCUT_OUTCOMES = ("stayed", "away", "gone")
 
 
 class OwnerChange(NamedTuple):
@@ -137,7 +138,7 @@ class HandoverAudit:
             return f"no head made {began.target} its owner"
         if outcome == "moved" and not (self._resumed(here) or self._was_attached(handover, subscriber)):
             return f"it was never attached at {began.target}"
-        if outcome == "stayed" and any(s.cause == "cut" for s in here) and not self._others(handover, subscriber):
+        if outcome in UNCUT_OUTCOMES and any(s.cause == "cut" for s in here) and not self._others(handover, subscriber):
             return f"it was cut over to {began.target}"
         if outcome == "returned" and not self._resumed(steps):
             return "it did not resume"
