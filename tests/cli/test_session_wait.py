@@ -19,7 +19,7 @@ from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
 
 MOVE = {"scope": "Local", "source": {"name": "e-0"}, "target": {"name": "e-1"}, "select": {"count": 5}}
-NO_MOVES = {"moved": 0, "stayed": 0, "returned": 0, "detached": 0, "unknown": 0}
+NO_MOVES = {"moved": 0, "stayed": 0, "away": 0, "gone": 0, "returned": 0, "detached": 0, "unknown": 0}
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ RULES = [rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule
 SOURCES = {
     "plimsoll_broker_": ROOT / "broker-image/src/plimsoll/broker/monitoring/metrics.py",
     "plimsoll_telemetry_": ROOT / "telemetry/src/plimsoll/telemetry/api/metrics.py",
+    "plimsoll_sessions_with_": ROOT / "operator/src/plimsoll/operator/session_metrics.py",
     "plimsoll_session_": ROOT / "operator/src/plimsoll/operator/session_metrics.py",
     "plimsoll_": ROOT / "operator/src/plimsoll/operator/metrics.py",
 }
@@ -58,6 +59,7 @@ FIRES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "PlimsollMoveNotClean": (
         {'plimsoll_session_deliveries_total{kind="lost"}': "0x5 1x20"}, {"kind": "lost"},
     ),
+    "PlimsollSessionDeliveryFaults": ({"plimsoll_sessions_with_delivery_faults_total": "0x5 1x20"}, {}),
     "PlimsollBrokerOverloaded": ({"plimsoll_broker_input_utilization": "0.5x2 1.2x20"}, {}),
     "PlimsollBrokerMemory": ({"plimsoll_broker_memory_ratio": "0.85x20"}, {}),
     "PlimsollStrangers": (
@@ -92,6 +94,7 @@ CALM = {
     "plimsoll_sessions_overdue": "0x20",
     'plimsoll_session_deliveries_total{kind="lost"}': "0x20",
     'plimsoll_session_deliveries_total{kind="suppressed"}': "0+3x20",
+    "plimsoll_sessions_with_delivery_faults_total": "0x20",
     "plimsoll_broker_input_utilization": "0.9x20",
     "plimsoll_broker_output_utilization": "1.2x3 0.5x20",
     "plimsoll_broker_memory_ratio": "0.7x20",

@@ -34,6 +34,15 @@ class AuditTotals(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     reordered: int = 0
     suppressed: int = 0
 
+    @property
+    def faults(self) -> tuple[int, int, int]:
+        """What applications noticed: deliveries lost, duplicated and reordered."""
+        return self.lost, self.duplicated, self.reordered
+
+    @property
+    def has_faults(self) -> bool:
+        return any(self.faults)
+
 
 def sum_audits(audits: Iterable[AuditTotals | None]) -> AuditTotals:
     """The sums of all audits that are known."""

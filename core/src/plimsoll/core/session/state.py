@@ -201,6 +201,10 @@ class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
         """The audit of this attempt; of a parent, that of its children together."""
         return sum_audits([*(batch.audit for batch in self.batches), *(child.audit for child in self.children)])
 
+    def full_audit(self) -> AuditTotals:
+        """The audit of all attempts."""
+        return sum_audits([*(one.audit for one in self.history), self.audit()])
+
     @property
     def planned(self) -> int:
         """How many subscribers this attempt is to move, each counted once."""
