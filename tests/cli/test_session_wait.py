@@ -152,6 +152,15 @@ def test_success_is_a_condition():
             "Failed       0/1 moved  1 stayed  Late: it is",
         ),
         (
+            {
+                "phase": "Succeeded",
+                "progress": {"moved": 1, "stayed": 0, "planned": 3, "away": 2},
+                "reason": "DeliveryFaults",
+                "message": "1 moved; 3 lost",
+            },
+            "Succeeded    1/3 moved  2 away  DeliveryFaults: 1 moved; 3 lost",
+        ),
+        (
             {"phase": "Succeeded", "reason": "Empty", "message": "none is there"},
             "Succeeded    Empty: none is there",
         ),

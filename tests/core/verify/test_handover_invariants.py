@@ -63,6 +63,27 @@ def test_a_false_report_breaks_law_i8(story: list[seen.Observation]):
     assert "I8" in laws(*story)
 
 
+@pytest.mark.parametrize(
+    ("outcome", "served_at", "missed_at", "heard_at", "is_true"),
+    [
+        ("stayed", 12.0, 1.0, 12.0, True),
+        ("stayed", 11.8, 12.0, 12.0, True),
+        ("stayed", 10.5, 12.0, 12.0, False),
+        ("stayed", 10.5, 12.0, 10.7, True),
+        ("away", 10.5, 12.0, 12.0, True),
+        ("away", 12.0, 10.5, 12.0, False),
+        ("gone", 12.0, 10.5, 12.0, False),
+        ("gone", 12.0, 11.8, 12.0, True),
+        ("gone", 12.0, 1.0, float("-inf"), True),
+    ],
+)
+def test_an_outcome_without_a_cut_says_what_the_source_knows(
+    outcome: str, served_at: float, missed_at: float, heard_at: float, is_true: bool
+):
+    one = seen.UncutMemberObserved("1.1", "x", "a", outcome, served_at, missed_at, heard_at, 12.0)
+    assert laws(BEGAN, one) == ([] if is_true else ["I8"])
+
+
 def test_by_replay_the_owner_counts_and_not_who_was_told_first():
     began = seen.HandoverStartObserved("1.1", "a", "b", ["x"], True, 1.0, 10.0)
     assert laws(began, RESUMED, told("moved")) == []

@@ -49,7 +49,7 @@ ENDS = ReasonSection(
         StatusReason(
             "NobodyMoved",
             "RolledBack",
-            "no subscriber could be moved; all are where they were. The message has the first cause",
+            "no subscriber could be moved, and none was cut. The message has the first cause",
             "Remove that cause.",
             again=True,
         ),
