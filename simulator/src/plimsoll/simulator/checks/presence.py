@@ -61,7 +61,7 @@ class SourcePresence:
 
         def added(_: None, session: Handover) -> None:
             for x, member in session.members.items():
-                # One that another session has cut is gone as soon as that is decided, before the source has heard of it.
+                # One that another session has cut is gone once that is decided, before the source hears of it.
                 if member.state in UNCUT_OUTCOMES and not head.coordinator.table.is_leaving(x):
                     self._judge(head, session, x, member.state)
 

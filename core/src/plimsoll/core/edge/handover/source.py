@@ -58,8 +58,8 @@ class HandoverSource:
             told[attachment.link].append(msg.MoveToItem(attachment.id, attachment.epoch))
         for link, members in told.items():
             self.host.say(link, msg.MoveTo(move.session, members, move.edge, move.endpoint, move.public_key))
-        for why, members in stay.items():
-            self.host.up(msg.HandoverRejected(move.session, members, why))
+        for why, subscribers in stay.items():
+            self.host.up(msg.HandoverRejected(move.session, subscribers, why))
 
     def _why_not(self, subscriber: str) -> str:
         """Why a subscriber cannot be moved, as HANDOVER_REJECTED says it."""
