@@ -182,8 +182,8 @@ class Coordinator:
 
     def edge_lost(self, edge: str) -> None:
         for session in [s for s in self.sessions.values() if edge in (s.plan.source, s.plan.target)]:
-            lost = f"{edge} was lost"
-            self.table.refuse(session, session.of(*OPEN), f"{AWAY}: {lost}" if edge == session.plan.source else lost)
+            code = f"{AWAY}: " if edge == session.plan.source else ""
+            self.table.refuse(session, session.of(*OPEN), f"{code}{edge} was lost")
 
     def heads_lost(self, is_behind: Iterable[str]) -> None:
         """These heads can no longer be reached."""
