@@ -19,7 +19,7 @@ from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
 
 MOVE = {"scope": "Local", "source": {"name": "e-0"}, "target": {"name": "e-1"}, "select": {"count": 5}}
-NO_MOVES = {"moved": 0, "stayed": 0, "returned": 0, "detached": 0, "unknown": 0}
+NO_MOVES = {"moved": 0, "stayed": 0, "away": 0, "gone": 0, "returned": 0, "detached": 0, "unknown": 0}
 
 
 @pytest.fixture
@@ -150,6 +150,15 @@ def test_success_is_a_condition():
                 "message": "it is",
             },
             "Failed       0/1 moved  1 stayed  Late: it is",
+        ),
+        (
+            {
+                "phase": "Succeeded",
+                "progress": {"moved": 1, "stayed": 0, "planned": 3, "away": 2},
+                "reason": "DeliveryFaults",
+                "message": "1 moved; 3 lost",
+            },
+            "Succeeded    1/3 moved  2 away  DeliveryFaults: 1 moved; 3 lost",
         ),
         (
             {"phase": "Succeeded", "reason": "Empty", "message": "none is there"},

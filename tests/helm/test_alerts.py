@@ -134,6 +134,7 @@ CALM = {
     "plimsoll_sessions_overdue": "0x20",
     'plimsoll_session_deliveries_total{kind="lost"}': "0x20",
     'plimsoll_session_deliveries_total{kind="suppressed"}': "0+3x20",
+    "plimsoll_sessions_with_delivery_faults_total": "0x20",
     "plimsoll_broker_input_utilization": "0.9x20",
     "plimsoll_broker_output_utilization": "1.2x3 0.5x20",
     "plimsoll_broker_memory_ratio": "0.7x20",

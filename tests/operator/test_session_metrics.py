@@ -127,6 +127,9 @@ def test_what_a_fleet_that_is_no_more_left_open_is_never_late(counted: Counted):
     assert counted["_law_violations_total", {"law": "I5"}] == 0
 
 
+FAULTY = "plimsoll_sessions_with_delivery_faults_total"
+
+
 def audited(**sums: int) -> Batch:
     return Batch(
         id="1.1", head="h", head_epoch=1, source="a", target="b", target_head="h", replay=False, prepare_seconds=1.0,
@@ -144,13 +147,18 @@ def test_what_subscribers_have_counted_is_summed_up_once_even_behind_the_end(cou
     for _ in range(2):
         metrics.observe(replace(over, batches=[audited(subscribers=2, lost=1, suppressed=5)]), 3.0)
     assert counted["_audited_subscribers_total"] == 2
+    assert counted.registry.get_sample_value(FAULTY) == 1
     assert [counted["_deliveries_total", {"kind": kind}] for kind in kinds] == [1, 0, 0, 5]
     metrics.observe(replace(over, uid="another", batches=[audited(subscribers=9, lost=9)]), 3.0)
     assert counted["_audited_subscribers_total"] == 2, "another process has seen that"
+    metrics.observe(session(uid="good"), 2.0)
+    metrics.observe(replace(over, uid="good", batches=[audited(subscribers=2, suppressed=1)]), 3.0)
+    assert counted.registry.get_sample_value(FAULTY) == 1
 
 
 def test_a_parent_counts_nothing_that_its_children_do(counted: Counted):
     child = ChildSession(name="c", source="a", target="b", members=1, counts={"moved": 1})
     counted.metrics.observe(session(children=[child]), 2.0)
     counted.metrics.observe(session(children=[replace(child, audit=AuditTotals(subscribers=1, lost=1))]), 3.0)
+    assert counted.registry.get_sample_value(FAULTY) == 0
     assert counted["_audited_subscribers_total"] == 0

@@ -36,6 +36,8 @@ def test_members_that_moved_have_attached_to_the_target(handover: Any, tmp_path:
     [
         ("returned", (), "b is `returned`, but never attached again"),
         ("stayed", (("b", "e2", 100.5),), "b is `stayed`, but attached to e2"),
+        ("away", (("b", "e2", 100.5),), "b is `away`, but attached to e2"),
+        ("gone", (("b", "e2", 100.5),), "b is `gone`, but attached to e2"),
         ("detached", (), "b is `detached` before the time for draining was over"),
     ],
 )

@@ -24,7 +24,7 @@ def session(name: str = "s1", **status: Any) -> dict[str, Any]:
             {"name": "e2", "utilizationBeforePercent": 10, "utilizationAfterPercent": 40},
         ]},
         "measured": {"drainMillisecondsMax": 750, "edges": [{"name": "e1", "utilizationPercent": 55, "after": loads}]},
-        "progress": {"planned": 5, "moved": 4, "stayed": 1, "percent": 100},
+        "progress": {"planned": 9, "moved": 4, "stayed": 1, "away": 2, "gone": 2, "percent": 100},
     }  # fmt: skip
     return {
         "kind": "LoadBalancingSession", "metadata": {"name": name, "uid": f"uid-{name}"},
@@ -40,7 +40,8 @@ def test_a_session_becomes_a_row():
     )  # fmt: skip
     assert found["ended_us"] - found["requested_us"] == 9_000_000
     assert found["requested_us"] == 1_767_225_600_000_000
-    assert (found["planned"], found["moved"], found["stayed"], found["returned"]) == (5, 4, 1, 0)
+    assert (found["planned"], found["moved"], found["stayed"], found["returned"]) == (9, 4, 1, 0)
+    assert (found["away"], found["gone"]) == (2, 2)
     first, second = found["edges"]
     assert (first["utilization_predicted"], first["utilization_measured"], first["output_predicted"]) == (
         0.5,

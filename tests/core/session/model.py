@@ -42,7 +42,7 @@ from plimsoll.core.spec.resources import to_mapping
 from plimsoll.core.verify.session_checker import SessionChecker
 
 OPEN = ("preparing", "attached", "cutting")
-OUTCOMES = ("moved", "stayed", "returned", "detached")
+OUTCOMES = ("moved", "stayed", "away", "gone", "returned", "detached")
 STEP = 0.1
 
 
@@ -147,7 +147,7 @@ class Head:
             return
         busy = {x for one in self.handovers.values() for x, state in one.members.items() if state in (*OPEN, "cut")}
         there = self.world.serves[plan.source]
-        members = {x: "preparing" if x in there and x not in busy else "stayed" for x in plan.members}
+        members = {x: "gone" if x not in there else "stayed" if x in busy else "preparing" for x in plan.members}
         self.handovers[session] = Handover(plan, members, self.world.now + plan.prepare_seconds)
         self._settle(self.handovers[session])
 
@@ -200,7 +200,7 @@ class Head:
             if x in world.silent and (state == "cut" or (state == "preparing" and not one.plan.replay)):
                 continue
             if state == "preparing":
-                one.members[x] = "stayed" if world.draw.random() < faults.leaves else "attached"
+                one.members[x] = "away" if world.draw.random() < faults.leaves else "attached"
             elif state == "cutting":
                 one.members[x] = "cut"
             elif state == "cut" and world.draw.random() < faults.leaves:

@@ -138,7 +138,8 @@ def moving(done: int, **fields: Any) -> Session:
 def test_progress_in_numbers():
     found = progress(moving(7), 13.0)
     assert found == {
-        "planned": 40, "moved": 7, "stayed": 0, "returned": 0, "detached": 0, "unknown": 0, "percent": 17,
+        "planned": 40, "moved": 7, "stayed": 0, "away": 0, "gone": 0, "returned": 0, "detached": 0,
+        "unknown": 0, "percent": 17,
         "movesPerMinute": 140, "etaSeconds": 15,
     }  # fmt: skip
     assert progress(session(), 13.0)["percent"] == 0

@@ -29,6 +29,8 @@ def laws(*observations: seen.Observation) -> Sequence[str]:
     [
         [BEGAN, CUT, ATTACHED, told("moved")],
         [BEGAN, told("stayed")],
+        [BEGAN, told("away")],
+        [BEGAN, told("gone")],
         [BEGAN, RESUMED, told("stayed")],
         [BEGAN, RESUMED, told("returned")],
         [BEGAN, CUT, told("detached")],
@@ -48,6 +50,8 @@ def test_what_is_true_is_no_violation(story: list[seen.Observation]):
         [BEGAN, seen.OwnerObserved("x", (1, 3), "c", 11.0, "cut"), ATTACHED, told("moved")],
         [BEGAN, told("moved", 10.9), CUT, ATTACHED],
         [BEGAN, CUT, told("stayed")],
+        [BEGAN, CUT, told("away")],
+        [BEGAN, CUT, told("gone")],
         [BEGAN, CUT, told("returned")],
         [BEGAN, CUT, told("detached", 10.5)],
         [BEGAN, told("elsewhere")],
@@ -57,6 +61,27 @@ def test_what_is_true_is_no_violation(story: list[seen.Observation]):
 )
 def test_a_false_report_breaks_law_i8(story: list[seen.Observation]):
     assert "I8" in laws(*story)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "served_at", "missed_at", "heard_at", "is_true"),
+    [
+        ("stayed", 12.0, 1.0, 12.0, True),
+        ("stayed", 11.8, 12.0, 12.0, True),
+        ("stayed", 10.5, 12.0, 12.0, False),
+        ("stayed", 10.5, 12.0, 10.7, True),
+        ("away", 10.5, 12.0, 12.0, True),
+        ("away", 12.0, 10.5, 12.0, False),
+        ("gone", 12.0, 10.5, 12.0, False),
+        ("gone", 12.0, 11.8, 12.0, True),
+        ("gone", 12.0, 1.0, float("-inf"), True),
+    ],
+)
+def test_an_outcome_without_a_cut_says_what_the_source_knows(
+    outcome: str, served_at: float, missed_at: float, heard_at: float, is_true: bool
+):
+    one = seen.UncutMemberObserved("1.1", "x", "a", outcome, served_at, missed_at, heard_at, 12.0)
+    assert laws(BEGAN, one) == ([] if is_true else ["I8"])
 
 
 def test_by_replay_the_owner_counts_and_not_who_was_told_first():

@@ -30,6 +30,7 @@ EVERY = [
     seen.SessionEndObserved("u", "Succeeded", 0.3),
     seen.HandoverStartObserved("1.1", "e1", "e2", ["s"], True, 2.5, 0.2),
     seen.HandoverResultObserved("1.1", "done", [("s", "moved")], 0.5),
+    seen.UncutMemberObserved("1.1", "s", "e1", "away", 0.1, 0.4, 0.4, 0.4),
     seen.AttachmentObserved("s", 1, "e2", 0.4),
     seen.ServingEdgeObserved("e2", "s", (1, 2), 0.5),
     seen.GapFreeClaim(0.0, ["s9"]),

@@ -70,7 +70,7 @@ def test_an_end_that_comes_too_late():
         ([seen("Requested", 0.0), end("Planned", 1.0), seen("Negotiating", 2.0)], "", ""),
         ([seen("Requested", 0.0), end("Cutting", 1.0)], "I5", "ended in Cutting, which is no end"),
         ([seen("Requested", 0.0), end("Failed", 1.0, moved=2, stayed=2)], "I8", "planned 3 and reports 4"),
-        ([seen("Requested", 0.0), end("RolledBack", 1.0, moved=1)], "I8", "is RolledBack, and 1 did not stay"),
+        ([seen("Requested", 0.0), end("RolledBack", 1.0, moved=1)], "I8", "is RolledBack, and 1 have left the source"),
         ([seen("Requested", 0.0), end("RolledBack", 1.0, stayed=3)], "", ""),
         ([seen("Requested", 0.0), end("Succeeded", 1.0, moved=2)], "I8", "succeeded, and 1 of 3 have no outcome"),
     ],

@@ -369,7 +369,7 @@ MUTANTS = [
             Change(Coordinator.cut, 'session.of("attached")', 'session.of("attached", "preparing")'),
             Change(
                 Coordinator.cut,
-                'self.table.refuse(session, session.of("preparing"), why="was not attached at the target in time")',
+                'self.table.refuse(session, session.of("preparing"), "was not attached at the target in time")',
                 "pass",
             ),
             Change(

@@ -19,7 +19,7 @@ from plimsoll.core.head.handover.table import HandoverTable
 from plimsoll.core.head.membership import Membership
 
 UNDO_CUT = Change(
-    HandoverTable.refuse, "if session.members[x].state in OPEN]", 'if session.members[x].state in (*OPEN, "cut")]'
+    HandoverTable.undo, "if session.members[x].state in OPEN]", 'if session.members[x].state in (*OPEN, "cut")]'
 )
 
 MUTANTS = [

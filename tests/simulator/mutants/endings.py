@@ -97,7 +97,7 @@ MUTANTS = [
         "A slot, and an attachment without an INSTALL, expire.",
         (Change(SlotTable.pop_expired, "if not now < slot.until", "if False"),),
         ("sessions-calm", "sessions-local", "sessions-drain-deadline"),
-        partners=(Change(HandoverTable.refuse, "self.to_target(session, abort)", "pass"),),
+        partners=(Change(HandoverTable.undo, "self.to_target(session, abort)", "pass"),),
         alone="the head aborts members that are not cut in time",
     ),
     Mutant(
@@ -286,7 +286,7 @@ MUTANTS = [
         (
             Change(
                 Coordinator.heads_lost,
-                'self.table.refuse(session, session.of(*OPEN), why=f"{session.plan.target_head} was lost")',
+                'self.table.refuse(session, session.of(*OPEN), f"{session.plan.target_head} was lost")',
                 "pass",
             ),
         ),

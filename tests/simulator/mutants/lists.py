@@ -140,7 +140,7 @@ MUTANTS = [
         (
             Change(
                 Coordinator.resumed,
-                'self.table.refuse(session, [subscriber], "returned", "has resumed meanwhile")',
+                'self.table.undo(session, [subscriber], "returned", "has resumed meanwhile")',
                 "pass",
             ),
         ),
@@ -255,7 +255,7 @@ MUTANTS = [
         "The open sessions of a dead edge are aborted.",
         (
             Change(
-                Coordinator.edge_lost, 'self.table.refuse(session, session.of(*OPEN), why=f"{edge} was lost")', "pass"
+                Coordinator.edge_lost, 'self.table.refuse(session, session.of(*OPEN), f"{code}{edge} was lost")', "pass"
             ),
         ),
         ("slow-mediator", "sessions-edge-crash", "edge-crash-across"),

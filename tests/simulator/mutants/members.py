@@ -88,7 +88,7 @@ MUTANTS = [
             ANY_EPOCH,
             Change(
                 Coordinator.resumed,
-                'self.table.refuse(session, [subscriber], "returned", "has resumed meanwhile")',
+                'self.table.undo(session, [subscriber], "returned", "has resumed meanwhile")',
                 "pass",
             ),
         ),

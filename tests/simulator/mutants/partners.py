@@ -16,7 +16,7 @@ FORGETFUL = Change(SubscriberStream.take, "if item.offset > seen:", "if True:")
 """The client delivers publications that it has delivered before."""
 
 NO_COMPARE = Change(
-    Coordinator.resumed, 'self.table.refuse(session, [subscriber], "returned", "has resumed meanwhile")', "pass"
+    Coordinator.resumed, 'self.table.undo(session, [subscriber], "returned", "has resumed meanwhile")', "pass"
 )
 """A RESUME does not void an open session."""
 

@@ -11,6 +11,7 @@ from plimsoll.cli.exit_codes import FAILED, OK, CommandError
 from plimsoll.cli.output import objects_text, print_error, print_line, print_lines
 from plimsoll.cli.tables import duration_text
 from plimsoll.core.session.batch import OUTCOMES
+from plimsoll.core.session.delivery_verdict import DELIVERY_FAULTS
 from plimsoll.local.storage.object_store import Object, ObjectMissingError
 from plimsoll.mediator.session_objects import SESSION_KIND, is_over
 
@@ -65,9 +66,11 @@ def progress_line(item: Mapping[str, Any]) -> str:
     parts = [f"{phase:<11}"]
     if progress.get("planned"):
         parts.append(f"{progress['moved']}/{progress['planned']} moved")
-        parts += [f"{progress[state]} {state}" for state in OUTCOMES if state != "moved" and progress[state]]
+        others = {state: progress.get(state, 0) for state in OUTCOMES if state != "moved"}
+        parts += [f"{number} {state}" for state, number in others.items() if number]
     if "etaSeconds" in progress:
         parts.append(f"{duration_text(progress['etaSeconds'])} left")
-    if status.get("message") and not (phase == "Succeeded" and progress.get("planned")):
+    is_plain = phase == "Succeeded" and progress.get("planned") and status.get("reason") != DELIVERY_FAULTS
+    if status.get("message") and not is_plain:
         parts.append(f"{status['reason']}: {status['message']}")
     return "  ".join(parts)

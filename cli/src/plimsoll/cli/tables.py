@@ -178,6 +178,7 @@ COLUMNS: dict[str, tuple[TableColumn, ...]] = {
         TableColumn("PHASE", field_text("status", "phase", missing="Requested")),
         TableColumn("REASON", field_text("status", "reason")),
         TableColumn("MOVED", _moved_text),
+        TableColumn("DELIVERED", condition_text("Delivered")),
         TableColumn("LOST", field_text("status", "audit", "lost")),
         TableColumn("ETA", _eta_text),
         TableColumn("SECONDS", _seconds_text),

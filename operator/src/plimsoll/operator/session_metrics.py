@@ -13,7 +13,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Histogram, Summary
 
 from plimsoll.core.session import Session, observed_session
-from plimsoll.core.session.batch import OUTCOMES, AuditTotals, sum_audits
+from plimsoll.core.session.batch import OUTCOMES, AuditTotals
 from plimsoll.core.session.state import FINAL_PHASES, PHASES
 from plimsoll.core.session.status import measured_drain_seconds, utilization_error
 from plimsoll.core.verify.session_checker import SessionChecker
@@ -54,6 +54,11 @@ class SessionMetrics:
             "always 0; suppressed came again between clusters, and were not given again.",
             ["kind"], registry=registry,
         )  # fmt: skip
+        self.faulty = Counter(
+            "plimsoll_sessions_with_delivery_faults",
+            "Sessions whose moved subscribers have counted a lost, duplicated or reordered delivery: always 0.",
+            registry=registry,
+        )
         self.phases = Histogram(
             "plimsoll_session_phase_duration_seconds", "Time of a session in a phase, in all attempts.", ["phase"],
             buckets=DURATION_BUCKETS, registry=registry,
@@ -127,9 +132,10 @@ class SessionMetrics:
         """Add the audit's growth since the last call; it may come after the end. Children count for their parents."""
         if session.children:
             return
-        audit = sum_audits((session.audit(), *(one.audit for one in session.history)))
+        audit = session.full_audit()
         before = self._audits.setdefault(session.uid, audit)  # an earlier process has counted this
         self._audits[session.uid] = audit
+        self.faulty.inc(audit.has_faults and not before.has_faults)
         self.audited.inc(max(0, audit.subscribers - before.subscribers))
         for kind in DELIVERY_FAULTS:
             self.deliveries.labels(kind).inc(max(0, getattr(audit, kind) - getattr(before, kind)))

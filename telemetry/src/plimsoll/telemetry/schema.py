@@ -194,8 +194,8 @@ OUTCOMES: Final = TelemetryTable(
         TelemetryColumn("ended_us", "int64", "us since 1970", "When it ended."),
         TelemetryColumn("planned", "int64", "subscribers", "Named by the plan."),
         TelemetryColumn("moved", "int64", "subscribers", "Served by the target now."),
-        TelemetryColumn("stayed", "int64", "subscribers", "Not moved."),
-        TelemetryColumn("returned", "int64", "subscribers", "Moved, and came back."),
+        TelemetryColumn("stayed", "int64", "subscribers", "Not moved; served by the source as before."),
+        TelemetryColumn("returned", "int64", "subscribers", "Attached again by themselves, at any edge."),
         TelemetryColumn("detached", "int64", "subscribers", "Disconnected meanwhile."),
         TelemetryColumn("unknown", "int64", "subscribers", "Forgotten by the head, and served by neither edge."),
         TelemetryColumn("drain_predicted_seconds", "float64", "s", "Longest drain as predicted.", nullable=True),
@@ -203,6 +203,10 @@ OUTCOMES: Final = TelemetryTable(
             "drain_measured_seconds", "float64", "s", "Longest drain of a batch as measured.", nullable=True
         ),
         TelemetryColumn("edges", FORECAST, "", "Loads of the edges that it changed: before, predicted, measured."),
+        TelemetryColumn(
+            "away", "int64", "subscribers", "Not moved; kept by the source, and not connected.", nullable=True
+        ),
+        TelemetryColumn("gone", "int64", "subscribers", "Not moved; not known at the source any more.", nullable=True),
     ),
 )
 

@@ -54,6 +54,8 @@ class _ProgressSummary(Struct, frozen=True, rename="camel"):
     planned: int = 0
     moved: int = 0
     stayed: int = 0
+    away: int = 0
+    gone: int = 0
     returned: int = 0
     detached: int = 0
     unknown: int = 0
@@ -130,6 +132,7 @@ def session_row(item: Mapping[str, Any], fleet: str, collector: str, received_us
         "drain_predicted_seconds": _scaled(status.predicted.drain_milliseconds, 1000),
         "drain_measured_seconds": _scaled(status.measured.drain_milliseconds_max, 1000),
         "edges": [_edge(one, status.measured.edges) for one in status.predicted.edges],
+        "away": progress.away, "gone": progress.gone,
     }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from tests.core.fleet import Mediator, resume
 from tests.core.head.handover.script import S, Stage, attach, is_empty, members
 
 from plimsoll.core.config import BrokerHardware, HardwareEmulation
+from plimsoll.core.edge.handover.source import NOT_IN_TIME
 from plimsoll.core.protocol import messages as msg
 
 OTHER = "7.2"
@@ -59,7 +60,7 @@ def test_who_is_live_is_told_where_to_go():
     assert stage.state("a") == "live"
 
 
-def test_others_stay():
+def test_others_are_reported_by_why_they_cannot_be_moved():
     stage = served()
     stage.ask("a", resume(3, "closed"), resume(4, "blocked", slow="block", queue_bytes=500), resume(5, "busy"))
     stage.ask("a", msg.Detach([3], False), msg.Pause(4))
@@ -68,8 +69,48 @@ def test_others_stay():
     assert stage.state("a", "blocked") == "blocked"
     items = [*members("x", "w", n=4), *members("closed", "blocked", "busy", "unknown", n=1)]
     move(stage, *items)
-    assert stage.head.of("a", msg.HandoverRejected)[-1].members == [item.subscriber for item in items]
+    assert stage.head.of("a", msg.HandoverRejected) == [
+        msg.HandoverRejected(S, ["x", "w", "blocked", "busy"], NOT_IN_TIME),
+        msg.HandoverRejected(S, ["closed"], "away: its client is not connected to the source"),
+        msg.HandoverRejected(S, ["unknown"], "left: is not known at the source any more"),
+    ]
     assert [told.session for told in stage.said("a", msg.MoveTo)] == [OTHER]
+
+
+def test_who_closes_before_its_cut_is_reported_as_away():
+    stage = served()
+    move(stage)
+    stage.ask("a", msg.Detach([1, 2], False))
+    assert stage.head.of("a", msg.HandoverRejected) == [
+        msg.HandoverRejected(S, ["x"], "away: its client is not connected to the source")
+    ], "`w` is in no session"
+    stage.tell("a", cut(stage))
+    assert len(stage.head.of("a", msg.HandoverRejected)) == 1
+
+
+def test_who_closes_behind_its_cut_is_not_reported():
+    stage = served()
+    move(stage)
+    stage.ask("a", msg.Pause(1))
+    stage.publish("a", count=3, size=BIG)
+    stage.tell("a", cut(stage))
+    stage.ask("a", msg.Detach([1], False))
+    assert stage.head.of("a", msg.HandoverRejected) == []
+
+
+def test_who_attaches_again_here_is_left_to_the_head():
+    stage = served()
+    move(stage)
+    stage.ask("a", resume(7, "x", n=4))
+    assert stage.head.of("a", msg.HandoverRejected) == []
+
+
+def test_who_leaves_for_good_is_forgotten_and_not_reported_as_away():
+    stage = served()
+    move(stage)
+    stage.ask("a", msg.Detach([1], True))
+    assert stage.head.of("a", msg.HandoverRejected) == []
+    assert len(stage.head.of("a", msg.Forget)) == 1
 
 
 def test_who_has_a_queue_is_told_ahead_of_it():

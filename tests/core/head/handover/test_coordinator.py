@@ -28,7 +28,7 @@ from plimsoll.core.protocol import messages as msg
 # -- from the command to the cut
 
 
-def test_who_is_not_served_by_the_source_or_is_in_another_session_stays_and_the_others_go():
+def test_who_is_not_served_by_the_source_is_gone_who_is_in_another_session_stays_and_the_others_go():
     host = FakeHost()
     coordinator = begun(host, "x")
     host.serve(A, "y", "z")
@@ -36,7 +36,7 @@ def test_who_is_not_served_by_the_source_or_is_in_another_session_stays_and_the_
     host.remote_members.add("z")
     coordinator.prepare("1.2", plan("w", "x", "y", "z", "unknown", "y"))
     assert states(coordinator, "1.2") == {
-        "w": "stayed", "x": "stayed", "y": "preparing", "z": "stayed", "unknown": "stayed",
+        "w": "gone", "x": "stayed", "y": "preparing", "z": "stayed", "unknown": "gone",
     }  # fmt: skip
     assert host.of("b", msg.Prepare) == [
         msg.Prepare("1.1", ["x"], 10.0, False), msg.Prepare("1.2", ["y"], 10.0, False),
@@ -44,12 +44,45 @@ def test_who_is_not_served_by_the_source_or_is_in_another_session_stays_and_the_
     assert [coordinator.table.is_busy(x) for x in ("x", "y", "z", "w")] == [True, True, True, False]
 
 
-def test_a_subscriber_of_an_edge_whose_link_is_down_stays():
+@pytest.mark.parametrize(("edge", "outcome"), [("a", "away"), ("c", "gone")])
+def test_a_subscriber_of_an_edge_whose_link_is_down_keeps_its_place_there_alone(edge: str, outcome: str):
     host = FakeHost()
-    host.serve("a#0", "x")
+    host.serve(f"{edge}#0", "x")
     coordinator = coordinator_of(host)
     assert coordinator.prepare("1.1", plan("x")).state == "aborted"
-    assert states(coordinator) == {"x": "stayed"}
+    assert states(coordinator) == {"x": outcome}
+
+
+def test_who_has_been_cut_in_another_session_is_gone():
+    host = FakeHost()
+    coordinator = cut(host, "x", replay=True)
+    coordinator.prepare("1.2", plan("x"))
+    assert states(coordinator, "1.2") == {"x": "gone"}
+
+
+@pytest.mark.parametrize(
+    ("reason", "outcome", "told"),
+    [
+        ("away: its client is not connected", "away", "its client is not connected"),
+        ("left: is not known here", "gone", "is not known here"),
+        ("b is full", "stayed", "b is full"),
+        ("b: is full", "stayed", "b: is full"),
+    ],
+)
+def test_the_code_of_a_rejection_decides_the_outcome(reason: str, outcome: str, told: str):
+    host = FakeHost()
+    coordinator = ready(host, "x")
+    coordinator.on_rejected(msg.HandoverRejected("1.1", ["x"], reason))
+    assert states(coordinator) == {"x": outcome}
+    assert coordinator.table.outcome("1.1").reason == told
+    assert coordinator.table.outcomes == {outcome: 1}
+
+
+def test_a_word_of_the_source_that_crosses_with_a_cut_between_clusters_changes_nothing():
+    host = FakeHost()
+    coordinator = cut(host, "x", target=FAR)
+    coordinator.on_rejected(msg.HandoverRejected("1.1", ["x"], "away: its client is not connected"))
+    assert states(coordinator) == {"x": "cut"}
 
 
 def test_a_repeated_command_returns_the_current_state_and_does_nothing_again():

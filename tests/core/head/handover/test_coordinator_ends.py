@@ -91,7 +91,7 @@ def test_a_lease_that_ends_before_the_cut_undoes_that_member():
     coordinator = ready(host, "x", "y")
     host.owners.forget("x")
     coordinator.lapsed("x", (1, 4))
-    assert states(coordinator) == {"x": "stayed", "y": "attached"}
+    assert states(coordinator) == {"x": "gone", "y": "attached"}
 
 
 @pytest.mark.parametrize("edge", ["a", "b"])
@@ -103,8 +103,8 @@ def test_open_sessions_of_an_edge_that_is_lost_abort_and_cut_ones_go_on(edge: st
     coordinator.prepare("1.3", plan("z", target="c"))
     coordinator.edge_lost(edge)
     assert states(coordinator) == {"x": "cut"}
-    assert states(coordinator, "1.2") == {"y": "stayed"}
-    assert states(coordinator, "1.3") == {"z": "stayed" if edge == "a" else "preparing"}
+    assert states(coordinator, "1.2") == {"y": "away" if edge == "a" else "stayed"}
+    assert states(coordinator, "1.3") == {"z": "away" if edge == "a" else "preparing"}
     assert coordinator.table.outcome("1.2").reason == f"{edge} was lost"
 
 

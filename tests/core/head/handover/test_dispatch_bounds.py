@@ -26,4 +26,4 @@ def test_who_was_served_by_an_edge_that_is_lost_stays_out_of_the_sessions_of_oth
     cluster.fleet.crash("c")
     cluster.run(2.8)
     cluster.prepare("x", "y")
-    assert cluster.states() == {"x": "stayed", "y": "attached"}
+    assert cluster.states() == {"x": "gone", "y": "attached"}

@@ -12,7 +12,7 @@ from tests.core.session.alone import batch_of, context_at
 from tests.core.session.model import Faults, World
 
 from plimsoll.core.protocol import messages as msg
-from plimsoll.core.session import HeadMessage, Session, Tick
+from plimsoll.core.session import EmitEvent, HeadMessage, Session, Tick
 from plimsoll.core.session.batch import AuditTotals, Batch
 from plimsoll.core.session.context.engine_context import EngineContext
 from plimsoll.core.session.events import SendMessage
@@ -86,6 +86,10 @@ def test_a_session_that_is_over_is_told_too_and_so_is_its_parent():
     assert audit(context) == AuditTotals(subscribers=2, lost=1)
     assert audit(context, "p") == AuditTotals(subscribers=3, lost=3)
     assert {each.uid for each, _, _ in context.table.unsaved()} == {"s", "p"}
+    found = context.table.sessions
+    assert (found["s"].reason, found["p"].reason, found["p"].children[0].reason) == ("DeliveryFaults",) * 3
+    told_of = [(one.name, one.reason, one.type) for one in context.outbox.effects if isinstance(one, EmitEvent)]
+    assert told_of == [("s", "DeliveryFaults", "Warning"), ("p", "DeliveryFaults", "Warning")]
 
 
 # -- asked

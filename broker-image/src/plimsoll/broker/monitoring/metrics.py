@@ -28,7 +28,7 @@ from plimsoll.broker.monitoring.usage_meter import BOUNDS_SECONDS, RoundDuration
 CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
 PREFIX: Final = "plimsoll_broker_"
 STATES: Final = ("OK", "BUSY", "N/A", "STABILIZING")
-OUTCOMES: Final = ("moved", "stayed", "returned", "detached")
+OUTCOMES: Final = ("moved", "stayed", "away", "gone", "returned", "detached")
 MECHANISMS: Final = ("curve", "name", "role", "revoked")
 LANES: Final = ("data", "control")
 EVENTS: Final = ("accepted", "disconnected", "handshake_failed", "handshake_refused", "accept_failed")

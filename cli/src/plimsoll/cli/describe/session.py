@@ -12,6 +12,7 @@ from plimsoll.cli.tables import duration_text
 from plimsoll.core.printable import printable_cell
 from plimsoll.core.session import Session, moves, status
 from plimsoll.core.session.batch import OUTCOMES
+from plimsoll.core.session.delivery_verdict import DELIVERY_FAULTS
 from plimsoll.core.session.request.planner import STAY_REASONS
 from plimsoll.core.session.state import PHASES
 from plimsoll.core.session.status import measured_drain_seconds, utilization_error
@@ -22,6 +23,8 @@ OUTCOME_MEANINGS: Mapping[str, str] = {
     "": "has not been moved yet",
     "moved": "is served by the target",
     "stayed": "is served by the source, as before",
+    "away": "is not connected; its source keeps its place until its lease ends",
+    "gone": "is not known at the source any more: it left, or its lease ended",
     "returned": "came back by itself, to the source or another edge, and continues there",
     "detached": "was away when its time ran out; it resumes where it was when it comes back",
     "unknown": "is served by neither edge; it resumes where it was when it comes back",
@@ -90,6 +93,8 @@ def delivery_audit_lines(told: Object) -> Iterator[str]:
     sums = ", ".join(f"{audit[what]} {what}" for what in ("lost", "duplicated", "reordered"))
     again = f"; {audit['suppressed']} repeated deliveries were suppressed" if audit["suppressed"] else ""
     yield f"Deliveries:  {sums}, as counted by {known} of the {moved} moved subscribers{again}"
+    if any(audit[what] for what in ("lost", "duplicated", "reordered")):
+        yield f"Delivered:   False ({DELIVERY_FAULTS}: look for restarted heads, full queues and GAPs at that time)"
 
 
 def _plan_lines(told: Object) -> Iterator[str]:

@@ -44,7 +44,10 @@ class EdgeContext(Protocol):
 
 
 class AttachmentTable:
-    """Opens, installs and closes attachments. `by_subscriber` has closed ones too, as long as they keep their place."""
+    """Opens, installs and closes attachments. `by_subscriber` has closed ones too, as long as they keep their place.
+
+    `interrupted`: those that were sent MOVE_TO and closed before their cut, in this round.
+    """
 
     def __init__(
         self,
@@ -58,6 +61,7 @@ class AttachmentTable:
         self.cursor, self.queues = cursor, queues
         self.pending_subacks = PendingSubacks()
         self.by_subscriber: dict[str, EdgeAttachment] = {}
+        self.interrupted: list[EdgeAttachment] = []
 
     def attached(self, link: Link, attachment_id: int) -> EdgeAttachment | None:
         """The attachment that a client means by this number on this link."""
@@ -111,6 +115,8 @@ class AttachmentTable:
         if attachment.state is AttachmentState.CLOSED:
             return
         self.cursor.leave(attachment)
+        if attachment.outgoing_session and attachment.pending_end is None:
+            self.interrupted.append(attachment)
         attachment.state, attachment.closed_at, attachment.out = AttachmentState.CLOSED, self.host.now, self.queues.void
         attachment.clear()
         self.pending_subacks.forget(attachment)

@@ -222,6 +222,7 @@ class Edge(OverlayNode):
         self.stream_input.serve()
         self.client_intake.tick()
         self._tidy()
+        self.handover_source.report_closed()
         self.queues.tick()
         self._send_arrivals()
         if (fetch := self.cursor.begin() if self.head.open else None) is not None:

@@ -31,6 +31,11 @@ class OwnerEntry(NamedTuple):
     is_again: bool = False
     identity: str = ""
 
+    @property
+    def edge(self) -> str:
+        """The name of the edge whose link this is, or was."""
+        return self.key.partition("#")[0]
+
     def is_of(self, identity: str) -> bool:
         """Whether the subscriber is this identity's, as far as both are known."""
         return not (self.identity and identity) or self.identity == identity

@@ -8,9 +8,10 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from plimsoll.core.protocol.departures import UNCUT_OUTCOMES
 from plimsoll.core.protocol.messages import Outcome
 
-OUTCOMES: Final = ("moved", "stayed", "returned", "detached", "unknown")
+OUTCOMES: Final = ("moved", *UNCUT_OUTCOMES, "returned", "detached", "unknown")
 """Outcomes of a member. `unknown`: its head has lost the batch, and neither edge lists it."""
 
 LOST_BEFORE_CUT: Final = "again"
@@ -32,6 +33,15 @@ class AuditTotals(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     duplicated: int = 0
     reordered: int = 0
     suppressed: int = 0
+
+    @property
+    def faults(self) -> tuple[int, int, int]:
+        """What applications noticed: deliveries lost, duplicated and reordered."""
+        return self.lost, self.duplicated, self.reordered
+
+    @property
+    def has_faults(self) -> bool:
+        return any(self.faults)
 
 
 def sum_audits(audits: Iterable[AuditTotals | None]) -> AuditTotals:

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from plimsoll.core.session.context.engine_context import EngineContext
+from plimsoll.core.session.delivery_verdict import DELIVERY_FAULTS, final_verdict
 from plimsoll.core.session.inputs import SessionRequest
 from plimsoll.core.session.state import MOVING_PHASES, FinalPhase, Session, SessionVerdict
 
@@ -31,10 +32,13 @@ def end_attempt(
     verdict: SessionVerdict,
 ) -> Session:
     """The session at the end of an attempt: over, or waiting for the next one."""
+    if phase == "Succeeded":
+        verdict = final_verdict(session, verdict)
     session = session.entered(phase, context.now, verdict.reason, verdict.message)
     session = replace(session, ended_at=context.now, may_retry=verdict.again, holds_until=_held_until(context, session))
     context.forget_answers(session.uid)
-    type_: Literal["Normal", "Warning"] = "Normal" if phase == "Succeeded" else "Warning"
+    is_plain = phase == "Succeeded" and verdict.reason != DELIVERY_FAULTS
+    type_: Literal["Normal", "Warning"] = "Normal" if is_plain else "Warning"
     context.outbox.emit(session, verdict.reason, f"{phase}: {verdict.message}", type_)
     return (
         schedule_retry(context, request, session)

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from plimsoll.core.protocol.departures import UNCUT_OUTCOMES
 from plimsoll.core.session.batch import LOST_BEFORE_CUT, OUTCOMES, AuditTotals, Batch, sum_audits
 from plimsoll.core.session.queue_order import Origin, Turn, turn
 from plimsoll.core.session.session_plan import Offer, PlannedPair, SessionPlan
@@ -200,6 +201,10 @@ class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
         """The audit of this attempt; of a parent, that of its children together."""
         return sum_audits([*(batch.audit for batch in self.batches), *(child.audit for child in self.children)])
 
+    def full_audit(self) -> AuditTotals:
+        """The audit of all attempts."""
+        return sum_audits([*(one.audit for one in self.history), self.audit()])
+
     @property
     def planned(self) -> int:
         """How many subscribers this attempt is to move, each counted once."""
@@ -215,7 +220,7 @@ class Session(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=T
     @property
     def has_cut(self) -> bool:
         """Whether a member may have moved: from then on the session rolls forward."""
-        return any(number for state, number in self.counts().items() if state != "stayed")
+        return any(number for state, number in self.counts().items() if state not in UNCUT_OUTCOMES)
 
     @property
     def accepted_offer(self) -> Offer | None:

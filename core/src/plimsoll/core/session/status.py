@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from plimsoll.core.printable import printable
 from plimsoll.core.session.batch import OUTCOMES, AuditTotals
+from plimsoll.core.session.delivery_verdict import delivered_condition
 from plimsoll.core.session.session_plan import Forecast, LoadFigures, SessionPlan
 from plimsoll.core.session.state import MOVING_PHASES, Session
 from plimsoll.core.spec.status.conditions import Condition, merge_conditions
@@ -54,6 +55,8 @@ def _conditions(session: Session) -> Iterable[Condition]:
         yield Condition("Succeeded", "True", session.reason, session.message)
     else:
         yield Condition("Succeeded", "False", session.reason, session.message)
+    if session.batches or session.children or session.history:
+        yield delivered_condition(session)
 
 
 def status(session: Session, now: float) -> dict[str, Any]:

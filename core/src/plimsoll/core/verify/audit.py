@@ -64,6 +64,7 @@ class LawAudit:
                 seen.OwnerObserved()
                 | seen.HandoverStartObserved()
                 | seen.HandoverResultObserved()
+                | seen.UncutMemberObserved()
                 | seen.AttachmentObserved()
                 | seen.ServingEdgeObserved()
                 | seen.GapFreeClaim()

@@ -14,7 +14,11 @@ from plimsoll.core.verify import observations as seen
 from plimsoll.core.verify.invariants import AuditFindings
 
 FINAL_STATES = ("done", "aborted")
-OUTCOMES = ("moved", "stayed", "returned", "detached")
+OUTCOMES = ("moved", "stayed", "away", "gone", "returned", "detached")
+WORD_SECONDS = 0.3
+"""How long the word of a source may be on its way to its head, if that hears from it."""
+
+UNCUT_OUTCOMES = ("stayed", "away", "gone")
 
 
 class OwnerChange(NamedTuple):
@@ -54,6 +58,7 @@ class HandoverAudit:
         one: seen.OwnerObserved
         | seen.HandoverStartObserved
         | seen.HandoverResultObserved
+        | seen.UncutMemberObserved
         | seen.AttachmentObserved
         | seen.ServingEdgeObserved
         | seen.GapFreeClaim,
@@ -65,6 +70,8 @@ class HandoverAudit:
                 self._all.setdefault(one.session, HandoverHistory(one))
             case seen.HandoverResultObserved():
                 self._on_result(one)
+            case seen.UncutMemberObserved():
+                self._on_uncut_member(one)
             case seen.AttachmentObserved():
                 self._attachments.setdefault(one.subscriber, []).append((one.at, one.edge))
             case seen.ServingEdgeObserved():
@@ -97,6 +104,17 @@ class HandoverAudit:
         if other != one.edge:
             text = f"is served by {other} and by {one.edge} under owner epoch {one.epoch}"
             self._found.add("I4", f"subscriber {one.subscriber}", text, one.at)
+
+    def _on_uncut_member(self, one: seen.UncutMemberObserved) -> None:
+        """I8: an outcome without a cut says what the source knows, as far as its word can have arrived."""
+        known_at = min(one.at, one.heard_at) - WORD_SECONDS
+        subject = f"hand-over {one.session}"
+        if one.outcome == "stayed" and one.served_at < known_at:
+            text = f"reports that {one.subscriber} stayed, but {one.source} has not served it since {one.served_at:g}"
+            self._found.add("I8", subject, text, one.at)
+        elif one.outcome != "stayed" and one.missed_at < known_at:
+            text = f"reports that {one.subscriber} is {one.outcome}, but {one.source} serves it since {one.missed_at:g}"
+            self._found.add("I8", subject, text, one.at)
 
     def check(self) -> None:
         for handover in self._all.values():
@@ -137,7 +155,7 @@ class HandoverAudit:
             return f"no head made {began.target} its owner"
         if outcome == "moved" and not (self._resumed(here) or self._was_attached(handover, subscriber)):
             return f"it was never attached at {began.target}"
-        if outcome == "stayed" and any(s.cause == "cut" for s in here) and not self._others(handover, subscriber):
+        if outcome in UNCUT_OUTCOMES and any(s.cause == "cut" for s in here) and not self._others(handover, subscriber):
             return f"it was cut over to {began.target}"
         if outcome == "returned" and not self._resumed(steps):
             return "it did not resume"

@@ -198,6 +198,23 @@ class HandoverResultObserved(Observation, frozen=True, tag="handover-told"):
     at: float
 
 
+class UncutMemberObserved(Observation, frozen=True, tag="uncut"):
+    """A head has given a member an outcome without a cut: `stayed`, `away` or `gone`.
+
+    `served_at`, `missed_at`: when the source last served the subscriber, and when it last did not. `heard_at`: when the
+    head last heard from the source; -inf if it does not have it now.
+    """
+
+    session: str
+    subscriber: str
+    source: str
+    outcome: str
+    served_at: float
+    missed_at: float
+    heard_at: float
+    at: float
+
+
 class AttachmentObserved(Observation, frozen=True, tag="attached"):
     """The application was told which edge serves it from now on."""
 
@@ -280,6 +297,7 @@ AnyObservation = (
     | SessionEndObserved
     | HandoverStartObserved
     | HandoverResultObserved
+    | UncutMemberObserved
     | AttachmentObserved
     | ServingEdgeObserved
     | GapFreeClaim

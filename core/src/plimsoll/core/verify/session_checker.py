@@ -12,6 +12,9 @@ from collections.abc import Mapping, Sequence
 from plimsoll.core.verify.observations import Observation
 from plimsoll.core.verify.verdict import LawViolation
 
+UNCUT_OUTCOMES = ("stayed", "away", "gone")
+"""Outcomes of members that no cut took from the source."""
+
 FINAL_PHASES = ("Succeeded", "Failed", "RolledBack", "Rejected")
 MOVING_PHASES = ("Preparing", "Cutting", "Draining")
 EXCLUSIVE_PHASES = ("Negotiating", "Sampling", *MOVING_PHASES, "Stabilizing")
@@ -126,13 +129,13 @@ class SessionChecker:
 
     def _check_end(self, seen: SessionStateObserved) -> None:
         told = sum(seen.counts.values())
-        gone = told - seen.counts.get("stayed", 0)
+        cut = told - sum(seen.counts.get(outcome, 0) for outcome in UNCUT_OUTCOMES)
         if seen.phase not in (*FINAL_PHASES, "Planned"):
             self._add("I5", seen, f"ended in {seen.phase}, which is no end", seen.at)
         if told > seen.planned:
             self._add("I8", seen, f"planned {seen.planned} and reports {told}", seen.at)
-        if gone and seen.phase in ("RolledBack", "Rejected", "Planned"):
-            self._add("I8", seen, f"is {seen.phase}, and {gone} did not stay", seen.at)
+        if cut and seen.phase in ("RolledBack", "Rejected", "Planned"):
+            self._add("I8", seen, f"is {seen.phase}, and {cut} have left the source", seen.at)
         if seen.phase == "Succeeded" and told < seen.planned:
             self._add("I8", seen, f"succeeded, and {seen.planned - told} of {seen.planned} have no outcome", seen.at)
 

@@ -59,6 +59,15 @@ HANDOVER_SCENARIOS = [
         is_gap_free=True,
     ),
     _handover_scenario(
+        "clients",
+        "applications are killed and restarted before and while their subscribers move",
+        FleetShape(1, 3),
+        HandoverMix(12, replay=0.2),
+        load=replace(LOAD, subscribers=8, seconds=6.0),
+        fault_rates=FaultRates(crash_client=1.0, reconnect=0.3, seconds=(1.0, 5.0)),
+        processes=3,
+    ),
+    _handover_scenario(
         "replay",
         "by replay within a cluster",
         FleetShape(1, 3),

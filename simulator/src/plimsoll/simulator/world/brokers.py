@@ -19,6 +19,8 @@ from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol.wire import OwnerEpoch
 from plimsoll.core.transport.overlay_node import OverlayNode
 from plimsoll.core.verify import observations as seen
+from plimsoll.simulator.checks.presence import SourcePresence
+from plimsoll.simulator.engine.calls import call_after
 from plimsoll.simulator.engine.event_queue import EventQueue
 from plimsoll.simulator.engine.host import SimulatedHost
 from plimsoll.simulator.engine.network import SimulatedNetwork
@@ -93,24 +95,12 @@ def observe_head(head: Head, journal: ObservationJournal) -> None:
             for member in record.members:
                 observe_owner(member.subscriber, (member.epoch[0], member.epoch[1] + 1), target, "cut")
 
-    _call_after(head.log, "append_publication", appended)
-    _call_after(owners, "swap", lambda _, subscriber, *__: owned(subscriber, cause[0]))
-    _call_after(owners, "adopt", lambda _, subscriber, *__: owned(subscriber, "report"))
-    _call_after(head.handover_links, "send_to_edge", sent_to_edge)
+    call_after(head.log, "append_publication", appended)
+    call_after(owners, "swap", lambda _, subscriber, *__: owned(subscriber, cause[0]))
+    call_after(owners, "adopt", lambda _, subscriber, *__: owned(subscriber, "report"))
+    call_after(head.handover_links, "send_to_edge", sent_to_edge)
     _cause_during(head.membership, "on_resume", cause, "resume")
     _cause_during(head.remote_members, "on_cut_request", cause, "guest")  # what the journal calls a remote member
-
-
-def _call_after(part: object, name: str, then: Callable[..., None]) -> None:
-    """After each call of a method of this one object, call `then` with the result and the arguments."""
-    method = getattr(part, name)
-
-    def watched(*arguments: Any) -> Any:
-        result = method(*arguments)
-        then(result, *arguments)
-        return result
-
-    setattr(part, name, watched)
 
 
 def _cause_during(part: object, name: str, cause: list[str], why: str) -> None:
@@ -168,6 +158,7 @@ class SimulatedFleet:
         self.shape, self.schedule, self.network, self.journal, self.rng = shape, schedule, network, journal, rng
         self.links = shape.links(rng)
         self.brokers: dict[str, SimulatedBroker] = {}
+        self.presence = SourcePresence(self._running, lambda: schedule.now, journal.add)
         for head in shape.heads():
             for config in self._cluster(head, limits, hardware):
                 self.brokers[config.name] = SimulatedBroker(config, SimulatedHost(config.name, schedule, network))
@@ -203,17 +194,30 @@ class SimulatedFleet:
         new_id = id_maker(self.rng)
         config, epoch = broker.config, broker.epoch
         make: Callable[[], OverlayNode] = (
-            (lambda: self._head(config, epoch, new_id)) if broker.is_head else (lambda: Edge(config, epoch, new_id))
+            (lambda: self._head(config, epoch, new_id))
+            if broker.is_head
+            else (lambda: self._edge(config, epoch, new_id))
         )
         broker.node = broker.host.start(make, config.data, config.control)
 
     def _head(self, config: BrokerConfig, epoch: int, new_id: Callable[[], int]) -> Head:
         head = Head(config, epoch, new_id)
         observe_head(head, self.journal)
+        self.presence.watch_head(head)
         return head
+
+    def _edge(self, config: BrokerConfig, epoch: int, new_id: Callable[[], int]) -> Edge:
+        edge = Edge(config, epoch, new_id)
+        self.presence.watch_edge(edge)
+        return edge
+
+    def _running(self, name: str) -> OverlayNode | None:
+        return self.brokers[name].host.node if name in self.brokers else None
 
     def crash(self, name: str) -> None:
         broker = self.brokers[name]
+        if isinstance(broker.host.node, Edge):
+            self.presence.crashed(broker.host.node)
         broker.host.crash()
         if broker.is_head:
             self.journal.add(seen.HeadEndObserved(name, broker.epoch, self.schedule.now))

@@ -2,6 +2,8 @@
 
 Rules (docs/handover.md, 3 to 5):
 - Only an attachment with the owner epoch that the head names is touched; with any other it is older, or newer.
+- A member that is not served here is reported with a code (`core/protocol/departures.py`): at START_MOVE, and when its
+  attachment closes between MOVE_TO and the cut.
 - CUT is a point in the stream. What came before it reaches the subscriber ahead of END, from its queue or from the
   head's log; nothing after it does.
 - Within a cluster the cut ends the subscriber's place here. Across clusters it stays in the cover until RELEASE: if the
@@ -18,10 +20,14 @@ from plimsoll.core.edge.attachment import TOO_LONG, AttachmentState, EdgeAttachm
 from plimsoll.core.edge.attachments import AttachmentTable, EdgeContext
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
+from plimsoll.core.protocol.departures import AWAY, LEFT
 from plimsoll.core.protocol.messages.delivery_prefix import PREFIX_BYTES
 from plimsoll.core.protocol.wire import Token
 from plimsoll.core.transport.link import Link
 
+NOT_CONNECTED = f"{AWAY}: its client is not connected to the source"
+UNKNOWN_HERE = f"{LEFT}: is not known at the source any more"
+NOT_IN_TIME = "does not keep up at the source, or is in another session there"
 BEHIND = (AttachmentState.BLOCKED, AttachmentState.CATCHUP)
 
 
@@ -37,7 +43,7 @@ class HandoverSource:
         return record if record is not None and record.epoch == item.epoch else None
 
     def on_start_move(self, move: msg.StartMove) -> None:
-        stay = []
+        stay: defaultdict[str, list[str]] = defaultdict(list)
         told: defaultdict[Link, list[msg.MoveToItem]] = defaultdict(list)
         for item in move.members:
             attachment = self._of(item)
@@ -46,16 +52,32 @@ class HandoverSource:
                 or attachment.state is not AttachmentState.LIVE
                 or attachment.outgoing_session not in ("", move.session)
             ):
-                stay.append(item.subscriber)
+                stay[self._why_not(item.subscriber)].append(item.subscriber)
                 continue
             attachment.outgoing_session = move.session
             told[attachment.link].append(msg.MoveToItem(attachment.id, attachment.epoch))
         for link, members in told.items():
             self.host.say(link, msg.MoveTo(move.session, members, move.edge, move.endpoint, move.public_key))
-        if stay:
-            self.host.up(
-                msg.HandoverRejected(move.session, stay, "is not attached at the source, or does not keep up there")
-            )
+        for why, subscribers in stay.items():
+            self.host.up(msg.HandoverRejected(move.session, subscribers, why))
+
+    def _why_not(self, subscriber: str) -> str:
+        """Why a subscriber cannot be moved, as HANDOVER_REJECTED says it."""
+        attachment = self.attachments.by_subscriber.get(subscriber)
+        if attachment is None:
+            return UNKNOWN_HERE
+        return NOT_CONNECTED if attachment.state is AttachmentState.CLOSED else NOT_IN_TIME
+
+    def report_closed(self) -> None:
+        """Report members whose client has gone in this round. One that has attached again is the head's to judge."""
+        closed, self.attachments.interrupted = self.attachments.interrupted, []
+        by_session: defaultdict[str, list[str]] = defaultdict(list)
+        for attachment in closed:
+            if self.attachments.by_subscriber.get(attachment.subscriber) is attachment:
+                by_session[attachment.outgoing_session].append(attachment.subscriber)
+            attachment.outgoing_session = ""
+        for session, members in by_session.items():
+            self.host.up(msg.HandoverRejected(session, members, NOT_CONNECTED))
 
     # -- the cut
 
@@ -158,5 +180,6 @@ class HandoverSource:
 
     def restart(self) -> None:
         """Forget all sessions, as the restarted head has."""
+        self.attachments.interrupted = []
         for attachment in self.attachments.by_subscriber.values():
             attachment.outgoing_session = ""

@@ -10,6 +10,7 @@ from plimsoll.core.head.handover.outcomes import OutcomeHistory
 from plimsoll.core.head.handover.session import Handover, HandoverMember
 from plimsoll.core.head.ownership import OwnerEntry, OwnershipTable
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.departures import AWAY, LEFT, departure
 
 SESSIONS_AT_MOST = 1024
 """Open sessions per head; more are refused."""
@@ -37,7 +38,7 @@ class ReachableEdges(Protocol):
 
 
 class SessionAdmission:
-    """`is_busy`: whether a subscriber is in a session that is not done."""
+    """`is_busy`: whether a subscriber is in a session that is not done; `is_leaving`: and has been cut in it."""
 
     def __init__(
         self,
@@ -46,8 +47,10 @@ class SessionAdmission:
         sessions: Mapping[str, Handover],
         archive: OutcomeHistory,
         is_busy: Callable[[str], bool],
+        is_leaving: Callable[[str], bool],
     ) -> None:
-        self.host, self.links, self.sessions, self.archive, self.is_busy = host, links, sessions, archive, is_busy
+        self.host, self.links, self.sessions, self.archive = host, links, sessions, archive
+        self.is_busy, self.is_leaving = is_busy, is_leaving
 
     def refusal(self, session_id: str, plan: msg.HandoverPlan) -> str:
         """Why this session cannot begin, as "code: reason"; an empty string if it can."""
@@ -73,10 +76,19 @@ class SessionAdmission:
         return "same: source and target are one edge" if plan.source == plan.target else ""
 
     def member(self, x: str, plan: msg.HandoverPlan) -> HandoverMember:
-        """A member as it enters the session: preparing, or staying at once if it cannot be moved."""
+        """A member as it enters the session: preparing, or with its outcome at once if it cannot be moved."""
         owner = self.host.owners.entries.get(x)
-        if owner is None or self.links.edge_of(owner) != plan.source:
-            return HandoverMember("stayed", owner or OwnerEntry("", (0, 0), (0, 0)), why="is not served by the source")
+        if owner is None or owner.edge != plan.source:
+            return _refused(f"{LEFT}: is not served by the source", owner or OwnerEntry("", (0, 0), (0, 0)))
+        if self.links.edge_of(owner) != plan.source:
+            return _refused(f"{AWAY}: has not come back since the source was lost", owner)
+        if self.is_leaving(x):
+            return _refused(f"{LEFT}: leaves the source in another session", owner)
         if self.is_busy(x):
-            return HandoverMember("stayed", owner, why="is in another session")
+            return _refused("is in another session", owner)
         return HandoverMember("preparing", owner)
+
+
+def _refused(reason: str, owner: OwnerEntry) -> HandoverMember:
+    outcome, why = departure(reason)
+    return HandoverMember(outcome, owner, why=why)

@@ -15,6 +15,7 @@ from plimsoll.core.head.handover.outcomes import CUT, OPEN
 from plimsoll.core.head.handover.session import Handover
 from plimsoll.core.head.handover.table import EdgeSender, HandoverTable, TableContext
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.departures import AWAY, LEFT, departure
 from plimsoll.core.protocol.wire import OwnerEpoch
 
 
@@ -39,7 +40,9 @@ class Coordinator:
         self.table = HandoverTable(host, links, broadcast)
         self.sessions = self.table.sessions
         self.cut_decision = CutDecision(host, links, self.table, revoke_seconds)
-        self.admission = SessionAdmission(host, links, self.sessions, self.table.archive, self.table.is_busy)
+        self.admission = SessionAdmission(
+            host, links, self.sessions, self.table.archive, self.table.is_busy, self.table.is_leaving
+        )
 
     # -- commands
 
@@ -66,7 +69,7 @@ class Coordinator:
         """Cut over the members that are attached; the others stay."""
         session = self.sessions.get(session_id)
         if session is not None and session.state == "ready":
-            self.table.refuse(session, session.of("preparing"), why="was not attached at the target in time")
+            self.table.refuse(session, session.of("preparing"), "was not attached at the target in time")
             going = session.of("attached")
             if session.plan.replay:
                 self.cut_decision.revoke(session, going)
@@ -80,7 +83,7 @@ class Coordinator:
         """Undo all members that are not cut. An unknown session leaves a tombstone: its PREPARE may still come."""
         session = self.sessions.get(session_id)
         if session is not None:
-            self.table.refuse(session, session.of(*OPEN), why=why)
+            self.table.refuse(session, session.of(*OPEN), why)
         elif self.table.outcome(session_id).state == "unknown":
             self.table.archive.add(session_id, self.table.empty(session_id, "aborted", why))
         return self.table.outcome(session_id)
@@ -115,11 +118,14 @@ class Coordinator:
                 session.state = "ready"
 
     def on_rejected(self, nak: msg.HandoverRejected) -> None:
-        """Members before their cut are undone. Members behind it have resumed, but at another edge than the target."""
+        """Members before their cut are undone. Members behind it have resumed, but at another edge than the target.
+
+        The source speaks of members before their cut only; its word may cross with the cut.
+        """
         if (session := self.sessions.get(nak.session)) is not None:
             members = [x for x in nak.members if x in session.members]
-            self.table.refuse(session, members, why=nak.reason)
-            if session.is_across:
+            self.table.refuse(session, members, nak.reason)
+            if session.is_across and not departure(nak.reason).is_coded:
                 self._arrived(session, members, "returned")
 
     def on_done(self, done: msg.Done) -> None:
@@ -149,7 +155,7 @@ class Coordinator:
             return
         member, mine = session.members[subscriber], session.id == named
         if member.state in OPEN:
-            self.table.refuse(session, [subscriber], "returned", "has resumed meanwhile")
+            self.table.undo(session, [subscriber], "returned", "has resumed meanwhile")
         elif member.state == CUT or member.is_draining:
             if session.is_across:  # it reads this head's stream again: the target forgets
                 self.table.to_target(session, msg.Abort(session.id, session.items([subscriber])))
@@ -160,7 +166,7 @@ class Coordinator:
         session = self.table.busy.get(subscriber)
         if session is not None and session.members[subscriber].epoch == epoch:
             self._end_draining(session, [subscriber])
-            self.table.refuse(session, [subscriber], why="is gone from the source")
+            self.table.refuse(session, [subscriber], f"{LEFT}: is gone from the source")
 
     def _end_draining(self, session: Handover, members: Iterable[str]) -> None:
         ended = [x for x in members if session.members[x].is_draining]
@@ -176,13 +182,14 @@ class Coordinator:
 
     def edge_lost(self, edge: str) -> None:
         for session in [s for s in self.sessions.values() if edge in (s.plan.source, s.plan.target)]:
-            self.table.refuse(session, session.of(*OPEN), why=f"{edge} was lost")
+            code = f"{AWAY}: " if edge == session.plan.source else ""
+            self.table.refuse(session, session.of(*OPEN), f"{code}{edge} was lost")
 
     def heads_lost(self, is_behind: Iterable[str]) -> None:
         """These heads can no longer be reached."""
         lost = set(is_behind)
         for session in [s for s in self.sessions.values() if s.plan.target_head in lost]:
-            self.table.refuse(session, session.of(*OPEN), why=f"{session.plan.target_head} was lost")
+            self.table.refuse(session, session.of(*OPEN), f"{session.plan.target_head} was lost")
 
     def tick(self) -> None:
         """Act on deadlines, repeat revocations, and report changes to mediators."""
@@ -190,7 +197,7 @@ class Coordinator:
         for session in list(self.sessions.values()):
             self.table.free(session)
             if now >= session.decides_at and session.is_open:
-                self.table.refuse(session, session.of(*OPEN), why="its time to prepare is over")
+                self.table.refuse(session, session.of(*OPEN), "its time to prepare is over")
             if now >= session.drains_until:
                 self._force_detach(session)
             if now >= session.revoke_at and session.counts[CUT]:

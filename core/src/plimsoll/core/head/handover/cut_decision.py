@@ -15,9 +15,11 @@ from plimsoll.core.head.handover.session import Handover
 from plimsoll.core.head.handover.table import HandoverTable
 from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.departures import LEFT
 from plimsoll.core.protocol.wire import Token
 
-ELSEWHERE = "is served elsewhere by now"
+ELSEWHERE = f"{LEFT}: is served elsewhere by now"
+NOT_ASKED = "was not asked for at its owner epoch"
 
 
 class CutContext(Protocol):
@@ -84,7 +86,15 @@ class CutDecision:
     def _refuse_uncut(self, session: Handover, asked: Iterable[str]) -> None:
         """Undo members that were asked for but not cut: a session asks for the cut once."""
         left = [x for x in asked if x in session.members and session.members[x].state == "cutting"]
-        self.table.refuse(session, left, why=ELSEWHERE)
+        self._refuse_by_owner(session, left)
+
+    def _refuse_by_owner(self, session: Handover, members: Iterable[str]) -> None:
+        """Undo members that are not cut: those that the source owns no more, and those that it still owns."""
+        found: dict[bool, list[str]] = {False: [], True: []}
+        for x in members:
+            found[self.table.is_owner(session.members[x], x)].append(x)
+        self.table.refuse(session, found[False], ELSEWHERE)
+        self.table.refuse(session, found[True], NOT_ASKED)
 
     def _decided(self, session: Handover, members: list[str]) -> None:
         session.state = CUT
@@ -99,7 +109,7 @@ class CutDecision:
         if good:
             self._decided(session, good)
             self.send_revoke(session)
-        self.table.refuse(session, members, why=ELSEWHERE)
+        self._refuse_by_owner(session, members)
 
     def send_revoke(self, session: Handover) -> None:
         """Send REVOKE, and again until the subscriber has resumed: the control socket may lose it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
+from plimsoll.core.protocol.departures import UNCUT_OUTCOMES
 from plimsoll.core.protocol.messages import Outcome
 from plimsoll.core.protocol.wire import WireError
 
@@ -16,7 +17,7 @@ OPEN: Final = ("preparing", "attached", "cutting")
 """States of members that can still be undone."""
 
 CUT: Final = "cut"
-OUTCOMES: Final = ("moved", "stayed", "returned", "detached")
+OUTCOMES: Final = ("moved", *UNCUT_OUTCOMES, "returned", "detached")
 REMEMBERED_SESSIONS = 1024
 REMEMBERED_MEMBERS = 50_000
 

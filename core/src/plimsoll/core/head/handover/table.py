@@ -19,6 +19,7 @@ from plimsoll.core.head.handover.session import Handover, HandoverMember
 from plimsoll.core.head.log import Log
 from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.departures import departure
 
 
 class TableContext(Protocol):
@@ -74,6 +75,11 @@ class HandoverTable:
         """Whether a subscriber is in a session of this head or of another: one at a time, until it is done."""
         return subscriber in self.busy or subscriber in self.host.remote_members
 
+    def is_leaving(self, subscriber: str) -> bool:
+        """Whether a subscriber has been cut in a session of this head, and is not done."""
+        session = self.busy.get(subscriber)
+        return session is not None and session.members[subscriber].state not in OPEN
+
     def is_owner(self, member: HandoverMember, x: str) -> bool:
         """Whether the source still owns this member, under the epoch that it had at PREPARE."""
         entry = self.host.owners.entries.get(x)
@@ -91,7 +97,7 @@ class HandoverTable:
 
     def add(self, session: Handover) -> None:
         self.sessions[session.id] = session
-        self.outcomes.update(session.counts["stayed"] * ["stayed"])
+        self.outcomes.update(member.state for member in session.members.values() if member.state in OUTCOMES)
         for x in session.of("preparing"):
             self.busy[x] = session
 
@@ -104,8 +110,13 @@ class HandoverTable:
         if why and not session.reason:
             session.reason = why
 
-    def refuse(self, session: Handover, members: list[str], outcome: str = "stayed", why: str = "") -> None:
-        """Undo the members among these that are not cut yet."""
+    def refuse(self, session: Handover, members: list[str], reason: str) -> None:
+        """Undo the members among these that are not cut yet; the code of the reason decides their outcome."""
+        outcome, why = departure(reason)
+        self.undo(session, members, outcome, why)
+
+    def undo(self, session: Handover, members: list[str], outcome: str, why: str) -> None:
+        """Undo the members among these that are not cut yet, with this outcome."""
         open_ones = [x for x in members if session.members[x].state in OPEN]
         if not open_ones:
             return

@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from plimsoll.core.protocol.departures import departure
 from plimsoll.core.protocol.messages import Outcome
 from plimsoll.core.session.batch import LOST_BEFORE_CUT, OUTCOMES, STATE_RANKS, Batch
 from plimsoll.core.session.context.engine_context import EngineContext
@@ -45,7 +46,7 @@ def _after_failure(context: EngineContext, batch: Batch, code: str, reason: str)
     if code == "forgotten":
         return mark_lost(context, batch, f"{batch.head} has forgotten it")
     if batch.intent == "prepare" and not batch.state:
-        return end_batch(context, replace(batch, reason=reason), "stayed")
+        return end_batch(context, replace(batch, reason=reason), departure(reason).outcome)
     return batch
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from plimsoll.core.protocol.messages import Outcome
 from plimsoll.core.session.batch import AuditTotals, Batch
 from plimsoll.core.session.context.engine_context import EngineContext
+from plimsoll.core.session.delivery_verdict import with_new_counts
 from plimsoll.core.session.state import Session
 
 AUDIT_WAIT_SECONDS = 10.0
@@ -29,7 +30,7 @@ def receive_audit(context: EngineContext, head: str, told: Outcome) -> None:
     for session in context.table.unaudited():
         batches = [_with_audit(batch, head, told) for batch in session.batches]
         if batches != session.batches:
-            session = replace(session, batches=batches)
+            session = with_new_counts(context.outbox, session, replace(session, batches=batches))
             context.table.put(session)
             _update_parent(context, session)
             return
@@ -53,10 +54,11 @@ def _update_parent(context: EngineContext, session: Session) -> None:
     parent = context.table.get(session.parent) if session.parent else None
     if parent is not None:
         children = [
-            replace(child, audit=session.audit()) if child.uid == session.uid else child for child in parent.children
+            replace(child, audit=session.audit(), reason=session.reason) if child.uid == session.uid else child
+            for child in parent.children
         ]
         if children != parent.children:
-            context.table.put(replace(parent, children=children))
+            context.table.put(with_new_counts(context.outbox, parent, replace(parent, children=children)))
 
 
 def send_audit_queries(context: EngineContext) -> None:

@@ -28,6 +28,9 @@ LONGEST_PAUSE_FACTOR = 20.0
 LEFT_BEHIND_SHARE = 0.1
 """The largest share of subscribers that an earlier wave may leave at an edge to which a later wave moves others."""
 
+FREES_ITS_PLACE = ("moved", "detached", "gone")
+"""Outcomes of members that leave room at their source."""
+
 
 def step_moving(context: EngineContext, request: SessionRequest, session: Session) -> Session:
     """One step while the children run."""
@@ -76,7 +79,7 @@ def _lacks_room(child: ChildSession, children: Iterable[ChildSession]) -> bool:
     """Whether an earlier wave has left too many subscribers at the target of this child."""
     before = [other for other in children
               if (other.round, other.source) == (child.round, child.target) and other.wave < child.wave]  # fmt: skip
-    left = sum(other.members - other.counts.get("moved", 0) - other.counts.get("detached", 0) for other in before)
+    left = sum(other.members - sum(other.counts.get(state, 0) for state in FREES_ITS_PLACE) for other in before)
     return left > LEFT_BEHIND_SHARE * sum(other.members for other in before)
 
 

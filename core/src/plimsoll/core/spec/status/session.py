@@ -18,7 +18,9 @@ class OutcomesStatus:
     """Subscribers by outcome."""
 
     moved: Annotated[int, FieldInfo("Now at the target.")]
-    stayed: Annotated[int, FieldInfo("Still at the source.")]
+    stayed: Annotated[int, FieldInfo("Not moved: served by the source, as before.")]
+    away: Annotated[int, FieldInfo("Not moved: the source keeps their state, but their clients are not connected.")]
+    gone: Annotated[int, FieldInfo("Not moved: not known at the source any more; they left, or their lease ended.")]
     returned: Annotated[int, FieldInfo("Reconnected by themselves meanwhile, to any edge.")]
     detached: Annotated[int, FieldInfo("Disconnected; their state is kept until their lease ends.")]
     unknown: Annotated[int, FieldInfo("Lost with the state of a head; at neither edge.")]

@@ -35,6 +35,13 @@ ENDS = ReasonSection(
             "some subscribers were moved, some were not",
             "`explain` says why for each. Create another session for the rest.",
         ),
+        StatusReason(
+            "DeliveryFaults",
+            "Succeeded; condition `Delivered`; event",
+            "moved subscribers have counted deliveries that were lost, duplicated or reordered; the message has the"
+            " numbers. The session ended as usual otherwise",
+            "Look for restarted heads, full queues and GAPs at that time; if there were none, report it.",
+        ),
         StatusReason("DryRun", "Planned", "the plan is in `status.plan`", "`approve` carries it out."),
         StatusReason(
             "Simulate", "Planned", "the plan and its predicted effect are in the status", "`approve` carries it out."
@@ -42,7 +49,7 @@ ENDS = ReasonSection(
         StatusReason(
             "NobodyMoved",
             "RolledBack",
-            "no subscriber could be moved; all are where they were. The message has the first cause",
+            "no subscriber could be moved, and none was cut. The message has the first cause",
             "Remove that cause.",
             again=True,
         ),
@@ -278,4 +285,18 @@ MEMBERS = ReasonSection(
     ),
 )
 
-SESSIONS = (ENDS, WAITS, MEMBERS)
+DELIVERIES = ReasonSection(
+    "Deliveries of moved subscribers",
+    "status",
+    "Reasons of the condition `Delivered` of a session, beside `DeliveryFaults`.",
+    (
+        StatusReason("Delivered", "True", "the moved subscribers that have counted were given all that was due"),
+        StatusReason(
+            "NotAudited",
+            "Unknown",
+            "the session still runs, no subscriber has moved, or none of the moved ones has counted its deliveries",
+        ),
+    ),
+)
+
+SESSIONS = (ENDS, WAITS, MEMBERS, DELIVERIES)

@@ -1,0 +1,58 @@
+"""What the delivery audit means for a session: its reason, its event and its condition `Delivered`.
+
+Counts may come after the end of a session, so its end is said again when they show a fault.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from plimsoll.core.session.batch import AuditTotals
+from plimsoll.core.session.context.command_outbox import CommandOutbox
+from plimsoll.core.session.state import Session, SessionVerdict
+from plimsoll.core.spec.status.conditions import Condition
+
+DELIVERY_FAULTS: Final = "DeliveryFaults"
+
+
+def counts_text(audit: AuditTotals) -> str:
+    """The numbers of faults, and how many subscribers have counted."""
+    return (
+        f"{audit.lost} deliveries lost, {audit.duplicated} duplicated, {audit.reordered} reordered,"
+        f" as counted by {audit.subscribers} moved subscribers"
+    )
+
+
+def final_verdict(session: Session, verdict: SessionVerdict) -> SessionVerdict:
+    """Why a session has succeeded: a counted fault comes before the other reasons."""
+    audit = session.full_audit()
+    if not audit.has_faults:
+        return verdict
+    return replace(verdict, reason=DELIVERY_FAULTS, message=f"{verdict.message}; {counts_text(audit)}")
+
+
+def with_new_counts(outbox: CommandOutbox, before: Session, after: Session) -> Session:
+    """The session after counts have come: new faults are told in an event, and as the reason if it has succeeded."""
+    was, audit = before.full_audit(), after.full_audit()
+    if audit.faults == was.faults:
+        return after
+    outbox.emit(after, DELIVERY_FAULTS, counts_text(audit), "Warning")
+    if after.phase != "Succeeded":
+        return after
+    base = after.message.removesuffix(f"; {counts_text(was)}")
+    return after.because(DELIVERY_FAULTS, f"{base}; {counts_text(audit)}")
+
+
+def delivered_condition(session: Session) -> Condition:
+    """Whether all due deliveries reached the moved subscribers; Unknown until the end, and where none has counted."""
+    audit = session.full_audit()
+    if audit.has_faults:
+        return Condition("Delivered", "False", DELIVERY_FAULTS, counts_text(audit))
+    if audit.subscribers and session.is_over:
+        return Condition("Delivered", "True", "Delivered", counts_text(audit))
+    message = (
+        "none of its subscribers has moved and counted" if session.is_over else "deliveries are counted at its end"
+    )
+    return Condition("Delivered", "Unknown", "NotAudited", message)

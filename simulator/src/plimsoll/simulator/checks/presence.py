@@ -1,0 +1,95 @@
+"""What the source knows of a member at the moment at which a head gives it an outcome without a cut.
+
+The attachments of edges are watched through the methods that open and close them, and the table of hand-overs of a head
+through those that change a member; the machines are those of the product, without hooks for tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from plimsoll.core.edge.attachment import SERVED, EdgeAttachment
+from plimsoll.core.edge.machine import Edge
+from plimsoll.core.head.handover.session import Handover
+from plimsoll.core.head.machine import Head
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol.departures import UNCUT_OUTCOMES
+from plimsoll.core.transport.overlay_node import OverlayNode
+from plimsoll.core.verify import observations as seen
+from plimsoll.simulator.engine.calls import call_after
+
+NEVER = float("-inf")
+
+
+@dataclass(slots=True)
+class SourcePresence:
+    """`began`, `ended`: when an edge last began and ceased to serve a subscriber. `node_of`: the running edge.
+
+    `asked`: sessions and members that a START_MOVE has named. Before it no source watches a member for a session, so
+    its head calls it `stayed` by its owner entry alone, and that is not judged.
+    """
+
+    node_of: Callable[[str], OverlayNode | None]
+    now: Callable[[], float]
+    observe: Callable[[seen.Observation], None]
+    began: dict[tuple[str, str], float] = field(default_factory=dict)
+    ended: dict[tuple[str, str], float] = field(default_factory=dict)
+    asked: set[tuple[str, str]] = field(default_factory=set)
+
+    def watch_edge(self, edge: Edge) -> None:
+        def opened(attachment: EdgeAttachment, *_: object) -> None:
+            self.began[edge.name, attachment.subscriber] = self.now()
+
+        def closed(_: None, attachment: EdgeAttachment) -> None:
+            self.ended[edge.name, attachment.subscriber] = self.now()
+
+        call_after(edge.attachments, "open", opened)
+        call_after(edge.attachments, "close", closed)
+
+    def crashed(self, edge: Edge) -> None:
+        """The edge has ended, and with it all that it served."""
+        for attachment in edge.attachments.by_subscriber.values():
+            if attachment.state in SERVED:
+                self.ended[edge.name, attachment.subscriber] = self.now()
+
+    def watch_head(self, head: Head) -> None:
+        def changed(_: None, session: Handover, members: Iterable[str], state: str, *__: object) -> None:
+            if state in UNCUT_OUTCOMES:
+                for x in members:
+                    self._judge(head, session, x, state)
+
+        def added(_: None, session: Handover) -> None:
+            for x, member in session.members.items():
+                # One that another session has cut is gone once that is decided, before the source hears of it.
+                if member.state in UNCUT_OUTCOMES and not head.coordinator.table.is_leaving(x):
+                    self._judge(head, session, x, member.state)
+
+        def sent(_: None, __: str, ___: str, message: object) -> None:
+            if isinstance(message, msg.StartMove):
+                self.asked |= {(message.session, item.subscriber) for item in message.members}
+
+        call_after(head.handover_links, "send_to_edge", sent)
+        call_after(head.coordinator.table, "put", changed)
+        call_after(head.coordinator.table, "add", added)
+
+    def _judge(self, head: Head, session: Handover, x: str, outcome: str) -> None:
+        if outcome == "stayed" and (session.id, x) not in self.asked:
+            return
+        source = session.plan.source
+        served_at, missed_at = self._times(source, x)
+        outbox = head.edges.get(source)
+        heard_at = outbox.link.last_heard if outbox is not None else NEVER
+        self.observe(
+            seen.UncutMemberObserved(session.id, x, source, outcome, served_at, missed_at, heard_at, self.now())
+        )
+
+    def _times(self, edge: str, x: str) -> tuple[float, float]:
+        """When the edge last served the subscriber, and when it last did not; one of them is now."""
+        node = self.node_of(edge)
+        attachment = node.attachments.by_subscriber.get(x) if isinstance(node, Edge) else None
+        if attachment is None or attachment.state not in SERVED:
+            return self.ended.get((edge, x), NEVER), self.now()
+        if attachment.pending_end is not None:
+            return self.now(), self.now()
+        return self.now(), self.began.get((edge, x), NEVER)
