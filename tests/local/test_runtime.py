@@ -7,7 +7,7 @@ import pytest
 from plimsoll.core.spec import InvalidResourcesError, parse
 from plimsoll.local.head_access import HeadAccessError, head_access
 from plimsoll.local.manifests import parse_text
-from plimsoll.local.runtime import FleetChangeRefusedError, apply, delete, down, prepare_store, with_current_status
+from plimsoll.local.runtime import FleetChangeRefusedError, apply, delete, down, prepare_store
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore
 

@@ -33,7 +33,7 @@ def becomes(folder, name, **status):
 
 
 def test_a_session_is_asked_for_once(folder):
-    assert store_edits.create_session(folder, "one", MOVE) == "one"
+    assert not store_edits.create_session(folder, "one", MOVE)  # it cordons nothing
     assert spec(folder, "LoadBalancingSession", "one") == MOVE
     with pytest.raises(ObjectConflictError, match="already a session one"):
         store_edits.create_session(folder, "one", MOVE)
