@@ -39,10 +39,10 @@ class LocalBackend:
         return item
 
     def staleness_note(self) -> str:
-        return status_age.staleness_note(self.folder, time.time())
+        return status_age.staleness_note(self.folder)
 
     def displayed(self, items: Iterable[Object]) -> list[Object]:
-        return status_age.with_current_status(self.folder, items, time.time())
+        return status_age.with_current_status(self.folder, items)
 
     def watch(self, *kinds: str) -> tuple[list[Object], Iterator[list[ObjectChange]]]:
         with ObjectStore(self.folder.store) as store:

@@ -166,9 +166,7 @@ def apply_to_store(
     """What `apply` does, in the transaction of the caller."""
     given = list(flattened(documents))
     objects = [
-        item
-        for item in store.objects(*fleet_resources.FLEET_KINDS)[1]
-        if "deletionTimestamp" not in item["metadata"]
+        item for item in store.objects(*fleet_resources.FLEET_KINDS)[1] if "deletionTimestamp" not in item["metadata"]
     ]
     named = {_key(document) for document in given}
     kept = [SourceDocument(item, "<store>") for item in objects if _key(SourceDocument(item)) not in named]

@@ -1,11 +1,12 @@
 """How old the stored statuses of a fleet are: whether its supervisor runs, and when it last wrote.
 
-The supervisor touches the lock file each second once all that it sees is stored. So a supervisor that is frozen, or whose
-disk is full, is noticed by everyone who reads. Sessions are written by the mediator, and do not count here.
+The supervisor touches the lock file each second once all that it sees is stored. So readers notice a supervisor that is
+frozen, or whose disk is full. Sessions are written by the mediator, and do not count here.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,9 +18,9 @@ OLD_SECONDS = 5.0
 """Statuses older than this are shown as old."""
 
 
-def staleness_note(folder: FleetFolder, now: float) -> str:
-    """A line for people if statuses may be out of date; else empty. `now`: seconds since 1970."""
-    age = _age(folder, now)
+def staleness_note(folder: FleetFolder) -> str:
+    """A line for people if statuses may be out of date; else empty."""
+    age = _age(folder)
     pid = folder.running_pid()
     if age is None or (pid and age <= OLD_SECONDS):
         return ""
@@ -31,9 +32,9 @@ def staleness_note(folder: FleetFolder, now: float) -> str:
     )
 
 
-def with_current_status(folder: FleetFolder, items: Iterable[Object], now: float) -> list[Object]:
+def with_current_status(folder: FleetFolder, items: Iterable[Object]) -> list[Object]:
     """Objects ready to display: what only a supervisor knows is unknown while none runs, or none writes."""
-    age = _age(folder, now)
+    age = _age(folder)
     if folder.running_pid() is None:
         return [_aged(fleet_resources.unsupervised(item), age) for item in items]
     if age is None or age <= OLD_SECONDS:
@@ -47,9 +48,9 @@ def with_current_status(folder: FleetFolder, items: Iterable[Object], now: float
     ]
 
 
-def _age(folder: FleetFolder, now: float) -> int | None:
+def _age(folder: FleetFolder) -> int | None:
     written = folder.written_at()
-    return None if written is None else max(0, int(now - written))
+    return None if written is None else max(0, int(time.time() - written))
 
 
 def _aged(item: Object, age: int | None) -> Object:

@@ -58,7 +58,7 @@ def unsupervised(item: Object) -> Object:
 
 
 def with_unknown_conditions(item: Object, reason: str, message: str) -> Object:
-    """An object whose status is out of date for a reason: its conditions are Unknown, except those of ended sessions."""
+    """An object whose status is out of date: its conditions are Unknown, except those of ended sessions."""
     status = item.get("status")
     if not status or is_over(item):
         return item

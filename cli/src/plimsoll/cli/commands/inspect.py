@@ -150,9 +150,7 @@ def _with_name(items: list[Object], kind: str | None, name: str | None, place: F
     return found
 
 
-def _print_changes(
-    portions: Iterator[list[ObjectChange]], options: argparse.Namespace, notes: StalenessNotes
-) -> None:
+def _print_changes(portions: Iterator[list[ObjectChange]], options: argparse.Namespace, notes: StalenessNotes) -> None:
     """Print a line for each change of what the table shows, or each changed object whole."""
     before: dict[str, str] = {}
     for portion in portions:

@@ -3,8 +3,8 @@
 It behaves as an API server does where the two can be compared: every write raises one counter, which becomes the
 object's `resourceVersion`; a write that names another version than the stored one is refused; `generation` counts
 changes of `spec` only; status is written separately; a watch starts at a version, and starts over when that is too old.
-Several processes may have it open. Times are RFC 3339 text, given by the caller. Any method may raise `StateWriteError`,
-those that read too, as SQLite writes beside them; then nothing has changed.
+Several processes may have it open. Times are RFC 3339 text, given by the caller. Any method may raise
+`StateWriteError`, those that read too, as SQLite writes beside them; then nothing has changed.
 """
 
 from __future__ import annotations
@@ -135,9 +135,12 @@ class ObjectStore:
             yield
             self._execute("COMMIT")
         except BaseException:
-            if self._db.in_transaction:  # after some faults SQLite has rolled back by itself
-                self._execute("ROLLBACK")
+            self._roll_back()
             raise
+
+    def _roll_back(self) -> None:
+        if self._db.in_transaction:  # after some faults SQLite has rolled back by itself
+            self._execute("ROLLBACK")
 
     def _execute(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         """The rows of a statement; each is a tuple."""

@@ -34,9 +34,10 @@ _STORE_FAULTS = {
     sqlite3.SQLITE_PERM: _KNOWN_FAULTS[errno.EACCES],
     sqlite3.SQLITE_CANTOPEN: ("it cannot be opened", "check that its folder exists, is writable and has space"),
     sqlite3.SQLITE_BUSY: (
-        "another process holds its lock", "continue or end that process (`plimsoll get bf -o wide` shows the supervisor)"
+        "another process holds its lock",
+        "continue or end that process (`plimsoll get bf -o wide` shows the supervisor)",
     ),
-}  # fmt: skip
+}
 
 
 class StateWriteError(RuntimeError):

@@ -67,7 +67,7 @@ class ChildProcess:
                 return self._log.open("ab")
         except StateWriteError as error:
             self.log_fault = str(error)
-            return open(os.devnull, "ab")
+            return Path(os.devnull).open("ab")
 
     @property
     def pid(self) -> int:

@@ -21,8 +21,8 @@ from plimsoll.core.config import BrokerConfig, BrokerLimits, PeerBroker
 from plimsoll.core.spec import Resources, SourceDocument, broker_configs, parse, wanted_ports
 from plimsoll.demo.fleet import DemoAccess, DemoBroker
 from plimsoll.local import keys, ports
-from plimsoll.local.storage.state_files import write_private
 from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.state_files import write_private
 from plimsoll.local.supervision.child_process import ChildProcess, broker_command, describe_exit
 from plimsoll.mediator.control_plane import ClusterEdges, ControlEvent, ControlPlane, MediatorKeyPair, StatusReceived
 

@@ -147,8 +147,8 @@ BROKERS = ReasonSection(
         StatusReason(
             "NotWritten",
             "all",
-            "on one machine: the supervisor runs and has written no status for over five seconds, as it is stopped or its"
-            " disk is full; `status.writtenSecondsAgo` is the age of the status. Brokers go on",
+            "on one machine: the supervisor runs and has written no status for over five seconds, as it is stopped or"
+            " its disk is full; `status.writtenSecondsAgo` is the age of the status. Brokers go on",
             "Free space on the disk of `$PLIMSOLL_HOME`, or continue the supervisor with `kill -CONT`.",
         ),
     ),
@@ -341,8 +341,8 @@ EVENTS = ReasonSection(
         StatusReason(
             "WriteFailed",
             "Warning",
-            "on one machine: the state of the fleet cannot be written, as its disk is full, for example; the message names"
-            " the file. Brokers go on, sessions wait, and the supervisor tries again each second",
+            "on one machine: the state of the fleet cannot be written, for example as its disk is full; the message"
+            " names the file. Brokers go on, sessions wait, and the supervisor tries again each second",
             "Do what the message says: free space on that disk, make it writable, or raise the limit.",
         ),
         StatusReason("WritesResumed", "Normal", "on one machine: the state of the fleet is written again"),
