@@ -130,6 +130,22 @@ def test_a_stranger_is_asked_who_it_is():
     assert echo.events == []
 
 
+def test_one_hello_answers_all_that_ask_who_this_is():
+    echo = Echo()
+    link = echo.dial("q", "mem://q")
+    echo.hear(wire.hello_ok_frame(link.id, 0, False, FRIEND), peer="q")
+    who = wire.who_frame()
+    answers = echo.hear(*[who] * 50, peer="q", now=1.0)
+    assert [frame.link for frame in answers if isinstance(frame, wire.Hello)] == [link.id]
+    heartbeat = link.limits.heartbeat_seconds
+    assert not echo.hear(who, peer="q", now=1.0 + heartbeat / 2)
+    answers = echo.hear(who, peer="q", now=1.0 + 2 * heartbeat)  # the first one may be lost
+    assert wire.Hello in map(type, answers)
+    echo.hear(wire.hello_ok_frame(link.id, 0, False, FRIEND), peer="q", now=1.0 + 2 * heartbeat)
+    answers = echo.hear(who, peer="q", now=1.1 + 2 * heartbeat)  # that one is answered
+    assert [type(frame) for frame in answers] == [wire.Hello]
+
+
 def test_gone_keeps_the_link_for_its_next_connection():
     echo = Echo()
     echo.hear(hello())
