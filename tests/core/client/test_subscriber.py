@@ -376,7 +376,11 @@ def test_a_list_that_does_not_fit_into_one_message_is_refused_at_once(stage: Any
     with pytest.raises(ListFullError, match=r"'s' would take 10\d{5} bytes; at most 1000000 are sent in one message"):
         subscriber.subscribe(texts[99])
     stage.run()
-    assert (subscriber.version, len(subscriber.subscriptions), len(stage.edge.all(msg.Subs))) == (version, 100, sent)  # with that of `attach`
+    assert (subscriber.version, len(subscriber.subscriptions), len(stage.edge.all(msg.Subs))) == (
+        version,
+        100,
+        sent,
+    )  # with that of `attach`
     record = subscriber.resume_record(subscriber.current)
     assert 980_000 < len(wire.encode(record)) <= 1024 * 1024
     assert subscriber.subscription_list.bytes_taken == sum(len(wire.encode(item)) for item in record.subscriptions)
