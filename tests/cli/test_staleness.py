@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import time
+from typing import cast
 
 import pytest
 from tests.cli import asked
 
+from plimsoll.cli.backend import FleetReader
 from plimsoll.cli.staleness import StalenessNotes
 
 
@@ -33,7 +35,7 @@ def wrote_before(folder, seconds):
 
 def test_a_line_at_each_change(capsys):
     place = Place()
-    notes = StalenessNotes(place)
+    notes = StalenessNotes(cast(FleetReader, place))
     for place.note in ("", "old", "older", "", "", "old"):
         notes.print_changes()
     out, err = capsys.readouterr()

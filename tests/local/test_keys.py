@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from plimsoll.local import keys
@@ -34,7 +36,7 @@ def test_authorized_keys_name_every_identity_and_no_other(home):
 def test_a_pair_that_was_half_written_is_made_again(home, monkeypatch):
     folder = FleetFolder.of("f")
     folder.make()
-    written = []
+    written: list[Path] = []
 
     def write(path, text):
         if len(written) == 1:

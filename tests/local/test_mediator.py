@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ import pytest
 from tests.local.conftest import alive, wait_for
 from tests.local.traffic import Traffic
 
+from plimsoll.core.protocol import messages as msg
 from plimsoll.core.session import SendMessage, SessionUpserted
 from plimsoll.core.spec import API_VERSION, parse
 from plimsoll.local import manifests, mediator, runtime, store_edits
+from plimsoll.local.storage import mediator_epoch
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.mediator_epoch import LocalMediatorDeposedError
 from plimsoll.local.storage.object_store import ObjectStore
@@ -262,7 +265,7 @@ def test_a_step_that_cannot_be_stored_is_not_taken_and_goes_on_from_there(
         shell.run_once()
         sent: list[Any] = []
         monkeypatch.setattr(shell._control, "send", lambda head, record: sent.append(record))
-        handle, command = shell._mediator.handle, SendMessage("east-head", b"begin")
+        handle, command = shell._mediator.handle, SendMessage("east-head", msg.ListSubscribers(1, "edge-0", ""))
 
         def commanding(event: Any, now: float) -> list[Any]:
             return [*handle(event, now), *([command] if isinstance(event, SessionUpserted) else [])]
@@ -289,7 +292,7 @@ def test_a_step_that_cannot_be_stored_is_not_taken_and_goes_on_from_there(
             shell._run_round()
         assert store.get("LoadBalancingSession", "one")["status"]["phase"] == "Negotiating"
         assert [event.reason for event in store.events("LoadBalancingSession", "x")] == ["InvalidSpec"]
-        assert sent == [b"begin"]  # once, and only now
+        assert sent == [command.message]  # once, and only now
         shell.close()
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
@@ -304,7 +307,7 @@ def test_a_mediator_that_cannot_store_its_epoch_waits(home: Path, monkeypatch: p
     folder.make()
     runtime.prepare_store(folder, parse(manifests.parse_text(QUICKSTART, "quickstart.yaml")))
     monkeypatch.setattr(mediator, "RETRY_SECONDS", 0.0)
-    real, tries = mediator.mediator_epoch.claim_next_epoch, []
+    real, tries = mediator_epoch.claim_next_epoch, []
 
     def claim(store: ObjectStore, fleet: str) -> int:
         tries.append(fleet)
@@ -312,7 +315,7 @@ def test_a_mediator_that_cannot_store_its_epoch_waits(home: Path, monkeypatch: p
             raise StateWriteError(folder.store, "no space is left on its disk", "free space there")
         return real(store, fleet)
 
-    monkeypatch.setattr(mediator.mediator_epoch, "claim_next_epoch", claim)
+    monkeypatch.setattr(mediator_epoch, "claim_next_epoch", claim)
     with ObjectStore(folder.store) as store:
         shell = mediator._begin_life(folder, store, os.getppid())
         assert (shell.epoch, len(tries)) == (1, 4)
@@ -329,7 +332,7 @@ def test_a_log_on_a_full_disk_loses_lines_and_nothing_else(monkeypatch: pytest.M
         def write(self, text: str) -> None:
             raise OSError(self.code, "no")
 
-    monkeypatch.setattr(mediator.sys, "stdout", Full())
+    monkeypatch.setattr(sys, "stdout", Full())
     mediator.write_log("line")
     Full.code = errno.EPIPE
     with pytest.raises(OSError, match="no"):

@@ -102,10 +102,12 @@ spec: {clusterRef: {name: east}, profile: small}
 
 
 def test_a_drain_that_cannot_be_stored_cordons_nothing(folder, monkeypatch):
+    runtime.apply(folder, parse_text(EXTRA, "x.yaml"))
+
     def full(*given):
         raise StateWriteError(folder.store, "no space is left on its disk", "free space there")
 
-    monkeypatch.setattr(store_edits.runtime, "apply_to_store", full)
+    monkeypatch.setattr(runtime, "apply_to_store", full)
     drain = {"scope": "Global", "source": {"name": "extra"}, "action": "Drain"}
     with pytest.raises(StateWriteError):
         store_edits.create_session(folder, "one", drain, cordon="extra")

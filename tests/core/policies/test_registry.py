@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -148,6 +148,7 @@ def test_a_policy_that_makes_no_plan_is_none():
     class NoChoice(RowChoosingPolicy):
         name = "Greedy"
 
-    for kind, missing in ((NoPlan, "plan"), (NoChoice, "choose")):
+    kinds: list[tuple[type[Any], str]] = [(NoPlan, "plan"), (NoChoice, "choose")]
+    for kind, missing in kinds:
         with pytest.raises(TypeError, match=f"abstract.*{missing}"):
             kind()

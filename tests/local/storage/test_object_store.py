@@ -230,7 +230,7 @@ def test_a_full_disk_changes_nothing_and_the_store_goes_on_when_there_is_space(s
 
 def test_a_commit_that_fails_is_rolled_back(store):
     store.create(make(), NOW)
-    refused = []
+    refused: list[str] = []
 
     class Refusing:
         """A connection whose disk fills up at the commit."""

@@ -32,7 +32,7 @@ class Place:
 
     def record(self, *event: str) -> None:
         self.write()
-        self._store.record(*event)  # type: ignore[arg-type]  # as many texts as it takes
+        self._store.record(*event)
 
     def write(self) -> None:
         if self.is_full:
