@@ -2,8 +2,11 @@
 
 import sys
 import types
+from pathlib import Path
 
 from plimsoll.cli import exit_codes
+from plimsoll.cli.commands import lifecycle
+from plimsoll.local.storage.state_files import StateWriteError
 
 
 def test_version(run):
@@ -61,3 +64,16 @@ def test_a_demonstration_that_lacks_a_package_says_which(run, monkeypatch):
     code, _, err = run("demo")
     assert code == 1
     assert err.startswith("plimsoll: ")
+
+
+def test_state_that_cannot_be_written_is_one_line(run, monkeypatch):
+    def full(options):
+        raise StateWriteError(Path("/x/store.db"), "no space is left on its disk", "free space there")
+
+    monkeypatch.setattr(lifecycle, "up", full)
+    code, out, err = run("up", "-f", "x.yaml")
+    assert (code, out) == (exit_codes.FAILED, "")
+    assert err == (
+        "plimsoll: cannot write /x/store.db: no space is left on its disk; free space there, and repeat the command; "
+        "nothing was started or changed\n"
+    )

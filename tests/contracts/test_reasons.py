@@ -41,6 +41,8 @@ BESIDE_SESSIONS = [
     "local/src/plimsoll/local/supervision/evacuations.py",
     "local/src/plimsoll/local/supervision/fleet_events.py",
     "local/src/plimsoll/local/supervision/fleet_status_writer.py",
+    "local/src/plimsoll/local/supervision/write_faults.py",
+    "local/src/plimsoll/local/status_age.py",
     "local/src/plimsoll/local/supervision/supervisor.py",
     "operator/src/plimsoll/operator/reconcile/retries.py",
     "operator/src/plimsoll/operator/reconcile/fleet.py",

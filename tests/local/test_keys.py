@@ -1,5 +1,10 @@
+from pathlib import Path
+
+import pytest
+
 from plimsoll.local import keys
 from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.state_files import StateWriteError, write_private
 
 
 def test_a_pair_is_made_once(home):
@@ -28,11 +33,21 @@ def test_authorized_keys_name_every_identity_and_no_other(home):
     assert len(folder.authorized_keys.read_text().splitlines()) == 3
 
 
-def test_private_files_are_private_even_when_they_replace_others(tmp_path):
-    file = tmp_path / "x"
-    file.write_text("old")
-    file.chmod(0o644)
-    keys.write_private(file, "new")
-    assert file.read_text() == "new"
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+def test_a_pair_that_was_half_written_is_made_again(home, monkeypatch):
+    folder = FleetFolder.of("f")
+    folder.make()
+    written: list[Path] = []
+
+    def write(path, text):
+        if len(written) == 1:
+            raise StateWriteError(path, "no space is left on its disk", "free space there")
+        written.append(path)
+        write_private(path, text)
+
+    monkeypatch.setattr(keys, "write_private", write)
+    with pytest.raises(StateWriteError, match=r"a\.pub"):
+        keys.key_pair(folder, "a")
+    half = folder.keys.joinpath("a.key").read_text()
+    monkeypatch.undo()
+    assert keys.key_pair(folder, "a").secret() + "\n" != half
+    assert keys.key_pair(folder, "a") == keys.key_pair(folder, "a")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,15 @@ import pytest
 from tests.local.conftest import alive, wait_for
 from tests.local.traffic import Traffic
 
+from plimsoll.core.protocol import messages as msg
+from plimsoll.core.session import SendMessage, SessionUpserted
 from plimsoll.core.spec import API_VERSION, parse
 from plimsoll.local import manifests, mediator, runtime, store_edits
+from plimsoll.local.storage import mediator_epoch
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.mediator_epoch import LocalMediatorDeposedError
 from plimsoll.local.storage.object_store import ObjectStore
+from plimsoll.local.storage.state_files import StateWriteError
 
 QUICKSTART = (Path(__file__).parents[2] / "examples" / "quickstart.yaml").read_text()
 PATIENT = "  name: quickstart\nspec: {defaults: {timing: {deadAfter: 2m}}}\n"
@@ -246,3 +252,88 @@ def test_what_cannot_be_read_is_told(home: Path):
         [event] = store.events("LoadBalancingSession", "x")
         assert (event.reason, "spec.scope" in event.message) == ("InvalidSpec", True)
         shell.close()
+
+
+def test_a_step_that_cannot_be_stored_is_not_taken_and_goes_on_from_there(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    folder = FleetFolder.of("quickstart")
+    folder.make()
+    runtime.prepare_store(folder, parse(manifests.parse_text(QUICKSTART, "quickstart.yaml")))
+    with ObjectStore(folder.store) as store:
+        shell = mediator.LocalMediatorRunner(folder, store, os.getppid())
+        shell.run_once()
+        sent: list[Any] = []
+        monkeypatch.setattr(shell._control, "send", lambda head, record: sent.append(record))
+        handle, command = shell._mediator.handle, SendMessage("east-head", msg.ListSubscribers(1, "edge-0", ""))
+
+        def commanding(event: Any, now: float) -> list[Any]:
+            return [*handle(event, now), *([command] if isinstance(event, SessionUpserted) else [])]
+
+        monkeypatch.setattr(shell._mediator, "handle", commanding)
+        store_edits.create_session(folder, "one", MOVE)
+        broken = {"apiVersion": API_VERSION, "kind": "LoadBalancingSession", "metadata": {"name": "x"}, "spec": {}}
+        store.create(broken, "now")
+        real, is_full = store.set_status, True
+
+        def set_status(*given: Any) -> Any:
+            if is_full:
+                raise StateWriteError(folder.store, "no space is left on its disk", "free space there")
+            return real(*given)
+
+        monkeypatch.setattr(store, "set_status", set_status)
+        monkeypatch.setattr(mediator, "RETRY_SECONDS", 0.0)
+        for _ in range(3):
+            shell._run_round()
+        assert store.get("LoadBalancingSession", "one").get("status") is None
+        assert (sent, store.events("LoadBalancingSession")) == ([], [])
+        is_full = False
+        for _ in range(2):
+            shell._run_round()
+        assert store.get("LoadBalancingSession", "one")["status"]["phase"] == "Negotiating"
+        assert [event.reason for event in store.events("LoadBalancingSession", "x")] == ["InvalidSpec"]
+        assert sent == [command.message]  # once, and only now
+        shell.close()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        f"cannot write {folder.store}: no space is left on its disk; free space there; "
+        "sessions wait until that is done",
+        "the store is written again; sessions go on",
+    ]
+
+
+def test_a_mediator_that_cannot_store_its_epoch_waits(home: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = FleetFolder.of("quickstart")
+    folder.make()
+    runtime.prepare_store(folder, parse(manifests.parse_text(QUICKSTART, "quickstart.yaml")))
+    monkeypatch.setattr(mediator, "RETRY_SECONDS", 0.0)
+    real, tries = mediator_epoch.claim_next_epoch, []
+
+    def claim(store: ObjectStore, fleet: str) -> int:
+        tries.append(fleet)
+        if len(tries) < 4:
+            raise StateWriteError(folder.store, "no space is left on its disk", "free space there")
+        return real(store, fleet)
+
+    monkeypatch.setattr(mediator_epoch, "claim_next_epoch", claim)
+    with ObjectStore(folder.store) as store:
+        shell = mediator._begin_life(folder, store, os.getppid())
+        assert (shell.epoch, len(tries)) == (1, 4)
+        shell.close()
+        tries.clear()
+        with pytest.raises(StateWriteError):  # the process that started it has ended
+            mediator._begin_life(folder, store, 1)
+
+
+def test_a_log_on_a_full_disk_loses_lines_and_nothing_else(monkeypatch: pytest.MonkeyPatch):
+    class Full:
+        code = errno.ENOSPC
+
+        def write(self, text: str) -> None:
+            raise OSError(self.code, "no")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    mediator.write_log("line")
+    Full.code = errno.EPIPE
+    with pytest.raises(OSError, match="no"):
+        mediator.write_log("line")

@@ -7,7 +7,7 @@ import pytest
 from plimsoll.core.spec import InvalidResourcesError, parse
 from plimsoll.local.head_access import HeadAccessError, head_access
 from plimsoll.local.manifests import parse_text
-from plimsoll.local.runtime import FleetChangeRefusedError, apply, delete, down, prepare_store, with_current_status
+from plimsoll.local.runtime import FleetChangeRefusedError, apply, delete, down, prepare_store
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore
 
@@ -124,8 +124,6 @@ def test_down_waits_until_nothing_runs(fleet):
     assert down(fleet.folder) is True
     assert not any(fleet.alive(pid) for pid in pids)
     assert down(fleet.folder) is False
-    [item] = with_current_status(fleet.folder, [fleet.object("BrokerFleet", "quotes")])
-    assert {c["status"] for c in item["status"]["conditions"]} == {"Unknown"}
 
 
 def test_the_way_in(fleet):

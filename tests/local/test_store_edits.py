@@ -8,6 +8,7 @@ from plimsoll.local import runtime, store_edits
 from plimsoll.local.manifests import parse_text
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectConflictError, ObjectMissingError, ObjectStore
+from plimsoll.local.storage.state_files import StateWriteError
 from plimsoll.mediator.spec_edits import EditRefusedError
 
 MOVE = {"scope": "Local", "source": {"name": "e-0"}, "target": {"name": "e-1"}, "select": {"count": 2}}
@@ -33,7 +34,7 @@ def becomes(folder, name, **status):
 
 
 def test_a_session_is_asked_for_once(folder):
-    assert store_edits.create_session(folder, "one", MOVE) == "one"
+    assert not store_edits.create_session(folder, "one", MOVE)  # it cordons nothing
     assert spec(folder, "LoadBalancingSession", "one") == MOVE
     with pytest.raises(ObjectConflictError, match="already a session one"):
         store_edits.create_session(folder, "one", MOVE)
@@ -98,3 +99,21 @@ kind: EdgeBroker
 metadata: {name: extra}
 spec: {clusterRef: {name: east}, profile: small}
 """
+
+
+def test_a_drain_that_cannot_be_stored_cordons_nothing(folder, monkeypatch):
+    runtime.apply(folder, parse_text(EXTRA, "x.yaml"))
+
+    def full(*given):
+        raise StateWriteError(folder.store, "no space is left on its disk", "free space there")
+
+    monkeypatch.setattr(runtime, "apply_to_store", full)
+    drain = {"scope": "Global", "source": {"name": "extra"}, "action": "Drain"}
+    with pytest.raises(StateWriteError):
+        store_edits.create_session(folder, "one", drain, cordon="extra")
+    with ObjectStore(folder.store) as store:
+        assert not store.get("EdgeBroker", "extra")["spec"].get("cordoned", False)
+    monkeypatch.undo()
+    assert store_edits.create_session(folder, "one", drain, cordon="extra")
+    with ObjectStore(folder.store) as store:
+        assert store.get("EdgeBroker", "extra")["spec"]["cordoned"]

@@ -20,7 +20,7 @@ from tests.telemetry.test_collector import config
 
 from plimsoll.core.config import LinkSecurity, PeerBroker
 from plimsoll.telemetry.config import CollectorConfig, MonitoredCluster, encode_config
-from plimsoll.telemetry.main import EXIT_CONFIG, EXIT_UNUSABLE_PATH, ConfigFileWatch, StopSignal, main
+from plimsoll.telemetry.main import EXIT_CONFIG, EXIT_UNUSABLE_PATH, AddressFile, ConfigFileWatch, StopSignal, main
 from plimsoll.telemetry.schema import INCOMING, LOADS
 from plimsoll.telemetry.snapshot import decode_snapshot
 from plimsoll.telemetry.storage import parquet
@@ -171,3 +171,21 @@ def test_it_stops_when_told_or_when_its_parent_is_gone():
     assert stop()
     assert StopSignal(os.getpid())(), "our parent is another process"
     assert not StopSignal(None)()
+
+
+def test_an_address_that_cannot_be_written_is_tried_again_and_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    file = tmp_path / "away" / "c.address"
+    address = AddressFile(msgspec.structs.replace(config(tmp_path), http="127.0.0.1:0", address_file=str(file)), 4711)
+    for now in (0.0, 0.5, 1.0, 2.0):
+        address.write_when_due(now)
+    assert len(caplog.records) == 1
+    file.parent.mkdir()
+    address.write_when_due(2.5)
+    assert not file.exists()
+    address.write_when_due(3.0)
+    assert msgspec.json.decode(file.read_bytes()) == {"http": "127.0.0.1:4711", "pid": os.getpid()}
+    file.unlink()
+    address.write_when_due(4.0)
+    assert not file.exists()

@@ -14,11 +14,13 @@ from plimsoll.core.client import (
     Forgotten,
     GapNotice,
     Lapsed,
+    ListFullError,
     SubscriptionRefused,
 )
 from plimsoll.core.client.stream import ORIGINS_AT_MOST
 from plimsoll.core.predicates import ParseError
 from plimsoll.core.protocol import messages as msg
+from plimsoll.core.protocol import wire
 
 
 def deliver(stage: Any, *items: msg.PubOpen | msg.Gap) -> None:
@@ -359,3 +361,36 @@ def test_closing_withdraws_unless_told_otherwise(stage: Any):
             subscriber.subscribe("[n,=,1]")
     assert stage.client.subscribers == {}
     assert len(stage.edge.all(msg.Detach)) == 2
+
+
+# -- the size of the list
+
+
+def test_a_list_that_does_not_fit_into_one_message_is_refused_at_once(stage: Any):
+    subscriber = stage.attach()
+    texts = [f"[name,=,'{number:04}{'x' * 9_990}']" for number in range(100)]
+    for text in texts[:99]:
+        subscriber.subscribe(text)
+    stage.run()
+    version, sent = subscriber.version, len(stage.edge.all(msg.Subs))
+    with pytest.raises(ListFullError, match=r"'s' would take 10\d{5} bytes; at most 1000000 are sent in one message"):
+        subscriber.subscribe(texts[99])
+    stage.run()
+    assert (subscriber.version, len(subscriber.subscriptions), len(stage.edge.all(msg.Subs))) == (
+        version,
+        100,
+        sent,
+    )  # with that of `attach`
+    record = subscriber.resume_record(subscriber.current)
+    assert 980_000 < len(wire.encode(record)) <= 1024 * 1024
+    assert subscriber.subscription_list.bytes_taken == sum(len(wire.encode(item)) for item in record.subscriptions)
+
+
+def test_what_is_withdrawn_makes_room(stage: Any):
+    subscriber = stage.attach()
+    first = subscriber.subscribe(f"[name,=,'{'x' * 600_000}']")
+    with pytest.raises(ListFullError):
+        subscriber.subscribe(f"[name,=,'{'y' * 600_000}']")
+    subscriber.unsubscribe(first)
+    subscriber.subscribe(f"[name,=,'{'y' * 600_000}']")
+    assert len(subscriber.subscriptions) == 2  # with that of `attach`

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.core.policies.hand import Broker, World, named
 from tests.examples import examples
 
+from plimsoll.core.policies.balancing_policy import BalancingPolicy, RowChoosingPolicy
 from plimsoll.core.policies.model.load import METRICS, Metric, OverloadThreshold
 from plimsoll.core.policies.model.parameters import BalancingParameters
 from plimsoll.core.policies.model.plan import BrokerAction
@@ -138,3 +139,16 @@ def test_greedy_lowers_the_busier_of_the_two():
     highest = [max(load.measures.of_metric(m, 0.1) for load in pair for m in METRICS) for pair in pairs]
     assert highest[1] < highest[0]
     assert found.ended == "NoBetter"
+
+
+def test_a_policy_that_makes_no_plan_is_none():
+    class NoPlan(BalancingPolicy):
+        name = "Greedy"
+
+    class NoChoice(RowChoosingPolicy):
+        name = "Greedy"
+
+    kinds: list[tuple[type[Any], str]] = [(NoPlan, "plan"), (NoChoice, "choose")]
+    for kind, missing in kinds:
+        with pytest.raises(TypeError, match=f"abstract.*{missing}"):
+            kind()

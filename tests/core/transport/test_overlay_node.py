@@ -130,6 +130,21 @@ def test_a_stranger_is_asked_who_it_is():
     assert echo.events == []
 
 
+def test_one_hello_answers_all_that_ask_who_this_is():
+    echo = Echo()
+    link = echo.dial("q", "mem://q")
+    echo.hear(wire.hello_ok_frame(link.id, 0, False, FRIEND), peer="q")
+    who, heartbeat = wire.who_frame(), link.limits.heartbeat_seconds
+    answers = echo.hear(*[who] * 50, peer="q", now=0.1 * heartbeat)
+    assert [frame.link for frame in answers if isinstance(frame, wire.Hello)] == [link.id]
+    assert not echo.hear(who, peer="q", now=0.5 * heartbeat)
+    echo.hear(wire.hello_ok_frame(link.id, 0, False, FRIEND), peer="q", now=0.6 * heartbeat)
+    answers = echo.hear(who, peer="q", now=0.7 * heartbeat)  # the one before was answered
+    assert [type(frame) for frame in answers] == [wire.Hello]
+    answers = echo.hear(who, peer="q", now=0.9 * heartbeat + heartbeat)  # that one may be lost
+    assert wire.Hello in map(type, answers)
+
+
 def test_gone_keeps_the_link_for_its_next_connection():
     echo = Echo()
     echo.hear(hello())

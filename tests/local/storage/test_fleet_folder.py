@@ -1,8 +1,10 @@
+import errno
 import os
 
 import pytest
 
 from plimsoll.local.storage.fleet_folder import FleetBusyError, FleetFolder, FleetLock, fleet_folders, plimsoll_home
+from plimsoll.local.storage.state_files import StateWriteError
 
 
 def test_the_home_is_the_users_unless_another_is_named(tmp_path, monkeypatch):
@@ -35,3 +37,33 @@ def test_one_process_holds_the_lock_and_is_named(home):
     assert folder.running_pid() is None
     with FleetLock(folder):
         pass
+
+
+def test_a_lock_that_cannot_be_written_is_not_taken(home, monkeypatch):
+    folder = FleetFolder.of("quotes")
+    folder.make()
+
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(StateWriteError, match="quotes/lock: no space is left"):
+        FleetLock(folder).__enter__()
+    monkeypatch.undo()
+    assert folder.running_pid() is None
+
+
+def test_when_the_supervisor_last_wrote_is_the_time_of_the_lock_file(home):
+    folder = FleetFolder.of("quotes")
+    folder.make()
+    assert folder.written_at() is None
+    with FleetLock(folder):
+        os.utime(folder.lock, (1000.0, 1000.0))
+        assert folder.written_at() == 1000.0
+        folder.mark_written()
+        written = folder.written_at()
+    assert written is not None
+    assert written > 1000.0
+    folder.lock.unlink()
+    with pytest.raises(StateWriteError, match="lock"):
+        folder.mark_written()

@@ -12,6 +12,7 @@ from plimsoll.local.storage.object_store import (
     ObjectMissingError,
     ObjectStore,
 )
+from plimsoll.local.storage.state_files import StateWriteError
 
 NOW = "2026-01-01T00:00:00Z"
 
@@ -196,3 +197,72 @@ def test_another_fault_of_the_store_is_not_tried_again(tmp_path):
     (tmp_path / "store.db").write_bytes(b"no database, but long enough to be taken for one" * 40)
     with pytest.raises(sqlite3.DatabaseError, match="not a database"):
         ObjectStore(tmp_path / "store.db")
+
+
+def limited(store):
+    """The store may not grow any more, as on a full disk."""
+    ((pages,),) = store._db.execute("PRAGMA page_count").fetchall()
+    store._db.execute(f"PRAGMA max_page_count = {pages}")
+
+
+def test_a_full_disk_changes_nothing_and_the_store_goes_on_when_there_is_space(store):
+    store.create(make("kept"), NOW)
+    before = store.objects()
+    limited(store)
+    large = make("large", text="x" * 100_000)
+    for _ in range(2):  # a transaction that has failed leaves none open
+        with pytest.raises(StateWriteError, match=r"store.db: no space is left on its disk; free space there"):
+            store.create(large, NOW)
+        assert not store._db.in_transaction
+
+    def change_both():
+        with store.transaction():
+            store.set_status("Thing", "kept", lambda item: {"x": 1})
+            store.create(large, NOW)
+
+    with pytest.raises(StateWriteError):
+        change_both()
+    assert store.objects() == before
+    store._db.execute("PRAGMA max_page_count = 100000")
+    store.create(large, NOW)
+    assert store.get("Thing", "large")["spec"] == large["spec"]
+
+
+def test_a_commit_that_fails_is_rolled_back(store):
+    store.create(make(), NOW)
+    refused: list[str] = []
+
+    class Refusing:
+        """A connection whose disk fills up at the commit."""
+
+        def __getattr__(self, name):
+            return getattr(real, name)
+
+        def execute(self, statement, *values):
+            if statement == "COMMIT" and not refused:
+                refused.append(statement)
+                error = sqlite3.OperationalError("database or disk is full")
+                error.sqlite_errorcode = sqlite3.SQLITE_FULL
+                raise error
+            return real.execute(statement, *values)
+
+    real, store._db = store._db, Refusing()
+    with pytest.raises(StateWriteError):
+        store.create(make("b"), NOW)
+    assert [item["metadata"]["name"] for item in store.objects()[1]] == ["a"]
+    store.create(make("b"), NOW)
+
+
+def test_a_store_that_cannot_be_opened_is_named(tmp_path):
+    with pytest.raises(StateWriteError, match=r"away/store.db: it cannot be opened; check that its folder exists"):
+        ObjectStore(tmp_path / "away" / "store.db")
+
+
+def test_a_process_that_holds_the_lock_is_no_traceback(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "LOCK_SECONDS", 0.0)
+    with (
+        ObjectStore(tmp_path / "store.db") as other,
+        store.transaction(),
+        pytest.raises(StateWriteError, match="another process holds its lock; continue or end that process"),
+    ):
+        other.create(make(), NOW)

@@ -6,9 +6,11 @@ import pytest
 from tests.local.conftest import FLEET
 
 from plimsoll.core.spec import parse
-from plimsoll.local import manifests, runtime
+from plimsoll.local import keys, manifests, runtime
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
+from plimsoll.local.storage.state_files import StateWriteError
+from plimsoll.local.supervision import broker_reconciler, supervised_broker
 from plimsoll.local.supervision.broker_reconciler import KEYS_READ_SECONDS, BrokerReconciler, FleetStartError
 from plimsoll.local.supervision.fleet_events import FleetEvents
 from plimsoll.local.supervision.supervised_broker import SupervisedBroker
@@ -131,3 +133,50 @@ def test_resources_that_cannot_be_used_change_nothing_or_end_the_start(place):
         place.reconciler.forget(broker)
     with pytest.raises(FleetStartError, match="unknown"):
         place.reconciler.reconcile(2.0, is_ready=False)
+
+
+def test_an_evacuation_that_waits_its_turn_is_not_given_up(place):
+    place.reconciler.reconcile(0.0, is_ready=False)
+    place.serve(1.0)
+    place.change("BrokerCluster", "east", edges=[{"name": "e", "profile": "small", "replicas": 1}])
+    place.reconciler.reconcile(1.0, is_ready=True)
+    edge, longest = place.brokers["e-1"], evacuation.LONGEST_SECONDS
+    (session,) = place.store.objects("LoadBalancingSession")[1]
+
+    def becomes(now, **status):
+        place.store.set_status("LoadBalancingSession", session["metadata"]["name"], lambda item: status)
+        place.reconciler.reconcile(now, is_ready=True)
+
+    becomes(longest, requestedAt="a")
+    becomes(2 * longest - 1, requestedAt="a", startedAt="b")
+    becomes(3 * longest - 2, requestedAt="a", startedAt="b", message="it moves subscribers")
+    assert not edge.stopping
+    becomes(3 * longest - 1, requestedAt="a", startedAt="b", message="still")
+    assert edge.stopping
+
+
+def test_what_cannot_be_written_is_reconciled_again(place, monkeypatch):
+    def full(path, text):
+        raise StateWriteError(path, "no space is left on its disk", "free space there")
+
+    monkeypatch.setattr(keys, "write_private", full)
+    with pytest.raises(StateWriteError):
+        place.reconciler.reconcile(0.0, is_ready=False)
+    assert (place.brokers, place.reconciler.is_due()) == ({}, True)
+    monkeypatch.undo()
+    monkeypatch.setattr(supervised_broker, "write_private", full)
+    with pytest.raises(StateWriteError):
+        place.reconciler.reconcile(0.0, is_ready=False)
+    assert (place.brokers, place.reconciler.is_due()) == ({}, True)
+    monkeypatch.undo()
+    assert place.reconciler.reconcile(0.0, is_ready=False)
+    assert len(place.brokers) == 3
+    edge = place.brokers["e-1"]
+    edge.kill()
+    monkeypatch.setattr(broker_reconciler, "remove", lambda path: full(path, ""))
+    with pytest.raises(StateWriteError):
+        place.reconciler.forget(edge)
+    assert "e-1" in place.brokers
+    monkeypatch.undo()
+    place.reconciler.forget(edge)
+    assert "e-1" not in place.brokers

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from plimsoll.local.supervision import child_process, parent_death_signal
-from plimsoll.local.supervision.child_process import ChildProcess, broker_command, describe_exit
+from plimsoll.local.supervision.child_process import ChildProcess, broker_command, describe_exit, log_note
 
 
 def wait(process):
@@ -83,3 +83,13 @@ def test_a_child_of_another_parent_does_not_start():
     assert done.returncode == 1
     assert done.stdout == ""
     assert "process 1, which started this one, has ended" in done.stderr
+
+
+def test_a_process_whose_log_cannot_be_opened_runs_without(tmp_path):
+    process = ChildProcess([sys.executable, "-c", "print('lost'); raise SystemExit(3)"], tmp_path / "away" / "x.log")
+    assert wait(process) == 3
+    assert process.last_output_line() == ""
+    assert log_note(process).startswith(f"; its output is not kept: cannot write {tmp_path}/away/x.log: ")
+    other = run(tmp_path, "pass")
+    assert wait(other) == 0
+    assert log_note(other) == ""

@@ -7,6 +7,8 @@ import pytest
 
 from plimsoll.core.config import BrokerConfig
 from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.state_files import StateWriteError
+from plimsoll.local.supervision import supervised_broker
 from plimsoll.local.supervision.supervised_broker import GRACE_SECONDS, SupervisedBroker
 
 CONFIG = BrokerConfig(name="e", role="edge", cluster="c", data="tcp://127.0.0.1:1", control="tcp://127.0.0.1:2")
@@ -97,3 +99,25 @@ def test_answers_and_reports(broker, events):
     assert broker.observed(9.0).report_age == 6.0
     broker.on_load_report({"epoch": 6, "seq": 1, "subscribers": 3}, 9.0)
     assert (broker.observed(9.0).report_age, broker.observed(9.0).report["subscribers"]) == (0.0, 3)
+
+
+def test_a_broker_whose_configuration_cannot_be_written_starts_when_it_can(broker, events, monkeypatch):
+    def record(*event):
+        events.append(event)
+
+    def full(path, text):
+        raise StateWriteError(path, "no space is left on its disk", "free space there")
+
+    broker.start_at(100.0)
+    monkeypatch.setattr(supervised_broker, "write_private", full)
+    for now in (100.0, 100.5, 101.0, 102.0):
+        broker.poll(now, STUBBORN, record)
+    assert not broker.running
+    assert [event[2] for event in events] == ["WriteFailed"]
+    assert "configs/e.json: no space is left on its disk; free space there; it starts as" in events[0][3]
+    assert broker.failed.startswith("cannot write ")
+    monkeypatch.undo()
+    broker.poll(102.9, STUBBORN, record)
+    assert not broker.running
+    broker.poll(103.0, STUBBORN, record)
+    assert broker.running

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.sparkjobs import needs  # noqa: F401  # skips this module by name where Spark cannot run
-from tests.telemetry.rows import row
 
-from plimsoll.sparkjobs import tables, telemetry_source
+from plimsoll.sparkjobs import tables
 from plimsoll.sparkjobs.jobs import similarity
 from plimsoll.sparkjobs.jobs.similarity import SimilarityOptions
 
@@ -111,22 +109,3 @@ def test_lift_is_how_much_more_often_items_are_taken_together_than_by_chance(spa
         (row["a"], row["b"]): (row["both"], row["lift"]) for row in similarity.item_cooccurrence(sets, 1).collect()
     }
     assert found == {(1, 2): (2, pytest.approx(2 * 5 / (3 * 3))), (2, 3): (1, pytest.approx(5 / (3 * 2)))}
-
-
-def test_publishers_that_rise_together_correlate(spark: SparkSession):
-    heads = [
-        row("h", i + 1, at_us=(10 * i + 1) * 1_000_000, role="head", publisher_rates=[
-            {"publisher": "p", "publications_per_second": 10 + math.sin(i), "bytes_per_second": 0.0},
-            {"publisher": "q", "publications_per_second": 5 + 2 * math.sin(i), "bytes_per_second": 0.0},
-            {"publisher": "r", "publications_per_second": 3 - math.sin(i), "bytes_per_second": 0.0},
-        ])
-        for i in range(20)
-    ]  # fmt: skip
-    edge = row("e", 1, at_us=5_000_000)
-    loads = spark.createDataFrame([tuple(one.values()) for one in [*heads, edge]], telemetry_source.loads_schema())
-    rates = similarity.publisher_rates(loads)
-    assert rates.count() == 60
-    found = {(one["a"], one["b"]): (one["correlation"], one["n"]) for one in
-             similarity.publisher_correlations(rates, bucket_seconds=10).collect()}  # fmt: skip
-    assert found["p", "q"] == (pytest.approx(1.0), 20)
-    assert found["p", "r"] == (pytest.approx(-1.0), 20)

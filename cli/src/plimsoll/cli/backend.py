@@ -36,6 +36,10 @@ class FleetReader(Protocol):
         """A session together with its full plan, which may be stored elsewhere."""
         ...
 
+    def staleness_note(self) -> str:
+        """A line for people if the status may be out of date: since when, and what to do; else empty."""
+        ...
+
     def displayed(self, items: Iterable[Object]) -> list[Object]:
         """Objects ready to display: the status of a fleet that is not running is unknown."""
         ...
@@ -62,8 +66,11 @@ class FleetEditor(Protocol):
 
     title: str
 
-    def create_session(self, name: str, spec: Mapping[str, Any]) -> None:
-        """Create a session; raises `ObjectConflictError`, `InvalidResourcesError`."""
+    def create_session(self, name: str, spec: Mapping[str, Any], *, cordon: str = "") -> bool:
+        """Create a session, and first cordon an edge if one is named; whether that changed anything.
+
+        Raises `ObjectConflictError`, `InvalidResourcesError`, `ObjectMissingError`.
+        """
         ...
 
     def stop_session(self, name: str) -> None:

@@ -100,6 +100,10 @@ class KubernetesBackend:
         except plan_storage.IncompletePlanError as error:
             raise CommandError(FAILED, f"the plan of {item['metadata']['name']} cannot be read now: {error}") from error
 
+    def staleness_note(self) -> str:
+        """Always empty: the operator's own health shows whether it writes."""
+        return ""
+
     def displayed(self, items: Iterable[Object]) -> list[Object]:
         return list(items)
 
@@ -201,12 +205,14 @@ class KubernetesBackend:
 
     # -- asking
 
-    def create_session(self, name: str, spec: Mapping[str, Any]) -> None:
+    def create_session(self, name: str, spec: Mapping[str, Any], *, cordon: str = "") -> bool:
+        changed = bool(cordon) and self.set_cordoned(cordon, cordoned=True)
         with _api_errors(f"create session {name} in {self.title}"):
             self._objects.create_namespaced_custom_object(
                 GROUP, VERSION, self.namespace, KINDS[SESSION].plural, spec_edits.session_object(name, dict(spec)),
                 field_manager="plimsoll-cli", _request_timeout=REQUEST_SECONDS,
             )  # fmt: skip
+        return changed
 
     def stop_session(self, name: str) -> None:
         self._replace_spec(SESSION, name, spec_edits.stopped_spec)

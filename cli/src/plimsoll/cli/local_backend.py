@@ -8,7 +8,7 @@ from typing import Any
 
 from plimsoll.cli import selectors
 from plimsoll.core.spec import SourceDocument
-from plimsoll.local import runtime, store_edits
+from plimsoll.local import runtime, status_age, store_edits
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ChangesExpiredError, Object, ObjectChange, ObjectEvent, ObjectStore
 
@@ -38,8 +38,11 @@ class LocalBackend:
     def with_plan(self, item: Object) -> Object:
         return item
 
+    def staleness_note(self) -> str:
+        return status_age.staleness_note(self.folder)
+
     def displayed(self, items: Iterable[Object]) -> list[Object]:
-        return runtime.with_current_status(self.folder, items)
+        return status_age.with_current_status(self.folder, items)
 
     def watch(self, *kinds: str) -> tuple[list[Object], Iterator[list[ObjectChange]]]:
         with ObjectStore(self.folder.store) as store:
@@ -72,8 +75,8 @@ class LocalBackend:
             return ""
         return f"fleet {self.folder.fleet} is not running: start it with `plimsoll up -f FILE`"
 
-    def create_session(self, name: str, spec: Mapping[str, Any]) -> None:
-        store_edits.create_session(self.folder, name, spec)
+    def create_session(self, name: str, spec: Mapping[str, Any], *, cordon: str = "") -> bool:
+        return store_edits.create_session(self.folder, name, spec, cordon=cordon)
 
     def stop_session(self, name: str) -> None:
         store_edits.stop_session(self.folder, name)

@@ -22,6 +22,7 @@ from plimsoll.core.printable import printable
 from plimsoll.core.spec import API_VERSION, KINDS, InvalidResourcesError
 from plimsoll.local.runtime import FleetChangeRefusedError
 from plimsoll.local.storage.object_store import ObjectConflictError
+from plimsoll.local.storage.state_files import StateWriteError
 
 CommandFunction = Callable[[argparse.Namespace], int]
 KIND_HELP = ", ".join(f"{kind.name} ({kind.short})" for kind in KINDS.values())
@@ -60,6 +61,9 @@ def _run(command: CommandFunction, options: argparse.Namespace) -> int:
     except ObjectConflictError as error:
         print_error(f"plimsoll: {error}")
         return CONFLICT
+    except StateWriteError as error:
+        print_error(f"plimsoll: {error}, and repeat the command; nothing was started or changed")
+        return FAILED
     except FleetChangeRefusedError as error:
         print_error_lines(str(error))
         print_error(f"plimsoll: {_count_text(len(error.problems), 'change')} refused; nothing was changed")

@@ -9,10 +9,12 @@ from typing import Any
 from plimsoll.cli.backend import FleetReader
 from plimsoll.cli.exit_codes import FAILED, OK, CommandError
 from plimsoll.cli.output import objects_text, print_error, print_line, print_lines
+from plimsoll.cli.staleness import StalenessNotes
 from plimsoll.cli.tables import duration_text
 from plimsoll.core.session.batch import OUTCOMES
 from plimsoll.core.session.delivery_verdict import DELIVERY_FAULTS
 from plimsoll.local.storage.object_store import Object, ObjectMissingError
+from plimsoll.local.storage.state_files import StateWriteError
 from plimsoll.mediator.session_objects import SESSION_KIND, is_over
 
 
@@ -21,11 +23,12 @@ def wait_for_session(place: FleetReader, name: str, form: str = "table", *, appr
 
     `approved`: it has just been, so a plan that waited until now is not its end.
     """
-    began, last = time.monotonic(), ""
+    began, last, notes = time.monotonic(), "", StalenessNotes(place)
     write = print_line if form == "table" else print_error
     for item in _session_states(place, name):
         text = progress_line(item)
         is_news, last = text != last, text
+        notes.print_changes()
         if is_news:
             write(f"{time.monotonic() - began:6.1f} s  {text}")
         if is_over(item) and not (approved and _is_outdated(item)):
@@ -44,6 +47,8 @@ def _session_states(place: FleetReader, name: str) -> Iterator[Object]:
         yield from place.watch_object(SESSION_KIND, name)
     except ObjectMissingError as error:
         raise CommandError(FAILED, f"session {name} was deleted") from error
+    except StateWriteError as error:
+        raise CommandError(FAILED, f"{error}; session {name} exists, see `plimsoll describe lbs {name}`") from error
 
 
 def _is_outdated(item: Mapping[str, Any]) -> bool:

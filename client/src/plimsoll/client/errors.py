@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from plimsoll.core.client import BufferFullError, ClientError, ClosedError, PublicationError, StalledError
+from plimsoll.core.client import (
+    BufferFullError,
+    ClientError,
+    ClosedError,
+    ListFullError,
+    PublicationError,
+    StalledError,
+)
 from plimsoll.core.client.events import Answered
 from plimsoll.core.predicates import ParseError
 
@@ -13,6 +20,7 @@ __all__ = [
     "ClosedError",
     "ConnectionFailedError",
     "FailedError",
+    "ListFullError",
     "NotAcceptedError",
     "ParseError",
     "PublicationError",

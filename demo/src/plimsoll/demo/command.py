@@ -26,7 +26,7 @@ from plimsoll.demo.analysis.balancing_result import assess_balancing as judge_ba
 from plimsoll.demo.analysis.claims import ClaimsVerdict
 from plimsoll.demo.fleet import DemoFleet, DemoFleetError
 from plimsoll.demo.journal import DeliveryJournalError
-from plimsoll.demo.leftovers import remove_folder
+from plimsoll.demo.leftovers import empty_report_folder
 from plimsoll.demo.live_display import LiveDisplay
 from plimsoll.demo.options import DemoOptions, parse
 from plimsoll.demo.report import json_report
@@ -35,16 +35,19 @@ from plimsoll.demo.traffic import DemoTraffic
 from plimsoll.demo.workers.worker_process import WorkerError
 from plimsoll.local import manifests
 from plimsoll.local.storage.fleet_folder import FleetBusyError, FleetFolder
+from plimsoll.local.storage.state_files import StateWriteError
 
 INTERRUPTED = 130
 PLAIN_SECONDS = 10.0
 SHOWN_CASES = 5
 """Violations that are printed; the report has more."""
+REPORT_FILES = ("report.json", "report.html")
 FAILED, BAD_INPUT, CONFLICT = 1, 2, 4
 """Exit codes, as in all of `plimsoll`."""
 _REFUSALS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], int], ...] = (
     (InvalidResourcesError, BAD_INPUT),
     (FleetBusyError, CONFLICT),
+    (StateWriteError, FAILED),
     ((DemoFleetError, DeliveryJournalError, OSError, quotes.QuotesError, ValueError, WorkerError), FAILED),
 )
 
@@ -84,7 +87,7 @@ class DemoRun:
         plan = workload.plan_workload(self._scenario, quotes.load())
         resources = self._resources()
         state = FleetFolder(self._options.report / "fleet" / resources.fleet.name)
-        folder = _empty_report_folder(self._options.report, state)
+        folder = empty_report_folder(self._options.report, state, REPORT_FILES)
         self._live.say(self._what_runs(plan, resources))
         try:
             fleet, traffic, faults = self._traffic(folder, state, resources)
@@ -190,22 +193,6 @@ def _summary(
 
 def _milliseconds(seconds: Any) -> str:
     return "-" if seconds is None else f"{seconds * 1000:,.1f} ms"
-
-
-def _empty_report_folder(folder: Path, state: FleetFolder) -> Path:
-    """The folder of the report, without leftovers of an earlier run, however that ended."""
-    if pid := state.running_pid():
-        raise FleetBusyError(
-            f"process {pid} runs a demo that reports to {folder}; wait for it, or name another --report"
-        )
-    remove_folder(state.path)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("report.json", "report.html"):
-        (folder / name).unlink(missing_ok=True)
-    for name in ("journals", "logs"):
-        remove_folder(folder / name)
-        (folder / name).mkdir()
-    return folder
 
 
 def _inspect_command(folder: Path) -> str:

@@ -21,9 +21,9 @@ from plimsoll.core.spec import Resources, parse
 from plimsoll.demo.analysis.claims import ClaimsVerdict
 from plimsoll.demo.analysis.cluster_loads import ClusterLoadSeries
 from plimsoll.demo.analysis.machine_load import MachineLoad
-from plimsoll.demo.command import FAILED, INTERRUPTED, interruptible
+from plimsoll.demo.command import CONFLICT, FAILED, INTERRUPTED, interruptible
 from plimsoll.demo.fleet import DemoFleet
-from plimsoll.demo.leftovers import remove_folder
+from plimsoll.demo.leftovers import empty_report_folder
 from plimsoll.demo.live_display import LiveDisplay
 from plimsoll.demo.options import resource_folder
 from plimsoll.demo.report import multi_cluster_page
@@ -31,13 +31,14 @@ from plimsoll.demo.run_audit import DemoAudit, audit_run
 from plimsoll.demo.traffic import DemoTraffic
 from plimsoll.demo.workload import DemoScenario
 from plimsoll.local import manifests
-from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.fleet_folder import FleetBusyError, FleetFolder
 
 MULTI_CLUSTER_SCENARIO: Final = DemoScenario(
     seconds=150.0, rate_factor=10.0, zero_traffic=0.2, join_from=0.02, join_to=0.3, prefer="b11", step_at=0.7
 )
 PLAIN_SECONDS: Final = 10.0
 SHOWN_CASES: Final = 5
+REPORT_FILES: Final = ("global.json", "global.html")
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             run = run_multi_cluster(
                 scenario, parse(manifests.load([str(resource_folder("global"))])), given.report, live, given.strict
             )
+    except FleetBusyError as error:
+        live.say(str(error))
+        return CONFLICT
     except KeyboardInterrupt:
         live.say("interrupted: everything was stopped, and there is no report")
         return INTERRUPTED
@@ -108,9 +112,7 @@ def run_multi_cluster(
 ) -> MultiClusterRun:
     """The whole run; everything it started has ended when it returns."""
     state = FleetFolder(folder / "fleet" / fleet_resources.fleet.name)
-    remove_folder(folder)
-    for name in ("journals", "logs"):
-        (folder / name).mkdir(parents=True)
+    empty_report_folder(folder, state, REPORT_FILES)
     fleet = DemoFleet(state, fleet_resources)
     orderly = False
     try:

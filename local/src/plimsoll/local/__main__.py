@@ -8,6 +8,7 @@ from pathlib import Path
 from plimsoll.core.printable import printable_lines
 from plimsoll.local.runtime import supervise
 from plimsoll.local.storage.fleet_folder import FleetBusyError, FleetFolder, FleetLock
+from plimsoll.local.storage.state_files import StateWriteError
 from plimsoll.local.supervision.broker_reconciler import FleetStartError
 
 
@@ -22,7 +23,7 @@ def main(arguments: list[str]) -> int:
     try:
         with FleetLock(folder):
             supervise(folder, announce)
-    except (FleetBusyError, FleetStartError) as error:
+    except (FleetBusyError, FleetStartError, StateWriteError) as error:
         announce(str(error))
         return 1
     return 0

@@ -6,7 +6,6 @@ authorized-keys file has the role and name of each public key, one `Z85-public-k
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Literal
 import zmq
 
 from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.state_files import write_private
 from plimsoll.mediator.control_plane import MediatorKeyPair
 
 SUPERVISOR = "local.supervisor"
@@ -37,7 +37,7 @@ class KeyPairFile:
 
 
 def key_pair(folder: FleetFolder, name: str) -> KeyPairFile:
-    """The key pair of a name, created if there is none."""
+    """The key pair of a name, created if there is none; raises `StateWriteError`."""
     secret_file, public_file = folder.keys / f"{name}.key", folder.keys / f"{name}.pub"
     if not secret_file.exists() or not public_file.exists():
         public, secret = zmq.curve_keypair()
@@ -69,13 +69,3 @@ def write_authorized_keys(
     # this user's publishers and subscribers may use any name
     lines.append(f"{key_pair(folder, CLIENTS).public} client {ANY_NAME}\n")
     write_private(folder.authorized_keys, "".join(lines))
-
-
-def write_private(path: Path, text: str) -> None:
-    """Replace a file atomically; only its owner may read it."""
-    partial = path.with_name(path.name + ".new")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    partial.chmod(0o600)
-    partial.replace(path)

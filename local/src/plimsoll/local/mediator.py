@@ -2,7 +2,8 @@
 
 One loop around `core.session.MediatorEngine`: stored objects, messages of heads and time go in; effects are stored,
 sent or recorded, in order. It decides nothing, and all its state is in the store or is sent again by brokers. So it may
-be killed at any time: the supervisor starts another one, with a higher epoch.
+be killed at any time: the supervisor starts another one, with a higher epoch. While the store cannot be written, the
+engine and its effects wait at the step that is to be stored.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -50,6 +52,7 @@ from plimsoll.local.storage.object_store import (
     ObjectMissingError,
     ObjectStore,
 )
+from plimsoll.local.storage.state_files import StateWriteError, is_write_fault
 from plimsoll.local.timestamps import rfc3339_now
 from plimsoll.mediator import fleet_view, session_objects
 from plimsoll.mediator.control_plane import (
@@ -63,6 +66,8 @@ from plimsoll.mediator.control_plane import (
 ROUND_SECONDS = 0.05
 ASK_SECONDS = 0.5
 VIEW_SECONDS = 1.0
+RETRY_SECONDS = 0.5
+"""How long the mediator waits when the store could not be written."""
 
 
 class LocalMediatorRunner:
@@ -82,6 +87,10 @@ class LocalMediatorRunner:
         self._control = ControlPlane(keys.MEDIATOR, curve, self.epoch)
         self._seen_generations: dict[str, tuple[str, int, bool]] = {}
         self._cordoned: frozenset[str] | None = None
+        self._events: deque[Event | EmitEvent] = deque()
+        self._effects: deque[Effect] = deque()
+        self._saves: tuple[list[SaveSession], float] | None = None
+        self._fault = ""
         self._ask_at = self._view_at = 0.0
         self._stop = False
         for item in items:
@@ -101,18 +110,34 @@ class LocalMediatorRunner:
         """
         try:
             while not self._stop and os.getppid() == self._parent:
-                self.run_once()
+                self._run_round()
         finally:
             self.close()
+
+    def _run_round(self) -> None:
+        """One round, or a pause if the store cannot be written; each change of that is logged once."""
+        try:
+            self.run_once()
+        except StateWriteError as error:
+            if not self._fault:
+                write_log(f"{error}; sessions wait until that is done")
+            self._fault = str(error)
+            time.sleep(RETRY_SECONDS)
+        else:
+            if self._fault:
+                self._fault = ""
+                write_log("the store is written again; sessions go on")
 
     def close(self) -> None:
         self._control.close()
 
     def run_once(self) -> None:
-        """One round; raises as `run` does."""
+        """One round; raises as `run` does, and `StateWriteError`: then the next round starts where this one waits."""
+        self._advance()
         now = time.monotonic()
         if self._store.version() != self._version:
             self._watch()
+            self._advance()
         if now >= self._ask_at:
             self._ask_at = now + ASK_SECONDS
             for peer in fleet_view.head_peers(self._store.objects("BrokerCluster")[1]):
@@ -120,6 +145,7 @@ class LocalMediatorRunner:
                 self._control.ask(peer.name)
         for said in self._control.poll(ROUND_SECONDS):
             self._on_reply(said, time.monotonic())
+        self._advance()
         if now >= self._view_at:
             self._view_at = now + VIEW_SECONDS
             self._handle(
@@ -128,6 +154,7 @@ class LocalMediatorRunner:
                 )
             )
         self._handle(Tick())
+        self._advance()
 
     def _on_reply(self, said: ControlEvent, now: float) -> None:
         if isinstance(said, StatusReceived):
@@ -176,25 +203,45 @@ class LocalMediatorRunner:
         try:
             request = session_objects.session_request(item)
         except InvalidResourcesError as error:
-            self._store.record(
-                session_objects.SESSION_KIND, metadata["name"], "Warning", "InvalidSpec", str(error), rfc3339_now()
-            )
+            self._events.append(EmitEvent(metadata["uid"], metadata["name"], "Warning", "InvalidSpec", str(error)))
             return
         self._handle(SessionUpserted(request))
 
     # -- effects
 
     def _handle(self, event: Event) -> None:
-        now = time.time()
-        effects = self._mediator.handle(event, now)
-        saves = [effect for effect in effects if isinstance(effect, SaveSession)]
-        if saves or self._cordoned != self._mediator.cordoned:
-            self._save(saves, now)
-        for effect in effects:
-            self._execute(effect)
+        """Queue an event for `_advance`; a round queues what it has read, and nothing while an earlier one waits."""
+        self._events.append(event)
+
+    def _advance(self) -> None:
+        """Handle the queued events in order: of each, first store the sessions, then carry out the other effects.
+
+        Raises:
+            StateWriteError: what could not be stored, and all behind it, is still queued.
+
+        """
+        while self._finish_effects() and self._events:
+            event = self._events.popleft()
+            now = time.time()
+            effects = [event] if isinstance(event, EmitEvent) else self._mediator.handle(event, now)
+            self._effects.extend(effects)
+            saves = [effect for effect in effects if isinstance(effect, SaveSession)]
+            if saves or self._cordoned != self._mediator.cordoned:
+                self._saves = saves, now
+
+    def _finish_effects(self) -> bool:
+        """Carry out what the last event asked for; always true, or raises."""
+        if self._saves is not None:
+            self._save(*self._saves)
+            self._saves = None
+        while self._effects:
+            self._execute(self._effects[0])
+            self._effects.popleft()
+        return True
 
     def _save(self, saves: Sequence[SaveSession], now: float) -> None:
         """Save in one transaction, and only as the present mediator, since later effects depend on it."""
+        cordoned = self._mediator.cordoned
         with self._store.transaction():
             mediator_epoch.check_epoch(self._store, self._fleet, self.epoch)
             for save in saves:
@@ -202,12 +249,12 @@ class LocalMediatorRunner:
                 stored = self._store.set_status(session_objects.SESSION_KIND, save.session.name, status)
                 if stored["metadata"]["uid"] != save.session.uid:
                     raise ObjectMissingError(f"session {save.session.name} was deleted and created again")
-            self._save_cordoned(self._mediator.cordoned)
+            self._save_cordoned(cordoned)
+        self._cordoned = cordoned
 
     def _save_cordoned(self, cordoned: frozenset[str]) -> None:
         """Store which edges take no new subscribers; the supervisor sends that to the heads."""
         if cordoned != self._cordoned:
-            self._cordoned = cordoned
 
             def change(item: dict[str, Any]) -> dict[str, Any]:
                 return {**item.get("status", {}), "draining": sorted(cordoned)}
@@ -265,22 +312,50 @@ def _fleet_spec(store: ObjectStore, fleet: str) -> BrokerFleetSpec:
 def main(arguments: Sequence[str]) -> int:
     """Run one life; the exit code. It ends with the process that started it."""
     folder, parent = FleetFolder(Path(arguments[0])), int(arguments[1])
+    try:
+        _run(folder, parent)
+    except (mediator_epoch.LocalMediatorDeposedError, ObjectMissingError, StateWriteError) as error:
+        write_log(str(error))
+        return 1
+    return 0
+
+
+def _run(folder: FleetFolder, parent: int) -> None:
     with ObjectStore(folder.store) as store:
-        shell = LocalMediatorRunner(folder, store, parent)
+        shell = _begin_life(folder, store, parent)
 
         def stop(number: int, frame: FrameType | None) -> None:
             shell.stop()
 
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, stop)
-        sys.stdout.write(printable(f"mediator of {folder.fleet}: epoch {shell.epoch}") + "\n")
-        sys.stdout.flush()
+        write_log(f"mediator of {folder.fleet}: epoch {shell.epoch}")
+        shell.run()
+
+
+def _begin_life(folder: FleetFolder, store: ObjectStore, parent: int) -> LocalMediatorRunner:
+    """A mediator with an epoch of its own; waits while that cannot be stored. Signals end the process meanwhile."""
+    fault = ""
+    while True:
         try:
-            shell.run()
-        except (mediator_epoch.LocalMediatorDeposedError, ObjectMissingError) as error:
-            sys.stdout.write(printable(error) + "\n")
-            return 1
-    return 0
+            return LocalMediatorRunner(folder, store, parent)
+        except StateWriteError as error:
+            if os.getppid() != parent:
+                raise
+            if not fault:
+                write_log(f"{error}; the mediator starts as soon as that is done")
+            fault = str(error)
+            time.sleep(RETRY_SECONDS)
+
+
+def write_log(line: str) -> None:
+    """Write one line to standard output, which is the log; if its disk is full, the line is dropped."""
+    try:
+        sys.stdout.write(printable(line) + "\n")
+        sys.stdout.flush()
+    except OSError as error:
+        if not is_write_fault(error):
+            raise
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from plimsoll.core.spec.validation.updates import refused_changes
 from plimsoll.local import ports
 from plimsoll.local.storage.fleet_folder import FleetFolder, FleetLock
 from plimsoll.local.storage.object_store import Object, ObjectMissingError, ObjectStore
+from plimsoll.local.storage.state_files import file_faults, is_write_fault
 from plimsoll.local.supervision.broker_reconciler import FleetStartError
 from plimsoll.local.supervision.child_process import BrokerCommand, broker_command
 from plimsoll.local.supervision.supervisor import Supervisor
@@ -40,6 +41,7 @@ def up(resources: Resources, announce: Announce, command: BrokerCommand = broker
         FleetBusyError: another process runs it.
         InvalidResourcesError: a port or address cannot be used.
         FleetStartError: a broker did not come up; nothing is left running.
+        StateWriteError: the fleet's folder cannot be written; nothing is left running.
 
     """
     folder = FleetFolder.of(resources.fleet.name)
@@ -58,7 +60,9 @@ def up_detached(resources: Resources, announce: Announce) -> int:
         ports.check_ports(resources)
         prepare_store(folder, resources)
     log = folder.path / "supervisor.log"
-    with log.open("wb") as output:
+    with file_faults(log):
+        opened = log.open("wb")
+    with opened as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "plimsoll.local", str(folder.path)],
             stdin=subprocess.DEVNULL,
@@ -103,7 +107,7 @@ def _is_retained(item: Object) -> bool:
 def supervise(folder: FleetFolder, announce: Announce, command: BrokerCommand = broker_command) -> None:
     """Run the fleet of a store; the caller holds the lock, and this is the main thread."""
     with ObjectStore(folder.store) as store:
-        supervisor = Supervisor(folder, store, os.getpid(), command, announce)
+        supervisor = Supervisor(folder, store, os.getpid(), command, _tolerant(announce))
 
         def stop(number: int, frame: FrameType | None) -> None:
             supervisor.stop()
@@ -114,6 +118,19 @@ def supervise(folder: FleetFolder, announce: Announce, command: BrokerCommand = 
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _tolerant(announce: Announce) -> Announce:
+    """Lines for people, as far as their file can be written: a fleet does not end because its log is on a full disk."""
+
+    def write(line: str) -> None:
+        try:
+            announce(line)
+        except OSError as error:
+            if not is_write_fault(error):
+                raise
+
+    return write
 
 
 def down(folder: FleetFolder, seconds: float = 60.0) -> bool:
@@ -136,22 +153,28 @@ def apply(folder: FleetFolder, documents: Iterable[SourceDocument]) -> list[tupl
     Raises:
         InvalidResourcesError: the objects are not valid together with the fleet's.
         FleetChangeRefusedError: they cannot be applied while it runs.
+        StateWriteError: they cannot be stored.
 
     """
-    given = list(flattened(documents))
     with ObjectStore(folder.store) as store, store.transaction():
-        objects = [
-            item
-            for item in store.objects(*fleet_resources.FLEET_KINDS)[1]
-            if "deletionTimestamp" not in item["metadata"]
-        ]
-        named = {_key(document) for document in given}
-        kept = [SourceDocument(item, "<store>") for item in objects if _key(SourceDocument(item)) not in named]
-        wanted = parse([*given, *kept])
-        if folder.running_pid():
-            _raise_refusals(refused_changes(fleet_resources.fleet_resources(objects), wanted))
-        chosen = [item for item in wanted if (item.kind, item.name) in named]
-        return [(store.apply(item.mapping(), rfc3339_now())[0], item) for item in chosen]
+        return apply_to_store(store, folder, documents)
+
+
+def apply_to_store(
+    store: ObjectStore, folder: FleetFolder, documents: Iterable[SourceDocument]
+) -> list[tuple[str, Resource[AnySpec]]]:
+    """What `apply` does, in the transaction of the caller."""
+    given = list(flattened(documents))
+    objects = [
+        item for item in store.objects(*fleet_resources.FLEET_KINDS)[1] if "deletionTimestamp" not in item["metadata"]
+    ]
+    named = {_key(document) for document in given}
+    kept = [SourceDocument(item, "<store>") for item in objects if _key(SourceDocument(item)) not in named]
+    wanted = parse([*given, *kept])
+    if folder.running_pid():
+        _raise_refusals(refused_changes(fleet_resources.fleet_resources(objects), wanted))
+    chosen = [item for item in wanted if (item.kind, item.name) in named]
+    return [(store.apply(item.mapping(), rfc3339_now())[0], item) for item in chosen]
 
 
 def delete(folder: FleetFolder, kind: str, name: str) -> None:
@@ -161,6 +184,7 @@ def delete(folder: FleetFolder, kind: str, name: str) -> None:
         ObjectMissingError: there is none.
         InvalidResourcesError: other objects need it.
         FleetChangeRefusedError: users may not delete it, or not while the fleet runs.
+        StateWriteError: its deletion cannot be stored.
 
     """
     with ObjectStore(folder.store) as store, store.transaction():
@@ -189,12 +213,6 @@ def delete(folder: FleetFolder, kind: str, name: str) -> None:
             store.mark_deleted(kind, name, rfc3339_now())
         else:
             store.delete(kind, name)
-
-
-def with_current_status(folder: FleetFolder, items: Iterable[Object]) -> list[Object]:
-    """Objects ready to display: without a running supervisor their status is unknown."""
-    running = folder.running_pid() is not None
-    return [item if running else fleet_resources.unsupervised(item) for item in items]
 
 
 def _is_ready(folder: FleetFolder, pid: int) -> bool:

@@ -15,14 +15,18 @@ from plimsoll.mediator.session_objects import SESSION_KIND
 COMMAND_LINE_SOURCE = "<command>"
 
 
-def create_session(folder: FleetFolder, name: str, spec: Mapping[str, Any]) -> str:
-    """Create a session; returns its object's name. Raises as `runtime.apply` does, and `ObjectConflictError`."""
-    with ObjectStore(folder.store) as store:
-        known = {item["metadata"]["name"] for item in store.objects(SESSION_KIND)[1]}
-    if name in known:
-        raise ObjectConflictError(f"there is already a session {name}: choose another name")
-    runtime.apply(folder, [SourceDocument(spec_edits.session_object(name, dict(spec)), COMMAND_LINE_SOURCE)])
-    return name
+def create_session(folder: FleetFolder, name: str, spec: Mapping[str, Any], *, cordon: str = "") -> bool:
+    """Create a session, and cordon an edge with it if one is named: both or neither.
+
+    Returns whether the edge was not cordoned before. Raises as `runtime.apply` does, and `ObjectConflictError`.
+    """
+    session = SourceDocument(spec_edits.session_object(name, dict(spec)), COMMAND_LINE_SOURCE)
+    with ObjectStore(folder.store) as store, store.transaction():
+        if name in {item["metadata"]["name"] for item in store.objects(SESSION_KIND)[1]}:
+            raise ObjectConflictError(f"there is already a session {name}: choose another name")
+        changed = bool(cordon) and _set_cordoned(store, cordon, cordoned=True)
+        runtime.apply_to_store(store, folder, [session])
+    return changed
 
 
 def stop_session(folder: FleetFolder, name: str) -> None:
@@ -55,8 +59,12 @@ def _update_session(folder: FleetFolder, name: str, change: Callable[[Object], d
 def set_cordoned(folder: FleetFolder, edge: str, *, cordoned: bool) -> bool:
     """Set whether an edge takes new subscribers; whether that changed anything. Raises `ObjectMissingError`."""
     with ObjectStore(folder.store) as store, store.transaction():
-        item = store.get("EdgeBroker", edge)
-        spec = spec_edits.cordoned_spec(item, cordoned=cordoned)
-        if spec is not None:
-            store.update({**item, "spec": spec})
-        return spec is not None
+        return _set_cordoned(store, edge, cordoned=cordoned)
+
+
+def _set_cordoned(store: ObjectStore, edge: str, *, cordoned: bool) -> bool:
+    item = store.get("EdgeBroker", edge)
+    spec = spec_edits.cordoned_spec(item, cordoned=cordoned)
+    if spec is not None:
+        store.update({**item, "spec": spec})
+    return spec is not None

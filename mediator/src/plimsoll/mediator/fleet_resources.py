@@ -54,11 +54,16 @@ def owning_cluster(item: Mapping[str, Any]) -> str | None:
 
 def unsupervised(item: Object) -> Object:
     """An object as shown while no supervisor runs: its conditions are Unknown, except those of ended sessions."""
+    return with_unknown_conditions(item, "NotSupervised", "the fleet does not run")
+
+
+def with_unknown_conditions(item: Object, reason: str, message: str) -> Object:
+    """An object whose status is out of date: its conditions are Unknown, except those of ended sessions."""
     status = item.get("status")
     if not status or is_over(item):
         return item
     conditions = [
-        {**condition, "status": "Unknown", "reason": "NotSupervised", "message": "the fleet does not run"}
+        {**condition, "status": "Unknown", "reason": reason, "message": message}
         for condition in status.get("conditions", [])
     ]
     return {**item, "status": {**status, "state": "N/A", "conditions": conditions} if "state" in status else {

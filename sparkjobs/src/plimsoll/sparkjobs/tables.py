@@ -22,8 +22,6 @@ ITEMS: Final = "item INT, rate DOUBLE"
 """Publications per second of each item."""
 BROKERS: Final = "broker STRING, capacity DOUBLE"
 """The load of a broker at utilisation 1, in the unit of the costs of a plan."""
-RATES: Final = "publisher STRING, at_us BIGINT, publications_per_second DOUBLE"
-"""The rate of a publisher in a report interval, from `publisher_rates` of load reports."""
 
 
 class JobTableError(ValueError):

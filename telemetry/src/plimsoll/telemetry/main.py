@@ -33,6 +33,7 @@ ROUND_SECONDS: Final = 0.2
 PACE_SECONDS: Final = 0.05
 """Pause between two rounds: a batch of reports costs less than each alone, and none is urgent."""
 CONFIG_CHECK_SECONDS: Final = 1.0
+ADDRESS_RETRY_SECONDS: Final = 1.0
 
 
 def main(arguments: list[str]) -> int:
@@ -95,8 +96,8 @@ def run(path: Path, stop: Callable[[], bool], name: str = "") -> int:
             service = CollectorService(collector, time.monotonic, _wall_us)
             service.start()
             log.info("collector %s serving on port %d", config.name, service.port)
-            _write_address(config, service.port)
-        _serve_rounds(ConfigFileWatch(path, name), collector, listener, stop)
+        address = AddressFile(config, service.port if service is not None else 0)
+        _serve_rounds(ConfigFileWatch(path, name), collector, listener, address, stop)
         collector.write()
     finally:
         if service is not None:
@@ -107,11 +108,16 @@ def run(path: Path, stop: Callable[[], bool], name: str = "") -> int:
 
 
 def _serve_rounds(
-    config_file: ConfigFileWatch, collector: TelemetryCollector, listener: HeadListener, stop: Callable[[], bool]
+    config_file: ConfigFileWatch,
+    collector: TelemetryCollector,
+    listener: HeadListener,
+    address: AddressFile,
+    stop: Callable[[], bool],
 ) -> None:
     fault = ""
     while not stop():
         now = time.monotonic()
+        address.write_when_due(now)
         if (config := config_file.read_if_changed(now)) is not None:
             collector.reconfigure(config)
             listener.silent_seconds = _silent_seconds(config)
@@ -156,13 +162,30 @@ def _silent_seconds(config: CollectorConfig) -> float:
     return max(SILENT_SECONDS, 3 * config.report_seconds)
 
 
-def _write_address(config: CollectorConfig, port: int) -> None:
-    if config.address_file:
-        said = {"http": f"{config.http.rpartition(':')[0]}:{port}", "pid": os.getpid()}
-        path = Path(config.address_file)
-        partial = path.with_name(f".{path.name}.partial")
-        partial.write_text(json.dumps(said), encoding="ascii")
-        partial.replace(path)
+class AddressFile:
+    """Writes where this collector serves, if it serves and its configuration names a file. Tries until it succeeds."""
+
+    def __init__(self, config: CollectorConfig, port: int) -> None:
+        self._path = Path(config.address_file) if config.address_file and config.http else None
+        self._text = json.dumps({"http": f"{config.http.rpartition(':')[0]}:{port}", "pid": os.getpid()})
+        self._fault = ""
+        self._try_at = float("-inf")
+
+    def write_when_due(self, now: float) -> None:
+        """Write it, unless that is done; a fault is logged once, and tried again later."""
+        if self._path is None or now < self._try_at:
+            return
+        self._try_at = now + ADDRESS_RETRY_SECONDS
+        partial = self._path.with_name(f".{self._path.name}.partial")
+        try:
+            partial.write_text(self._text, encoding="ascii")
+            partial.replace(self._path)
+        except OSError as error:
+            if self._fault != str(error):
+                log.warning("cannot write the address of this collector: %s; trying again", error)
+            self._fault = str(error)
+        else:
+            self._path = None
 
 
 def _read_curve(config: CollectorConfig) -> CollectorCurveKeys | None:

@@ -13,6 +13,7 @@ from plimsoll.cli.describe import session
 from plimsoll.cli.describe.object import EVENT_TITLES, describe_object, event_row
 from plimsoll.cli.exit_codes import BAD_INPUT, NOT_FOUND, OK, CommandError
 from plimsoll.cli.output import now, objects_text, print_error, print_line, print_lines, redraw, table
+from plimsoll.cli.staleness import StalenessNotes
 from plimsoll.cli.tables import columns, row
 from plimsoll.core.printable import printable
 from plimsoll.core.spec import KINDS
@@ -31,13 +32,15 @@ def get(options: argparse.Namespace) -> int:
         items, changes = place.watch(*_kinds(kind))
     else:
         items, changes = place.objects(*_kinds(kind)), iter(())
+    notes = StalenessNotes(place)
+    notes.print_changes()
     items = _with_name(place.displayed(items), kind, options.name, place)
     text = objects_text(items, options.output, single=options.name is not None)
     if text:
         print_lines(text)
     elif not options.watch:
         print_error(f"no {kind or 'objects'} in {place.title}")
-    _print_changes(changes, options)
+    _print_changes(changes, options, notes)
     return OK
 
 
@@ -84,6 +87,7 @@ def describe(options: argparse.Namespace) -> int:
     """Show everything about one object: specification with defaults, status, conditions, events."""
     place: FleetReader = backend.choose_backend(options)
     kind = selectors.resolve_kind(options.kind).name
+    StalenessNotes(place).print_changes()
     [item] = _with_name(place.displayed(place.objects(kind)), kind, options.name, place)
     if kind == SESSION:
         item = place.with_plan(item)
@@ -95,12 +99,15 @@ def describe(options: argparse.Namespace) -> int:
 def events(options: argparse.Namespace) -> int:
     """Show events, oldest first."""
     place: FleetReader = backend.choose_backend(options)
+    notes = StalenessNotes(place)
+    notes.print_changes()
     found = place.events()
     for line in table(EVENT_TITLES, [event_row(event, now()) for event in found]):
         print_line(line)
     last = max((event.id for event in found), default=0)
     while options.watch:
         time.sleep(place.poll_seconds)
+        notes.print_changes()
         new = [event for event in place.events() if event.id > last]
         for event in new:
             print_line("  ".join(event_row(event, now())))
@@ -114,13 +121,17 @@ def watch(options: argparse.Namespace) -> int:
     kinds = ("BrokerFleet", "BrokerCluster", "EdgeBroker")
     if not sys.stdout.isatty():
         before: dict[str, str] = {}
+        notes = StalenessNotes(place)
         while True:
+            notes.print_changes()
             for item in place.displayed(place.objects(*kinds)):
                 _print_change(item, before)
             time.sleep(place.poll_seconds)
     while True:
         text = objects_text(place.displayed(place.objects(*kinds)), "table", single=False)
-        redraw(f"{now():%H:%M:%S}  {printable(place.title)}  (Ctrl-C ends)\n\n{text}")
+        note = printable(place.staleness_note())
+        header = f"{now():%H:%M:%S}  {printable(place.title)}  (Ctrl-C ends)" + (f"\n{note}" if note else "")
+        redraw(f"{header}\n\n{text}")
         time.sleep(options.interval)
 
 
@@ -139,10 +150,11 @@ def _with_name(items: list[Object], kind: str | None, name: str | None, place: F
     return found
 
 
-def _print_changes(portions: Iterator[list[ObjectChange]], options: argparse.Namespace) -> None:
+def _print_changes(portions: Iterator[list[ObjectChange]], options: argparse.Namespace, notes: StalenessNotes) -> None:
     """Print a line for each change of what the table shows, or each changed object whole."""
     before: dict[str, str] = {}
     for portion in portions:
+        notes.print_changes()
         for change in portion:
             if options.name in (None, change.name):
                 _print_followed_change(change, options.output, before)

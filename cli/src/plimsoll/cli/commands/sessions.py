@@ -54,10 +54,8 @@ def drain(options: argparse.Namespace) -> int:
     if len(edges) == 1:
         raise CommandError(CONFLICT, f"{options.edge} is the only edge of {place.title}: there is no other edge")
     spec = {"scope": "Global", "source": {"name": options.edge}, "action": "Drain", **_common_spec(options, edges)}
-    if not options.dry_run and place.set_cordoned(options.edge, cordoned=True):
-        _print_note(options, f"edgebroker/{options.edge} cordoned")
     options.source = options.edge
-    return _create_session(place, options, "drain", spec)
+    return _create_session(place, options, "drain", spec, cordon="" if options.dry_run else options.edge)
 
 
 def shuffle(options: argparse.Namespace) -> int:
@@ -132,9 +130,12 @@ def _selection(options: argparse.Namespace, place: FleetReader, clusters: set[st
     return {}
 
 
-def _create_session(place: FleetBackend, options: argparse.Namespace, what: str, spec: dict[str, Any]) -> int:
+def _create_session(
+    place: FleetBackend, options: argparse.Namespace, what: str, spec: dict[str, Any], *, cordon: str = ""
+) -> int:
     name = options.name or f"{what}-{options.source[:40].rstrip('-')}-{secrets.token_hex(3)}"
-    place.create_session(name, spec)
+    if place.create_session(name, spec, cordon=cordon):
+        _print_note(options, f"edgebroker/{cordon} cordoned")
     _print_note(options, f"loadbalancingsession/{name} created")
     return wait_for_session(place, name, options.output) if options.wait else OK
 

@@ -88,6 +88,7 @@ class AsyncSubscriber:
 
         Raises:
             ParseError: naming the column, what was found there and what was expected.
+            ListFullError: the subscriber has as many subscriptions as one message carries.
             SubscriptionRefusedError: a broker will not serve it.
             WaitTimeoutError: it is not acknowledged yet; it still may be.
 

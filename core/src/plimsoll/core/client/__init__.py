@@ -5,7 +5,14 @@ another edge, where they go on from their token. It reports the rest as events: 
 Nothing is repeated or reordered.
 """
 
-from plimsoll.core.client.errors import BufferFullError, ClientError, ClosedError, PublicationError, StalledError
+from plimsoll.core.client.errors import (
+    BufferFullError,
+    ClientError,
+    ClosedError,
+    ListFullError,
+    PublicationError,
+    StalledError,
+)
 from plimsoll.core.client.events import (
     Acknowledged,
     Answered,
@@ -45,6 +52,7 @@ __all__ = [
     "Forgotten",
     "GapNotice",
     "Lapsed",
+    "ListFullError",
     "PublicationError",
     "PublisherEvent",
     "PublisherReady",

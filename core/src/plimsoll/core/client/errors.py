@@ -20,6 +20,10 @@ class PublicationError(ClientError, ValueError):
         self.code = code
 
 
+class ListFullError(ClientError, ValueError):
+    """The subscriptions of a subscriber would no longer fit into one message; this one was not taken."""
+
+
 class BufferFullError(ClientError):
     """The publisher's buffer is full of unanswered publications; wait for answers."""
 

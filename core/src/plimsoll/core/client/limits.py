@@ -24,6 +24,8 @@ class ClientLimits:
     """
 
     max_publication_bytes: int = 256_000
+    max_list_bytes: int = 1_000_000
+    """Of the subscriptions of one subscriber: RESUME and ATTACH carry them all, in one frame of at most 1 MiB."""
     max_frame_bytes: int = 2 * 1024 * 1024
     publisher_buffer_bytes: int = 8 * 1024 * 1024
     queue_records: int = 8192

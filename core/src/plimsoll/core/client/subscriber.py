@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from plimsoll.core import predicates
 from plimsoll.core.client.attachment import ClientAttachment, ClientAttachmentState, ClientHandover, EdgePort, Take
-from plimsoll.core.client.errors import ClosedError
+from plimsoll.core.client.errors import ClosedError, ListFullError
 from plimsoll.core.client.events import Attached, Detached, Failed, Lapsed, SubscriberEvent
 from plimsoll.core.client.limits import ClientLimits
 from plimsoll.core.client.stream import SubscriberStream
@@ -98,11 +98,18 @@ class ClientSubscriber:
 
         Raises:
             ParseError: naming the column, what was found there and what was expected.
+            ListFullError: the list would no longer fit into one message; it is unchanged.
             ClosedError: the subscriber is closed or has failed.
 
         """
         self._check_open()
         predicates.parse(text)
+        size, most = self.subscription_list.bytes_with(text, options or {}), self._client.limits.max_list_bytes
+        if size > most:
+            raise ListFullError(
+                f"the subscriptions of subscriber {self.name!r} would take {size} bytes; at most {most} are sent in one"
+                " message: withdraw some, or give the others to another subscriber"
+            )
         self.subscription_list.change()
         return self.subscription_list.add(text, options or {})
 

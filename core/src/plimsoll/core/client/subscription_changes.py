@@ -1,7 +1,8 @@
 """The list of subscriptions of one subscriber, and which of its changes count.
 
 Rules of the place:
-- The subscriber owns the list. Every change has a version; changes that have not been sent yet share one.
+- The subscriber owns the list; `bytes_taken` is its size in a message.
+- Every change has a version; changes that have not been sent yet share one.
 - A change that counts is reported once; a lapse makes all of them wait again.
 - While heads are unreached, a change counts except for them, and is reported again when they have it, too.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from plimsoll.core.client.events import Acknowledged, Forgotten
+from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.messages import SubscriptionItem
 from plimsoll.core.protocol.wire import Scalar
 
@@ -19,7 +21,8 @@ class SubscriptionChanges:
     """`items` by id. Waiting, by id and with the version that they came in: `unacked`, `leaving`, `unreached`."""
 
     __slots__ = (
-        "_acknowledged", "_added", "_last_id", "_removed", "items", "leaving", "unacked", "unreached", "version",
+        "_acknowledged", "_added", "_last_id", "_removed", "_sizes", "bytes_taken", "items", "leaving", "unacked",
+        "unreached", "version",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -28,7 +31,8 @@ class SubscriptionChanges:
         self.unacked: dict[int, int] = {}
         self.leaving: dict[int, int] = {}
         self.unreached: dict[int, int] = {}
-        self._last_id = self._acknowledged = 0
+        self._last_id = self._acknowledged = self.bytes_taken = 0
+        self._sizes: dict[int, int] = {}
         self._added: list[SubscriptionItem] | None = None
         self._removed: list[int] = []
 
@@ -44,12 +48,21 @@ class SubscriptionChanges:
         return gather
 
     def add(self, text: str, options: Mapping[str, Scalar]) -> int:
-        self._last_id += 1
-        item = self.items[self._last_id] = SubscriptionItem(self._last_id, text, dict(options))
+        item = self._next_item(text, options)
+        self._last_id = item.id
+        self.items[item.id], self._sizes[item.id] = item, len(wire.encode(item))
+        self.bytes_taken += self._sizes[item.id]
         self.unacked[item.id] = self.version
         if self._added is not None:
             self._added.append(item)
         return item.id
+
+    def bytes_with(self, text: str, options: Mapping[str, Scalar]) -> int:
+        """How many bytes the list takes in a message once this subscription is added."""
+        return self.bytes_taken + len(wire.encode(self._next_item(text, options)))
+
+    def _next_item(self, text: str, options: Mapping[str, Scalar]) -> SubscriptionItem:
+        return SubscriptionItem(self._last_id + 1, text, dict(options))
 
     def withdraw(self, subscription_id: int) -> None:
         self.drop(subscription_id)
@@ -60,6 +73,7 @@ class SubscriptionChanges:
         """Take it off the list; returns whether it was there."""
         self.unacked.pop(subscription_id, None)
         self.unreached.pop(subscription_id, None)
+        self.bytes_taken -= self._sizes.pop(subscription_id, 0)
         return self.items.pop(subscription_id, None) is not None
 
     def remove(self, subscription_id: int) -> None:

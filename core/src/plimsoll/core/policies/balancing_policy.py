@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,7 +17,7 @@ from plimsoll.core.spec.types.policy import PolicyType
 
 
 @dataclass(frozen=True)
-class BalancingPolicy:
+class BalancingPolicy(ABC):
     """Decides which brokers to ask and what should move. `name`: as in specifications and stored plans."""
 
     name: ClassVar[PolicyType]
@@ -33,6 +34,7 @@ class BalancingPolicy:
         """
         return tuple(actions)
 
+    @abstractmethod
     def plan(
         self,
         source: BrokerLoad,
@@ -48,11 +50,27 @@ class BalancingPolicy:
         `staying` names subscribers that may not move, each with the reason. `most` limits how many may move. `others`
         are the loads of the remaining brokers, which the move should not take these two further away from.
         """
+
+
+@dataclass(frozen=True)
+class RowChoosingPolicy(BalancingPolicy):
+    """A policy that chooses rows of a pair of brokers one by one, and predicts the pair after each choice."""
+
+    def plan(
+        self,
+        source: BrokerLoad,
+        target: BrokerLoad,
+        profile: SubscriptionProfile,
+        action: BrokerAction,
+        staying: Mapping[str, str] | None = None,
+        most: int | None = None,
+        others: Iterable[BrokerLoad] = (),
+    ) -> OffloadPlan:
         trigger = self.parameters.trigger(self.scope)
         pair = BrokerPair(source, target, profile, self.parameters, trigger, staying or {}, most, others)
         draft = PlanBuilder(pair, action)
         return draft.plan(self.choose(draft))
 
+    @abstractmethod
     def choose(self, draft: PlanBuilder) -> PlanEnd:
         """Choose rows of the draft's pair, and say why no more are chosen."""
-        raise NotImplementedError  # a policy has this, or a `plan` of its own

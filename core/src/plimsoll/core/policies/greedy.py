@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from plimsoll.core.policies.balancing_policy import BalancingPolicy
+from plimsoll.core.policies.balancing_policy import RowChoosingPolicy
 from plimsoll.core.policies.model.broker_pair import BrokerPair, PairPrediction
 from plimsoll.core.policies.model.load import METRICS, Metric
 from plimsoll.core.policies.model.plan import PlanRejection
@@ -23,7 +23,7 @@ MIN_GAIN = 1e-6
 
 
 @dataclass(frozen=True)
-class Greedy(BalancingPolicy):
+class Greedy(RowChoosingPolicy):
     """The largest relief first."""
 
     name: ClassVar[PolicyType] = "Greedy"

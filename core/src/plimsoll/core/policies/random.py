@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from plimsoll.core.policies.balancing_policy import BalancingPolicy
+from plimsoll.core.policies.balancing_policy import RowChoosingPolicy
 from plimsoll.core.policies.model.load import BrokerLoad
 from plimsoll.core.policies.model.plan import BrokerAction, PlanRejection
 from plimsoll.core.policies.model.plan_builder import PlanBuilder, PlanEnd
@@ -19,7 +19,7 @@ from plimsoll.core.spec.types.policy import PolicyType
 
 
 @dataclass(frozen=True)
-class Random(BalancingPolicy):
+class Random(RowChoosingPolicy):
     """Draws targets and subscribers at random. Equal seeds and load reports draw the same."""
 
     name: ClassVar[PolicyType] = "Random"

@@ -118,7 +118,7 @@ class Handshakes:
                 if link is not None and link.initiator:
                     self._on_hello_ok(link, frame)
             case wire.Who():
-                if link is not None and link.initiator:
+                if link is not None and link.initiator and not link.awaits_answer(self._hooks.now):
                     self._send(link, link.hello(self._hooks.now))
             case wire.Beat() | wire.Bye() | wire.Refuse():
                 if link is not None and frame.link == link.id:

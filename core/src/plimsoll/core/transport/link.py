@@ -60,6 +60,7 @@ class Link:
     __slots__ = (
         "_answer",
         "_flags",
+        "_hello_at",
         "_new_id",
         "_start_of_head",
         "ack_due_at",
@@ -122,7 +123,7 @@ class Link:
         self.expected, self.consumed, self.credit_told = 1, 0, 0
         self.unacked_in_frames = self.unacked_in_bytes = 0
         self.ack_due_at = float("inf")
-        self.resync_asked = float("-inf")
+        self.resync_asked = self._hello_at = float("-inf")
 
     @property
     def name(self) -> str:
@@ -246,6 +247,7 @@ class Link:
     def hello(self, now: float) -> bytes:
         """Initiator: who this is and what has arrived, at the start, after a reconnect or when numbers do not fit."""
         self.open = False
+        self._hello_at = now
         return wire.hello_frame(self.id, self.expected - 1, self.was_open, self.local)
 
     def on_hello(self, hello: wire.Hello, now: float) -> list[bytes]:
@@ -272,7 +274,7 @@ class Link:
     def _opened(self, info: Info, received: int, now: float) -> None:
         self.remote, self.open, self.was_open = info, True, True
         self.last_heard = self.last_progress = now
-        self.resync_asked = float("-inf")
+        self.resync_asked = self._hello_at = float("-inf")
         self.acknowledged(received, self.credit, now)
 
     def _again(self) -> list[bytes]:
@@ -292,6 +294,10 @@ class Link:
             return None
         self.resync_asked = now
         return self.hello(now) if self.initiator else wire.who_frame()
+
+    def awaits_answer(self, now: float) -> bool:
+        """Initiator: a HELLO is on its way, which answers every WHO that comes before its HELLO_OK."""
+        return now - self._hello_at < self.limits.heartbeat_seconds
 
     def stalled(self, now: float) -> bool:
         """Whether nothing has moved for three heartbeats: what was sent is unacknowledged, or nothing may be sent.

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from plimsoll.local.storage.state_files import file_faults, make_private_folder
+
 
 class FleetBusyError(RuntimeError):
     """Another process runs this fleet."""
@@ -61,15 +63,35 @@ class FleetFolder:
         return self.store.exists()
 
     def make(self) -> None:
-        """Make the folders, readable by their user alone."""
+        """Make the folders, readable by their user alone. Raises `StateWriteError`."""
         for folder in (self.path, self.keys, self.path / "configs", self.path / "logs"):
-            folder.mkdir(parents=True, exist_ok=True)
-            folder.chmod(0o700)
+            make_private_folder(folder)
+
+    @property
+    def lock(self) -> Path:
+        return self.path / "lock"
+
+    def mark_written(self) -> None:
+        """Note that what the supervisor sees is in the store now: it calls this each second.
+
+        Raises:
+            StateWriteError: the lock file cannot be touched.
+
+        """
+        with file_faults(self.lock):
+            os.utime(self.lock)
+
+    def written_at(self) -> float | None:
+        """When the supervisor last wrote, in seconds since 1970; None if none ever ran here."""
+        try:
+            return self.lock.stat().st_mtime
+        except FileNotFoundError:
+            return None
 
     def running_pid(self) -> int | None:
         """The process that runs the fleet now."""
         try:
-            descriptor = os.open(self.path / "lock", os.O_RDWR)
+            descriptor = os.open(self.lock, os.O_RDONLY)
         except FileNotFoundError:
             return None
         try:
@@ -91,25 +113,32 @@ def fleet_folders() -> list[FleetFolder]:
 
 
 class FleetLock:
-    """Held while a fleet runs; names the process that runs it."""
+    """Held while a fleet runs; names the process that runs it. Raises `FleetBusyError`, `StateWriteError`."""
 
     def __init__(self, folder: FleetFolder) -> None:
         self._folder = folder
         self._descriptor = -1
 
     def __enter__(self) -> Self:
-        descriptor = os.open(self._folder.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        with file_faults(self._folder.lock):
+            descriptor = os.open(self._folder.lock, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            pid = os.pread(descriptor, 32, 0).decode() or "unknown"
+            holder = os.pread(descriptor, 32, 0).decode() or "unknown"
             os.close(descriptor)
             raise FleetBusyError(
-                f"fleet {self._folder.fleet} is already running (process {pid}): "
+                f"fleet {self._folder.fleet} is already running (process {holder}): "
                 f"change it with `plimsoll apply`, or stop it with `plimsoll down {self._folder.fleet}`"
             ) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        try:
+            with file_faults(self._folder.lock):
+                pid = str(os.getpid()).encode()
+                os.pwrite(descriptor, pid, 0)
+                os.ftruncate(descriptor, len(pid))
+        except BaseException:
+            os.close(descriptor)
+            raise
         self._descriptor = descriptor
         return self
 

@@ -3,7 +3,8 @@
 It behaves as an API server does where the two can be compared: every write raises one counter, which becomes the
 object's `resourceVersion`; a write that names another version than the stored one is refused; `generation` counts
 changes of `spec` only; status is written separately; a watch starts at a version, and starts over when that is too old.
-Several processes may have it open. Times are RFC 3339 text, given by the caller.
+Several processes may have it open. Times are RFC 3339 text, given by the caller. Any method may raise
+`StateWriteError`, those that read too, as SQLite writes beside them; then nothing has changed.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import json
 import sqlite3
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
 from plimsoll.core.printable import printable_lines
+from plimsoll.local.storage.state_files import store_faults
 
 Object = dict[str, Any]
 CHANGES_KEPT = 2000
@@ -87,10 +89,16 @@ class ObjectStore:
     """One fleet's objects. Use it in a `with` block, on one thread."""
 
     def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None, timeout=LOCK_SECONDS)
-        self._enable_wal()
-        self._db.execute("PRAGMA synchronous=NORMAL")
-        self._db.executescript(_SCHEMA)
+        self._path = path
+        with store_faults(path):
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=LOCK_SECONDS)
+            try:
+                self._enable_wal()
+                self._db.execute("PRAGMA synchronous=NORMAL")
+                self._db.executescript(_SCHEMA)
+            except BaseException:
+                self._db.close()
+                raise
 
     def _enable_wal(self) -> None:
         """Turn on write-ahead logging. SQLite does not wait while another process switches modes, so this retries."""
@@ -122,42 +130,51 @@ class ObjectStore:
         if self._db.in_transaction:
             yield
             return
-        self._db.execute(f"BEGIN {begin}")
+        self._execute(f"BEGIN {begin}")
         try:
             yield
+            self._execute("COMMIT")
         except BaseException:
-            self._db.execute("ROLLBACK")
+            self._roll_back()
             raise
-        self._db.execute("COMMIT")
+
+    def _roll_back(self) -> None:
+        if self._db.in_transaction:  # after some faults SQLite has rolled back by itself
+            self._execute("ROLLBACK")
+
+    def _execute(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
+        """The rows of a statement; each is a tuple."""
+        with store_faults(self._path):
+            return self._db.execute(statement, values).fetchall()
 
     # -- reading
 
     def get(self, kind: str, name: str) -> Object:
         """One object; raises `ObjectMissingError`."""
-        row = self._db.execute("SELECT object FROM objects WHERE kind = ? AND name = ?", (kind, name)).fetchone()
-        if row is None:
+        rows = self._execute("SELECT object FROM objects WHERE kind = ? AND name = ?", (kind, name))
+        if not rows:
             raise ObjectMissingError(f'there is no {kind} "{name}"')
-        return _decoded_object(row[0])
+        return _decoded_object(rows[0][0])
 
     def objects(self, *kinds: str) -> tuple[int, list[Object]]:
         """All objects (of these kinds), by kind and name, and the version at which to start a watch."""
         some = f"WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         with self.transaction("DEFERRED"):
-            rows = self._db.execute(f"SELECT object FROM objects {some} ORDER BY kind, name", kinds).fetchall()  # noqa: S608  # only question marks are put in
+            rows = self._execute(f"SELECT object FROM objects {some} ORDER BY kind, name", kinds)  # noqa: S608  # only question marks are put in
             return self.version(), [_decoded_object(text) for (text,) in rows]
 
     def version(self) -> int:
         """The version of the last write."""
-        row = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()
-        return int(row[0]) if row else 0
+        rows = self._execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'")
+        return int(rows[0][0]) if rows else 0
 
     def changes(self, since: int, kind: str | None = None) -> list[ObjectChange]:
         """Every write (to a kind) after a version; raises `ChangesExpiredError` when some are no longer kept."""
-        (oldest,) = self._db.execute("SELECT min(version) FROM changes").fetchone()
+        ((oldest,),) = self._execute("SELECT min(version) FROM changes")
         if oldest is not None and since + 1 < oldest:
             raise ChangesExpiredError(f"changes since version {since} are no longer kept; the oldest is {oldest}")
         query = "SELECT * FROM changes WHERE version > ? AND (? IS NULL OR kind = ?) ORDER BY version"
-        rows = self._db.execute(query, (since, kind, kind)).fetchall()
+        rows = self._execute(query, (since, kind, kind))
         return [ObjectChange(version, how, of, name, _decoded_object(text)) for version, how, of, name, text in rows]
 
     # -- writing
@@ -166,7 +183,7 @@ class ObjectStore:
         """Store a new object; raises `ObjectConflictError` if it exists."""
         kind, name = new["kind"], new["metadata"]["name"]
         with self.transaction():
-            if self._db.execute("SELECT 1 FROM objects WHERE kind = ? AND name = ?", (kind, name)).fetchone():
+            if self._execute("SELECT 1 FROM objects WHERE kind = ? AND name = ?", (kind, name)):
                 raise ObjectConflictError(f"{kind}/{name} already exists")
             metadata = {**new["metadata"], "uid": str(uuid.uuid4()), "generation": 1, "creationTimestamp": now}
             return self._write("ADDED", {**new, "metadata": metadata})
@@ -212,7 +229,7 @@ class ObjectStore:
                 raise ObjectConflictError(
                     f"{kind}/{name} is at version {old['metadata']['resourceVersion']}, not {version}"
                 )
-            self._db.execute("DELETE FROM objects WHERE kind = ? AND name = ?", (kind, name))
+            self._execute("DELETE FROM objects WHERE kind = ? AND name = ?", (kind, name))
             self._append_change("DELETED", kind, name, old)
             return old
 
@@ -245,16 +262,16 @@ class ObjectStore:
         version = self._append_change(change, kind, name, new)
         stored = {**new, "metadata": {**new["metadata"], "resourceVersion": str(version)}}
         text = json.dumps(stored)
-        self._db.execute("UPDATE changes SET object = ? WHERE version = ?", (text, version))
-        self._db.execute("INSERT OR REPLACE INTO objects VALUES (?, ?, ?)", (kind, name, text))
+        self._execute("UPDATE changes SET object = ? WHERE version = ?", (text, version))
+        self._execute("INSERT OR REPLACE INTO objects VALUES (?, ?, ?)", (kind, name, text))
         return stored
 
     def _append_change(self, change: str, kind: str, name: str, new: Object) -> int:
         row = (change, kind, name, json.dumps(new))
-        cursor = self._db.execute("INSERT INTO changes (type, kind, name, object) VALUES (?, ?, ?, ?)", row)
-        version = cursor.lastrowid or 0
-        self._db.execute("DELETE FROM changes WHERE version <= ?", (version - CHANGES_KEPT,))
-        return version
+        self._execute("INSERT INTO changes (type, kind, name, object) VALUES (?, ?, ?, ?)", row)
+        ((version,),) = self._execute("SELECT last_insert_rowid()")
+        self._execute("DELETE FROM changes WHERE version <= ?", (version - CHANGES_KEPT,))
+        return int(version)
 
     # -- events
 
@@ -262,24 +279,24 @@ class ObjectStore:
         """Record an event; a repeat of an object's last event raises its count."""
         message = printable_lines(message)
         with self.transaction():
-            last = self._db.execute(
+            last = self._execute(
                 "SELECT id, type, reason, message FROM events WHERE kind = ? AND name = ? ORDER BY id DESC LIMIT 1",
                 (kind, name),
-            ).fetchone()
-            if last is not None and tuple(last[1:]) == (type_, reason, message):
-                self._db.execute("UPDATE events SET last = ?, count = count + 1 WHERE id = ?", (now, last[0]))
+            )
+            if last and tuple(last[0][1:]) == (type_, reason, message):
+                self._execute("UPDATE events SET last = ?, count = count + 1 WHERE id = ?", (now, last[0][0]))
                 return
             row = (type_, reason, kind, name, message, now, now)
             sql = "INSERT INTO events (type, reason, kind, name, message, first, last, count) VALUES (?,?,?,?,?,?,?,1)"
-            self._db.execute(sql, row)
-            self._db.execute("DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ?", (EVENTS_KEPT,))
+            self._execute(sql, row)
+            self._execute("DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ?", (EVENTS_KEPT,))
 
     def events(self, kind: str | None = None, name: str | None = None) -> list[ObjectEvent]:
         """Events (of an object), oldest first."""
-        rows = self._db.execute(
+        rows = self._execute(
             "SELECT * FROM events WHERE (? IS NULL OR kind = ?) AND (? IS NULL OR name = ?) ORDER BY id",
             (kind, kind, name, name),
-        ).fetchall()
+        )
         return [ObjectEvent(*row) for row in rows]
 
 

@@ -22,6 +22,7 @@ from plimsoll.core.spec import (
 from plimsoll.local import keys, ports
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectMissingError, ObjectStore
+from plimsoll.local.storage.state_files import StateWriteError, remove
 from plimsoll.local.supervision.child_process import BrokerCommand
 from plimsoll.local.supervision.evacuations import Evacuations
 from plimsoll.local.supervision.fleet_events import FleetEvents
@@ -79,8 +80,16 @@ class BrokerReconciler:
 
         Raises:
             FleetStartError: the resources cannot be used, and no broker runs yet.
+            StateWriteError: the next call starts again; what was done already is kept.
 
         """
+        try:
+            return self._reconcile(now, is_ready=is_ready)
+        except StateWriteError:
+            self._forget_seen()
+            raise
+
+    def _reconcile(self, now: float, *, is_ready: bool) -> bool:
         version, objects = self._store.objects(*fleet_resources.FLEET_KINDS)
         self._version = version
         cordoned, before = evacuation.cordoned_edges(objects), self._cordoned
@@ -158,23 +167,36 @@ class BrokerReconciler:
         public_key = "" if self._plain else keys.key_pair(self._folder, config.name).public
         broker = SupervisedBroker(config, profile, public_key, self._folder)
         self.brokers[config.name] = broker
-        if start_at is None:
-            broker.start(self._command, self._events.record_broker_event)
-        else:
-            broker.start_at(start_at)
+        try:
+            if start_at is None:
+                broker.start(self._command, self._events.record_broker_event)
+            else:
+                broker.start_at(start_at)
+        except StateWriteError:
+            del self.brokers[config.name]  # it is added by the next reconciliation
+            raise
         self._control.dial(broker.peer, config.role)
 
     def forget(self, broker: SupervisedBroker) -> None:
-        """Forget a broker that has left, with its object and its configuration."""
-        del self.brokers[broker.name]
-        self._control.hang_up(broker.name)
-        self._folder.config(broker.name).unlink(missing_ok=True)
-        self._fingerprint, self._version = None, -1  # reconcile again: its key must go, or it may be wanted again
+        """Forget a broker that has left, with its object and its configuration.
+
+        Raises:
+            StateWriteError: it is still in the table; call again.
+
+        """
+        remove(self._folder.config(broker.name))
         if broker.config.role == "edge":
             self._delete("EdgeBroker", broker.name)
         cluster = broker.config.cluster
-        if cluster not in self.resources.clusters and cluster not in {b.config.cluster for b in self.brokers.values()}:
+        others = {other.config.cluster for other in self.brokers.values() if other is not broker}
+        if cluster not in self.resources.clusters and cluster not in others:
             self._delete("BrokerCluster", cluster)
+        del self.brokers[broker.name]
+        self._control.hang_up(broker.name)
+        self._forget_seen()  # reconcile again: its key must go, or it may be wanted again
+
+    def _forget_seen(self) -> None:
+        self._fingerprint, self._version = None, -1
 
     def _delete(self, kind: str, name: str) -> None:
         try:

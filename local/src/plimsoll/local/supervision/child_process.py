@@ -12,6 +12,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
+
+from plimsoll.local.storage.state_files import StateWriteError, file_faults
 
 BrokerCommand = Callable[[Path], Sequence[str]]
 """What runs a broker that is configured by a file; the first word is a path."""
@@ -39,12 +42,14 @@ def broker_command(config: Path) -> Sequence[str]:
 
 
 class ChildProcess:
-    """One run of a program. `environment`: its whole environment; None: ours."""
+    """One run of a program. `environment`: its whole environment; None: ours.
+
+    `log_fault`: why its output is not kept, as its log could not be opened; it runs all the same. Empty: it is kept.
+    """
 
     def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> None:
-        self._log = log
-        _rotate(log)
-        with log.open("ab") as output:
+        self._log, self.log_fault = log, ""
+        with self._opened_log() as output:
             self._start = output.tell()
             self._popen = subprocess.Popen(
                 [sys.executable, "-I", "-S", _DEATH_SIGNAL_SCRIPT, str(os.getpid()), *command],
@@ -54,6 +59,15 @@ class ChildProcess:
                 start_new_session=True,
                 env=environment,
             )
+
+    def _opened_log(self) -> BinaryIO:
+        try:
+            with file_faults(self._log):
+                _rotate(self._log)
+                return self._log.open("ab")
+        except StateWriteError as error:
+            self.log_fault = str(error)
+            return Path(os.devnull).open("ab")
 
     @property
     def pid(self) -> int:
@@ -75,12 +89,19 @@ class ChildProcess:
         self._popen.wait()
 
     def last_output_line(self, limit: int = 400) -> str:
-        """The end of this run's output, in one line: usually the reason for its exit."""
+        """The end of this run's output, in one line: usually the reason for its exit. Empty if it is not kept."""
+        if self.log_fault:
+            return ""
         with self._log.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(self._start, size - 4096))
             lines = [line.strip() for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]
         return lines[-1][:limit] if lines else ""
+
+
+def log_note(process: ChildProcess) -> str:
+    """What an event about its start says of its log; empty if the log is written."""
+    return f"; its output is not kept: {process.log_fault}" if process.log_fault else ""
 
 
 def describe_exit(code: int) -> str:

@@ -19,6 +19,7 @@ from plimsoll.core.spec.types.fleet import BrokerFleetSpec
 from plimsoll.local import keys
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ChangesExpiredError, ObjectStore
+from plimsoll.local.storage.state_files import write_private
 from plimsoll.local.supervision.sidecar import RecordFleetEvent, Sidecar
 from plimsoll.local.supervision.supervised_broker import SupervisedBroker
 from plimsoll.mediator.session_objects import SESSION_KIND as SESSION
@@ -55,12 +56,15 @@ class CollectorProcesses:
         return self._folder.path / "telemetry"
 
     def write_configs(self, brokers: Iterable[SupervisedBroker]) -> None:
-        """Take the brokers that run or should run; collectors read them from their configuration files."""
+        """Take the brokers that run or should run; collectors read them from their configuration files.
+
+        Raises `StateWriteError`; the next call writes what is missing.
+        """
         clusters = collected_clusters(brokers)
         for index, name in enumerate(self.names):
             text = encode_config(self._config(index, name, clusters))
             if self._written.get(name) != text:
-                keys.write_private(self._folder.config(name), text.decode())
+                write_private(self._folder.config(name), text.decode())
                 self._written[name] = text
 
     def poll(self, now: float, record: RecordFleetEvent) -> None:
@@ -72,7 +76,7 @@ class CollectorProcesses:
                 keeper.poll(now, record)
 
     def send_ended_sessions(self, store: ObjectStore) -> None:
-        """Send them the sessions that have ended since the last call."""
+        """Send them the sessions that have ended since the last call; raises `StateWriteError`, and then sends none."""
         if not self.names:
             return
         try:
@@ -80,14 +84,15 @@ class CollectorProcesses:
         except ChangesExpiredError:  # send all of them: a collector counts repeats, and keeps none
             changes = None
         if changes is None:
-            self._sent_version, sessions = store.objects(SESSION)
+            version, sessions = store.objects(SESSION)
         else:
             sessions = [change.object for change in changes]
-            self._sent_version = max([self._sent_version, *(change.version for change in changes)])
+            version = max([self._sent_version, *(change.version for change in changes)])
         for session in sessions:
             if is_over(session):
                 self._sender = self._sender or OutcomeSender(self._first_address, self._token())
                 self._sender.enqueue(session)
+        self._sent_version = version
 
     def stop(self) -> None:
         """End them; each first writes its pending rows."""
@@ -161,7 +166,7 @@ class CollectorProcesses:
     def _token_file(self) -> Path:
         file = self._folder.keys / "telemetry.token"
         if not file.exists():
-            keys.write_private(file, secrets.token_urlsafe(24) + "\n")
+            write_private(file, secrets.token_urlsafe(24) + "\n")
         return file
 
     def _token(self) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from plimsoll.core.spec import Resources
 from plimsoll.local.storage.object_store import Object, ObjectConflictError, ObjectMissingError, ObjectStore
@@ -15,12 +17,29 @@ from plimsoll.mediator.session_objects import SESSION_KIND as SESSION
 from plimsoll.mediator.session_objects import is_over
 
 
+@dataclass
+class _Evacuation:
+    """One session. Its time counts anew when the mediator takes it and when it begins to run: waiting is no delay."""
+
+    session: str
+    longest_seconds: float
+    since: float
+    stage: tuple[str, str] = ("", "")
+
+    def takes_too_long(self, session: Mapping[str, Any], now: float) -> bool:
+        status = session.get("status", {})
+        stage = status.get("requestedAt", ""), status.get("startedAt", "")
+        if stage != self.stage:
+            self.stage, self.since = stage, now
+        return now - self.since >= self.longest_seconds
+
+
 class Evacuations:
     """Evacuations under way, each by the name of its edge."""
 
     def __init__(self, store: ObjectStore, brokers: Mapping[str, SupervisedBroker], events: FleetEvents) -> None:
         self._store, self._brokers, self._events = store, brokers, events
-        self._sessions: dict[str, tuple[str, float]] = {}
+        self._sessions: dict[str, _Evacuation] = {}
 
     def __contains__(self, edge: object) -> bool:
         return edge in self._sessions
@@ -42,7 +61,7 @@ class Evacuations:
             broker.begin_drain(now)
             return
         longest = evacuation.LONGEST_SECONDS * resources.fleet.spec.time_scale_percent / 100
-        self._sessions[broker.name] = (name, now + longest)
+        self._sessions[broker.name] = _Evacuation(name, longest, now)
         self._events.record_broker_event(broker.name, "Normal", "Evacuating", f"session {name}")
 
     def _begin(self, edge: Object) -> str:
@@ -54,12 +73,13 @@ class Evacuations:
 
     def finish(self, now: float) -> None:
         """Stop edges whose evacuation has ended, successfully or not, or takes too long."""
-        for name, (session, until) in list(self._sessions.items()):
+        for name, one in list(self._sessions.items()):
             broker = self._brokers[name]
             try:
-                over = is_over(self._store.get(SESSION, session))
+                session = self._store.get(SESSION, one.session)
+                over = is_over(session) or one.takes_too_long(session, now)
             except ObjectMissingError:
                 over = True
-            if over or now >= until or not broker.running:
+            if over or not broker.running:
                 del self._sessions[name]
                 broker.begin_drain(now)

@@ -14,7 +14,7 @@ from typing import Any
 
 from plimsoll.local.keys import MEDIATOR
 from plimsoll.local.storage.fleet_folder import FleetFolder
-from plimsoll.local.supervision.child_process import ChildProcess, describe_exit
+from plimsoll.local.supervision.child_process import ChildProcess, describe_exit, log_note
 from plimsoll.local.supervision.restart_backoff import RestartBackoff
 
 RecordFleetEvent = Callable[[str, str, str], None]
@@ -63,7 +63,7 @@ class Sidecar:
             self._process = ChildProcess(self._command(), self._folder.log(self._name), self._environment)
             self._start_at = None
             self._restarts = self._restarts.on_ready(now)
-            record("Normal", f"{self._kind}Started", f"process {self._process.pid}")
+            record("Normal", f"{self._kind}Started", f"process {self._process.pid}{log_note(self._process)}")
 
     def restart(self) -> None:
         """Ask it to end; it is restarted as after any exit."""

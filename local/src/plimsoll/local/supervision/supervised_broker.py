@@ -7,13 +7,16 @@ from typing import Any
 
 from plimsoll.core import config as broker_config
 from plimsoll.core.config import BrokerConfig, PeerBroker
-from plimsoll.local import keys, ports
+from plimsoll.local import ports
 from plimsoll.local.storage.fleet_folder import FleetFolder
-from plimsoll.local.supervision.child_process import BrokerCommand, ChildProcess, describe_exit
+from plimsoll.local.storage.state_files import StateWriteError, write_private
+from plimsoll.local.supervision.child_process import BrokerCommand, ChildProcess, describe_exit, log_note
 from plimsoll.local.supervision.restart_backoff import RestartBackoff
 from plimsoll.mediator.resource_status import ObservedBroker
 
 GRACE_SECONDS = 15.0
+WRITE_RETRY_SECONDS = 1.0
+"""How long a start waits whose configuration could not be written."""
 
 RecordBrokerEvent = Callable[[str, str, str, str], None]
 """Note an event: broker, Normal or Warning, reason, message."""
@@ -38,6 +41,7 @@ class SupervisedBroker:
         self._serving = False
         self._waiting_for = ""
         self._last_end = ""
+        self._write_fault = ""
         self.failed = ""
 
     @property
@@ -56,13 +60,15 @@ class SupervisedBroker:
         return self._process is not None
 
     def start(self, command: BrokerCommand, record: RecordBrokerEvent) -> None:
-        """Write its configuration and start it."""
+        """Write its configuration and start it; raises `StateWriteError`, and then it has not started."""
         file = self._folder.config(self.name)
-        keys.write_private(file, broker_config.encode(self.config).decode())
+        write_private(file, broker_config.encode(self.config).decode())
         self._process = ChildProcess(command(file), self._folder.log(self.name))
         self._start_at = self._answered_at = self._reported_at = None
         self._report, self._serving, self._waiting_for = {}, False, ""
-        record(self.name, "Normal", "Started", f"process {self._process.pid} listens on {self.config.data}")
+        self._write_fault = ""
+        text = f"process {self._process.pid} listens on {self.config.data}{log_note(self._process)}"
+        record(self.name, "Normal", "Started", text)
 
     def start_at(self, then: float) -> None:
         """Start it at a later step."""
@@ -86,7 +92,16 @@ class SupervisedBroker:
             record(self.name, "Warning", "Killed", f"process {self._process.pid} did not leave in time and was ended")
             self.kill()
         elif self._start_at is not None and now >= self._start_at:
+            self._try_start(now, command, record)
+
+    def _try_start(self, now: float, command: BrokerCommand, record: RecordBrokerEvent) -> None:
+        try:
             self.start(command, record)
+        except StateWriteError as error:
+            self._start_at = now + WRITE_RETRY_SECONDS
+            if self._write_fault != str(error):
+                self._write_fault = self.failed = str(error)
+                record(self.name, "Warning", "WriteFailed", f"{error}; it starts as soon as that is done")
 
     def kill(self) -> None:
         """End it now; nothing starts it again."""

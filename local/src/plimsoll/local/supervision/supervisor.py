@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from plimsoll.local import keys
 from plimsoll.local.storage.fleet_folder import FleetFolder
@@ -21,6 +22,7 @@ from plimsoll.local.supervision.fleet_status_writer import FleetStatusWriter
 from plimsoll.local.supervision.sidecar import Sidecar
 from plimsoll.local.supervision.spark_process import SparkProcess
 from plimsoll.local.supervision.supervised_broker import SupervisedBroker
+from plimsoll.local.supervision.write_faults import WriteFaults
 from plimsoll.mediator import fleet_resources
 from plimsoll.mediator.control_plane import (
     ControlEvent,
@@ -34,6 +36,7 @@ START_SECONDS = 60.0
 ASK_SECONDS = 1.0
 ASK_EARLY_SECONDS = 0.1
 STATUS_SECONDS = 1.0
+RETRY_SECONDS = 1.0
 ROUND_SECONDS = 0.1
 
 
@@ -58,6 +61,7 @@ class Supervisor:
         self._folder, self._store, self._command, self._announce = folder, store, command, announce
         self._brokers: dict[str, SupervisedBroker] = {}
         self._events = FleetEvents(store, self._fleet, self._brokers, announce)
+        self._faults = WriteFaults(self._events)
         curve = keys.control_keys(folder, keys.SUPERVISOR, plain=plain)
         self._control = ControlPlane(keys.SUPERVISOR, curve, 0)  # it commands nothing, so it needs no epoch
         self._mediator = Sidecar(folder)
@@ -69,7 +73,7 @@ class Supervisor:
         self._status = FleetStatusWriter(
             store, self._brokers, self._mediator, self._collectors, self._spark, pid=pid, plain=plain
         )
-        self._ask_at = self._status_at = 0.0
+        self._ask_at = self._status_at = self._reconcile_at = 0.0
         self._is_ready = False
         self._stop = False
         self._kill_now = False
@@ -84,6 +88,7 @@ class Supervisor:
 
         Raises:
             FleetStartError: a broker exited, or did not answer, before all were ready.
+            StateWriteError: something could not be written before all were ready. Later the fleet goes on without.
 
         """
         try:
@@ -98,7 +103,8 @@ class Supervisor:
                 broker.kill()
             self._spark.stop()
             self._collectors.stop()
-            self._write_status(time.monotonic())
+            self._faults.attempt("status", lambda: self._write_status(time.monotonic()))
+            self._faults.settle()
             self._control.close()
 
     # -- phases
@@ -115,8 +121,8 @@ class Supervisor:
                 )
             waiting = [broker.name for broker in self._brokers.values() if not broker.observed(now).ready]
             if not waiting:
-                self._is_ready = True
                 self._write_status(now)
+                self._is_ready = True
                 self._announce(f"fleet {self._fleet} is ready: {len(self._brokers)} brokers")
                 return
             if now > deadline:
@@ -137,12 +143,12 @@ class Supervisor:
 
     def _round(self, seconds: float) -> None:
         now = time.monotonic()
-        if self._reconciler.is_due() and not self._stop:
-            self._reconcile(now)
+        if now >= self._reconcile_at and not self._stop and not self._attempt("brokers", lambda: self._follow(now)):
+            self._reconcile_at = now + RETRY_SECONDS
         for broker in list(self._brokers.values()):
             broker.poll(now, self._command, self._events.record_broker_event)
             if broker.stopping and not broker.running and not self._stop:
-                self._reconciler.forget(broker)
+                self._attempt(broker.name, partial(self._reconciler.forget, broker))
         self._mediator.poll(now, self._events.record_fleet_event)
         self._collectors.poll(now, self._events.record_fleet_event)
         if self._is_ready:
@@ -156,9 +162,21 @@ class Supervisor:
             self._on_reply(said, time.monotonic())
         if now >= self._status_at:
             if not self._stop:
-                self._collectors.write_configs(self._brokers.values())
-            self._collectors.send_ended_sessions(self._store)
-            self._write_status(now)
+                self._attempt("collectors", lambda: self._collectors.write_configs(self._brokers.values()))
+            self._attempt("outcomes", lambda: self._collectors.send_ended_sessions(self._store))
+            self._attempt("status", lambda: self._write_status(now))
+        self._faults.settle()
+
+    def _attempt(self, what: str, action: Callable[[], object]) -> bool:
+        """Do what may have to write. A fleet that starts fails as a whole; one that runs goes on."""
+        if self._is_ready or self._stop:
+            return self._faults.attempt(what, action)
+        action()
+        return True
+
+    def _follow(self, now: float) -> None:
+        if self._reconciler.is_due():
+            self._reconcile(now)
 
     def _on_reply(self, said: ControlEvent, now: float) -> None:
         if isinstance(said, MalformedReply) and said.times == 1:
@@ -178,3 +196,4 @@ class Supervisor:
     def _write_status(self, now: float) -> None:
         self._status_at = now + STATUS_SECONDS
         self._status.write(self._reconciler.resources, now)
+        self._folder.mark_written()

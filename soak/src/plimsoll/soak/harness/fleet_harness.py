@@ -22,6 +22,7 @@ from plimsoll.core.spec import Resources, SourceDocument, broker_configs, parse,
 from plimsoll.demo.fleet import DemoAccess, DemoBroker
 from plimsoll.local import keys, ports
 from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.storage.state_files import write_private
 from plimsoll.local.supervision.child_process import ChildProcess, broker_command, describe_exit
 from plimsoll.mediator.control_plane import ClusterEdges, ControlEvent, ControlPlane, MediatorKeyPair, StatusReceived
 
@@ -157,7 +158,7 @@ class FleetHarness:
     def start(self, name: str) -> None:
         """Start a broker that is not running."""
         file = self.folder.config(name)
-        keys.write_private(file, broker_config.encode(self.configs[name]).decode())
+        write_private(file, broker_config.encode(self.configs[name]).decode())
         self._processes[name] = ChildProcess(broker_command(file), self.folder.log(name))
         self.statuses.pop(name, None)
 

@@ -1,4 +1,4 @@
-"""`python -m plimsoll.sparkjobs similarity`: pairs of subscribers, brokers and publishers that overlap.
+"""`python -m plimsoll.sparkjobs similarity`: pairs of subscribers and brokers that overlap, and of items.
 
 Overlap is that of bit vectors, weighted by rate: the rate of the items that both take, divided by the rate of all items
 that either takes. Subscribers that overlap cost one broker less than two (PADRES 2006, 4.1), and a subscriber moves
@@ -198,28 +198,6 @@ def item_cooccurrence(sets: DataFrame, least: int = 2) -> DataFrame:
         .join(alone.select(F.col("item").alias("b"), F.col("takers").alias("takers_b")), "b")
         .select("a", "b", "both", lift.alias("lift"))
     )
-
-
-def publisher_correlations(rates: DataFrame, bucket_seconds: int, publishers_at_most: int = 500) -> DataFrame:
-    """a, b, correlation, n of pairs of publishers: Pearson, of their mean rates in buckets in which both published."""
-    bucketed = (
-        rates.withColumn("bucket", F.expr(f"at_us div {bucket_seconds * 1_000_000}"))
-        .groupBy("publisher", "bucket")
-        .agg(F.avg("publications_per_second").alias("rate"))
-    )
-    busiest = bucketed.groupBy("publisher").agg(F.sum("rate").alias("sum")).orderBy(F.desc("sum"), "publisher")
-    kept = bucketed.join(busiest.limit(publishers_at_most).select("publisher"), "publisher").cache()
-    return (
-        kept.alias("x").join(kept.alias("y"), "bucket").where("x.publisher < y.publisher")
-        .groupBy(F.col("x.publisher").alias("a"), F.col("y.publisher").alias("b"))
-        .agg(F.corr("x.rate", "y.rate").alias("correlation"), F.count(F.lit(1)).alias("n"))
-    )  # fmt: skip
-
-
-def publisher_rates(loads: DataFrame) -> DataFrame:
-    """The table RATES from the load reports of heads."""
-    each = loads.where("role = 'head'").select("at_us", F.explode("publisher_rates").alias("one"))
-    return each.select("one.publisher", "at_us", "one.publications_per_second")
 
 
 def run(spark: SparkSession, folder: Path, output: Path, asked: SimilarityOptions) -> dict[str, Any]:

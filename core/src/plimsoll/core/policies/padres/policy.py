@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from plimsoll.core.policies.balancing_policy import BalancingPolicy
+from plimsoll.core.policies.balancing_policy import RowChoosingPolicy
 from plimsoll.core.policies.model.load import Resource
 from plimsoll.core.policies.model.plan import BrokerAction
 from plimsoll.core.policies.model.plan_builder import PlanBuilder, PlanEnd
@@ -19,7 +19,7 @@ RELIEVED_BY_MATCH: tuple[Resource, ...] = ("cpu", "input", "memory")  # PADRES 2
 
 
 @dataclass(frozen=True)
-class Padres(BalancingPolicy):
+class Padres(RowChoosingPolicy):
     """PADRES 2006, section 5."""
 
     name: ClassVar[PolicyType] = "Padres"

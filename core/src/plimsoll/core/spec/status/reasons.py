@@ -144,6 +144,13 @@ BROKERS = ReasonSection(
             "on one machine: no supervisor runs, so the status may be out of date",
             "Run `plimsoll up`.",
         ),
+        StatusReason(
+            "NotWritten",
+            "all",
+            "on one machine: the supervisor runs and has written no status for over five seconds, as it is stopped or"
+            " its disk is full; `status.writtenSecondsAgo` is the age of the status. Brokers go on",
+            "Free space on the disk of `$PLIMSOLL_HOME`, or continue the supervisor with `kill -CONT`.",
+        ),
     ),
 )
 
@@ -331,6 +338,14 @@ EVENTS = ReasonSection(
             "Evacuating", "Normal", "a session moves the subscribers of an edge before it leaves or is replaced"
         ),
         StatusReason("Restarting", "Normal", "a pod is replaced; the message says why"),
+        StatusReason(
+            "WriteFailed",
+            "Warning",
+            "on one machine: the state of the fleet cannot be written, for example as its disk is full; the message"
+            " names the file. Brokers go on, sessions wait, and the supervisor tries again each second",
+            "Do what the message says: free space on that disk, make it writable, or raise the limit.",
+        ),
+        StatusReason("WritesResumed", "Normal", "on one machine: the state of the fleet is written again"),
         StatusReason("MediatorStarted", "Normal", "the mediator was started"),
         StatusReason(
             "MediatorExited",
