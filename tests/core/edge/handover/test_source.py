@@ -81,9 +81,8 @@ def test_who_closes_before_its_cut_is_reported_as_away():
     stage = served()
     move(stage)
     stage.ask("a", msg.Detach([1, 2], False))
-    assert stage.head.of("a", msg.HandoverRejected) == [
-        msg.HandoverRejected(S, ["x"], "away: its client is not connected to the source")
-    ], "`w` is in no session"
+    told = msg.HandoverRejected(S, ["x"], "away: its client is not connected to the source")
+    assert stage.head.of("a", msg.HandoverRejected) == [told], "`w` is in no session"
     stage.tell("a", cut(stage))
     assert len(stage.head.of("a", msg.HandoverRejected)) == 1
 

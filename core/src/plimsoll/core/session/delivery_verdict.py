@@ -5,16 +5,20 @@ Counts may come after the end of a session, so its end is said again when they s
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal, Protocol
 
 from msgspec.structs import replace
 
 from plimsoll.core.session.batch import AuditTotals
-from plimsoll.core.session.context.command_outbox import CommandOutbox
 from plimsoll.core.session.state import Session, SessionVerdict
 from plimsoll.core.spec.status.conditions import Condition
 
 DELIVERY_FAULTS: Final = "DeliveryFaults"
+
+
+class EventOutbox(Protocol):
+    def emit(self, session: Session, reason: str, message: str, type_: Literal["Normal", "Warning"] = "Normal") -> None:
+        """Add an event about a session, for people."""
 
 
 def counts_text(audit: AuditTotals) -> str:
@@ -33,7 +37,7 @@ def final_verdict(session: Session, verdict: SessionVerdict) -> SessionVerdict:
     return replace(verdict, reason=DELIVERY_FAULTS, message=f"{verdict.message}; {counts_text(audit)}")
 
 
-def with_new_counts(outbox: CommandOutbox, before: Session, after: Session) -> Session:
+def with_new_counts(outbox: EventOutbox, before: Session, after: Session) -> Session:
     """The session after counts have come: new faults are told in an event, and as the reason if it has succeeded."""
     was, audit = before.full_audit(), after.full_audit()
     if audit.faults == was.faults:
