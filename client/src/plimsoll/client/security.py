@@ -73,16 +73,20 @@ def own_keys(security: Security) -> Keys | None:
 
 
 def server_keys(security: Curve, of_address: str) -> list[str]:
-    """The public keys of a head: the one beside its address, or those in `Curve.server`; two during a key replacement.
+    """The public keys of a head: beside its address, or in `Curve.server`; two during a key replacement.
+
+    `of_address`: a key, or the path of a file that holds keys, one a line.
 
     Raises:
         SecurityError: there is none.
 
     """
     if of_address:
-        if not is_key(of_address):
+        if is_key(of_address):
+            return [of_address]
+        if not Path(of_address).is_absolute():
             raise SecurityError("the public key of an Address is no Z85 key; give a file as Curve(server=...)")
-        return [of_address]
+        return read_keys(Path(of_address), "the head's public key")
     if not security.server:
         raise SecurityError("the head's public key is missing; give it as Curve(server=...) or with the head's Address")
     return read_keys(security.server, "the head's public key")
