@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from plimsoll.cli.contexts.context_file import StoredContext
@@ -85,13 +84,15 @@ def address_settings(choice: AddressChoice, cluster: str | None) -> ConnectionSe
 
 
 def _at_addresses(settings: ConnectionSettings, context: StoredContext) -> ConnectionSettings:
-    """The keys of a connection file with other addresses: each may lead to any of its heads."""
-    heads = tuple(replace(head, endpoint=address) for address in context.addresses for head in settings.heads[:1])
-    if len(settings.heads) > 1 and len(context.addresses) != len(settings.heads):
-        named = ", ".join(head.endpoint for head in settings.heads)
-        remedy = f"give an --address for each of {named}, in this order"
+    """The keys of a connection file with other addresses of its heads, in their order; of one head, all are its."""
+    named = [head.endpoint for head in settings.heads]
+    if len(named) not in (1, len(context.addresses)):
+        remedy = f"give an --address for each of {', '.join(named)}, in this order"
         raise CommandError(BAD_INPUT, f"{context.connection_file} has several heads: {remedy}")
-    if len(settings.heads) > 1:
-        pairs = zip(context.addresses, settings.heads, strict=True)
-        heads = tuple(replace(head, endpoint=address) for address, head in pairs)
-    return ConnectionSettings(heads, settings.security)
+    endpoints = named * len(context.addresses) if len(named) == 1 else named
+    heads = tuple(Address(address) for address in context.addresses)
+    security = settings.security
+    if isinstance(security, Curve) and isinstance(security.server, Mapping):
+        pairs = zip(context.addresses, endpoints, strict=True)
+        security = Curve(security.secret, {address: security.server[endpoint] for address, endpoint in pairs})
+    return ConnectionSettings(heads, security)

@@ -46,10 +46,12 @@ def read_connection_file(path: str | os.PathLike[str], cluster: str = "") -> Con
     if cluster and cluster not in heads:
         raise ConnectionFileError(f'{place} has no cluster "{cluster}"; it has {", ".join(sorted(heads))}')
     chosen = tuple(address for name, address in sorted(heads.items()) if cluster in ("", name))
-    security = _security(content, place)
-    if security == "plain":
-        return ConnectionSettings(tuple(Address(address.endpoint) for address in chosen), security)
-    return ConnectionSettings(tuple(_with_key(address, place) for address in chosen), security)
+    if _is_plain(content, place):
+        return ConnectionSettings(tuple(Address(address.endpoint) for address in chosen), "plain")
+    server = {address.endpoint: _head_key(address, place) for address in chosen}
+    return ConnectionSettings(
+        tuple(Address(address.endpoint) for address in chosen), Curve(secret=content[SECRET_KEY], server=server)
+    )
 
 
 def connection_file_text(heads: Mapping[str, Address], keys: tuple[str, str] | None) -> str:
@@ -113,29 +115,25 @@ def _address(head: object, where: str) -> Address:
     return Address(endpoint, key)
 
 
-def _security(content: Mapping[str, Any], place: Path) -> Security:
-    """CURVE, unless the file says plain: a file that lost its key is refused, not used without encryption."""
+def _is_plain(content: Mapping[str, Any], place: Path) -> bool:
+    """False, unless the file says plain: one that lost its key is refused, not used without encryption."""
     secret, stated = content.get(SECRET_KEY), content.get(SECURITY)
     if stated not in (None, "plain"):
         raise ConnectionFileError(f'{place}: security is "plain" or left out, not {stated!r}')
-    if stated == "plain" and secret is None:
-        return "plain"
-    if stated == "plain":
+    if stated == "plain" and secret is not None:
         raise ConnectionFileError(f"{place} has a secret key and says plain; remove one of them")
-    if not isinstance(secret, str | Path):
+    if stated is None and not isinstance(secret, str | Path):
         raise ConnectionFileError(f'{place} has no {SECRET_KEY}; a fleet without keys needs "security": "plain"')
-    return Curve(secret=secret if isinstance(secret, Path) else secret.strip())
+    return stated is not None
 
 
-def _with_key(address: Address, place: Path) -> Address:
-    """The address with the file of its head's keys, if the folder has one: it holds two keys during a rotation."""
+def _head_key(address: Address, place: Path) -> str | Path:
+    """The file with the keys of a head, if the folder has one, since it holds two during a rotation; or its key."""
     if not address.public_key:
         raise ConnectionFileError(f"{place}: {address.endpoint} has no publicKey, which a head with keys needs")
-    if place.is_dir():
-        for file in sorted(place.glob("*.key")):
-            if file.name not in (SECRET_KEY, PUBLIC_KEY) and _holds(file, address.public_key):
-                return Address(address.endpoint, str(file))
-    return address
+    files = sorted(place.glob("*.key")) if place.is_dir() else []
+    named = [file for file in files if file.name not in (SECRET_KEY, PUBLIC_KEY)]
+    return next((file for file in named if _holds(file, address.public_key)), address.public_key)
 
 
 def _holds(file: Path, key: str) -> bool:
