@@ -131,7 +131,8 @@ def folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FleetFolder]
                     " VALUES (?, ?, ?, ?, ?, ?, ?, 1)",
                     (HOSTILE, HOSTILE, item["kind"], HOSTILE, HOSTILE, AT, AT),
                 )
-        found.log("e-0").write_text(f"2026-01-01 00:00:00,000 INFO {HOSTILE}\n")
+        in_one_line = HOSTILE.replace("\n", "")  # as every program of the project logs
+        found.log("e-0").write_text(f"2026-01-01 00:00:00,000 INFO {in_one_line}\n")
         yield found
 
 

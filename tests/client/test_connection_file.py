@@ -106,7 +106,7 @@ def test_what_cannot_be_used_is_named(tmp_path: Path, text: str, said: str):
 
 
 def test_a_file_that_is_not_there(tmp_path: Path):
-    with pytest.raises(ConnectionFileError, match="cannot read .*app.json: No such file"):
+    with pytest.raises(ConnectionFileError, match=r"cannot read .*app\.json: No such file"):
         read_connection_file(tmp_path / "app.json")
     (tmp_path / "app.json").write_bytes(b"\xff\xfe")
     with pytest.raises(ConnectionFileError, match="it is not text"):

@@ -98,11 +98,11 @@ def test_bad_input_of_pub_and_sub(run, shared_fleet):
 
 
 def test_lines_before_a_bad_one_are_published_and_counted(run, program, shared_fleet):
-    for bad, said in (("{", "<stdin>:3: this is not JSON"), ('{"a": %d}' % 2**70, "not an integer of 64 bits")):
+    for bad, said in (("{", "<stdin>:3: this is not JSON"), (f'{{"a": {2**70}}}', "64 bits")):
         publisher = program("pub", text=f'{{"a": 1}}\n{{"a": 2}}\n{bad}\n{{"a": 3}}\n')
         out, err = publisher.communicate(timeout=60)
         assert (publisher.returncode, out) == (2, "2 accepted\n")
-        assert said in err or "64" in err, err
+        assert said in err
 
 
 def test_what_looks_like_an_attribute_is_shown_as_a_subscription(run, shared_fleet):

@@ -18,7 +18,7 @@ _STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}")
 def log_lines(log: Path, tail: int | None, since_seconds: float | None, *, follow: bool) -> Iterator[str]:
     """The lines of a log and of its predecessor, oldest first; the last `tail` of them, those of the last seconds."""
     begin = None if since_seconds is None else datetime.fromtimestamp(time.time() - since_seconds)  # noqa: DTZ006  # logs have local time without a zone
-    file = log.open(encoding="utf-8", errors="replace")
+    file = log.open(encoding="utf-8", errors="replace", newline="\n")
     try:
         lines = since(_existing(log, file), begin)
         yield from lines if tail is None else deque(lines, maxlen=tail)
@@ -27,7 +27,7 @@ def log_lines(log: Path, tail: int | None, since_seconds: float | None, *, follo
             yield from _new_lines(file)
             if is_replaced:
                 file.close()
-                file = log.open(encoding="utf-8", errors="replace")
+                file = log.open(encoding="utf-8", errors="replace", newline="\n")
             else:
                 time.sleep(POLL_SECONDS)
     finally:
@@ -47,7 +47,7 @@ def since(lines: Iterable[str], begin: datetime | None) -> Iterator[str]:
 def _existing(log: Path, file: TextIO) -> Iterator[str]:
     earlier = log.with_suffix(".log.1")
     if earlier.exists():
-        with earlier.open(encoding="utf-8", errors="replace") as old:
+        with earlier.open(encoding="utf-8", errors="replace", newline="\n") as old:
             yield from (line.rstrip("\n") for line in old)
     yield from _new_lines(file)
 

@@ -80,6 +80,8 @@ AddCommand = Callable[[str, str, str], ArgumentParser]
 
 
 def _add_lifecycle_commands(add: AddCommand) -> None:
+    made = add("example", "example.example", "Print the resources of an example fleet, to be started by `up`.")
+    made.add_argument("name", metavar="EXAMPLE", nargs="?", help="default: list the examples")
     made = add("up", "lifecycle.up", "Run a fleet from its resources until Ctrl-C, which shuts it down cleanly.")
     _add_file_options(made)
     made.add_argument("-d", "--detach", action="store_true", help="return when the fleet is ready and leave it running")
