@@ -96,12 +96,15 @@ def archived_files(archive: Path) -> dict[str, bytes]:
 def write_archive(path: Path, files: Mapping[str, bytes], epoch: int) -> None:
     """An archive whose bytes follow from its contents alone; Helm wants Chart.yaml first."""
     order = sorted(files, key=lambda name: (not name.endswith("/Chart.yaml"), name))
-    with path.open("wb") as raw, gzip.GzipFile("", "wb", mtime=epoch, fileobj=raw) as packed:
-        with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-            for name in order:
-                member = tarfile.TarInfo(name)
-                member.size, member.mtime, member.mode = len(files[name]), epoch, 0o644
-                archive.addfile(member, io.BytesIO(files[name]))
+    with (
+        path.open("wb") as raw,
+        gzip.GzipFile("", "wb", mtime=epoch, fileobj=raw) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+    ):
+        for name in order:
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime, member.mode = len(files[name]), epoch, 0o644
+            archive.addfile(member, io.BytesIO(files[name]))
 
 
 def make_chart(folder: Path, epoch: int) -> Path:

@@ -34,7 +34,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, byte
 @pytest.mark.slow
 def test_the_same_sources_give_the_same_bytes(made: tuple[Path, dict[str, bytes]], tmp_path: Path):
     files = made[1]
-    assert sorted(name.partition("-")[0] for name in files) == ["SHA256SUMS", "images.txt", "plimsoll", "plimsoll_operator"]
+    names = sorted(name.partition("-")[0] for name in files)
+    assert names == ["SHA256SUMS", "images.txt", "plimsoll", "plimsoll_operator"]
     assert release(tmp_path / "second", SOURCE_DATE_EPOCH=EPOCH) == files
     others = release(tmp_path / "third", SOURCE_DATE_EPOCH=str(int(EPOCH) + 100_000))
     assert others.keys() == files.keys()
@@ -76,8 +77,7 @@ def test_checksums_hold_and_images_have_the_tag_of_the_chart(made: tuple[Path, d
 @pytest.mark.skipif(HELM is None, reason="the packaged chart is not rendered: helm is not on PATH")
 def test_the_packaged_chart_is_rendered(made: tuple[Path, dict[str, bytes]]):
     (chart,) = made[0].glob("*.tgz")
-    done = subprocess.run(
-        [str(HELM), "template", "plimsoll", str(chart), "--kube-version", "1.30.0"], capture_output=True, text=True, check=False
-    )
+    command = [str(HELM), "template", "plimsoll", str(chart), "--kube-version", "1.30.0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "kind: Deployment" in done.stdout

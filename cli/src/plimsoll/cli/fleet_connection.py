@@ -47,7 +47,7 @@ def connection_settings(options: argparse.Namespace) -> ConnectionSettings:
         from plimsoll.cli.kubernetes_clients import client_settings
 
         return client_settings(choice, options.client, options.cluster)
-    return _local_settings(choice, options.cluster)
+    return local_settings(choice, options.cluster)
 
 
 def local_connection_file(choice: LocalChoice, cluster: str | None) -> str:
@@ -62,7 +62,8 @@ def local_connection_file(choice: LocalChoice, cluster: str | None) -> str:
     return connection_file_text(heads, (pair.public, pair.secret()) if ways[0].server else None)
 
 
-def _local_settings(choice: LocalChoice, cluster: str | None) -> ConnectionSettings:
+def local_settings(choice: LocalChoice, cluster: str | None) -> ConnectionSettings:
+    """Address and key of the first head that runs; raises as `connection_settings` does."""
     ways = all_head_access(select_fleet(choice.fleet), cluster)
     heads = tuple(Address(way.endpoint, way.server) for way in ways)
     secret = ways[0].secret_key_file

@@ -22,6 +22,8 @@ def example(options: argparse.Namespace) -> int:
             print_line(name)
         return OK
     if options.name not in found:
-        raise CommandError(NOT_FOUND, f'no example "{options.name}". {suggestion(options.name, list(found), "example")}')
+        raise CommandError(
+            NOT_FOUND, f'no example "{options.name}". {suggestion(options.name, list(found), "example")}'
+        )
     print_lines(found[options.name].read_text(encoding="utf-8").rstrip("\n"))
     return OK

@@ -26,8 +26,12 @@ def _contexts(path: Path) -> dict[str, str]:
     except (OSError, yaml.YAMLError):
         return {}  # the command that uses the file says what is wrong with it
     listed = content.get("contexts") if isinstance(content, Mapping) else None
-    named = [each for each in listed or [] if isinstance(each, Mapping) and isinstance(each.get("name"), str)]
+    named = [each for each in listed if _is_named(each)] if isinstance(listed, list) else []
     return {each["name"]: _namespace(each.get("context")) for each in named}
+
+
+def _is_named(context: object) -> bool:
+    return isinstance(context, Mapping) and isinstance(context.get("name"), str)
 
 
 def _namespace(context: object) -> str:
