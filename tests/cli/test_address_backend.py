@@ -33,7 +33,7 @@ def test_a_head_that_does_not_answer_is_not_ready(monkeypatch: pytest.MonkeyPatc
         lambda place: place.watch(),
         lambda place: place.watch_object("BrokerCluster", "east"),
         lambda place: place.events(),
-        lambda place: place.log_lines("east-head", None, None, False),
+        lambda place: place.log_lines("east-head", None, None, follow=False),
         lambda place: place.not_running_reason(),
         lambda place: place.create_session("one", {}),
         lambda place: place.stop_session("one"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import pytest
 
@@ -24,11 +25,15 @@ def test_a_local_fleet_is_the_default():
 
 
 def test_a_namespace_is_at_an_api_server(monkeypatch: pytest.MonkeyPatch):
-    asked = []
-    monkeypatch.setattr(
-        kubernetes_backend.KubernetesBackend, "from_kubeconfig", lambda *where: asked.append(where) or "there"
-    )
-    assert choose_backend(options(namespace="ships")) == "there"
+    asked: list[tuple[str | None, ...]] = []
+
+    def found(*where: str | None) -> object:
+        asked.append(where)
+        return there
+
+    there: Any = object()
+    monkeypatch.setattr(kubernetes_backend.KubernetesBackend, "from_kubeconfig", found)
+    assert choose_backend(options(namespace="ships")) is there
     assert asked == [("ships", None)]
 
 

@@ -34,7 +34,8 @@ class Place:
 
     def objects(self, *kinds: str) -> list[Any]:
         clusters = [{"metadata": {"name": "east"}, "status": {"endpoint": "tcp://east:7400"}}] if self._fleets else []
-        return {"BrokerFleet": self._fleets, "BrokerCluster": clusters}[kinds[0]]
+        found: dict[str, list[Any]] = {"BrokerFleet": self._fleets, "BrokerCluster": clusters}
+        return found[kinds[0]]
 
     def secret_data(self, name: str) -> dict[str, str]:
         if self._secret is None or name != "plimsoll-client-traders":

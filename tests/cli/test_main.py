@@ -11,6 +11,7 @@ import pytest
 
 from plimsoll.cli import exit_codes, main
 from plimsoll.cli.commands import version
+from plimsoll.cli.contexts import KUBERNETES_VARIABLE
 from plimsoll.cli.contexts.fleet_choice import KubernetesChoice, choose_fleet
 
 
@@ -74,8 +75,8 @@ def test_a_reader_that_has_gone_is_no_error(program):
 
 
 def test_as_a_plugin_it_goes_to_the_api_server(monkeypatch, capsys):
-    monkeypatch.setenv(main.KUBERNETES_VARIABLE, "")  # so that it is restored after any change by the command
-    del os.environ[main.KUBERNETES_VARIABLE]
+    monkeypatch.setenv(KUBERNETES_VARIABLE, "")  # so that it is restored after any change by the command
+    del os.environ[KUBERNETES_VARIABLE]
     assert main.kubectl(["version"]) == 0
     assert choose_fleet(argparse.Namespace()) == KubernetesChoice()
     assert "plimsoll" in capsys.readouterr().out

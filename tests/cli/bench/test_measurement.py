@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 import types
 from typing import Any
 
@@ -41,8 +43,8 @@ def test_a_delay_is_counted_from_when_the_publication_was_due():
 
 def test_what_never_comes_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch):
     times = iter(range(1000))
-    monkeypatch.setattr(measurement.time, "monotonic", lambda: float(next(times)))
-    monkeypatch.setattr(measurement.threading.Event, "wait", lambda self, seconds: None)
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(times)))
+    monkeypatch.setattr(threading.Event, "wait", lambda self, seconds: None)
     log = DeliveryLog()
     log.delays_seconds.append(0.1)
     measurement._await_deliveries([log], expected=2)

@@ -76,7 +76,7 @@ class AddressBackend:
     def events(self, kind: str | None = None, name: str | None = None) -> list[ObjectEvent]:
         self._refuse("events")
 
-    def log_lines(self, broker: str, tail: int | None, since_seconds: float | None, follow: bool) -> Iterator[str]:
+    def log_lines(self, broker: str, tail: int | None, since_seconds: float | None, *, follow: bool) -> Iterator[str]:
         self._refuse("logs")
 
     def not_running_reason(self) -> str:

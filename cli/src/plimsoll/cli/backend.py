@@ -49,7 +49,7 @@ class FleetReader(Protocol):
         """Events (of an object), oldest first; later ones have greater ids."""
         ...
 
-    def log_lines(self, broker: str, tail: int | None, since_seconds: float | None, follow: bool) -> Iterator[str]:
+    def log_lines(self, broker: str, tail: int | None, since_seconds: float | None, *, follow: bool) -> Iterator[str]:
         """Lines of a broker's log, oldest first; with `follow` without end. Raises `ObjectMissingError`."""
         ...
 

@@ -194,7 +194,7 @@ class KubernetesBackend:
         ours = [_event_of(item) for item in found.items if item.involved_object.kind in KINDS]
         return sorted(ours, key=lambda event: (event.last, event.id))
 
-    def log_lines(self, broker: str, tail: int | None, since_seconds: float | None, follow: bool) -> Iterator[str]:
+    def log_lines(self, broker: str, tail: int | None, since_seconds: float | None, *, follow: bool) -> Iterator[str]:
         """The log of the broker's pod."""
         wanted = {"tail_lines": tail, "since_seconds": None if since_seconds is None else max(1, round(since_seconds))}
         given = {name: value for name, value in wanted.items() if value is not None}

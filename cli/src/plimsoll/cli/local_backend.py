@@ -75,7 +75,7 @@ class LocalBackend:
         with ObjectStore(self.folder.store) as store:
             return store.events(kind, name)
 
-    def log_lines(self, broker: str, tail: int | None, since_seconds: float | None, follow: bool) -> Iterator[str]:
+    def log_lines(self, broker: str, tail: int | None, since_seconds: float | None, *, follow: bool) -> Iterator[str]:
         log = self.folder.log(broker)
         if not log.exists() or log.parent != self.folder.log("any").parent:
             names = sorted(path.name.removesuffix(".log") for path in log.parent.glob("*.log"))

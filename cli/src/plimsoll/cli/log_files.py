@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Final, TextIO
@@ -15,7 +15,7 @@ POLL_SECONDS: Final = 0.2
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}")
 
 
-def log_lines(log: Path, tail: int | None, since_seconds: float | None, *, follow: bool) -> Iterator[str]:
+def log_lines(log: Path, tail: int | None, since_seconds: float | None, *, follow: bool) -> Generator[str, None, None]:
     """The lines of a log and of its predecessor, oldest first; the last `tail` of them, those of the last seconds."""
     begin = None if since_seconds is None else datetime.fromtimestamp(time.time() - since_seconds)  # noqa: DTZ006  # logs have local time without a zone
     file = log.open(encoding="utf-8", errors="replace", newline="\n")

@@ -14,10 +14,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from plimsoll.cli.contexts import KUBERNETES_VARIABLE
 from plimsoll.cli.exit_codes import INTERRUPTED, OK
 
-KUBERNETES_VARIABLE = "PLIMSOLL_KUBERNETES"
-"""If set to anything but 0 or the empty text, commands use the API server by default."""
 COMPLETION_VARIABLE = "_ARGCOMPLETE"
 """Set by a shell that asks for completions."""
 

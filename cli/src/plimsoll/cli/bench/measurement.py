@@ -93,8 +93,10 @@ def measure(settings: BenchSettings, published: Connection, subscribed: Connecti
     accepted = sum(each.accepted + each.unconfirmed for each in summaries)
     expected = accepted * settings.subscribers
     _await_deliveries(logs, expected)
-    for each in (*publishers, *subscribers):
-        each.close()
+    for publisher in publishers:
+        publisher.close()
+    for subscriber in subscribers:
+        subscriber.close()
     delays = sorted(chain.from_iterable(log.delays_seconds for log in logs))
     gaps = sum(log.gaps for log in logs)
     return BenchResult(accepted, settings.total - accepted, len(delays), expected, gaps, spent, late, cpu_share, delays)

@@ -10,7 +10,7 @@ from plimsoll.cli.output import print_lines
 
 def completion(options: argparse.Namespace) -> int:
     """Print the script of a shell; it asks this program at each press of the key."""
-    import argcomplete
+    from argcomplete.shell_integration import shellcode
 
-    print_lines(argcomplete.shellcode(["plimsoll"], shell=options.shell).strip("\n"))
+    print_lines(shellcode(["plimsoll"], shell=options.shell).strip("\n"))
     return OK

@@ -16,7 +16,7 @@ def logs(options: argparse.Namespace) -> int:
     place = backend.choose_backend(options)
     seconds = None if options.since is None else Duration.parse(options.since).seconds
     try:
-        for line in place.log_lines(options.broker, options.tail, seconds, options.follow):
+        for line in place.log_lines(options.broker, options.tail, seconds, follow=options.follow):
             print_line(line)
     except ObjectMissingError as error:
         raise CommandError(NOT_FOUND, str(error)) from error

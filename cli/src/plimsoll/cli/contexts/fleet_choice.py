@@ -7,14 +7,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from plimsoll.cli.contexts import CONTEXT_VARIABLE, FLEET_VARIABLE, KUBERNETES_VARIABLE
 from plimsoll.cli.contexts.context_file import ContextFile, StoredContext, read_contexts
 from plimsoll.cli.contexts.kubeconfig import kubeconfig_contexts
 from plimsoll.cli.exit_codes import BAD_INPUT, NOT_FOUND, CommandError
-from plimsoll.cli.main import KUBERNETES_VARIABLE
 from plimsoll.core.spec.problems import suggestion
 from plimsoll.local.storage.fleet_folder import fleet_folders
-
-CONTEXT_VARIABLE, FLEET_VARIABLE = "PLIMSOLL_CONTEXT", "PLIMSOLL_FLEET"
 
 
 @dataclass(frozen=True)
