@@ -17,7 +17,7 @@ IMAGE_TAG ?= dev
 IMAGES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-spark demo demo-global place compare sweep test test-all lint bench simulate soak images e2e e2e-full bench-operator kind-up crds chart format lock clean
+.PHONY: help setup setup-spark demo demo-global place compare sweep test test-all lint bench simulate soak images release commands e2e e2e-full bench-operator kind-up crds chart format lock clean
 
 help:  ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,12 @@ soak: setup  ## Disturb a fleet under load for SECONDS=300, or move its subscrib
 
 images:  ## Build the container images with docker, podman or buildah (IMAGE_TAG=dev IMAGES="broker operator")
 	@scripts/build_images.sh $(IMAGE_TAG) $(IMAGES)
+
+release: setup  ## Make the wheel, the packaged chart, the list of images and checksums in dist/, the same bytes every time
+	@$(PY) scripts/make_release.py
+
+commands: setup  ## Generate the table of commands in docs/cli.md from the parser
+	@$(PY) scripts/make_command_table.py
 
 e2e: setup  ## Install the chart in the cluster that KUBECONFIG names, and test all of it there (IMAGE_TAG=dev, images loaded)
 	@PLIMSOLL_IMAGE_TAG=$(IMAGE_TAG) $(PY) -m pytest -m e2e tests/e2e $(ARGS)

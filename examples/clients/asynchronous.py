@@ -1,4 +1,4 @@
-"""Publish and subscribe in one event loop: `python asynchronous.py tcp://127.0.0.1:7000`."""
+"""Publish and subscribe in one event loop: `python asynchronous.py app.json`."""
 
 import asyncio
 import sys
@@ -6,8 +6,8 @@ import sys
 from plimsoll.client.aio import AsyncConnection, AsyncPublisher, AsyncSubscriber
 
 
-async def main(head: str) -> None:
-    async with AsyncConnection(head, security="plain") as connection:
+async def main(file: str) -> None:
+    async with AsyncConnection.from_file(file) as connection:
         subscriber, publisher = AsyncSubscriber(connection), AsyncPublisher(connection)
         await subscriber.subscribe("[n,>=,7]")
         for n in range(10):

@@ -1,6 +1,7 @@
 """The client library as `plimsoll conformance` drives it: orders on standard input, reports on standard output.
 
 `plimsoll conformance -- python examples/clients/conformance_client.py`. The convention is in docs/conformance.md.
+With a connection file as its argument it does the same in a fleet: `python conformance_client.py app.json`.
 """
 
 import json
@@ -65,8 +66,15 @@ def publish(connection: Connection, order: dict[str, Any]) -> None:
     publishers[name].publish(order["attributes"])
 
 
+def connect() -> Connection:
+    """To the scripted head that `plimsoll conformance` names, or as a connection file says."""
+    if len(sys.argv) > 1:
+        return Connection.from_file(sys.argv[1])
+    return Connection(os.environ["PLIMSOLL_HEAD"], security="plain")
+
+
 def main() -> None:
-    with Connection(os.environ["PLIMSOLL_HEAD"], security="plain") as connection:
+    with connect() as connection:
         for line in sys.stdin:
             order = json.loads(line)
             match order["do"]:

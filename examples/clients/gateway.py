@@ -1,4 +1,4 @@
-"""A thousand subscribers on one connection, without a thread for each: `python gateway.py tcp://127.0.0.1:7000`."""
+"""A thousand subscribers on one connection, without a thread for each: `python gateway.py app.json`."""
 
 import sys
 import threading
@@ -6,7 +6,7 @@ import threading
 from plimsoll.client import Connection, Publisher, Subscriber
 
 delivered = threading.Semaphore(0)
-with Connection(sys.argv[1], security="plain") as connection:
+with Connection.from_file(sys.argv[1]) as connection:
     subscribers = [Subscriber(connection, on_batch=lambda items: delivered.release(len(items))) for _ in range(1000)]
     for i, subscriber in enumerate(subscribers):
         subscriber.subscribe(f"[n,=,{i}]", wait=False)

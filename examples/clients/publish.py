@@ -1,10 +1,10 @@
-"""Publish ten quotes and wait until a head has accepted them: `python publish.py tcp://127.0.0.1:7000`."""
+"""Publish ten quotes and wait until a head has accepted them: `python publish.py app.json`."""
 
 import sys
 
-from plimsoll.client import Publisher
+from plimsoll.client import Connection, Publisher
 
-with Publisher(sys.argv[1], security="plain") as publisher:
+with Connection.from_file(sys.argv[1]) as connection, Publisher(connection) as publisher:
     for day in range(10):
         publisher.publish({"class": "STOCK", "symbol": "AAPL", "day": day, "high": 25.0 + day})
     print(publisher.flush())

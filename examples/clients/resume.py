@@ -1,14 +1,15 @@
-"""Continue where an earlier run of this program stopped: `python resume.py tcp://127.0.0.1:7000 place.json`."""
+"""Continue where an earlier run of this program stopped: `python resume.py app.json place.json`."""
 
 import json
 import sys
 from pathlib import Path
 
-from plimsoll.client import Subscriber
+from plimsoll.client import Connection, Subscriber
 
 place = Path(sys.argv[2])
 token, watermarks = json.loads(place.read_text()) if place.exists() else (None, [])
-with Subscriber(sys.argv[1], name="reporter", security="plain", token=token, watermarks=watermarks) as subscriber:
+with Connection.from_file(sys.argv[1]) as connection:
+    subscriber = Subscriber(connection, name="reporter", token=token, watermarks=watermarks)
     subscriber.subscribe("[class,=,'STOCK']")
     for item in subscriber.receive_many(10, timeout=10):
         print(item)

@@ -1,10 +1,10 @@
-"""Print quotes above 30 as they come: `python subscribe.py tcp://127.0.0.1:7000`."""
+"""Print quotes above 30 as they come: `python subscribe.py app.json`."""
 
 import sys
 
-from plimsoll.client import GapNotice, Subscriber
+from plimsoll.client import Connection, GapNotice, Subscriber
 
-with Subscriber(sys.argv[1], security="plain") as subscriber:
+with Connection.from_file(sys.argv[1]) as connection, Subscriber(connection) as subscriber:
     subscriber.subscribe("[class,=,'STOCK'],[high,>,30.0]")
     for item in subscriber:
         print(f"gap: {item.reason}" if isinstance(item, GapNotice) else item.attributes, flush=True)

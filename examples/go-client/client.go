@@ -2,7 +2,10 @@
 
 package main
 
-import "time"
+import (
+	"crypto/ecdh"
+	"time"
+)
 
 const (
 	recordPublish     = 1
@@ -36,6 +39,7 @@ const (
 // client has one goroutine, `run`; sockets and standard input speak to it through channels.
 type client struct {
 	name        string
+	secret      *ecdh.PrivateKey // nil: plain TCP
 	incarnation int64
 	now         time.Time
 	happenings  chan happening
@@ -51,14 +55,14 @@ type client struct {
 	report      func(event string, fields map[string]any)
 }
 
-func newClient(name, head string, incarnation int64, report func(string, map[string]any)) *client {
+func newClient(name string, to access, incarnation int64, report func(string, map[string]any)) *client {
 	c := &client{
-		name: name, incarnation: incarnation, now: time.Now(), report: report,
+		name: name, secret: to.secret, incarnation: incarnation, now: time.Now(), report: report,
 		happenings: make(chan happening, 1024), links: map[*socket]*link{}, edges: map[string]*link{},
 		publishers: map[string]*publisher{}, handles: map[int64]*publisher{},
 		subscribers: map[string]*subscriber{}, attachments: map[int64]*subscriber{},
 	}
-	c.head = c.newLink("", head)
+	c.head = c.newLink("", to.head, to.headKey)
 	return c
 }
 
@@ -133,14 +137,14 @@ func (c *client) leave() {
 
 func (c *client) isOver(l *link) bool { return c.links[l.socket] != l || !l.wasOpen }
 
-func (c *client) edge(name, endpoint string) *link {
+func (c *client) edge(name, endpoint, key string) *link {
 	l := c.edges[name]
 	if l != nil && l.endpoint != endpoint {
 		c.linkOver(l) // the edge has another address now
 		l = nil
 	}
 	if l == nil {
-		l = c.newLink(name, endpoint)
+		l = c.newLink(name, endpoint, key)
 		c.edges[name] = l
 	}
 	return l
@@ -230,7 +234,7 @@ func (c *client) onRecord(l *link, number int64, f fields) {
 	case recordMoved:
 		for _, one := range f.array(0) {
 			if s := c.serves(l, integer(one)); s != nil {
-				s.onMoved(f.text(1), f.text(2), f.at(4))
+				s.onMoved(f.text(1), f.text(2), f.text(3), f.at(4))
 			}
 		}
 	case recordEnd:
@@ -263,7 +267,7 @@ func (c *client) onHeadRecord(number int64, f fields) {
 		}
 	case recordPlaced:
 		if s := c.subscribers[f.text(0)]; s != nil {
-			s.onPlaced(f.text(1), f.text(2))
+			s.onPlaced(f.text(1), f.text(2), f.text(3))
 		}
 	case recordUnplaced:
 		if s := c.subscribers[f.text(0)]; s != nil {

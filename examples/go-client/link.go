@@ -60,10 +60,15 @@ type link struct {
 	heard, progressed, helloAt, resyncAt, downSince, idleSince time.Time
 }
 
-func (c *client) newLink(name, endpoint string) *link {
+// newLink dials a broker; `key` is its public key, empty on plain TCP. A key that is none cannot lead to a connection.
+func (c *client) newLink(name, endpoint, key string) *link {
 	l := &link{client: c, name: name, endpoint: endpoint, downSince: c.now, heard: c.now, idleSince: c.now}
 	l.restart()
-	l.socket = dial(endpoint, c.happenings)
+	public, err := z85(key)
+	if err != nil {
+		public = make([]byte, keyBytes)
+	}
+	l.socket = dial(endpoint, c.secret, public, c.happenings)
 	c.links[l.socket] = l
 	return l
 }

@@ -31,8 +31,17 @@ type order struct {
 func main() {
 	isCounting := flag.Bool("count", false, "count deliveries by publisher number, and report the counts on `stop`")
 	head := flag.String("head", os.Getenv("PLIMSOLL_HEAD"), "address of the head, such as tcp://127.0.0.1:7000")
+	file := flag.String("file", "", "connection file, as `plimsoll client-config NAME` prints it; instead of -head")
 	name := flag.String("name", fmt.Sprintf("go-%d", os.Getpid()), "name of this client, unique in the fleet")
 	flag.Parse()
+	to := access{head: *head}
+	if *file != "" {
+		var err error
+		if to, err = readAccess(*file); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+	}
 	out := bufio.NewWriter(os.Stdout)
 	counts := newCounts()
 	report := func(event string, fields map[string]any) {
@@ -46,7 +55,7 @@ func main() {
 	}
 	orders := make(chan order)
 	go readOrders(orders)
-	c := newClient(*name, *head, time.Now().UnixMilli(), report)
+	c := newClient(*name, to, time.Now().UnixMilli(), report)
 	c.run(orders, func(one order) bool { return c.obey(one) })
 	if *isCounting {
 		counts.report(report)

@@ -142,10 +142,10 @@ func (s *subscriber) headLost() {
 	}
 }
 
-func (s *subscriber) onPlaced(edge, endpoint string) {
+func (s *subscriber) onPlaced(edge, endpoint, key string) {
 	if s.isJoining {
 		s.isJoining, s.askedSince = false, time.Time{}
-		s.attach(edge, endpoint)
+		s.attach(edge, endpoint, key)
 	}
 }
 
@@ -155,8 +155,8 @@ func (s *subscriber) onUnplaced(wait time.Duration) {
 	}
 }
 
-func (s *subscriber) attach(edge, endpoint string) {
-	s.link = s.client.edge(edge, endpoint)
+func (s *subscriber) attach(edge, endpoint, key string) {
+	s.link = s.client.edge(edge, endpoint, key)
 	s.wakeAt = s.client.now.Add(attachTime)
 	if s.link.wasOpen {
 		s.resume()
@@ -307,13 +307,13 @@ func (s *subscriber) fail(code string) {
 }
 
 // onMoved: RESUME at the edge that it names, with its session; or ask for another edge than this one.
-func (s *subscriber) onMoved(edge, endpoint string, session any) {
+func (s *subscriber) onMoved(edge, endpoint, key string, session any) {
 	left := s.link.name
 	s.client.report("moved", map[string]any{"subscriber": s.name, "edge": edge})
 	s.again(left, 0)
 	if edge != "" && endpoint != "" {
 		s.session, s.exclude = session, ""
-		s.attach(edge, endpoint)
+		s.attach(edge, endpoint, key)
 	}
 }
 

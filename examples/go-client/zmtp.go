@@ -1,9 +1,10 @@
-// A DEALER socket: the part of ZMTP 3.1 that a client needs, with the NULL mechanism. One frame is one message part.
+// A DEALER socket: the part of ZMTP 3.1 that a client needs, with the mechanisms NULL and CURVE. One frame is one message part.
 
 package main
 
 import (
 	"bufio"
+	"crypto/ecdh"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -13,12 +14,15 @@ import (
 )
 
 const (
-	flagMore    = 1
-	flagLong    = 2
-	flagCommand = 4
-	largestPart = 16 << 20
-	dialTime    = 2 * time.Second
-	retryTime   = 100 * time.Millisecond
+	flagMore     = 1
+	flagLong     = 2
+	flagCommand  = 4
+	largestPart  = 16 << 20
+	dialTime     = 2 * time.Second
+	retryTime    = 100 * time.Millisecond
+	metadata     = "\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity\x00\x00\x00\x00"
+	innerMore    = 1
+	innerCommand = 2
 )
 
 // happening is what a connection reports: it was made (up), it broke (down), or a frame came.
@@ -32,12 +36,14 @@ type happening struct {
 // socket keeps one connection to an endpoint, and makes it again when it breaks. It reports on a channel.
 type socket struct {
 	endpoint string
+	secret   *ecdh.PrivateKey // nil: plain TCP
+	public   []byte           // the broker's key
 	out      chan []byte
 	closed   chan struct{}
 }
 
-func dial(endpoint string, report chan<- happening) *socket {
-	s := &socket{endpoint: endpoint, out: make(chan []byte, 8192), closed: make(chan struct{})}
+func dial(endpoint string, secret *ecdh.PrivateKey, public []byte, report chan<- happening) *socket {
+	s := &socket{endpoint: endpoint, secret: secret, public: public, out: make(chan []byte, 8192), closed: make(chan struct{})}
 	go s.keep(report)
 	return s
 }
@@ -70,15 +76,15 @@ func (s *socket) keep(report chan<- happening) {
 			continue
 		}
 		reader := bufio.NewReaderSize(conn, 1<<16)
-		if greet(conn, reader) == nil {
+		if secured, err := s.greet(conn, reader); err == nil {
 			for len(s.out) > 0 {
 				<-s.out // of the connection before: HELLO says what has to be sent again
 			}
 			report <- happening{socket: s, up: true}
 			ended := make(chan struct{})
 			pongs := make(chan []byte, 16)
-			go s.write(conn, pongs, ended)
-			s.read(reader, pongs, report)
+			go s.write(conn, secured, pongs, ended)
+			s.read(reader, secured, pongs, report)
 			close(ended)
 			report <- happening{socket: s, down: true}
 		}
@@ -87,29 +93,35 @@ func (s *socket) keep(report chan<- happening) {
 	}
 }
 
-func greet(conn net.Conn, reader *bufio.Reader) error {
+// greet agrees on the mechanism, and makes the channel of a connection with keys.
+func (s *socket) greet(conn net.Conn, reader *bufio.Reader) (*channel, error) {
 	conn.SetDeadline(time.Now().Add(dialTime))
 	defer conn.SetDeadline(time.Time{})
 	greeting := make([]byte, 64)
 	greeting[0], greeting[9], greeting[10], greeting[11] = 0xff, 0x7f, 3, 1
-	copy(greeting[12:], "NULL")
-	ready := "\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER\x08Identity\x00\x00\x00\x00"
-	hello := append(greeting, append([]byte{flagCommand, byte(len(ready))}, ready...)...)
-	if _, err := conn.Write(hello); err != nil {
-		return err
+	mechanism := "NULL"
+	if s.secret != nil {
+		mechanism = "CURVE"
+	}
+	copy(greeting[12:], mechanism)
+	if _, err := conn.Write(greeting); err != nil {
+		return nil, err
 	}
 	theirs := make([]byte, 64)
 	if _, err := io.ReadFull(reader, theirs); err != nil {
-		return err
+		return nil, err
 	}
-	if theirs[0] != 0xff || theirs[10] < 3 || string(theirs[12:17]) != "NULL\x00" {
-		return errors.New("the broker does not speak ZMTP 3 with the mechanism NULL")
+	if theirs[0] != 0xff || theirs[10] < 3 || strings.TrimRight(string(theirs[12:32]), "\x00") != mechanism {
+		return nil, errors.New("the broker does not speak ZMTP 3 with the mechanism " + mechanism)
 	}
-	flags, body, err := readPart(reader)
-	if err == nil && (flags&flagCommand == 0 || !strings.HasPrefix(string(body), "\x05READY")) {
-		err = errors.New("the broker did not send READY")
+	if s.secret != nil {
+		return curveHandshake(conn, reader, s.secret, s.public)
 	}
-	return err
+	if err := sendCommand(conn, []byte("\x05READY"+metadata)); err != nil {
+		return nil, err
+	}
+	_, err := receiveCommand(reader, "\x05READY", 0)
+	return nil, err
 }
 
 func readPart(reader *bufio.Reader) (byte, []byte, error) {
@@ -134,14 +146,21 @@ func readPart(reader *bufio.Reader) (byte, []byte, error) {
 }
 
 // read reports messages of one part, discards others, and answers the PING of ZMTP.
-func (s *socket) read(reader *bufio.Reader, pongs chan<- []byte, report chan<- happening) {
+func (s *socket) read(reader *bufio.Reader, secured *channel, pongs chan<- []byte, report chan<- happening) {
 	inMessage := false
 	for {
 		flags, body, err := readPart(reader)
 		if err != nil {
 			return
 		}
-		if flags&flagCommand != 0 {
+		isCommand, isMore := flags&flagCommand != 0, flags&flagMore != 0
+		if secured != nil {
+			if flags, body, err = secured.open(body); err != nil {
+				return
+			}
+			isCommand, isMore = flags&innerCommand != 0, flags&innerMore != 0
+		}
+		if isCommand {
 			if strings.HasPrefix(string(body), "\x04PING") && len(body) >= 7 {
 				select {
 				case pongs <- append([]byte("\x04PONG"), body[7:]...):
@@ -150,7 +169,6 @@ func (s *socket) read(reader *bufio.Reader, pongs chan<- []byte, report chan<- h
 			}
 			continue
 		}
-		isMore := flags&flagMore != 0
 		if !isMore && !inMessage {
 			report <- happening{socket: s, frame: body}
 		}
@@ -158,20 +176,32 @@ func (s *socket) read(reader *bufio.Reader, pongs chan<- []byte, report chan<- h
 	}
 }
 
-func (s *socket) write(conn net.Conn, pongs <-chan []byte, ended <-chan struct{}) {
+func (s *socket) write(conn net.Conn, secured *channel, pongs <-chan []byte, ended <-chan struct{}) {
 	writer := bufio.NewWriterSize(conn, 1<<16)
+	put := func(isCommand bool, body []byte) {
+		switch {
+		case secured != nil && isCommand:
+			writePart(writer, 0, secured.seal(innerCommand, body))
+		case secured != nil:
+			writePart(writer, 0, secured.seal(0, body))
+		case isCommand:
+			writePart(writer, flagCommand, body)
+		default:
+			writePart(writer, 0, body)
+		}
+	}
 	closed := s.closed
 	for {
 		select {
 		case frame := <-s.out:
-			writePart(writer, 0, frame)
+			put(false, frame)
 		case pong := <-pongs:
-			writePart(writer, flagCommand, pong)
+			put(true, pong)
 		case <-ended:
 			return
 		case <-closed:
 			for len(s.out) > 0 {
-				writePart(writer, 0, <-s.out)
+				put(false, <-s.out)
 			}
 			writer.Flush()
 			conn.Close()

@@ -1,39 +1,42 @@
-"""Which backend is used: a local fleet, unless a namespace, a context or the environment selects an API server."""
+"""Which backend a command gets: a local store, an API server, or an address."""
 
 from __future__ import annotations
 
 import argparse
-import os
+from typing import Any
 
 import pytest
 
-from plimsoll.cli import backend, main
+from plimsoll.cli import kubernetes_backend
+from plimsoll.cli.address_backend import AddressBackend
+from plimsoll.cli.backend import choose_backend
+from plimsoll.cli.contexts.context_file import ContextFile, StoredContext, write_contexts
+from plimsoll.cli.exit_codes import NOT_FOUND, CommandError
 
 
-def options(**given: str | None) -> argparse.Namespace:
+def options(**given: str) -> argparse.Namespace:
     return argparse.Namespace(**{"fleet": None, "namespace": None, "context": None, **given})
 
 
-@pytest.mark.parametrize(
-    ("environment", "given", "expected"),
-    [
-        ("", {}, False),
-        ("0", {}, False),
-        ("1", {}, True),
-        ("1", {"fleet": "quotes"}, False),
-        ("", {"namespace": "ships"}, True),
-        ("", {"context": "kind"}, True),
-        ("0", {"fleet": "quotes", "namespace": "ships"}, True),
-    ],
-)
-def test_where(monkeypatch: pytest.MonkeyPatch, environment: str, given: dict[str, str], expected: bool):
-    monkeypatch.setenv(backend.KUBERNETES_VARIABLE, environment)
-    assert backend.is_kubernetes(options(**given)) is expected
+def test_a_local_fleet_is_the_default():
+    with pytest.raises(CommandError, match="no fleet in") as caught:
+        choose_backend(options())
+    assert caught.value.code == NOT_FOUND
 
 
-def test_as_a_plugin_it_speaks_to_the_api_server(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.setenv(backend.KUBERNETES_VARIABLE, "")  # so that it is restored after any change by the command
-    del os.environ[backend.KUBERNETES_VARIABLE]
-    assert main.kubectl(["version"]) == 0
-    assert backend.is_kubernetes(options())
-    assert "plimsoll" in capsys.readouterr().out
+def test_a_namespace_is_at_an_api_server(monkeypatch: pytest.MonkeyPatch):
+    asked: list[tuple[str | None, ...]] = []
+
+    def found(*where: str | None) -> object:
+        asked.append(where)
+        return there
+
+    there: Any = object()
+    monkeypatch.setattr(kubernetes_backend.KubernetesBackend, "from_kubeconfig", found)
+    assert choose_backend(options(namespace="ships")) is there
+    assert asked == [("ships", None)]
+
+
+def test_an_address_has_a_backend_of_its_own():
+    write_contexts(ContextFile("prod", {"prod": StoredContext(addresses=("tcp://127.0.0.1:1",), plain=True)}))
+    assert isinstance(choose_backend(options()), AddressBackend)

@@ -29,6 +29,42 @@ def there(port: int) -> KubernetesBackend:
     return KubernetesBackend("ns", client.ApiClient(configuration))
 
 
+def test_the_log_of_a_pod_comes_line_by_line():
+    asked: list[str] = []
+
+    def log(handler: BaseHTTPRequestHandler) -> None:
+        asked.append(handler.path)
+        text = b"one\ntwo \xff\nthree"
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(text)))
+        handler.end_headers()
+        handler.wfile.write(text)
+
+    with served(log) as port:
+        assert list(there(port).log_lines("edge-0", 5, 90.4, follow=False)) == ["one", "two \ufffd", "three"]
+    assert asked[0].startswith("/api/v1/namespaces/ns/pods/edge-0-0/log?")
+    assert "tailLines=5" in asked[0]
+    assert "sinceSeconds=90" in asked[0]
+
+
+def test_a_line_without_end_comes_in_parts():
+    most = at_server.LONGEST_LINE_BYTES
+    assert [len(line) for line in at_server.whole_lines([b"x" * most, b"y", b"z\n", b""])] == [most + 1, 1]
+
+
+def test_a_pod_and_a_secret_that_are_not_there():
+    with served(lambda handler: say(handler, 404, {"message": "not found"})) as port:
+        with pytest.raises(ObjectMissingError, match='there is no pod "edge-0-0" in namespace ns'):
+            list(there(port).log_lines("edge-0", None, None, follow=False))
+        with pytest.raises(ObjectMissingError, match='there is no Secret "keys" in namespace ns'):
+            there(port).secret_data("keys")
+
+
+def test_the_data_of_a_secret():
+    with served(lambda handler: say(handler, 200, {"data": {"secret.key": "eA=="}})) as port:
+        assert there(port).secret_data("keys") == {"secret.key": "eA=="}
+
+
 @contextmanager
 def served(answer: Answer) -> Iterator[int]:
     class Handler(BaseHTTPRequestHandler):

@@ -1,19 +1,87 @@
 """Arguments, exit codes, and commands that are loaded only when they are run."""
 
+import argparse
+import os
+import signal
 import sys
+import threading
 import types
 from pathlib import Path
 
-from plimsoll.cli import exit_codes
-from plimsoll.cli.commands import lifecycle
+import pytest
+
+from plimsoll.cli import exit_codes, main
+from plimsoll.cli.commands import lifecycle, version
+from plimsoll.cli.contexts import KUBERNETES_VARIABLE
+from plimsoll.cli.contexts.fleet_choice import KubernetesChoice, choose_fleet
 from plimsoll.local.storage.state_files import StateWriteError
 
 
-def test_version(run):
-    code, out, _ = run("version")
+@pytest.mark.parametrize("word", ["version", "--version"])
+def test_version(run, word):
+    code, out, _ = run(word)
     assert code == 0
     assert out.startswith("plimsoll 0.")
     assert "plimsoll.dev/v1alpha1" in out
+
+
+def test_ctrl_c_while_modules_are_loaded(program, monkeypatch):
+    """The system reports each module that was loaded; the first one of the parser is in the middle of it."""
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    process = program("conformance", "--", "sleep", "100")
+    for line in process.stderr:
+        if line.endswith(" argparse\n"):
+            break
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == exit_codes.INTERRUPTED
+    assert "Traceback" not in err
+    assert "KeyboardInterrupt" not in err
+
+
+def test_ctrl_c_raises_again_once_modules_are_loaded(run):
+    before = signal.getsignal(signal.SIGINT)
+    assert run("version")[0] == 0
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_ctrl_c_that_is_ignored_stays_ignored(run):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert run("version")[0] == 0
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_main_runs_in_any_thread(run):
+    codes = []
+    thread = threading.Thread(target=lambda: codes.append(main.main(["version"])))
+    thread.start()
+    thread.join(60)
+    assert codes == [0]
+
+
+def test_a_fault_of_the_program_is_not_hidden(run, monkeypatch):
+    monkeypatch.setattr(version, "version", lambda options: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run("version")
+
+
+def test_a_reader_that_has_gone_is_no_error(program):
+    process = program("explain", "bc")
+    process.stdout.close()
+    process.stdout = None
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+
+
+def test_as_a_plugin_it_goes_to_the_api_server(monkeypatch, capsys):
+    monkeypatch.setenv(KUBERNETES_VARIABLE, "")  # so that it is restored after any change by the command
+    del os.environ[KUBERNETES_VARIABLE]
+    assert main.kubectl(["version"]) == 0
+    assert choose_fleet(argparse.Namespace()) == KubernetesChoice()
+    assert "plimsoll" in capsys.readouterr().out
 
 
 def test_help_names_every_command_and_exit_code(run):

@@ -18,7 +18,7 @@ from tests.cli.conftest import Run
 from tests.core.session.model import World
 
 from plimsoll.cli import session_wait
-from plimsoll.cli.main import parser
+from plimsoll.cli.parser import parser
 from plimsoll.core.spec import KINDS
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.storage.object_store import ObjectStore
@@ -57,6 +57,19 @@ COMMANDS = [
     ("pub", "x=1", "--cluster", HOSTILE),
     ("sub", HOSTILE, "--cluster", HOSTILE),
     ("version",),
+    ("logs", "e-0"),
+    ("logs", HOSTILE),
+    ("context", "list"),
+    ("context", "add", HOSTILE, "--fleet", HOSTILE),
+    ("context", "add", "x", "--kubernetes", HOSTILE),
+    ("context", "add", "x", "--plain", "--address", HOSTILE),
+    ("context", "add", "x", "--key-file", HOSTILE),
+    *(("context", action, HOSTILE) for action in ("use", "show", "delete")),
+    ("get", "lbs", "--context", HOSTILE),
+    ("client-config", HOSTILE),
+    ("client-config", "app", "--cluster", HOSTILE),
+    ("bench", "--cluster", HOSTILE),
+    ("completion", HOSTILE),
     ("get", "bc", "east", HOSTILE),
     (HOSTILE,),
 ]
@@ -118,6 +131,8 @@ def folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FleetFolder]
                     " VALUES (?, ?, ?, ?, ?, ?, ?, 1)",
                     (HOSTILE, HOSTILE, item["kind"], HOSTILE, HOSTILE, AT, AT),
                 )
+        in_one_line = HOSTILE.replace("\n", "")  # as every program of the project logs
+        found.log("e-0").write_text(f"2026-01-01 00:00:00,000 INFO {in_one_line}\n")
         yield found
 
 

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import zmq
 
-from plimsoll.client import ClientLimits, Connection, Curve, errors
+from plimsoll.client import Address, ClientLimits, Connection, Curve, errors
+from plimsoll.client.connection_file import connection_file_text
 from plimsoll.core import config as configuration
 from plimsoll.core.config import BrokerConfig, BrokerLimits, LinkSecurity, PeerBroker
 from plimsoll.core.transport.link import LinkLimits
@@ -69,6 +70,13 @@ class Fleet:
 
     def curve(self) -> Curve:
         return Curve(secret=self.folder / "app.key", server=self.folder / "head.pub")
+
+    def connection_file(self) -> str:
+        """The text of a connection file for this fleet."""
+        if not self.pairs:
+            return connection_file_text({"c": Address(self.head)}, None)
+        public, secret = (key.decode() for key in self.pairs["app"])
+        return connection_file_text({"c": Address(self.head, self.pairs["h"][0].decode())}, (public, secret))
 
     def config(self, name: str) -> BrokerConfig:
         key = self.pairs["h"][0].decode() if self.pairs else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -22,25 +23,33 @@ def run(name: str, *arguments: str) -> str:
     return done.stdout
 
 
-def test_publish(fleet: Any):
-    assert run("publish.py", fleet.head).startswith("Summary(accepted=10,")
+@pytest.fixture
+def file(fleet: Any, tmp_path: Path) -> str:
+    """A connection file, as `plimsoll client-config` prints it."""
+    path = tmp_path / "app.json"
+    path.write_text(fleet.connection_file())
+    return str(path)
 
 
-def test_asynchronous(fleet: Any):
-    assert run("asynchronous.py", fleet.head).count("Delivery(") == 3
+def test_publish(file: str):
+    assert run("publish.py", file).startswith("Summary(accepted=10,")
 
 
-def test_gateway(fleet: Any):
-    assert run("gateway.py", fleet.head) == "1000 delivered\n"
+def test_asynchronous(file: str):
+    assert run("asynchronous.py", file).count("Delivery(") == 3
 
 
-def test_subscribe(fleet: Any, tmp_path: Path, eventually: Any):
+def test_gateway(file: str):
+    assert run("gateway.py", file) == "1000 delivered\n"
+
+
+def test_subscribe(file: str, tmp_path: Path, eventually: Any):
     with (tmp_path / "out").open("w+") as out:
-        process = subprocess.Popen([sys.executable, str(EXAMPLES / "subscribe.py"), fleet.head], stdout=out)
+        process = subprocess.Popen([sys.executable, str(EXAMPLES / "subscribe.py"), file], stdout=out)
         try:
 
             def printed() -> bool:
-                run("publish.py", fleet.head)
+                run("publish.py", file)
                 return "'high': 34.0" in (tmp_path / "out").read_text()
 
             eventually(printed, 40)
@@ -50,7 +59,7 @@ def test_subscribe(fleet: Any, tmp_path: Path, eventually: Any):
             process.wait(60)
 
 
-def test_resume(fleet: Any, tmp_path: Path):
+def test_resume(fleet: Any, file: str, tmp_path: Path):
     place = tmp_path / "place.json"
     with fleet.connection() as connection:
         first = Subscriber(connection, name="reporter")
@@ -63,8 +72,27 @@ def test_resume(fleet: Any, tmp_path: Path):
     assert token is not None
     place.write_text(f'[["{token[0]}", {token[1]}, {token[2]}], {[list(each) for each in marks]}]'.replace("'", '"'))
     for start in (0, 10):
-        lines = run("resume.py", fleet.head, str(place)).splitlines()
+        lines = run("resume.py", file, str(place)).splitlines()
         assert [f"'n': {start + i}}}" in line for i, line in enumerate(lines)] == [True] * 10
+
+
+def test_the_adapter_does_the_same_in_a_fleet(file: str):
+    orders = [
+        {"do": "subscribe", "subscriber": "s", "subscription": "[n,=,1]"},
+        {"do": "publish", "publisher": "p", "attributes": {"n": 1}},
+    ]
+    command = [sys.executable, str(ADAPTER), file]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for order, event in zip(orders, ("counts", "delivery"), strict=True):
+            process.stdin.write(json.dumps(order) + "\n")
+            process.stdin.flush()
+            while json.loads(process.stdout.readline())["event"] != event:
+                pass  # the answer to the publication
+        process.stdin.write('{"do": "stop"}\n')
+        process.stdin.close()
+        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize(

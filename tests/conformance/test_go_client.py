@@ -19,6 +19,7 @@ from plimsoll.conformance import SCENARIOS, ChildClient, play_all, table_report
 SOURCE = Path(__file__).resolve().parents[2] / "examples" / "go-client"
 GO = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
 BUILD_SECONDS = 300
+WITHOUT_KEY = '{"heads.json": {"c": {"endpoint": "tcp://127.0.0.1:1", "publicKey": ""}}}'
 
 pytestmark = pytest.mark.skipif(GO is None, reason="the client in Go is not tried: there is no Go here to build it")
 
@@ -76,6 +77,34 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
 
 def program(binary: Path, fleet: Fleet, name: str) -> ProgramUnderMoves:
     return ProgramUnderMoves([str(binary), "-name", name], fleet.head, fleet.folder / f"{name}.log")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_it_speaks_curve_as_a_connection_file_says(binary: Path, tmp_path: Path):
+    fleet = Fleet(tmp_path, curve=True)
+    file = tmp_path / "app.json"
+    file.write_text(fleet.connection_file())
+    client = ProgramUnderMoves([str(binary), "-file", str(file)], "", tmp_path / "go.log")
+    try:
+        client.order(do="subscribe", subscriber="s", subscription=STOCK)
+        await_until(lambda: client.of("counts"), "SUBACK", 60)
+        text = "x" * 5_000  # several blocks of the cipher, and a long message part
+        client.order(do="publish", publisher="p", attributes={"class": "STOCK", "text": text}, count=20)
+        await_until(lambda: len(client.of("delivery")) == 20, "twenty deliveries", 60)
+        assert client.of("delivery")[-1]["attributes"]["text"] == text
+        assert client.stop() == 0
+    finally:
+        client.close()
+        fleet.close()
+
+
+def test_a_wrong_connection_file_is_named(binary: Path, tmp_path: Path):
+    file = tmp_path / "app.json"
+    for text, said in (("{", "is not a connection file"), ("{}", "names no head"), (WITHOUT_KEY, "has no secret.key")):
+        file.write_text(text)
+        done = subprocess.run([str(binary), "-file", str(file)], capture_output=True, text=True, check=False)
+        assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
 @pytest.mark.slow

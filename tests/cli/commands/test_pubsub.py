@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from plimsoll.cli.commands.pubsub import parse_attributes, read_json_lines
-from plimsoll.cli.exit_codes import BAD_INPUT, CommandError
-from plimsoll.cli.main import main
+from plimsoll.cli.exit_codes import CommandError
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -30,12 +29,6 @@ def test_attributes_that_are_none(texts):
     with pytest.raises(CommandError) as caught:
         parse_attributes(texts)
     assert caught.value.code == 2
-
-
-@pytest.mark.parametrize("command", [["pub", "x=1"], ["sub", "[x,=,1]"]])
-def test_a_fleet_in_a_cluster_is_not_spoken_to_as_if_it_were_here(command, capsys):
-    assert main([*command, "-n", "ships"]) == BAD_INPUT
-    assert "plimsoll-client-NAME" in capsys.readouterr().err
 
 
 def test_lines_of_json():
@@ -102,6 +95,20 @@ def test_bad_input_of_pub_and_sub(run, shared_fleet):
     assert code == 3
     assert 'Did you mean "east"?' in err
     assert run("sub", "[a,exists]", "--seconds", "0.3")[0] == 0
+
+
+def test_lines_before_a_bad_one_are_published_and_counted(run, program, shared_fleet):
+    for bad, said in (("{", "<stdin>:3: this is not JSON"), (f'{{"a": {2**70}}}', "64 bits")):
+        publisher = program("pub", text=f'{{"a": 1}}\n{{"a": 2}}\n{bad}\n{{"a": 3}}\n')
+        out, err = publisher.communicate(timeout=60)
+        assert (publisher.returncode, out) == (2, "2 accepted\n")
+        assert said in err
+
+
+def test_what_looks_like_an_attribute_is_shown_as_a_subscription(run, shared_fleet):
+    code, _, err = run("sub", "class=STOCK")
+    assert code == 2
+    assert "as in [class,=,'STOCK']" in err
 
 
 def test_a_fleet_that_does_not_run(run, fleet):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 
-from plimsoll.core.spec.quantities import Duration
+FORMATS = ("table", "wide", "json", "yaml", "name")
+"""Formats of objects."""
 
 
 def parse_share(text: str) -> int:
@@ -24,8 +25,28 @@ def parse_count(text: str) -> int:
     return int(text)
 
 
+def parse_number(text: str) -> int:
+    """A whole number, 1 or more."""
+    if not re.fullmatch(r"\d{1,9}", text) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
+
+
+def parse_seconds(text: str) -> float:
+    """Seconds, more than zero and at most a day."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.0 < seconds <= 86_400.0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to 86400")
+    return seconds
+
+
 def parse_duration(text: str) -> str:
     """A duration greater than zero, as it was written."""
+    from plimsoll.core.spec.quantities import Duration  # loads all kinds: not at every start
+
     try:
         if Duration.parse(text).seconds > 0:
             return text

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
+from plimsoll.cli.contexts.fleet_choice import AddressChoice, KubernetesChoice, choose_fleet
 from plimsoll.core.spec import SourceDocument
 from plimsoll.local.storage.object_store import Object, ObjectChange, ObjectEvent
-
-KUBERNETES_VARIABLE = "PLIMSOLL_KUBERNETES"
-"""If set to anything but 0 or the empty text, commands use the API server by default."""
 
 
 class FleetReader(Protocol):
@@ -56,6 +53,10 @@ class FleetReader(Protocol):
         """Events (of an object), oldest first; later ones have greater ids."""
         ...
 
+    def log_lines(self, broker: str, tail: int | None, since_seconds: float | None, *, follow: bool) -> Iterator[str]:
+        """Lines of a broker's log, oldest first; with `follow` without end. Raises `ObjectMissingError`."""
+        ...
+
     def not_running_reason(self) -> str:
         """Why no mediator would act on a request; empty if one is running."""
         ...
@@ -98,19 +99,17 @@ class FleetBackend(FleetReader, FleetEditor, Protocol):
     """A fleet for commands that change what they have looked at, or wait for what they have changed."""
 
 
-def is_kubernetes(options: argparse.Namespace) -> bool:
-    """Whether to use the API server: a namespace or context is named, or the environment selects it."""
-    if getattr(options, "namespace", None) or getattr(options, "context", None):
-        return True
-    return os.environ.get(KUBERNETES_VARIABLE, "0") not in ("", "0") and not getattr(options, "fleet", None)
-
-
 def choose_backend(options: argparse.Namespace) -> FleetBackend:
-    """The backend that the arguments and the environment select."""
-    if is_kubernetes(options):
+    """The backend of the fleet that the options, the environment and the context in use select."""
+    choice = choose_fleet(options)
+    if isinstance(choice, KubernetesChoice):
         from plimsoll.cli.kubernetes_backend import KubernetesBackend
 
-        return KubernetesBackend.from_kubeconfig(getattr(options, "namespace", None), getattr(options, "context", None))
+        return KubernetesBackend.from_kubeconfig(choice.namespace, choice.context)
+    if isinstance(choice, AddressChoice):
+        from plimsoll.cli.address_backend import AddressBackend
+
+        return AddressBackend(choice)
     from plimsoll.cli.local_backend import LocalBackend
 
-    return LocalBackend.from_name(options.fleet)
+    return LocalBackend.from_name(choice.fleet)

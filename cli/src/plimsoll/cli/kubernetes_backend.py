@@ -33,6 +33,7 @@ REQUEST_SECONDS = 30.0
 WATCH_SECONDS = 300
 REFRESH_SECONDS, WATCH_RETRY_SECONDS, IDLE_SECONDS = 2.0, 1.0, 10.0
 REPLACE_ATTEMPTS = 5
+LONGEST_LINE_BYTES = 1 << 20
 HTTP_NOT_FOUND, HTTP_CONFLICT, HTTP_GONE, HTTP_UNPROCESSABLE = 404, 409, 410, 422
 
 
@@ -197,6 +198,25 @@ class KubernetesBackend:
         ours = [_event_of(item) for item in found.items if item.involved_object.kind in KINDS]
         return sorted(ours, key=lambda event: (event.last, event.id))
 
+    def log_lines(self, broker: str, tail: int | None, since_seconds: float | None, *, follow: bool) -> Iterator[str]:
+        """The log of the broker's pod."""
+        wanted = {"tail_lines": tail, "since_seconds": None if since_seconds is None else max(1, round(since_seconds))}
+        given = {name: value for name, value in wanted.items() if value is not None}
+        with _api_errors(f'pod "{broker}-0" in {self.title}'):
+            answer = self._core.read_namespaced_pod_log(
+                f"{broker}-0", self.namespace, follow=follow, _preload_content=False,
+                _request_timeout=None if follow else REQUEST_SECONDS, **given,
+            )  # fmt: skip
+            try:
+                yield from whole_lines(answer.stream(amt=None))
+            finally:
+                answer.release_conn()
+
+    def secret_data(self, name: str) -> Mapping[str, str]:
+        """The data of a Secret, in Base64; raises `ObjectMissingError`."""
+        with _api_errors(f'Secret "{name}" in {self.title}'):
+            return self._core.read_namespaced_secret(name, self.namespace, _request_timeout=REQUEST_SECONDS).data or {}
+
     def not_running_reason(self) -> str:
         """Always empty: a request waits for an operator to start, as with `kubectl apply`."""
         if self._list("BrokerCluster")[1]:
@@ -286,6 +306,20 @@ class KubernetesBackend:
 
 def _name_selector(name: str) -> dict[str, str]:
     return {"field_selector": f"metadata.name={name}"} if name else {}
+
+
+def whole_lines(pieces: Iterable[bytes]) -> Iterator[str]:
+    """The lines of a text that comes in pieces; a line of more than a megabyte comes in parts."""
+    rest = b""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            yield line.decode("utf-8", "replace")
+        if len(rest) > LONGEST_LINE_BYTES:
+            yield rest.decode("utf-8", "replace")
+            rest = b""
+    if rest:
+        yield rest.decode("utf-8", "replace")
 
 
 def _in_cluster_config(namespace: str | None, error: Exception) -> tuple[str, client.ApiClient]:

@@ -6,11 +6,19 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from plimsoll.cli import selectors
+from plimsoll.cli import log_files, selectors
 from plimsoll.core.spec import SourceDocument
+from plimsoll.core.spec.problems import suggestion
 from plimsoll.local import runtime, status_age, store_edits
 from plimsoll.local.storage.fleet_folder import FleetFolder
-from plimsoll.local.storage.object_store import ChangesExpiredError, Object, ObjectChange, ObjectEvent, ObjectStore
+from plimsoll.local.storage.object_store import (
+    ChangesExpiredError,
+    Object,
+    ObjectChange,
+    ObjectEvent,
+    ObjectMissingError,
+    ObjectStore,
+)
 
 POLL_SECONDS, SESSION_POLL_SECONDS = 0.2, 0.1
 
@@ -69,6 +77,13 @@ class LocalBackend:
     def events(self, kind: str | None = None, name: str | None = None) -> list[ObjectEvent]:
         with ObjectStore(self.folder.store) as store:
             return store.events(kind, name)
+
+    def log_lines(self, broker: str, tail: int | None, since_seconds: float | None, *, follow: bool) -> Iterator[str]:
+        log = self.folder.log(broker)
+        if not log.exists() or log.parent != self.folder.log("any").parent:
+            names = sorted(path.name.removesuffix(".log") for path in log.parent.glob("*.log"))
+            raise ObjectMissingError(f'no log of "{broker}" in {self.title}. {suggestion(broker, names, "broker")}')
+        return log_files.log_lines(log, tail, since_seconds, follow=follow)
 
     def not_running_reason(self) -> str:
         if self.folder.running_pid() is not None:

@@ -18,8 +18,6 @@ from plimsoll.cli.tables import columns, row
 from plimsoll.core.printable import printable, printable_cell, printable_lines
 from plimsoll.core.spec import KINDS
 
-FORMATS = ("table", "wide", "json", "yaml", "name")
-
 
 def print_line(text: str = "") -> None:
     """Print one line to standard output and flush it, for readers of a pipe."""

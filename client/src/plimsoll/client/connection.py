@@ -15,6 +15,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
+from plimsoll.client.connection_file import read_connection_file
 from plimsoll.client.errors import ClosedError, ConnectionFailedError, WaitTimeoutError
 from plimsoll.client.io_driver import ClientIODriver, E, EventSource, Heads
 from plimsoll.client.security import Security
@@ -64,6 +65,26 @@ class Connection:
         self._engine.transport.watch(self._wake_read)
         self._thread = threading.Thread(target=self._run, name=f"plimsoll {self.name}", daemon=True)
         self._thread.start()
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        cluster: str = "",
+        name: str = "",
+        limits: core.ClientLimits | None = None,
+    ) -> Self:
+        """Connect as a connection file says, or a folder where the Secret of a client is mounted.
+
+        `cluster`: its head alone; without it the first head that answers is used.
+
+        Raises:
+            ConnectionFileError: the file cannot be used.
+
+        """
+        settings = read_connection_file(path, cluster)
+        return cls(settings.heads, security=settings.security, name=name, limits=limits)
 
     # -- for the application
 

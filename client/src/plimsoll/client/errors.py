@@ -19,6 +19,7 @@ __all__ = [
     "ClientError",
     "ClosedError",
     "ConnectionFailedError",
+    "ConnectionFileError",
     "FailedError",
     "ListFullError",
     "NotAcceptedError",
@@ -34,6 +35,10 @@ __all__ = [
 
 class SecurityError(ClientError, ValueError):
     """A key that cannot be used; names its source and the remedy."""
+
+
+class ConnectionFileError(ClientError, ValueError):
+    """A connection file that cannot be used; names the file, what is wrong with it, and the remedy."""
 
 
 class ResourceLimitError(ClientError, OSError):

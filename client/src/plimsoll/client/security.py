@@ -29,18 +29,20 @@ Key = str | os.PathLike[str]
 class Curve:
     """`secret`: of this process. `server`: the head's public key; edges' keys come from the head.
 
+    With several heads, `server` may have the key of each by its endpoint.
+
     Each is a key or the path of a file with one; of a text that may be both, it is a path if the file is there when the
     object is made. A `pathlib.Path` is always a path. A file is read again whenever a connection has to be made, so
     keys can be replaced under a running process; that of `server` may hold several keys, one a line, tried in turn.
     """
 
     secret: Key = field(repr=False)
-    server: Key = ""
+    server: Key | Mapping[str, Key] = ""
 
     def __post_init__(self) -> None:
         # Decided once: a file may be gone for a moment while it is replaced, and is no key for that.
-        for name in ("secret", "server"):
-            object.__setattr__(self, name, _key_or_path(getattr(self, name)))
+        object.__setattr__(self, "secret", _key_or_path(self.secret))
+        object.__setattr__(self, "server", _keys_or_paths(self.server))
 
 
 Security = Curve | Literal["plain"]
@@ -72,7 +74,7 @@ def own_keys(security: Security) -> Keys | None:
         raise SecurityError(f"the secret key cannot be used: {error}; make one with zmq.curve_keypair()") from error
 
 
-def server_keys(security: Curve, of_address: str) -> list[str]:
+def server_keys(security: Curve, of_address: str, endpoint: str = "") -> list[str]:
     """The public keys of a head: the one beside its address, or those in `Curve.server`; two during a key replacement.
 
     Raises:
@@ -83,9 +85,10 @@ def server_keys(security: Curve, of_address: str) -> list[str]:
         if not is_key(of_address):
             raise SecurityError("the public key of an Address is no Z85 key; give a file as Curve(server=...)")
         return [of_address]
-    if not security.server:
+    server = security.server.get(endpoint, "") if isinstance(security.server, Mapping) else security.server
+    if not server:
         raise SecurityError("the head's public key is missing; give it as Curve(server=...) or with the head's Address")
-    return read_keys(security.server, "the head's public key")
+    return read_keys(server, "the head's public key")
 
 
 class Keyring:
@@ -133,7 +136,9 @@ class Keyring:
         self._faults[owner] = str(error)
 
     def _read(self, endpoint: str) -> list[str]:
-        return server_keys(self._security, self._heads[endpoint]) if isinstance(self._security, Curve) else []
+        if not isinstance(self._security, Curve):
+            return []
+        return server_keys(self._security, self._heads[endpoint], endpoint)
 
 
 def read_key(key: Key, what: str) -> str:
@@ -178,6 +183,12 @@ def _key_or_path(key: Key) -> Key:
         except OSError:
             pass  # a folder that cannot be read: the text is a key
     return key
+
+
+def _keys_or_paths(given: Key | Mapping[str, Key]) -> Key | dict[str, Key]:
+    if isinstance(given, Mapping):
+        return {endpoint: _key_or_path(key) for endpoint, key in given.items()}
+    return _key_or_path(given)
 
 
 def is_key(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +33,11 @@ def head_access(folder: FleetFolder, cluster: str | None = None) -> HeadAccess:
         HeadAccessError: the fleet does not run, or has no such cluster.
 
     """
+    return all_head_access(folder, cluster)[0]
+
+
+def all_head_access(folder: FleetFolder, cluster: str | None = None) -> list[HeadAccess]:
+    """How to connect to each head that runs, or to that of one cluster; at least one. Raises as `head_access` does."""
     if folder.running_pid() is None:
         raise HeadAccessError(f"fleet {folder.fleet} does not run: start it with `plimsoll up -f FILE`")
     with ObjectStore(folder.store) as store:
@@ -40,10 +46,13 @@ def head_access(folder: FleetFolder, cluster: str | None = None) -> HeadAccess:
         hint = suggestion(cluster, list(clusters), "cluster")
         raise HeadAccessError(f'no cluster "{cluster}" in fleet {folder.fleet}. {hint}')
     heads = {name: item.get("status", {}).get("head", {}) for name, item in sorted(clusters.items())}
-    running = [name for name, head in heads.items() if "pid" in head and cluster in (None, name)]
+    running = {name: head for name, head in heads.items() if "pid" in head and cluster in (None, name)}
     if not running:
         raise HeadAccessError(f"no head of fleet {folder.fleet} runs; `plimsoll events` may say why")
-    ends = heads[running[0]]["endpoints"]
+    return [_access(folder, name, head["endpoints"]) for name, head in running.items()]
+
+
+def _access(folder: FleetFolder, cluster: str, ends: Mapping[str, str]) -> HeadAccess:
     if not ends["publicKey"]:
-        return HeadAccess(running[0], ends["data"])
-    return HeadAccess(running[0], ends["data"], ends["publicKey"], keys.key_pair(folder, keys.CLIENTS).secret_file)
+        return HeadAccess(cluster, ends["data"])
+    return HeadAccess(cluster, ends["data"], ends["publicKey"], keys.key_pair(folder, keys.CLIENTS).secret_file)

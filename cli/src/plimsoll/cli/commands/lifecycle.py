@@ -6,10 +6,12 @@ import argparse
 
 from plimsoll.cli import selectors
 from plimsoll.cli.backend import FleetEditor, choose_backend
-from plimsoll.cli.exit_codes import CONFLICT, FAILED, NOT_FOUND, OK, CommandError
+from plimsoll.cli.contexts.fleet_choice import LocalChoice, choose_fleet
+from plimsoll.cli.exit_codes import BAD_INPUT, CONFLICT, FAILED, NOT_FOUND, OK, CommandError
 from plimsoll.cli.output import print_line, print_lines
 from plimsoll.core.spec import InvalidResourcesError, Resources, declared_brokers, parse
 from plimsoll.core.spec.broker_config import carried_bytes_per_second, log_bytes
+from plimsoll.core.spec.problems import nearest_word
 from plimsoll.core.spec.quantities import bytes_text
 from plimsoll.local import manifests, ports, runtime
 from plimsoll.local.storage.fleet_folder import FleetBusyError
@@ -36,13 +38,20 @@ def up(options: argparse.Namespace) -> int:
 
 def down(options: argparse.Namespace) -> int:
     """Stop a fleet."""
-    folder = selectors.select_fleet(options.fleet_name or options.fleet)
+    folder = selectors.select_fleet(options.fleet_name or _local_fleet(options))
     try:
         stopped = runtime.down(folder)
     except TimeoutError as error:
         raise CommandError(FAILED, str(error)) from error
     print_line(f"fleet {folder.fleet} stopped" if stopped else f"fleet {folder.fleet} is not running")
     return OK
+
+
+def _local_fleet(options: argparse.Namespace) -> str | None:
+    choice = choose_fleet(options)
+    if isinstance(choice, LocalChoice):
+        return choice.fleet
+    raise CommandError(BAD_INPUT, "this command is for a fleet of this machine: name it with --fleet NAME")
 
 
 def apply(options: argparse.Namespace) -> int:
@@ -55,12 +64,14 @@ def apply(options: argparse.Namespace) -> int:
 
 def delete(options: argparse.Namespace) -> int:
     """Delete one object."""
-    place: FleetEditor = choose_backend(options)
+    place = choose_backend(options)
     kind = selectors.resolve_kind(options.kind)
     try:
         place.delete(kind.name, options.name)
     except ObjectMissingError as error:
-        raise CommandError(NOT_FOUND, f'there is no {kind.name} "{options.name}" in {place.title}') from error
+        close = nearest_word(options.name, [item["metadata"]["name"] for item in place.objects(kind.name)])
+        hint = f'. Did you mean "{close}"?' if close else ""
+        raise CommandError(NOT_FOUND, f'there is no {kind.name} "{options.name}" in {place.title}{hint}') from error
     except runtime.FleetChangeRefusedError:
         raise
     except InvalidResourcesError as error:

@@ -13,14 +13,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from plimsoll.cli import selectors
-from plimsoll.cli.backend import is_kubernetes
-from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, NOT_FOUND, OK, CommandError
+from plimsoll.cli.exit_codes import BAD_INPUT, FAILED, OK, CommandError
+from plimsoll.cli.fleet_connection import open_connection
 from plimsoll.cli.output import print_error, print_line
-from plimsoll.client import Connection, Curve, Delivery, GapNotice, Publisher, Subscriber, errors
-from plimsoll.client.security import Security
+from plimsoll.client import Connection, Delivery, GapNotice, Publisher, Subscriber, Summary, errors
 from plimsoll.core.protocol.wire import Scalar
-from plimsoll.local.head_access import HeadAccessError, head_access
 
 Attributes = dict[str, Scalar]
 
@@ -28,10 +25,18 @@ Attributes = dict[str, Scalar]
 def pub(options: argparse.Namespace) -> int:
     """Publish one publication from arguments, or one for each line of standard input."""
     given = [parse_attributes(options.attributes)] if options.attributes else read_json_lines(sys.stdin, "<stdin>")
-    with _open_connection(options) as connection, _open_publisher(connection, options) as publisher:
-        for attributes in given:
-            publisher.publish(attributes, options.payload.encode())
-        summary = publisher.flush()
+    with open_connection(options) as connection, _open_publisher(connection, options) as publisher:
+        try:
+            for attributes in given:
+                publisher.publish(attributes, options.payload.encode())
+        except (CommandError, errors.PublicationError):
+            _print_summary(publisher.flush())  # what the lines before came to; then the error says what ended it
+            raise
+        return _print_summary(publisher.flush())
+
+
+def _print_summary(summary: Summary) -> int:
+    """Print the answers of publications; the exit code."""
     told = {"accepted": summary.accepted, "unconfirmed": summary.unconfirmed}
     told |= {"refused": summary.refused, "unknown": summary.unknown}
     print_line(", ".join(f"{count} {name}" for name, count in told.items() if count) or "nothing to publish")
@@ -45,7 +50,7 @@ def pub(options: argparse.Namespace) -> int:
 def sub(options: argparse.Namespace) -> int:
     """Print matching publications until `--count` are printed, `--seconds` have passed, or Ctrl-C."""
     until = None if options.seconds is None else time.monotonic() + options.seconds
-    with _open_connection(options) as connection:
+    with open_connection(options) as connection:
         subscriber = Subscriber(connection, name=options.name)
         try:
             for text in options.subscriptions:
@@ -102,28 +107,6 @@ def read_json_lines(lines: TextIO, name: str) -> Iterator[Attributes]:
                 remedy = 'write one flat object per line, as {"class": "STOCK", "price": 25.0}'
                 raise CommandError(BAD_INPUT, f"{name}:{number}: this is not an object of attributes: {remedy}")
             yield value
-
-
-@contextmanager
-def _open_connection(options: argparse.Namespace) -> Iterator[Connection]:
-    if is_kubernetes(options):
-        remedy = "an application in the cluster has its keys in the Secret plimsoll-client-NAME"
-        raise CommandError(BAD_INPUT, f"this command works with a local fleet only: {remedy}")
-    folder = selectors.select_fleet(options.fleet)
-    try:
-        way = head_access(folder, options.cluster)
-        security: Security = "plain"
-        if way.secret_key_file is not None:
-            security = Curve(secret=way.secret_key_file, server=way.server)
-        with Connection(way.endpoint, security=security) as connection:
-            connection.wait_open()
-            yield connection
-    except HeadAccessError as error:
-        raise CommandError(NOT_FOUND, str(error)) from error
-    except (errors.ParseError, errors.PublicationError, errors.SubscriptionRefusedError) as error:
-        raise CommandError(BAD_INPUT, str(error)) from error
-    except errors.ClientError as error:
-        raise CommandError(FAILED, str(error)) from error
 
 
 @contextmanager

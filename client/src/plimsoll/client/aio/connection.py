@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from plimsoll.client.connection import CLOSE_SECONDS
+from plimsoll.client.connection_file import read_connection_file
 from plimsoll.client.errors import ClosedError, ConnectionFailedError, WaitTimeoutError
 from plimsoll.client.io_driver import ClientIODriver, E, EventSource, Heads
 from plimsoll.client.security import Security
@@ -53,6 +55,19 @@ class AsyncConnection:
         transport = self._engine.transport
         transport.on_socket, transport.on_close = self._add_reader, self._remove_reader
         self.wake()
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        cluster: str = "",
+        name: str = "",
+        limits: core.ClientLimits | None = None,
+    ) -> Self:
+        """Connect as a connection file says; parameters and errors are those of `plimsoll.client.Connection`."""
+        settings = read_connection_file(path, cluster)
+        return cls(settings.heads, security=settings.security, name=name, limits=limits)
 
     # -- for the application
 

@@ -27,6 +27,7 @@ _ESCAPES = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "r": "\r", "t": "\t"}
 _UNESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _CODE_POINT = re.compile(r"u\{([0-9a-fA-F]{1,6})\}")
 _WORD = re.compile(r"(?:true|false)\b")
+_CONDITION = re.compile(r"([^\W\d][\w\-.]{0,60})\s?(!=|<=|>=|=|<|>)\s?['\"]?([\w.+\-]{1,60})['\"]?\s*(?:,|$)")
 _SPACE = re.compile(r"\s*")
 _WORD_BEHIND = re.compile(r"[\w.]")
 _PLAIN = {quote: re.compile(rf"[^{quote}\\]*") for quote in ("'", '"')}
@@ -106,7 +107,8 @@ class _PredicateReader:
             raise self.error(expected or repr(mark))
 
     def predicate(self) -> tuple[str, Operator, Operand]:
-        self.need("[", "'[' of a predicate")
+        if not self.take("["):
+            raise self.error(f"'[' of a predicate{self.predicate_hint()}")
         attribute = self.attribute()
         self.need(",")
         operator = self.operator()
@@ -116,6 +118,16 @@ class _PredicateReader:
             operand = self.operand(operator)
         self.need("]")
         return attribute, operator, operand
+
+    def predicate_hint(self) -> str:
+        """How to write what looks like a condition, `class=STOCK` or `price > 25`; empty for anything else."""
+        match = _CONDITION.match(self.text, self.at)
+        if match is None:
+            return ""
+        name, operator, value = match.groups()
+        if not (_NUMBER.fullmatch(value) or _WORD.fullmatch(value)):
+            value = f"'{value}'"
+        return f", as in [{name},{operator},{value}]"
 
     def attribute(self) -> str:
         self.space()

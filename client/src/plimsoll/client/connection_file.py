@@ -1,0 +1,143 @@
+"""Connection files: the addresses of heads and the keys of one application, as `plimsoll client-config` prints them.
+
+A file is one JSON object with the keys of the Secret that the operator makes for a client: `secret.key`, `public.key`,
+and `heads.json` with endpoint and public key of each cluster's head. A folder in which such a Secret is mounted is read
+in the same way, and its files again whenever a connection has to be made. A fleet without keys says so in its file:
+`"security": "plain"`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from plimsoll.client.errors import ConnectionFileError, SecurityError
+from plimsoll.client.security import Curve, Security, read_keys
+from plimsoll.core.client import Address
+
+SECRET_KEY, PUBLIC_KEY, HEADS, SECURITY = "secret.key", "public.key", "heads.json", "security"
+ENDPOINT, HEAD_KEY = "endpoint", "publicKey"
+MOST_BYTES: Final = 1 << 20
+"""A larger file is refused unread: 1 MiB is what a Secret may hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSettings:
+    """What a `Connection` is made with."""
+
+    heads: tuple[Address, ...]
+    security: Security
+
+
+def read_connection_file(path: str | os.PathLike[str], cluster: str = "") -> ConnectionSettings:
+    """The heads and keys in a file or folder; `cluster`: the head of this one alone.
+
+    Raises:
+        ConnectionFileError: it cannot be read, or lacks something; the message says what.
+
+    """
+    place = Path(path).absolute()
+    content = _folder_content(place) if place.is_dir() else _file_content(place)
+    heads = _heads(content.get(HEADS), place)
+    if cluster and cluster not in heads:
+        raise ConnectionFileError(f'{place} has no cluster "{cluster}"; it has {", ".join(sorted(heads))}')
+    chosen = tuple(address for name, address in sorted(heads.items()) if cluster in ("", name))
+    if _is_plain(content, place):
+        return ConnectionSettings(tuple(Address(address.endpoint) for address in chosen), "plain")
+    server = {address.endpoint: _head_key(address, place) for address in chosen}
+    return ConnectionSettings(
+        tuple(Address(address.endpoint) for address in chosen), Curve(secret=content[SECRET_KEY], server=server)
+    )
+
+
+def connection_file_text(heads: Mapping[str, Address], keys: tuple[str, str] | None) -> str:
+    """The text of a connection file. `heads`: by cluster. `keys`: the public and the secret one; None for plain TCP."""
+    listed = {
+        name: {ENDPOINT: address.endpoint, HEAD_KEY: address.public_key} for name, address in sorted(heads.items())
+    }
+    secured = {SECURITY: "plain"} if keys is None else {PUBLIC_KEY: keys[0], SECRET_KEY: keys[1]}
+    return json.dumps({HEADS: listed, **secured}, indent=2)
+
+
+def _file_content(path: Path) -> Mapping[str, Any]:
+    text = _text(path)
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConnectionFileError(
+            f"{path} is not JSON: {error}; `plimsoll client-config NAME` prints a connection file"
+        ) from None  # the cause holds the text, which may hold a secret key
+    if not isinstance(content, dict):
+        raise ConnectionFileError(f"{path} is not a JSON object; `plimsoll client-config NAME` prints one")
+    return content
+
+
+def _folder_content(folder: Path) -> Mapping[str, Any]:
+    """The content of a mounted Secret; the secret key stays a path, to be read again at every connection."""
+    secret = folder / SECRET_KEY
+    return {HEADS: _text(folder / HEADS), **({SECRET_KEY: secret} if secret.exists() else {})}
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(MOST_BYTES + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise ConnectionFileError(f"cannot read {path}: {why}") from None
+    if len(text) > MOST_BYTES:
+        raise ConnectionFileError(f"{path} is larger than {MOST_BYTES} bytes, so it is no connection file")
+    return text
+
+
+def _heads(given: object, place: Path) -> dict[str, Address]:
+    """Addresses by cluster, from an object or from its text, as a Secret has it."""
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError) as error:
+            raise ConnectionFileError(f"{place}: {HEADS} is not JSON: {error}") from error
+    if not isinstance(given, dict) or not given:
+        raise ConnectionFileError(f"{place}: {HEADS} names no head; it has endpoint and publicKey by cluster")
+    return {name: _address(head, f"{place}: {HEADS}: {name}") for name, head in given.items()}
+
+
+def _address(head: object, where: str) -> Address:
+    endpoint, key = (head.get(ENDPOINT), head.get(HEAD_KEY, "")) if isinstance(head, dict) else (None, "")
+    if not isinstance(endpoint, str) or not endpoint.startswith(("tcp://", "ipc://")):
+        raise ConnectionFileError(f"{where} has no endpoint; write tcp://HOST:PORT")
+    if not isinstance(key, str):
+        raise ConnectionFileError(f"{where}: publicKey is not text")
+    return Address(endpoint, key)
+
+
+def _is_plain(content: Mapping[str, Any], place: Path) -> bool:
+    """False, unless the file says plain: one that lost its key is refused, not used without encryption."""
+    secret, stated = content.get(SECRET_KEY), content.get(SECURITY)
+    if stated not in (None, "plain"):
+        raise ConnectionFileError(f'{place}: security is "plain" or left out, not {stated!r}')
+    if stated == "plain" and secret is not None:
+        raise ConnectionFileError(f"{place} has a secret key and says plain; remove one of them")
+    if stated is None and not isinstance(secret, str | Path):
+        raise ConnectionFileError(f'{place} has no {SECRET_KEY}; a fleet without keys needs "security": "plain"')
+    return stated is not None
+
+
+def _head_key(address: Address, place: Path) -> str | Path:
+    """The file with the keys of a head, if the folder has one, since it holds two during a rotation; or its key."""
+    if not address.public_key:
+        raise ConnectionFileError(f"{place}: {address.endpoint} has no publicKey, which a head with keys needs")
+    files = sorted(place.glob("*.key")) if place.is_dir() else []
+    named = [file for file in files if file.name not in (SECRET_KEY, PUBLIC_KEY)]
+    return next((file for file in named if _holds(file, address.public_key)), address.public_key)
+
+
+def _holds(file: Path, key: str) -> bool:
+    try:
+        return key in read_keys(file, "the head's public key")
+    except SecurityError:
+        return False
