@@ -73,6 +73,10 @@ class AddressBackend:
     def watch_object(self, kind: str, name: str) -> Iterator[Object]:
         self._refuse("changes of objects")
 
+    def staleness_note(self) -> str:
+        """Always empty: what is shown was asked for just now."""
+        return ""
+
     def events(self, kind: str | None = None, name: str | None = None) -> list[ObjectEvent]:
         self._refuse("events")
 
@@ -82,7 +86,7 @@ class AddressBackend:
     def not_running_reason(self) -> str:
         self._refuse("sessions")
 
-    def create_session(self, name: str, spec: Mapping[str, Any]) -> None:
+    def create_session(self, name: str, spec: Mapping[str, Any], *, cordon: str = "") -> bool:
         self._refuse("sessions")
 
     def stop_session(self, name: str) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 
 from plimsoll.cli.exit_codes import FAILED, CommandError
-from plimsoll.local.keys import write_private
 from plimsoll.local.storage.fleet_folder import plimsoll_home
+from plimsoll.local.storage.state_files import write_private
 
 
 class StoredContext(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
