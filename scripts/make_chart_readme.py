@@ -34,10 +34,10 @@ helm test plimsoll --namespace plimsoll
 - **Rights**: by default a Role in the release's namespace. `watchNamespaces` names others; `rbac.scope=Cluster` watches
   all.
 - **Restricted** pod security is kept by everything that the chart and the operator make.
-- **Dashboards** for Grafana 11 or later: `--set dashboards.enabled=true` creates a ConfigMap for each, with the label by which
-  Grafana's sidecar finds them; or import `files/dashboards/*.json` by hand. They need `metrics.serviceMonitor.enabled`.
-  [docs/kubernetes.md](../../docs/kubernetes.md#metrics) describes them, [docs/alerts.md](../../docs/alerts.md) what to do about
-  an alert.
+- **Dashboards** for Grafana 11 or later: `--set dashboards.enabled=true` creates a ConfigMap for each, with the label
+  by which Grafana's sidecar finds them; or import `files/dashboards/*.json` by hand. They need
+  `metrics.serviceMonitor.enabled`. [docs/kubernetes.md](../../docs/kubernetes.md#metrics) describes them, and
+  [docs/alerts.md](../../docs/alerts.md) says what to do about an alert.
 
 ## Values
 

@@ -62,7 +62,7 @@ SESSIONS: Final = Dashboard(
         Row(
             "Now",
             [
-                firing("Law|Session|Move|Forecast"),
+                firing("Law|Session|Move|Delivery|Forecast"),
                 Panel(
                     title="Open sessions",
                     kind="stat",

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from tests.helm.exported import selectors, unknown
 from tests.helm.prometheus import promtool_program
+from tests.helm.test_dashboards import QUERIES
 
 ROOT = Path(__file__).resolve().parents[2]
 ALERTS = ROOT / "helm" / "plimsoll" / "files" / "alerts.yaml"
@@ -32,6 +33,17 @@ def test_an_alert_says_how_bad_what_and_what_to_do(rule: dict[str, dict[str, str
 def test_the_page_says_of_each_what_to_do():
     headings = re.findall(r"^### (Plimsoll\w+)$", PAGE.read_text(), re.MULTILINE)
     assert headings == [rule["alert"] for rule in RULES]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule["alert"]))
+def test_an_alert_is_counted_on_one_dashboard(rule: dict[str, str]):
+    counted = [
+        title
+        for title, expression in QUERIES.items()
+        for pattern in re.findall(r'alertname=~"([^"]+)"', expression)
+        if re.fullmatch(pattern, rule["alert"])
+    ]
+    assert len(counted) == 1, counted
 
 
 FIRES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
