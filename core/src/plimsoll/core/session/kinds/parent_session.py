@@ -146,8 +146,8 @@ def _child_handover(context: EngineContext, request: SessionRequest, session: Se
     if session.kind != "drain" or handover != "Auto" or session.round == 0 or session.moving_at is None:
         return handover
     patience = context.settings.drain_patience_seconds * context.settings.time_factor
-    if context.now < session.moving_at + patience:
-        return handover
+    if context.now < session.moving_at + patience or not {pair.source, pair.target} <= context.fleet.edges.keys():
+        return handover  # also while a new mediator does not know these edges yet
     choice = lifecycle.handover_method_of(context, "Replay", pair.source, pair.target)
     return handover if choice.refused else "Replay"
 
