@@ -70,6 +70,7 @@ COMMANDS = [
     ("client-config", "app", "--cluster", HOSTILE),
     ("bench", "--cluster", HOSTILE),
     ("completion", HOSTILE),
+    ("example", HOSTILE),
     ("get", "bc", "east", HOSTILE),
     (HOSTILE,),
 ]
