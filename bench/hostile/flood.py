@@ -20,8 +20,9 @@ from typing import Any
 from bench.hostile.live import TwoBrokers, latencies, summary
 
 FLOOD = """
-import sys, time
+import os, sys, time
 from plimsoll import client
+os.nice(10)
 head, seconds, size = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
 with client.Connection(head, security="plain", name="flood") as connection:
     connection.wait_open(30.0)
@@ -36,8 +37,9 @@ with client.Connection(head, security="plain", name="flood") as connection:
 """
 
 SINK = """
-import sys, time
+import os, sys, time
 from plimsoll import client
+os.nice(10)
 with client.Connection(sys.argv[1], security="plain", name="sink") as connection:
     connection.wait_open(30.0)
     subscribers = [client.Subscriber(connection, name=f"sink{i}") for i in range(int(sys.argv[3]))]

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from tests.core.fleet import Client, Fleet, Publishing, one_cluster, resume
 
 from plimsoll.core.head.publisher_share import (
+    DELAY_KEPT_SECONDS,
     FIRST_WINDOW,
     GROWTH_STEPS,
     LONG_WAIT_SECONDS,
     SILENT_SECONDS,
     SMALLEST_WINDOW,
     WINDOW_BYTES,
+    LinkDelay,
     PublisherShare,
     PublisherShares,
 )
@@ -59,7 +61,7 @@ class Desk:
         """Ask for credit; returns the window, or 0 while some link holds it back."""
         if self.shares.must_wait(self.share, "p", self.now):
             return 0
-        self.shares.renewed(self.share)
+        self.shares.renewed(self.share, self.now)
         window = self.share.renew(self.last_seq, self.largest, most)
         self.through = max(self.through, self.last_seq + window)
         return window
@@ -99,12 +101,13 @@ def test_a_window_doubles_until_its_publisher_has_been_held_and_then_grows_by_sm
     assert desk.cycle(0.01) == 256 + 2 * LARGEST // GROWTH_STEPS
 
 
-@pytest.mark.parametrize(("seconds", "share"), [(0.051, 0.5), (0.1, 0.5), (0.2, 0.25), (10.0, 0.0)])
+@pytest.mark.parametrize(("seconds", "share"), [(0.021, 0.5), (0.04, 0.5), (0.08, 0.25), (10.0, 0.0)])
 def test_a_long_wait_cuts_it_by_half_or_more(seconds: float, share: float):
     desk = Desk(Link("e"))
     desk.share.window, desk.share.was_held = LARGEST, True
     desk.renew()
-    desk.cycle(0.0)
+    for _ in range(3):
+        desk.cycle(0.0)  # so that the link is known to take no time
     assert desk.cycle(seconds) == max(int(LARGEST * share), SMALLEST_WINDOW)
 
 
@@ -143,6 +146,34 @@ def test_a_wait_ends_with_the_acknowledgement_and_not_with_the_question():
     desk.acknowledge("e")
     desk.now += 100.0
     assert desk.renew() == 512
+
+
+def test_what_a_link_takes_without_a_backlog_is_no_reason_to_cut():
+    """A neighbour far away acknowledges after its round trip, however little is under way."""
+    desk = Desk(Link("e"))
+    desk.renew()
+    desk.cycle(0.0)
+    windows = [desk.cycle(0.2) for _ in range(101)]
+    assert windows == sorted(windows)
+    assert windows[-1] == LARGEST
+    for excess, share in ((0.5, 1), (4.01, 4)):
+        desk.cycle(0.0)  # nothing was under way at the last renewal, so it waits for nothing
+        assert desk.cycle(0.2 + excess * LONG_WAIT_SECONDS) == pytest.approx(LARGEST / share, abs=3)
+
+
+def test_the_shortest_delay_of_a_link_is_forgotten_in_time():
+    delay = LinkDelay()
+    assert delay.shortest_seconds == 0.0
+    for i, seconds in enumerate((0.3, 0.1, 0.2)):
+        delay.ask(i, float(i))
+        delay.ask(i + 10, i + 0.01)
+        delay.acknowledged(i - 1, i + 0.02)
+        delay.acknowledged(i, i + seconds)
+        assert delay.shortest_seconds == pytest.approx(min((0.3, 0.1, 0.2)[: i + 1]))
+    for period in (1, 2):
+        delay.ask(100, at := 3.0 + period * DELAY_KEPT_SECONDS)
+        delay.acknowledged(100, at + 0.5)
+        assert delay.shortest_seconds == pytest.approx(0.1 if period == 1 else 0.5)
 
 
 # -- which links hold it back
@@ -189,9 +220,12 @@ def test_waiting_twice_is_waiting_once():
 
 
 def test_an_acknowledgement_lets_those_go_on_that_it_covers_and_no_other():
-    link = Link("e", offered=1000)
+    link = Link("e")
     shares = PublisherShares({"e": link})
-    waiting = {f"p{i}": PublisherShare(points={"e": i}) for i in range(1, 101)}
+    waiting = {f"p{i}": PublisherShare(needed_by={"e"}) for i in range(1, 101)}
+    for i, each in enumerate(waiting.values(), 1):
+        link.offered = i
+        shares.renewed(each, 0.0)
     assert all(shares.must_wait(share, name, 0.0) for name, share in waiting.items())
     link.acked = 3
     assert list(shares.acknowledged(link, 0.1)) == ["p1", "p2", "p3"]
@@ -260,7 +294,7 @@ def test_a_silence_cuts_the_window_to_its_smallest():
     held(desk)
     desk.now = 1.0
     list(desk.shares.expire(1.0))
-    assert desk.renew() == FIRST_WINDOW * 2 * LONG_WAIT_SECONDS // 1.0
+    assert desk.renew() == SMALLEST_WINDOW
 
 
 def test_numbers_from_one_keep_what_links_have_still_to_acknowledge():
@@ -305,7 +339,7 @@ def test_no_order_of_links_that_come_stall_and_go_holds_a_publisher_for_more_tha
             share = desks[i]
             if through[i] - seqs[i] > share.granted // 2 or shares.must_wait(share, str(i), now):
                 continue
-            shares.renewed(share)
+            shares.renewed(share, now)
             window = share.renew(seqs[i], LARGEST, LARGEST)
             assert 1 <= window <= LARGEST
             assert len(share.points) <= len(KEYS)

@@ -154,7 +154,7 @@ MUTANTS = [
         "The cursor starts at the lowest position of its members.",
         (
             Change(
-                CatchupCursor.begin,
+                CatchupCursor._first_position,
                 "min(member.position for member in self.members)",
                 "max(member.position for member in self.members)",
             ),

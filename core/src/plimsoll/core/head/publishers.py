@@ -305,7 +305,7 @@ class PublisherTable:
             if publisher.through <= publisher.last_seq and share.hold():
                 self.times_held_for_links += 1
             return False
-        self.shares.renewed(share)
+        self.shares.renewed(share, now)
         largest = most = self.limits.publisher_window
         if publisher.messages is not None:
             sharers = publisher.shared.sharers if publisher.shared and publisher.shared.messages else 1
