@@ -1,4 +1,4 @@
-"""The cursor of an edge: one slice at a time, from the lowest member on or by turns; later members wait for the next."""
+"""The cursor of an edge: one slice at a time, from the lowest member on or by turns; who joins waits for the next."""
 
 from __future__ import annotations
 

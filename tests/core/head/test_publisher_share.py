@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.fleet import Client, Fleet, Publishing, one_cluster, resume
 
 from plimsoll.core.head.publisher_share import (
     DELAY_KEPT_SECONDS,
@@ -22,7 +21,6 @@ from plimsoll.core.head.publisher_share import (
     PublisherShare,
     PublisherShares,
 )
-from plimsoll.core.protocol import messages as msg
 
 LARGEST = 1024
 
@@ -392,106 +390,3 @@ def test_no_order_of_links_that_come_stall_and_go_holds_a_publisher_for_more_tha
                 link.offered = position
             desks[i].needed_by.update(KEYS)
             look([i])
-
-
-# -- a head with its links
-
-
-def publish_all(fleet: Fleet, client: Client, publisher: Publishing, count: int) -> None:
-    """Publish what the credit allows, up to a number."""
-    said = [*client.of("h", msg.Opened), *client.of("h", msg.Credit)]
-    credit = max((each.through for each in said if each.handle == publisher.handle), default=0)
-    publisher.publish(max(0, min(count, credit) - publisher.seq))
-
-
-def flood_until(fleet: Fleet, client: Client, publisher: Publishing, count: int, seconds: float) -> None:
-    until = fleet.now + seconds
-    while fleet.now < until and publisher.accepted < count:
-        publish_all(fleet, client, publisher, count)
-        fleet.run(0.02)
-
-
-def two_publishers(**limits: object) -> tuple[Fleet, Client, Publishing, Publishing]:
-    fleet = one_cluster(edges=2, **limits)
-    client, light = fleet.client("c", "h", "e1", "e2"), fleet.client("d", "h")
-    client.tell("e1", resume(1, "s1"))
-    flood, quiet = Publishing(client, "h", "flood"), Publishing(light, "h", "quiet")
-    fleet.run(0.5)
-    return fleet, client, flood, quiet
-
-
-def test_a_flood_waits_for_a_slow_edge_and_leaves_room_for_the_other_publisher():
-    """Acknowledgements of the edge come late; what is under way to it stays within two windows of the flood."""
-    fleet, client, flood, quiet = two_publishers()
-    head = fleet.head()
-    most = 0
-    for n in range(100):
-        fleet.freeze("e1")
-        publish_all(fleet, client, flood, 10**6)
-        fleet.run(0.02)
-        publish_all(fleet, client, flood, 10**6)
-        fleet.run(0.1)
-        publish_all(fleet, client, flood, 10**6)
-        outbox = next(o for o in head.outboxes.by_key.values() if o.name == "e1")
-        most = max(most, outbox.offered - outbox.acked) if n > 20 else 0
-        quiet.publish()
-        fleet.thaw("e1")
-        fleet.run(0.01)
-    assert most <= 100, "without the wait, the whole backlog of the flood"
-    assert head.publishers.times_held_for_links > 20
-    share = head.publishers.by_name["flood"].share
-    assert share.granted <= 2 * SMALLEST_WINDOW
-    assert head.publishers.by_name["quiet"].share.was_held is False
-    assert quiet.accepted == 100
-
-
-@pytest.mark.parametrize("fault", ["freeze", "crash", "cut", "restart"])
-def test_an_edge_that_stops_stops_no_publisher(fault: str):
-    fleet, client, flood, _ = two_publishers()
-    flood_until(fleet, client, flood, 2_000, 5.0)
-    assert flood.accepted == 2_000
-    match fault:
-        case "freeze":
-            fleet.freeze("e1")
-        case "cut":
-            fleet.cut("h", "e1")
-        case "crash":
-            fleet.crash("e1")
-        case _:
-            fleet.crash("e1")
-            fleet.start("e1")
-    flood_until(fleet, client, flood, 6_000, 20.0)
-    assert flood.accepted == 6_000
-    assert fleet.head().publishers.times_held_for_links or fault == "restart", "the links are waited for"
-
-
-def test_a_publisher_that_opens_again_while_it_is_held_goes_on_at_its_new_link():
-    fleet, client, flood, _ = two_publishers()
-    flood_until(fleet, client, flood, 1_000, 2.0)
-    fleet.freeze("e1")
-    for _ in range(20):
-        publish_all(fleet, client, flood, 10**6)
-        fleet.run(0.02)
-    assert fleet.head().publishers.by_name["flood"].share.is_held
-    again = fleet.client("c2", "h")
-    again.tell("h", msg.Open(5, "flood", 1))
-    fleet.run(0.05)
-    opened = again.of("h", msg.Opened)[0]
-    assert opened.through == opened.last_seq, "it is held here, too"
-    fleet.thaw("e1")
-    fleet.run(0.1)
-    assert again.of("h", msg.Credit)[0].through > opened.through
-
-
-def test_a_newer_incarnation_inherits_what_links_have_still_to_acknowledge():
-    fleet, client, flood, _ = two_publishers()
-    flood_until(fleet, client, flood, 1_000, 2.0)
-    fleet.freeze("e1")
-    for _ in range(20):
-        publish_all(fleet, client, flood, 10**6)
-        fleet.run(0.02)
-    client.tell("h", msg.Open(7, "flood", 2))
-    fleet.run(0.05)
-    assert [each.through for each in client.of("h", msg.Opened) if each.handle == 7] == [0]
-    fleet.run(1.1)
-    assert [each.through > 0 for each in client.of("h", msg.Credit) if each.handle == 7] == [True]
