@@ -13,8 +13,8 @@ from plimsoll.core.protocol import messages as msg
 
 def publish_all(client: Client, publisher: Publishing, count: int) -> None:
     """Publish what the credit allows, up to a number."""
-    said = [*client.of("h", msg.Opened), *client.of("h", msg.Credit)]
-    credit = max((each.through for each in said if each.handle == publisher.handle), default=0)
+    said = [r for r in client.heard["h"] if isinstance(r, msg.Opened | msg.Credit) and r.handle == publisher.handle]
+    credit = max((each.through for each in said), default=0)
     publisher.publish(max(0, min(count, credit) - publisher.seq))
 
 
@@ -25,8 +25,8 @@ def flood_until(fleet: Fleet, client: Client, publisher: Publishing, count: int,
         fleet.run(0.02)
 
 
-def two_publishers(**limits: object) -> tuple[Fleet, Client, Publishing, Publishing]:
-    fleet = one_cluster(edges=2, **limits)
+def two_publishers() -> tuple[Fleet, Client, Publishing, Publishing]:
+    fleet = one_cluster(edges=2)
     client, light = fleet.client("c", "h", "e1", "e2"), fleet.client("d", "h")
     client.tell("e1", resume(1, "s1"))
     flood, quiet = Publishing(client, "h", "flood"), Publishing(light, "h", "quiet")
