@@ -68,6 +68,13 @@ def bodies_of(publications: Sequence[dict[str, str | int | float | bool]]) -> li
     return [wire.encode(msg.Body(attributes)) for attributes in publications]
 
 
+def credit_in(frame: wire.Frame, before: int) -> int:
+    """The highest number that a publisher may use once it has read this frame."""
+    records = frame.records if isinstance(frame, wire.Data) else []
+    said = (msg.decode(msg.to_client, raw) for raw in records)
+    return max([before, *(each.through for each in said if isinstance(each, msg.Opened | msg.Credit))])
+
+
 class CountingClient:
     """One client link with some subscribers on it, which counts its deliveries. `receive` returns frames to send."""
 

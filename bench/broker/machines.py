@@ -15,7 +15,7 @@ import timeit
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from bench.broker.actors import CLUSTER, EDGE, EPOCH, HEAD, CountingClient, Feeder, bodies_of, spread
+from bench.broker.actors import CLUSTER, EDGE, EPOCH, HEAD, CountingClient, Feeder, bodies_of, credit_in, spread
 from bench.matching.workloads import workload
 from msgspec import Raw
 
@@ -124,7 +124,7 @@ class HeadRig:
         self.head = Head(head_config(), EPOCH, lambda: next(ids))
         self.edge = CountingClient(EDGE, 77, [])
         self.publisher = CountingClient("publisher", 78, [])
-        self.seq = 0
+        self.seq = self.through = 0
         self.head_seconds = 0.0
         cover = msg.Cover(1, [msg.CoverItem(i, text) for i, text in enumerate(covers)], [])
         self._to_head(b"edge", [wire.hello_frame(77, 0, False, Info(EDGE, "edge", EPOCH))])
@@ -156,18 +156,22 @@ class HeadRig:
         self.head.control_to_send(), self.head.dials_to_make()
         for peer, data in out:
             client = self.edge if peer == b"edge" else self.publisher
+            if client is self.publisher:
+                self.through = credit_in(wire.decode_frame(data), self.through)
             if answers := client.receive(data):
                 self._to_head(peer, answers)
 
     def feed(self, publications: int, per_round: int) -> None:
-        for at in range(0, publications, per_round):
+        last = self.seq + publications
+        while self.seq < last:
             chunks = []
-            for _ in range(min(per_round, publications - at)):
+            for _ in range(min(per_round, last - self.seq, self.through - self.seq)):
                 self.seq += 1
                 chunks.append(
                     wire.encode(msg.Publish(1, self.seq, 0, 1, Raw(self.bodies[self.seq % len(self.bodies)])))
                 )
-            self._to_head(b"pub", [self._frame(self.publisher, chunks)])
+            if chunks:
+                self._to_head(b"pub", [self._frame(self.publisher, chunks)])
             self.exchange()
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 import zmq
-from bench.broker.actors import EDGE, EPOCH, HEAD, CountingClient, Feeder, spread
+from bench.broker.actors import EDGE, EPOCH, HEAD, CountingClient, Feeder, credit_in, spread
 from bench.broker.machines import edge_config, head_config
 from msgspec import Raw
 
@@ -267,7 +267,7 @@ def sink(
 
 
 def publish(pipe: Connection, endpoint: str, keys: RunKeys, bodies: list[bytes]) -> None:
-    """An open-loop publisher: `go count rate` sends at that rate whether or not answers come; answers with its lag.
+    """A publisher: `go count rate` sends at that rate, as far as it has credit; answers with its lag.
 
     Publications that are due together share a frame. Each is stamped with the time at which it was due, so that a
     publisher that lags does not hide the wait (coordinated omission).
@@ -277,7 +277,7 @@ def publish(pipe: Connection, endpoint: str, keys: RunKeys, bodies: list[bytes])
     socket.sndhwm = 0
     keys.client(socket, "publisher", HEAD)
     socket.connect(endpoint)
-    link, seq, received, frame_seq, credit = 78, 0, 0, 0, 0
+    link, seq, received, frame_seq, credit, through = 78, 0, 0, 0, 0, 0
 
     def frame(chunks: list[bytes]) -> bytes:
         nonlocal frame_seq
@@ -288,12 +288,12 @@ def publish(pipe: Connection, endpoint: str, keys: RunKeys, bodies: list[bytes])
         return wire.data_frame(link, 0, frame_seq, received, received + 1024, chunks, len(chunks))
 
     def read_answers() -> None:
-        nonlocal received, credit
+        nonlocal received, credit, through
         try:
             while True:
                 answer = wire.decode_frame(socket.recv(zmq.NOBLOCK))
                 if isinstance(answer, wire.Data):
-                    received = answer.seq
+                    received, through = answer.seq, credit_in(answer, through)
                 if isinstance(answer, wire.Data | wire.Ack):
                     credit = max(credit, answer.credit)
         except zmq.Again:
@@ -313,9 +313,13 @@ def publish(pipe: Connection, endpoint: str, keys: RunKeys, bodies: list[bytes])
                 # Publications due within half a millisecond share a frame; the wait counts as latency.
                 time.sleep(max(0.0005, started + sent / rate - now))
                 continue
+            if through == seq:
+                socket.poll(1000)
+                read_answers()
+                continue
             chunks = []
             late = max(late, now - started - sent / rate)
-            for n in range(sent, min(due, sent + 256)):
+            for n in range(sent, min(due, sent + 256, sent + through - seq)):
                 seq += 1
                 at_us = int((started + n / rate) * 1e6)
                 chunks.append(wire.encode(msg.Publish(1, seq, 0, at_us, Raw(bodies[seq % len(bodies)]))))

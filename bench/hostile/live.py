@@ -103,9 +103,9 @@ def latencies(head: str, seconds: float, rate: float) -> list[float]:
         begin, count = time.monotonic(), int(seconds * rate)
         sent: list[float] = []
         for n in range(count):
-            pause = begin + n / rate - time.monotonic()
-            if pause > 0:
-                time.sleep(pause)  # the publisher's pace
+            while (pause := begin + n / rate - time.monotonic()) > 0:
+                take(subscribers, sent, found, 0.0)
+                time.sleep(min(pause, 0.001))  # the publisher's pace
             sent.append(time.monotonic())
             publisher.publish({"kind": "tick", "n": n})
             take(subscribers, sent, found, 0.0)

@@ -456,7 +456,7 @@ SESSION: list[tuple[str, str, str, bytes]] = [
     ("client", "h", "Frame 1: open publisher p, and ask for an edge for subscriber s.",
      data(TO_HEAD, 1, 0, msg.Open(1, "p", 7), msg.Join("s"))),
     ("h", "client", "Frame 1 of the head: p is open, s goes to e1.",
-     data(TO_HEAD, 1, 1, msg.Opened(1, "h", 11, 0, 1024), msg.Placed("s", "e1", "mem://e1", ""))),
+     data(TO_HEAD, 1, 1, msg.Opened(1, "h", 11, 0, 128), msg.Placed("s", "e1", "mem://e1", ""))),
     ("client", "e1", "A second link, to the edge.", wire.hello_frame(TO_EDGE, 0, False, CLIENT)),
     ("e1", "client", "The edge has it.", wire.hello_ok_frame(TO_EDGE, 0, False, EDGE)),
     ("e1", "client", "Its first credit.", wire.ack_frame(TO_EDGE, 0, 1024)),

@@ -1,4 +1,4 @@
-"""The cursor of an edge: one slice at a time, from the lowest member on; later members wait for the next slice."""
+"""The cursor of an edge: one slice at a time, from the lowest member on or by turns; who joins waits for the next."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def member(position: int, *texts: str) -> EdgeAttachment:
 
 def test_a_slice_begins_at_the_lowest_member_and_ends_for_all():
     cursor, low, high = CatchupCursor(), member(5), member(9)
-    cursor.join(high)
     cursor.join(low)
+    cursor.join(high)
     assert (low.state, high.state) == (AttachmentState.CATCHUP, AttachmentState.CATCHUP)
     fetch = cursor.begin()
     assert fetch == Fetch(1, 5, [str(predicates.parse("[class,=,'A']"))])
@@ -30,7 +30,7 @@ def test_a_slice_begins_at_the_lowest_member_and_ends_for_all():
     assert list(cursor.end(Fetched(1, 7, False))) == []
     assert (low.position, high.position) == (7, 9), "who is further has not gone back"
     assert cursor.begin() == Fetch(2, 7, fetch.filters)
-    assert list(cursor.end(Fetched(2, 20, True))) == [high, low]
+    assert list(cursor.end(Fetched(2, 20, True))) == [low, high]
     assert (low.position, high.position) == (20, 20)
     assert cursor.begin() is None
 
@@ -101,3 +101,46 @@ def test_a_member_that_has_reached_its_cut_is_through_before_the_others():
     cursor.begin()
     assert list(cursor.end(Fetched(2, 30, False))) == [cut]
     assert list(cursor.members) == [other]
+
+
+def test_one_that_comes_back_with_an_old_token_again_and_again_does_not_hold_up_the_others():
+    cursor, others = CatchupCursor(), [member(900), member(500)]
+    for each in others:
+        cursor.join(each)
+    through: set[EdgeAttachment] = set()
+    for _ in range(40):
+        restless = member(0)
+        cursor.join(restless)
+        fetch = cursor.begin()
+        assert fetch is not None
+        assert all(each.position >= fetch.after for each in cursor.members), "no member misses what a slice leaves out"
+        to = min(fetch.after + 100, 1000)
+        through.update(cursor.end(Fetched(fetch.cursor, to, to == 1000)))
+        cursor.leave(restless)
+    assert through == set(others)
+
+
+def test_every_other_slice_belongs_to_each_member_in_turn():
+    cursor, members = CatchupCursor(), [member(at) for at in (30, 20, 10)]
+    for each in members:
+        cursor.join(each)
+    begins = []
+    for _ in range(8):
+        fetch = cursor.begin()
+        assert fetch is not None
+        begins.append(fetch.after)
+        cursor.end(Fetched(fetch.cursor, fetch.after, False))
+    assert begins == [10, 30, 10, 20, 10, 10, 10, 30]
+
+
+def test_one_who_waits_for_a_turn_is_neither_replayed_nor_advanced():
+    cursor, near, far = CatchupCursor(), member(90), member(10)
+    cursor.join(near)
+    cursor.join(far)
+    cursor.begin()
+    cursor.end(Fetched(1, 20, False))
+    assert cursor.begin() == Fetch(2, 90, [str(predicates.parse("[class,=,'A']"))])
+    assert (list(cursor.members), len(cursor)) == ([near], 2)
+    assert list(cursor.end(Fetched(2, 100, True))) == [near]
+    assert far.position == 20
+    assert cursor.begin() == Fetch(3, 20, [str(predicates.parse("[class,=,'A']"))])

@@ -162,15 +162,17 @@ def test_a_token_ahead_of_the_log_is_brought_down_to_it():
 def test_many_that_catch_up_at_once_each_get_exactly_their_rest():
     fleet = one_cluster()
     client, publisher = start(fleet)
-    publisher.publish(200)
-    fleet.run(0.3)
+    for _ in range(2):
+        publisher.publish(100)
+        fleet.run(0.15)
     items = [resume(i, f"s{i}", STOCK, n=1, token=token(fleet, 5 * i)) for i in range(1, 41)]
     head = fleet.head()
     client.tell("e1", *[resume(i, f"s{i}", n=1) for i in range(1, 41)])
     fleet.run(0.3)
-    publisher.publish(200)
     client.tell("e1", *[msg.Detach([i], False) for i in range(1, 41)])
-    fleet.run(0.3)
+    for _ in range(2):
+        publisher.publish(100)
+        fleet.run(0.15)
     assert head.log.last == 400
     client.tell("e1", *[resume(i, f"s{i}", n=3, token=token(fleet, 200 + 5 * i)) for i in range(1, 41)])
     publisher.publish(10)

@@ -103,7 +103,7 @@ def test_a_repeated_publication_is_logged_once_and_answered_again_after_reopenin
     again.tell("h", msg.Open(5, "p", 1))
     again.tell("h", publication(5, 2), publication(5, 3))
     fleet.run(0.2)
-    assert again.of("h", msg.Opened) == [msg.Opened(5, "h", fleet.head().epoch, 2, 1024)]
+    assert again.of("h", msg.Opened) == [msg.Opened(5, "h", fleet.head().epoch, 2, 128)]
     assert max(a.through for a in again.of("h", msg.Accepted)) == 3
     assert len(fleet.head().log) == 3
     assert fleet.head().counters["publications_repeated"] == 2

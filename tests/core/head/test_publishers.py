@@ -73,7 +73,7 @@ def test_a_new_link_gets_the_exceptions_and_then_all_that_was_accepted():
     answers(publishers)
     publishers.lost(old)
     assert publishers.get(old, 1) is None
-    assert opened(publishers, new, handle=9) == msg.Opened(9, "h", 5, 2, 1024)
+    assert opened(publishers, new, handle=9) == msg.Opened(9, "h", 5, 2, 128)
     assert list(publishers.again(new, 9)) == [msg.Refused(9, 1, "oversized", "")]
     assert answers(publishers) == [msg.Accepted(9, 2)]
 

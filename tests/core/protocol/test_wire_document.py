@@ -17,6 +17,7 @@ from tests.vectors import make
 from plimsoll.core.config import BrokerLimits
 from plimsoll.core.edge.attachment import REFUSALS
 from plimsoll.core.head.handover import admission, commands
+from plimsoll.core.head.publisher_share import FIRST_WINDOW
 from plimsoll.core.protocol import messages as msg
 from plimsoll.core.protocol import wire
 from plimsoll.core.protocol.wire import WireError
@@ -182,7 +183,7 @@ def test_the_limits_are_those_of_the_code():
     assert re.search(rf"after {link.ACK_EVERY_FRAMES}\s+frames, after {link.ACK_EVERY_BYTES // 1024} KiB", text)
     assert f"above {CREDIT_HELD_ABOVE_RECORDS:,} waiting records" in text
     assert f"a sender closes a DATA frame at {link.FRAME_BYTES // 1024} KiB" in text
-    assert f"| {limits.publisher_window:,}, fewer under a quota |" in text
+    assert f"| {limits.publisher_window:,}, fewer under a quota; {FIRST_WINDOW} at first |" in text
     assert f"{limits.max_subscriptions_per_subscriber:,}; {limits.max_subscriptions:,}" in text
     assert f"{limits.heartbeat_seconds:g} s; {limits.dead_seconds:g} s; {limits.lease_seconds:g} s" in text
 

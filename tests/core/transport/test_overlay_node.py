@@ -407,6 +407,27 @@ def test_bandwidth_spreads_what_is_sent():
     assert 8_000 <= sent <= 30_000
 
 
+def test_links_take_turns_at_the_bandwidth():
+    """The first link always has more to send; it must not keep the other one from sending anything."""
+    echo = Echo(bucket=TokenBucket(100_000.0, 1000.0))
+    for peer, number in ((b"p", 5), (b"q", 6)):
+        echo.hear(hello(number, info=Info(f"client-{number}", "client", 3)), peer=peer)
+        echo.receive(peer, [wire.ack_frame(number, 0, 1000)], 0.0)
+    full, light = echo.accepted_links()
+    now, sent = 0.0, {b"p": 0, b"q": 0}
+    for n in range(1, 20):
+        while len(full.buffer) < 500:
+            echo.put(full, msgspec.msgpack.encode(b"x" * 500))
+        echo.put(light, msgspec.msgpack.encode(b"y" * 500))
+        echo.poll(now)
+        for to, frame in echo.data_to_send():
+            sent[to] += len(frame)
+            (echo.links[to]).acknowledged(echo.links[to].next_seq - 1, 1000, now)
+        assert sent[b"q"] >= 500 * (n // 2 - 1), "at most a frame of the other link is ahead of each of its own"
+        now = max(echo.next_poll_at(), now + FRAME_BYTES / 100_000.0)
+    assert sent[b"p"] > 3 * FRAME_BYTES
+
+
 def test_credit_is_held_while_too_much_waits_and_given_when_it_has_gone(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(hooks, "CREDIT_HELD_ABOVE_RECORDS", 3)
     echo = Echo()

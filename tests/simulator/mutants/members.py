@@ -150,15 +150,9 @@ MUTANTS = [
         alone="a slot expires as well",
     ),
     Mutant(
-        "log-is-read-from-the-last",
-        "The cursor starts at the lowest position of its members.",
-        (
-            Change(
-                CatchupCursor.begin,
-                "min(member.position for member in self.members)",
-                "max(member.position for member in self.members)",
-            ),
-        ),
+        "slice-passes-over-members",
+        "A member whose position is below the beginning of a slice waits for the next one.",
+        (Change(CatchupCursor.begin, "if member.position < after]", "if False]"),),
         ("slow-cut", "slices", "batch-replay"),
     ),
     Mutant(

@@ -13,6 +13,7 @@ from typing import Any, Final
 from tests.core.edge import test_pending_subacks as pending_subacks
 from tests.core.edge import test_queues as queues
 from tests.core.edge.handover import test_source as source
+from tests.core.head import test_log as log
 from tests.core.head import test_membership as membership
 from tests.core.head import test_outbox as outbox
 from tests.core.head.handover import test_between_guards as between
@@ -52,6 +53,10 @@ SCRIPTED: Final = MappingProxyType(
         ),
         "revoked-without-compare": (
             cut_decision.test_by_replay_who_has_another_owner_by_now_is_not_revoked,
+            (),
+        ),
+        "gap-with-offsets-of-its-last": (
+            log.test_what_is_lost_between_two_places_has_the_highest_offset_of_each_origin,
             (),
         ),
         "gaps-cross-messages": (outbox.test_holes_are_split_at_in_band_messages_and_those_are_never_lost, ()),

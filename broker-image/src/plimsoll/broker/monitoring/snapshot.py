@@ -36,6 +36,7 @@ class BrokerSnapshot:
     outcomes: Mapping[str, int]
     process: Mapping[str, Any]
     quota_holds: int
+    link_holds: int
     refusals: Mapping[str, int]
     rounds: RoundDurations
 
@@ -75,6 +76,7 @@ def take_snapshot(
         outcomes=dict(sorted(coordinator.table.outcomes.items())) if coordinator else {},
         process=machine.process,
         quota_holds=publishers.times_held if publishers else 0,
+        link_holds=publishers.times_held_for_links if publishers else 0,
         refusals={**refusals, "role": refusals.get("role", 0) + roles_refused},
         rounds=rounds.copy(),
     )

@@ -55,6 +55,7 @@ class Distributor:
             accepted.seq, accepted.flags, accepted.sent_us, accepted.body,
         )  # fmt: skip
         keys = self._log_publication(pub, attributes, "")
+        publisher.share.needed_by.update(keys)
         if accepted.flags & FLAG_CONFIRM_EDGES and keys:
             pending = host.publishers.await_edges(publisher, accepted.seq)
             host.confirmations.await_for_publisher(pub.position, publisher.name, pending, keys, host.now)

@@ -32,6 +32,7 @@ from plimsoll.core.head.outboxes import Outboxes
 from plimsoll.core.head.ownership import OwnershipTable
 from plimsoll.core.head.placement import Placement
 from plimsoll.core.head.publish_requests import PublishRequests
+from plimsoll.core.head.publisher_share import SILENT_SECONDS, PublisherShares
 from plimsoll.core.head.publishers import PublisherTable
 from plimsoll.core.head.router import TreeRouter
 from plimsoll.core.head.routing import RoutingTable
@@ -72,9 +73,9 @@ class Head(OverlayNode):
         self.log, self.log_growth = Log(limits.log_bytes), LogGrowth()
         self.routes = RoutingTable(neighbors, compiled=config.may_compile)
         self.owners = OwnershipTable()
-        self.publishers = PublisherTable(limits)
         self.placement = Placement()
         self.outboxes = Outboxes(self, self.log, (config.name, epoch))
+        self.publishers = PublisherTable(limits, PublisherShares(self.outboxes.by_key, SILENT_SECONDS * factor))
         self.confirmations = Confirmations(self.outboxes, self.publishers, limits.confirm_seconds * factor)
         self.server: ServiceQueue[tuple[Link, int, DataMessage | None, bool]] = ServiceQueue(config.hardware)
         self.meter = LoadMeter()
@@ -137,6 +138,7 @@ class Head(OverlayNode):
             return
         self.outboxes.lost(outbox)
         self.confirmations.lost(outbox)
+        self.publishers.touch(*self.publishers.shares.lost(outbox.key, self.now))
         if outbox.is_head:
             # Its cover stays in the index until its new one comes: what it still needs is kept for it.
             self.routes.down(outbox.name)
@@ -157,6 +159,7 @@ class Head(OverlayNode):
             self.outboxes.pump(outbox)
             if through := outbox.settle():
                 self.confirmations.acknowledged(outbox, through)
+                self.publishers.touch(*self.publishers.shares.acknowledged(outbox, self.now))
 
     # -- messages of data streams
 

@@ -38,16 +38,20 @@ class Outbox:
         self.lagging = False
         self.leaving = False
         self.sent_through = 0
+        self.offered = self.acked = 0
+        """Positions: the last that this link was offered, and the last that the other side has acknowledged."""
         self.awaiting: deque[int] = deque()
         self.parts: list[Cover] = []
         self.owned: list[OwnedItem] = []
         """Parts received so far of a cover update and of a report that come in several messages."""
         self._unacked: deque[tuple[int, int | LostRange]] = deque()
         self._buffered = self._sealed = 0
+        self._asked = False
         self._marks: deque[tuple[int, int]] = deque()
 
     def offer(self, position: int, record: bytes) -> bool:
         """Send a log entry now if there is room, else keep its position. True if the link's buffer has grown."""
+        self.offered = position
         if self.backlog or self.room <= 0:
             self.backlog.append(position)
             return False
@@ -135,12 +139,19 @@ class Outbox:
         self._sealed += count
         if self._unacked:
             self._marks.append((self.link.next_seq - 1, self._sealed))
-        if not self.awaiting:
+        if self._asked and not self.backlog and self._buffered == self._sealed:
+            self._asked = False
+        if not self.awaiting and not self._asked:
             self.link.flags = 0
 
     def await_answer(self, position: int) -> None:
         """Wait for this position to be acknowledged: frames ask for that at once, not with the next batch."""
         self.awaiting.append(position)
+        self.link.flags = FLAG_ACK_NOW
+
+    def ask(self) -> None:
+        """Have what has been offered by now acknowledged at once: frames ask for that until it has left."""
+        self._asked = True
         self.link.flags = FLAG_ACK_NOW
 
     def settle(self) -> int:
@@ -151,6 +162,7 @@ class Outbox:
         while self._unacked and self._unacked[0][0] <= ordinal:
             item = self._unacked.popleft()[1]
             through = item.high if isinstance(item, LostRange) else item
+        self.acked = max(self.acked, through)
         return through
 
     def unacknowledged(self) -> list[int | LostRange]:
@@ -171,5 +183,6 @@ class Outbox:
         self._unacked.clear()
         self._marks.clear()
         self._buffered = self._sealed = 0
+        self._asked = False
         self.parts, self.owned = [], []
         self.link, self.room, self.incarnation = link, 0, link.incarnation

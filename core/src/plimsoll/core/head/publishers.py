@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from plimsoll.core.config import BrokerLimits
+from plimsoll.core.head.publisher_share import PublisherShare, PublisherShares
 from plimsoll.core.metering.bucket import TokenBucket
 from plimsoll.core.permissions import (
     NO_NAME_GRANTS,
@@ -75,6 +76,7 @@ class OpenPublisher:
     own: PublisherQuota | None = None
     shared: PublisherQuota | None = None
     is_held: bool = False
+    share: PublisherShare = field(default_factory=PublisherShare)
     pending: deque[PendingConfirmation] = field(default_factory=deque)
     singled_out: deque[Refused | Unconfirmed] = field(default_factory=deque)
     """The last answers to single publications: repeated on a new link, because the old one may have lost them."""
@@ -87,15 +89,16 @@ class OpenPublisher:
 class PublisherTable:
     """All publishers of a head, by name, and by link and handle."""
 
-    def __init__(self, limits: BrokerLimits) -> None:
+    def __init__(self, limits: BrokerLimits, shares: PublisherShares | None = None) -> None:
         self.limits = limits
+        self.shares = PublisherShares({}) if shares is None else shares
         self.by_name: dict[str, OpenPublisher] = {}
         self._by_handle: dict[tuple[Link, int], OpenPublisher] = {}
         self._touched: dict[str, OpenPublisher] = {}
         self._held: dict[str, OpenPublisher] = {}
         self._counted: list[OpenPublisher] = []
         self._shared: dict[str, tuple[ClientPermissions, PublisherQuota]] = {}  # by identity
-        self.roles_refused = self.times_held = 0
+        self.roles_refused = self.times_held = self.times_held_for_links = 0
 
     def __len__(self) -> int:
         return len(self.by_name)
@@ -131,8 +134,11 @@ class PublisherTable:
         if (other := self._by_handle.get((link, opening.handle))) is not None:
             self._unbind(other)
         if known is None or not is_own or known.incarnation < opening.incarnation:
+            # What an earlier incarnation of its owner's has under way counts against the next one.
+            share = known.share if known is not None and is_own else PublisherShare()
             known = self._new(opening, now)
-            known.identity = link.identity
+            known.identity, known.share = link.identity, share
+            share.restart()
         known.link, known.handle, known.seen_at = link, opening.handle, now
         self._by_handle[link, opening.handle] = known
         known.through, known.answered = max(known.through, known.last_seq), 0
@@ -220,6 +226,7 @@ class PublisherTable:
             self._counted.append(publisher)
         publisher.publications += 1
         publisher.published_bytes += size
+        publisher.share.size += size
         if publisher.messages is not None:
             publisher.messages.spend(1, now)
         if publisher.bytes is not None:
@@ -233,11 +240,11 @@ class PublisherTable:
         self._touched[publisher.name] = publisher
         return pending
 
-    def touch(self, name: str) -> None:
-        """Look at this publisher again at the end of the round."""
-        publisher = self.by_name.get(name)
-        if publisher is not None:
-            self._touched[name] = publisher
+    def touch(self, *names: str) -> None:
+        """Look at these publishers again at the end of the round."""
+        for name in names:
+            if (publisher := self.by_name.get(name)) is not None:
+                self._touched[name] = publisher
 
     def rates(self, seconds: float) -> dict[str, int | dict[str, float]]:
         """The publishers of a load report: their number, and the rates of those that sent most in these `seconds`.
@@ -259,6 +266,7 @@ class PublisherTable:
 
     def answers(self, now: float) -> Iterator[tuple[Link, Accepted | Credit | Unconfirmed]]:
         """The answers that are due at the end of this round."""
+        self.touch(*self.shares.expire(now))
         touched = {**self._touched, **self._held}
         self._touched, self._held = {}, {}
         for publisher in touched.values():
@@ -282,9 +290,9 @@ class PublisherTable:
             yield link, Credit(publisher.handle, publisher.through)
 
     def _grant(self, publisher: OpenPublisher, now: float) -> bool:
-        """Raise the credit once half is used; over its quota a publisher waits until its buckets have refilled."""
-        window = self.limits.publisher_window
-        if publisher.through - publisher.last_seq > window // 2:
+        """Raise the credit once half is used, the quota has room and the links have what they needed of it so far."""
+        share = publisher.share
+        if publisher.through - publisher.last_seq > share.granted // 2:
             return False
         if not all(bucket is None or bucket.open(now) for bucket in (publisher.messages, publisher.bytes)):
             self._held[publisher.name] = publisher
@@ -293,18 +301,24 @@ class PublisherTable:
                 self.times_held += 1
             return False
         publisher.is_held = False
+        if self.shares.must_wait(share, publisher.name, now):
+            if publisher.through <= publisher.last_seq and share.hold():
+                self.times_held_for_links += 1
+            return False
+        self.shares.renewed(share, now)
+        largest = most = self.limits.publisher_window
         if publisher.messages is not None:
             sharers = publisher.shared.sharers if publisher.shared and publisher.shared.messages else 1
-            window = max(1, min(window, int(publisher.messages.burst) // sharers))
-        through = publisher.last_seq + window
+            most = int(publisher.messages.burst) // sharers
+        through = publisher.last_seq + share.renew(publisher.last_seq, largest, most)
         if through <= publisher.through:
             return False
         publisher.through = through
         return True
 
     def wake_at(self, now: float) -> float:
-        """When a publisher over its quota may be given credit again; infinity if none is."""
-        at = float("inf")
+        """When a publisher that waits may be given credit again, if nothing comes before; infinity if none waits."""
+        at = self.shares.wake_at()
         for publisher in self._held.values():
             for bucket in (publisher.messages, publisher.bytes):
                 if bucket is not None:

@@ -6,6 +6,7 @@ the round. A link holds back what its window, its credit or the broker's output 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 from plimsoll.core.metering.bucket import TokenBucket
@@ -91,20 +92,36 @@ class Flusher:
             self.sealed.frames += len(self._out) - frames
             self.sealed.records += records
             self.sealed.bytes += size
-        for link in links:
-            self._flush_link(link)
+            for link in links:
+                self._flush_link(link)
+        else:
+            self._flush_in_turns(deque(links), self._bucket)
 
     def _flush_link(self, link: Link) -> None:
-        buffer, bucket = link.buffer, self._bucket
+        buffer = link.buffer
         while buffer:
             if link.writable_bytes() <= 0:
                 # `on_room` brings it back.
                 return self._hooks.on_stuck(link)
-            if bucket is not None and not bucket.open(self._hooks.now):
-                self.dirty[link] = None
-                return self._hooks.on_stuck(link)
             self._seal(link, buffer)
         return None
+
+    def _flush_in_turns(self, links: deque[Link], bucket: TokenBucket) -> None:
+        """A frame of each link in turn, as far as the bandwidth goes; the next call begins where this one ends.
+
+        Were each link emptied before the next, one with much to send would take all of the bandwidth.
+        """
+        while links and bucket.open(self._hooks.now):
+            link = links.popleft()
+            if link.buffer and link.writable_bytes() > 0:
+                self._seal(link, link.buffer)
+                links.append(link)
+            elif link.buffer:
+                self._hooks.on_stuck(link)
+        for link in links:
+            if link.buffer:
+                self.dirty[link] = None
+                self._hooks.on_stuck(link)
 
     def _seal(self, link: Link, buffer: list[bytes]) -> None:
         """One frame of the records in the buffer, or of its front."""

@@ -1,0 +1,107 @@
+"""`python -m bench.hostile.flood`: what a publisher notices of another one, of the same head, that floods.
+
+One head and one edge as processes of this machine. A light publisher sends at a steady rate to some subscribers, first
+alone and then beside a flood: a client in another process that publishes as fast as it gets credit, to subscribers of
+a third process at the same edge. The figures are the 50th and 99th percentile and the longest latency of the light
+one's deliveries, in milliseconds, the ratio of the 99th to that of the run alone, and the flood's accepted publications
+per second. To compare two versions, run each with its own PYTHONPATH, in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from bench.hostile.live import TwoBrokers, latencies, summary
+
+FLOOD = """
+import os, sys, time
+from plimsoll import client
+os.nice(10)
+head, seconds, size = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+with client.Connection(head, security="plain", name="flood") as connection:
+    connection.wait_open(30.0)
+    publisher, payload = client.Publisher(connection, name="flood"), b"x" * size
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            publisher.publish({"kind": "flood", "n": 1}, payload)
+        except client.errors.BufferFullError:
+            time.sleep(0.001)
+    print(publisher.statistics()["accepted"] / seconds, flush=True)
+"""
+
+SINK = """
+import os, sys, time
+from plimsoll import client
+os.nice(10)
+with client.Connection(sys.argv[1], security="plain", name="sink") as connection:
+    connection.wait_open(30.0)
+    subscribers = [client.Subscriber(connection, name=f"sink{i}") for i in range(int(sys.argv[3]))]
+    for each in subscribers:
+        each.subscribe("[kind,=,'flood']", timeout=30.0)
+    print("ready", flush=True)
+    until = time.monotonic() + float(sys.argv[2])
+    while time.monotonic() < until:
+        for each in subscribers:
+            try:
+                while each.receive(timeout=0.0) is not None:
+                    pass
+            except client.errors.WaitTimeoutError:
+                continue
+        time.sleep(0.001)
+"""
+
+
+def started(program: str, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def run(options: argparse.Namespace, *, flooded: bool) -> dict[str, float]:
+    """Latencies of the light publisher, and what the flood got accepted."""
+    others: list[subprocess.Popen[str]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        brokers = TwoBrokers(Path(folder))
+        try:
+            if flooded:
+                others.append(started(SINK, brokers.head, options.seconds + 30, options.sinks))
+                assert others[0].stdout is not None
+                others[0].stdout.readline()
+                others.append(started(FLOOD, brokers.head, options.seconds + 2, options.bytes))
+            found = summary(latencies(brokers.head, options.seconds, options.rate))
+            if flooded:
+                found["flood_per_second"] = float(others[1].communicate(timeout=60)[0] or 0)
+        finally:
+            for process in others:
+                process.kill()
+                process.wait()
+            brokers.close()
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each run")
+    parser.add_argument("--rate", type=float, default=100.0, help="publications per second of the light publisher")
+    parser.add_argument("--bytes", type=int, default=200, help="payload of the flood's publications")
+    parser.add_argument("--sinks", type=int, default=5, help="subscribers of the flood")
+    parser.add_argument("--json", type=Path, default=Path("bench-report/hostile-flood.json"))
+    options = parser.parse_args()
+    rows: dict[str, Any] = {"alone": run(options, flooded=False), "beside a flood": run(options, flooded=True)}
+    for name, row in rows.items():
+        ratio = row["p99"] / rows["alone"]["p99"]
+        shown = "  ".join(f"{key} {row[key]:8.1f} ms" for key in ("p50", "p99", "longest"))
+        print(f"{name:16} {shown}  p99 x{ratio:.1f}  flood {row.get('flood_per_second', 0):.0f}/s", flush=True)
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(rows, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
