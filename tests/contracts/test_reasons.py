@@ -57,7 +57,9 @@ BESIDE_SESSIONS = [
 ]
 """Modules that give reasons to brokers, clusters and fleets."""
 
-OF_KEPT = {f"{kind}{what}" for kind in ("Mediator", "Collector", "Spark") for what in ("Started", "Exited")}
+OF_KEPT = {f"{kind}{what}" for kind in ("Mediator", "Collector", "Spark") for what in ("Started", "Exited")} | {
+    "SparkKilled"
+}
 """Reasons that local/supervision/sidecar.py puts together."""
 
 NONE = {

@@ -15,6 +15,7 @@ from typing import Any, Final
 from plimsoll.core.spec.status.conditions import Condition
 from plimsoll.core.spec.types.fleet import BrokerFleetSpec
 from plimsoll.local.storage.fleet_folder import FleetFolder
+from plimsoll.local.supervision.process_session import kill_marked
 from plimsoll.local.supervision.sidecar import RecordFleetEvent, Sidecar
 from plimsoll.sparkjobs.launch import local_process
 from plimsoll.sparkjobs.launch.live_job_health import STATE_MESSAGES, LiveJobHealth, assess_live_job, next_restart
@@ -27,6 +28,16 @@ SPARK_PROCESS_NAME: Final = "local.spark"
 STOP_SECONDS: Final = 2.0
 CHECKPOINT_WAIT_SECONDS: Final = 10
 """How long a job whose predecessor was killed waits for its checkpoint."""
+MARK: Final = "PLIMSOLL_SPARK_DATA"
+"""An environment variable of all processes of a fleet's jobs: the folder that they work in."""
+
+
+def kill_leftovers(data: Path) -> int:
+    """Kill what is left of a fleet's jobs after its supervisor was killed: a frozen Java virtual machine, for example.
+
+    Returns the number of processes. `data`: the folder of the fleet's telemetry.
+    """
+    return kill_marked(MARK, str(data.resolve()))
 
 
 class SparkProcess:
@@ -41,9 +52,9 @@ class SparkProcess:
         missing: Callable[[], str] = local_process.missing_requirement,
     ) -> None:
         telemetry = spec.telemetry
-        self._launcher, self._folder = telemetry.launcher, folder
+        self._launcher, self._folder, self._data = telemetry.launcher, folder, data
         self._missing: tuple[str, str] | None = None
-        self._missing_recorded = False
+        self._missing_recorded = self._leftovers_killed = False
         self._sidecar: Sidecar | None = None
         self._started = 0.0
         self._restarts: list[float] = []
@@ -61,7 +72,7 @@ class SparkProcess:
                 lag_seconds=max(1, round(telemetry.collectors.interval.seconds)),
             )  # fmt: skip
             command = [*local_process.live_command(launch, data), "--wait", str(CHECKPOINT_WAIT_SECONDS)]
-            outer = local_process.job_environment(os.environ)
+            outer = {**local_process.job_environment(os.environ), MARK: str(data.resolve())}
             self._sidecar = Sidecar(folder, SPARK_PROCESS_NAME, "Spark", lambda: command, outer)
 
     def poll(self, now: float, known: PollResult | None, record: RecordFleetEvent) -> None:
@@ -71,6 +82,10 @@ class SparkProcess:
             record("Warning", self._missing[0], self._missing[1])
         if self._sidecar is None:
             return
+        if not self._leftovers_killed:
+            self._leftovers_killed = True
+            if left := kill_leftovers(self._data):
+                record("Warning", "SparkKilled", f"processes left by an earlier run of this fleet were killed: {left}")
         before = self._sidecar.status().get("pid")
         self._sidecar.poll(now, record)
         if self._sidecar.status().get("pid") not in (None, before):
@@ -83,7 +98,7 @@ class SparkProcess:
         if before is not None and answered and self._health.wants_restart and now >= next_restart(self._restarts, now):
             self._restarts = [*self._restarts[-9:], now]
             record("Warning", "SparkRestarting", f"the live job is restarted: {self._health.message}")
-            self._sidecar.restart()
+            self._sidecar.restart(now)
 
     def stop(self) -> None:
         """End it; the next one resumes from its checkpoint."""

@@ -359,6 +359,27 @@ EVENTS = ReasonSection(
             "Read the driver's log if it happens again.",
         ),
         StatusReason(
+            "SparkKilled",
+            "Warning",
+            "the live job on Spark, or what was left of an earlier one, did not end when asked to and was killed with"
+            " all processes that it had started",
+            "Read the driver's log if it happens again.",
+        ),
+        StatusReason(
+            "SparkFileSetAside",
+            "Warning",
+            "a file of telemetry that a job could not read was moved to `raw/v1/set-aside`, with its reason in a file"
+            " of the same name and `.json`; its rows are not counted",
+            "Find out who writes such files; move a repaired one back to `raw/v1/incoming` under a new name.",
+        ),
+        StatusReason("SparkJobDone", "Normal", "a scheduled job on Spark has ended"),
+        StatusReason(
+            "SparkJobFailed",
+            "Warning",
+            "a scheduled job on Spark has failed; it is run again at its next time",
+            "Read its log.",
+        ),
+        StatusReason(
             "PlanLost",
             "Warning",
             "the ConfigMaps with a session's plan are gone or belong to another session; the session is planned again",
