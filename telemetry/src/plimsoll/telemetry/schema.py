@@ -19,6 +19,12 @@ INCOMING: Final = f"raw/v{MAJOR}/incoming"
 SESSIONS: Final = f"raw/v{MAJOR}/sessions"
 EXPECTED: Final = f"raw/v{MAJOR}/expected.json"
 LATEST: Final = f"agg/v{MAJOR}/latest.json"
+SET_ASIDE: Final = f"raw/v{MAJOR}/set-aside"
+"""Files that a job could not read, each with its reason in a file of the same name and `.json`."""
+CHECKPOINT: Final = f"checkpoints/live-v{MAJOR}"
+"""The state of Spark's live job."""
+OWNER: Final = f"{CHECKPOINT}/plimsoll-owner.json"
+"""The driver that may commit batches to that state."""
 
 SKEW_SECONDS: Final = 5.0
 """A broker's clock that is further away from the collector's does not decide when a report was made."""
