@@ -6,14 +6,14 @@ import pytest
 
 from plimsoll.sparkjobs.job_errors import error_line, wants_trace
 
-CORRUPT = """Job aborted due to stage failure: Task 1 in stage 2.0 failed 1 times, most recent failure: Lost task 1.0
+CORRUPT = """Job aborted due to stage failure: Task 1 in stage 2.0 failed 1 times, most recent failure: Lost task
 (TID 3) (localhost executor driver): org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while
 reading file file:///data/raw/v1/incoming/c0-0001.parquet. SQLSTATE: KD001
 \tat org.apache.spark.sql.errors.QueryExecutionErrors$.cannotReadFilesError(QueryExecutionErrors.scala:856)
-Caused by: java.lang.RuntimeException: file:/data/raw/v1/incoming/c0-0001.parquet is not a Parquet file. Expected magic
+Caused by: java.lang.RuntimeException: file:/data/raw/v1/incoming/c0-0001.parquet is not a Parquet file. No magic
 \tat org.apache.parquet.hadoop.ParquetFileReader.readFooter(ParquetFileReader.java:618)
 """
-IN_PYTHON = """[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided function in foreach batch sink.
+IN_PYTHON = """[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided function of the sink.
 Reason: An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):
   File "/opt/live.py", line 190, in write
 plimsoll.sparkjobs.job_errors.JobInputError: /data/raw/v1/expected.json is of fleet a; expected b: check --fleet
@@ -25,8 +25,8 @@ plimsoll.sparkjobs.job_errors.JobInputError: /data/raw/v1/expected.json is of fl
 def test_a_file_that_cannot_be_read_is_named_with_the_remedy():
     line = error_line("history", RuntimeError(CORRUPT))
     assert line == (
-        "history: /data/raw/v1/incoming/c0-0001.parquet is not a Parquet file. Expected magic; move that file out of its"
-        " folder, or write it again"
+        "history: /data/raw/v1/incoming/c0-0001.parquet is not a Parquet file. No magic; move that file out of"
+        " its folder, or write it again"
     )
 
 

@@ -41,7 +41,7 @@ def test_without_spark_a_job_exits_with_3_and_the_reason(
     [
         (JobTableError("there is no table at /x: write it"), 2, "live: there is no table at /x: write it"),
         (FileNotFoundError(2, "No such file or directory", "/x"), 4, "live: /x: No such file or directory"),
-        (StreamingQueryException("[CANNOT_LOAD_STATE_STORE] broken\n\tat org.X"), 4, "live: [CANNOT_LOAD_STATE_STORE] "),
+        (StreamingQueryException("[CANNOT_LOAD_STATE_STORE] broken\n\tat org.X"), 4, "live: [CANNOT_LOAD_STATE_STORE]"),
     ],
 )
 def test_failures_are_one_line_unless_traces_are_wanted(

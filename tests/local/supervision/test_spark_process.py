@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
 import signal
@@ -26,6 +27,7 @@ from plimsoll.local.supervision.spark_process import SparkProcess
 from plimsoll.sparkjobs.launch import local_process
 from plimsoll.telemetry.client.snapshot_choice import ChosenSnapshot
 from plimsoll.telemetry.client.snapshot_poller import PollResult
+from plimsoll.telemetry.schema import SetAsideFile, SetAsideList
 from plimsoll.telemetry.snapshot import ReportCounts, SnapshotSummary, TelemetrySnapshot
 
 FOLD = TelemetrySnapshot(
@@ -164,6 +166,16 @@ def test_a_frozen_job_is_killed_and_replaced(job: SparkProcess):
     job.poll(1208.0, known(500.0), told)
     assert job.status()["pid"] != first
     assert (job.status()["killed"], job.status()["restarts"]) == (1, 1)
+
+
+def test_files_set_aside_are_an_event_for_each_increase(job: SparkProcess):
+    told = Told()
+    about = SetAsideFile(file="a.parquet", folder="raw", reason="half written", size_bytes=1, at_us=1, by="live")
+    found = dataclasses.replace(known(5.0), set_aside=SetAsideList(1, [about]))
+    for now, result in enumerate([known(5.0), found, PollResult(0, None, 1), found]):
+        job.poll(float(now), result, told)
+    assert told.reasons == ["SparkStarted", "SparkFileSetAside"]
+    assert told.events[1][2] == "files set aside: 1; the newest is a.parquet: half written"
 
 
 def test_what_a_killed_supervisor_has_left_is_killed_first(job: SparkProcess, tmp_path: Path):

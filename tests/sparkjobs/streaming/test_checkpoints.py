@@ -71,7 +71,8 @@ def test_a_second_driver_is_refused_until_the_first_has_ended(tmp_path: Path):
     try:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(CheckpointBusyError, match=rf"another live job works on .*process {other.pid} on"), checkpoint_lock(tmp_path):
+        busy = rf"another live job works on .*process {other.pid} on"
+        with pytest.raises(CheckpointBusyError, match=busy), checkpoint_lock(tmp_path):
             pass
         threading.Timer(0.3, other.kill).start()
         with checkpoint_lock(tmp_path, wait_seconds=60):  # as soon as the other has ended

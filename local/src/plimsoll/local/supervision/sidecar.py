@@ -88,7 +88,9 @@ class Sidecar:
         self._killed += 1
         who, others = self._name.rpartition(".")[2], process.left_behind
         text = f"{who} did not end within {RESTART_SECONDS:.0f} s when asked to: process {process.pid} was killed"
-        record("Warning", f"{self._kind}Killed", f"{text}{f', and processes that it had started: {others}' if others else ''}")
+        if others:
+            text = f"{text}, and processes that it had started: {others}"
+        record("Warning", f"{self._kind}Killed", text)
 
     def terminate(self) -> None:
         """Ask it to end; nothing starts it again."""

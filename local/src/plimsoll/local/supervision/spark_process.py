@@ -16,11 +16,13 @@ from plimsoll.core.spec.status.conditions import Condition
 from plimsoll.core.spec.types.fleet import BrokerFleetSpec
 from plimsoll.local.storage.fleet_folder import FleetFolder
 from plimsoll.local.supervision.process_session import kill_marked
+from plimsoll.local.supervision.scheduled_jobs import ScheduledJobs
 from plimsoll.local.supervision.sidecar import RecordFleetEvent, Sidecar
 from plimsoll.sparkjobs.launch import local_process
 from plimsoll.sparkjobs.launch.live_job_health import STATE_MESSAGES, LiveJobHealth, assess_live_job, next_restart
 from plimsoll.sparkjobs.launch.spec import SparkLaunch
 from plimsoll.telemetry.client.snapshot_poller import PollResult
+from plimsoll.telemetry.schema import SetAsideList
 from plimsoll.telemetry.snapshot import SnapshotSummary
 
 SPARK_CONDITION: Final = "SparkReady"
@@ -40,6 +42,13 @@ def kill_leftovers(data: Path) -> int:
     return kill_marked(MARK, str(data.resolve()))
 
 
+def record_set_aside(found: SetAsideList, before: int, record: RecordFleetEvent) -> int:
+    """Note files that were set aside since the last time; `before`: how many there were."""
+    if found.count > before:
+        record("Warning", "SparkFileSetAside", f"files set aside: {found.count}; the newest is {found.describe()}")
+    return found.count
+
+
 class SparkProcess:
     """The live job of one fleet, if any. `missing` names what this machine lacks; empty: nothing."""
 
@@ -56,9 +65,11 @@ class SparkProcess:
         self._missing: tuple[str, str] | None = None
         self._missing_recorded = self._leftovers_killed = False
         self._sidecar: Sidecar | None = None
+        self._jobs: ScheduledJobs | None = None
         self._started = 0.0
         self._restarts: list[float] = []
         self._last: SnapshotSummary | None = None
+        self._set_aside = 0
         self._health: LiveJobHealth | None = None
         if self._launcher == "None" or telemetry.spark is None:
             return
@@ -74,6 +85,7 @@ class SparkProcess:
             command = [*local_process.live_command(launch, data), "--wait", str(CHECKPOINT_WAIT_SECONDS)]
             outer = {**local_process.job_environment(os.environ), MARK: str(data.resolve())}
             self._sidecar = Sidecar(folder, SPARK_PROCESS_NAME, "Spark", lambda: command, outer)
+            self._jobs = ScheduledJobs(folder, fleet, data, outer)
 
     def poll(self, now: float, known: PollResult | None, record: RecordFleetEvent) -> None:
         """Keep it running, and restart it when it runs but writes no snapshots. `now` is of the monotonic clock."""
@@ -90,8 +102,10 @@ class SparkProcess:
         self._sidecar.poll(now, record)
         if self._sidecar.status().get("pid") not in (None, before):
             self._started = now
-        if known is not None and known.last is not None:
-            self._last = known.last
+        if known is not None:
+            self._last = known.last or self._last
+            if known.chosen is not None:  # a collector has answered
+                self._set_aside = record_set_aside(known.set_aside, self._set_aside, record)
         now_us = time.time_ns() // 1000
         self._health = assess_live_job(now_us, self._last, now_us - round((now - self._started) * 1e6))
         answered = known is not None and known.chosen is not None
@@ -99,9 +113,13 @@ class SparkProcess:
             self._restarts = [*self._restarts[-9:], now]
             record("Warning", "SparkRestarting", f"the live job is restarted: {self._health.message}")
             self._sidecar.restart(now)
+        if self._jobs is not None:
+            self._jobs.poll(now, record, ready=self._health.state == "Fresh")
 
     def stop(self) -> None:
         """End it; the next one resumes from its checkpoint."""
+        if self._jobs is not None:
+            self._jobs.stop()
         if self._sidecar is not None:
             self._sidecar.terminate()
             self._sidecar.stop(time.monotonic() + STOP_SECONDS)
@@ -115,7 +133,8 @@ class SparkProcess:
         kept = self._sidecar.status() if self._sidecar is not None else {}
         found = self._health
         told = {} if found is None else {"state": found.state, "message": found.message}
-        return {"launcher": "Process", **kept, **told}
+        jobs = self._jobs.status() if self._jobs is not None else {}
+        return {"launcher": "Process", **kept, **told, **({"jobs": jobs} if jobs else {})}
 
     def conditions(self) -> list[Condition]:
         """The fleet's condition about it."""

@@ -30,6 +30,7 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from plimsoll.core.printable import printable_lines
 from plimsoll.sparkjobs import telemetry_source
+from plimsoll.sparkjobs.launch.spec import LEAST_PARTITIONS
 from plimsoll.sparkjobs.spark_session import make_spark_session
 from plimsoll.sparkjobs.streaming import block_encoder, checkpoints
 from plimsoll.sparkjobs.streaming.report_buffer import HORIZON_US, SLICE_US, ClusterSummary, ReportBuffer
@@ -47,6 +48,9 @@ TTL_MS: Final = 600_000
 """Spark drops slices that have not changed for this long, in case pruning has missed them."""
 FILES_AT_MOST: Final = 600
 START_ATTEMPTS: Final = 5
+LIVE_SETTINGS: Final = {"spark.sql.shuffle.partitions": str(LEAST_PARTITIONS)}
+"""A new checkpoint gets so many partitions of its state, and keeps them, unless the user or a launcher sets another
+number. Adaptive execution does not change them, and each costs a task in every batch."""
 WORKER_START_TIMEOUT: Final = "Python worker failed to connect back"
 COUNTS: Final = ("rows_in", "counted", "duplicate", "late", "invalid")
 COUNTS_DDL: Final = ", ".join(f"{name} BIGINT" for name in COUNTS)
@@ -290,9 +294,9 @@ def main(arguments: Sequence[str]) -> int:
     settings = LiveJobSettings(asked.root, asked.fleet, asked.trigger, asked.lag)
     name = f"plimsoll-live-{asked.fleet}"
     # A driver that may have to wait makes its session first, so that it can start as soon as the lock is free.
-    early = make_spark_session(name) if asked.wait else None
+    early = make_spark_session(name, LIVE_SETTINGS) if asked.wait else None
     with checkpoints.checkpoint_lock(settings.checkpoint, asked.wait) as claim:
-        session = early or make_spark_session(name)
+        session = early or make_spark_session(name, LIVE_SETTINGS)
         run_query(session, settings, available_now=asked.available_now, check_owner=claim.check)
     return 0
 

@@ -15,24 +15,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from plimsoll.telemetry.schema import SET_ASIDE, TelemetryTable
+from plimsoll.telemetry.schema import SET_ASIDE, SetAsideFile, TelemetryTable
 from plimsoll.telemetry.storage.parquet import arrow_schema
 
-SCHEMA: Final = "plimsoll.set-aside/1"
 _OF_THIS_FILE: Final = {None, errno.EACCES, errno.EISDIR}
 """The system's error numbers that concern one file; others, such as EIO, concern its volume."""
-
-
-class SetAsideFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file set aside. `folder`: the one that it was in, below the root; `by`: the job that could not read it."""
-
-    schema: str = SCHEMA
-    file: str
-    folder: str
-    reason: str
-    size_bytes: int
-    at_us: int
-    by: str
 
 
 def file_fault(path: Path, table: TelemetryTable) -> str:
