@@ -173,7 +173,7 @@ SPARK = ReasonSection(
             "SparkReady",
             "the newest snapshot is older than 90 s, although the driver runs; the driver is restarted, at most three"
             " times an hour",
-            "Read the driver's log; a file that is not Parquet of the schema stops it: remove that file.",
+            "Read the driver's log: its last line says what failed and what to do.",
         ),
         StatusReason(
             "NoCollectors",
