@@ -49,7 +49,7 @@ def test_changed_hours_and_those_beside_them_are_computed_and_their_neighbours_r
     before = known(**{f"h{hour}": [f"{hour}.parquet"] for hour in range(9)})
     found = hours_to_compute(all_hours, before)
     assert found is not None
-    assert (found.computed, found.kept) == ({8, 9}, set(range(8)))
+    assert (found.computed, found.kept) == (frozenset({8, 9}), frozenset(range(8)))
     assert [path.stem for path in found.files] == ["7", "8", "9"]
     # A second file of an hour, and an hour that has expired.
     changed = hours_to_compute({**all_hours, 4: [Path("4.parquet"), Path("n.parquet")]}, before)
@@ -57,10 +57,10 @@ def test_changed_hours_and_those_beside_them_are_computed_and_their_neighbours_r
     assert changed.computed == {3, 4, 5, 8, 9}
     gone = hours_to_compute({hour: paths for hour, paths in all_hours.items() if 0 < hour < 9}, before)
     assert gone is not None
-    assert (gone.computed, 0 in gone.kept) == ({1}, False)
+    assert (gone.computed, 0 in gone.kept) == (frozenset({1}), False)
     same = hours_to_compute({hour: all_hours[hour] for hour in range(9)}, before)
     assert same is not None
-    assert (same.computed, same.files, same.kept) == (set(), [], same.known)
+    assert (same.computed, same.files, same.kept) == (frozenset(), [], same.known)
 
 
 def test_everything_is_computed_if_nothing_is_known_or_a_file_has_no_hour():

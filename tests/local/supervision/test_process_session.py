@@ -22,6 +22,7 @@ def start(code, **environment):
         [sys.executable, "-c", code], start_new_session=True, stdout=subprocess.PIPE, text=True,
         env={**os.environ, **environment},
     )  # fmt: skip
+    assert process.stdout is not None
     return process, process.stdout.readline().strip()
 
 

@@ -21,10 +21,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(printable_lines(f"the first argument must be a job: {', '.join(JOBS)}\n"))
         return 2
     module = importlib.import_module(f"plimsoll.sparkjobs.jobs.{arguments[0]}")
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    from plimsoll.sparkjobs.job_errors import JobInputError, error_line, wants_trace
+    from plimsoll.sparkjobs.job_errors import JobInputError, error_line, is_spark_error, wants_trace
     from plimsoll.sparkjobs.spark_session import SparkUnavailableError
 
     job = arguments[0]
@@ -34,14 +31,14 @@ def main(arguments: Sequence[str]) -> int:
         line, code = str(error), 3
     except JobInputError as error:
         line, code = f"{job}: {error}", 2
-    except (PySparkException, Py4JError) as error:
-        if wants_trace():
-            raise
-        line, code = error_line(job, error), 4
     except OSError as error:
         if wants_trace():
             raise
         line, code = f"{job}: {error.filename or 'a file'}: {error.strerror or error}", 4
+    except Exception as error:
+        if wants_trace() or not is_spark_error(error):
+            raise
+        line, code = error_line(job, error), 4
     sys.stderr.write(printable_lines(f"{line}\n"))
     return code
 

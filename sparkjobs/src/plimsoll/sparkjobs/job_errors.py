@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from pyspark.errors import PySparkException
+
 TRACE_VARIABLE: Final = "PLIMSOLL_TRACE"
 LONGEST: Final = 600
 _FILE: Final = re.compile(r"file:/+(/[^\s'\",)]+|[^\s'\",)]+)")
@@ -35,6 +37,11 @@ _REMEDIES: Final = (
 
 class JobInputError(ValueError):
     """What a job was given cannot be used; the text names it and says what to do."""
+
+
+def is_spark_error(error: Exception) -> bool:
+    """Whether an error comes from Spark: as PySpark translates it, or as the bridge to Java has left it."""
+    return isinstance(error, PySparkException) or type(error).__module__.startswith("py4j.")
 
 
 def wants_trace(environment: Mapping[str, str] = os.environ) -> bool:

@@ -99,7 +99,7 @@ def session_settings(given: Mapping[str, str], extra: Mapping[str, str], *, subm
 
 def submitted_settings() -> dict[str, str]:
     """What `spark-submit` was given, by options, files and `--conf`. Needs the Java virtual machine that it started."""
-    SparkContext._ensure_initialized()  # type: ignore[attr-defined]  # pyspark has no other way before a session
+    SparkContext._ensure_initialized()  # pyspark has no other way before a session
     return dict(SparkConf().getAll())
 
 

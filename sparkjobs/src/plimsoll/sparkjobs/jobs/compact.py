@@ -17,14 +17,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # its name everywhere
 
 from plimsoll.core.printable import printable_lines
 from plimsoll.sparkjobs import telemetry_source
-from plimsoll.sparkjobs.job_errors import JobInputError
+from plimsoll.sparkjobs.job_errors import JobInputError, is_spark_error
 from plimsoll.sparkjobs.spark_session import make_spark_session
 from plimsoll.sparkjobs.tables import write_json
 from plimsoll.telemetry.schema import HOURLY, INCOMING, LOADS, MAJOR, SetAsideFile
@@ -149,7 +147,9 @@ def run(spark: SparkSession, root: Path, older_than_seconds: float, retain_days:
     set_aside: list[SetAsideFile] = []
     try:
         rows = compact(spark, root, files, name)
-    except (PySparkException, Py4JError):
+    except Exception as error:
+        if not is_spark_error(error):
+            raise
         set_aside = set_aside_unreadable(root, files, LOADS, "compact", time.time_ns() // 1000)
         if not set_aside:
             raise

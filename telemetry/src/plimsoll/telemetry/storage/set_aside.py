@@ -61,14 +61,14 @@ def _wrong_columns(found: pa.Schema, table: TelemetryTable) -> list[str]:
 
 def _is_readable(found: pa.DataType, wanted: pa.DataType) -> bool:
     if pa.types.is_integer(wanted):
-        return pa.types.is_signed_integer(found) and found.bit_width <= wanted.bit_width
+        return bool(pa.types.is_signed_integer(found) and found.bit_width <= wanted.bit_width)
     if pa.types.is_floating(wanted):
-        return pa.types.is_floating(found) and found.bit_width <= wanted.bit_width
+        return bool(pa.types.is_floating(found) and found.bit_width <= wanted.bit_width)
     if pa.types.is_string(wanted):
         plain = found.value_type if pa.types.is_dictionary(found) else found
-        return pa.types.is_string(plain) or pa.types.is_large_string(plain)
+        return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain))
     if pa.types.is_list(wanted):
-        return pa.types.is_list(found) or pa.types.is_large_list(found)
+        return bool(pa.types.is_list(found) or pa.types.is_large_list(found))
     return bool(found == wanted)
 
 
