@@ -12,7 +12,14 @@ from tests.local.conftest import alive, wait_for
 from tests.local.supervision.test_spark_process import Told
 
 from plimsoll.local.storage.fleet_folder import FleetFolder
-from plimsoll.local.supervision.scheduled_jobs import HOUR_SECONDS, JOB_SECONDS, ScheduledJobs, job_command
+from plimsoll.local.supervision import scheduled_jobs
+from plimsoll.local.supervision.scheduled_jobs import (
+    HOUR_SECONDS,
+    JOB_SECONDS,
+    SCHEDULES,
+    ScheduledJobs,
+    job_command,
+)
 
 
 class Jobs:
@@ -47,6 +54,16 @@ def finish(made: Jobs, now: float, told: Told) -> None:
         return len(told.events) > count
 
     wait_for(ended)
+
+
+@pytest.fixture(autouse=True)
+def three(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `prepare`, which has nothing to do with the data."""
+    monkeypatch.setattr(scheduled_jobs, "SCHEDULES", tuple(each for each in SCHEDULES if each.job != "prepare"))
+
+
+def test_every_schedule_has_its_arguments(made: Jobs):
+    assert set(made.jobs._arguments) == {each.job for each in SCHEDULES}
 
 
 def test_jobs_run_by_the_clock_one_at_a_time_and_when_the_fleet_is_ready(made: Jobs, home: Path):

@@ -19,6 +19,7 @@ from tests.sparkjobs import needs  # noqa: F401  # skips this module by name whe
 from tests.sparkjobs.streaming.test_report_buffer import packed_rows, pointed
 from tests.sparkjobs.traces import FLEET, disturbed, expect, now_us, read_latest, trace, usable, write_files
 
+from plimsoll.sparkjobs.__main__ import main as run_job
 from plimsoll.sparkjobs.jobs import live, oracle
 from plimsoll.sparkjobs.jobs.live import ClusterProcessor, LiveJobSettings, run_query, snapshot_of
 from plimsoll.sparkjobs.launch.local_process import job_environment, live_command
@@ -368,7 +369,7 @@ def test_the_command_refuses_a_checkpoint_that_is_in_use(tmp_path: Path, capsys:
     try:
         assert holder.stdout is not None
         holder.stdout.readline()
-        assert live.main([str(tmp_path), "--fleet", FLEET]) == 2
+        assert run_job(["live", str(tmp_path), "--fleet", FLEET]) == 2
     finally:
         holder.kill()
         holder.communicate()

@@ -13,7 +13,7 @@ from typing import Final
 
 from plimsoll.core.printable import printable_lines
 
-JOBS: Final = ("live", "oracle", "compact", "history", "audit", "accuracy", "similarity", "shuffle")
+JOBS: Final = ("live", "oracle", "compact", "history", "audit", "accuracy", "similarity", "shuffle", "prepare")
 
 
 def main(arguments: Sequence[str]) -> int:

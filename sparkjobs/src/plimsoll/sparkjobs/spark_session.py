@@ -18,6 +18,7 @@ from typing import Final
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from plimsoll.sparkjobs import class_archive
 from plimsoll.sparkjobs.launch import local_process
 from plimsoll.sparkjobs.launch.local_process import missing_requirement
 
@@ -54,6 +55,8 @@ LOCAL_SETTINGS: Final = {
     "spark.log.level": "FATAL",
 }
 QUICK_START_SETTINGS: Final = {"spark.driver.extraJavaOptions": local_process.QUICK_START_JVM_OPTIONS}
+JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+MAKES_ARCHIVE: Final = "-XX:ArchiveClassesAtExit"
 SUBMIT_VARIABLE: Final = "PYSPARK_SUBMIT_ARGS"
 SUBMIT_OPTIONS: Final = {
     "--master": "spark.master",
@@ -121,6 +124,10 @@ def make_spark_session(name: str, extra: Mapping[str, str] | None = None, *, qui
     submitted = is_submitted()
     more = {**(QUICK_START_SETTINGS if quick and not submitted else {}), **(extra or {})}
     given = submitted_settings() if submitted else user_settings()
-    for key, value in session_settings(given, more, submitted=submitted).items():
+    settings = session_settings(given, more, submitted=submitted)
+    options = settings.get(JAVA_OPTIONS, "")
+    if not submitted and options and MAKES_ARCHIVE not in options:
+        settings[JAVA_OPTIONS] = f"{options} {class_archive.use_options()}".strip()
+    for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
