@@ -68,7 +68,7 @@ def test_a_fault_of_the_volume_is_no_fault_of_the_file(sound: Path, monkeypatch:
     def fails(_: Path) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(module.pq, "ParquetFile", fails)
+    monkeypatch.setattr("pyarrow.parquet.ParquetFile", fails)
     with pytest.raises(OSError, match="Input/output"):
         set_aside_unreadable(sound.parents[3], [sound], LOADS, "live", 5)
     assert sound.exists()
